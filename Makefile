@@ -1,4 +1,6 @@
-.PHONY: help test slow capture-tests lint report translations readme records baselines
+.PHONY: help test slow capture-tests trial lint report translations readme records baselines
+
+CAPTURE_TESTS = tests/model/test_capture.py tests/model/test_reported.py tests/model/test_trial.py
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -13,7 +15,10 @@ lint: ## Check style and types
 	ruff check . && ruff format --check . && mypy --strict
 
 capture-tests: ## Test capture on the torch and transformers that are installed
-	MONTECARLO_REQUIRE_TORCH=1 python -m pytest -m "slow or not slow" tests/model/test_capture.py
+	MONTECARLO_REQUIRE_TORCH=1 python -m pytest -m "slow or not slow" $(CAPTURE_TESTS)
+
+trial: ## Try some sixty architectures of transformers, right and with errors (an hour)
+	MONTECARLO_REQUIRE_TORCH=1 MONTECARLO_TRIAL=all python -m pytest -m slow tests/model/test_trial.py
 
 report: ## Write the report to output/
 	python -m montecarlo report --output output

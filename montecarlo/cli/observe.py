@@ -37,12 +37,21 @@ def build_parser() -> argparse.ArgumentParser:
             ),
             "--expect": option(
                 "end with status 1 if scores are divided by something else, 4 if that "
-                "cannot be told: sqrt, another by its name, a number",
+                "cannot be told: config, sqrt, another by its name, a number",
                 "C",
+            ),
+            "--config": option(
+                "config.json of transformers, for --expect config: what the model "
+                "should divide by, as its architecture does",
+                "FILE",
             ),
             "--causal": option("a query sees no later keys", action="store_true"),
             "--output": option(
                 "folder to write (default: observed)", default="observed"
+            ),
+            "--figure": option(
+                "write the one figure to a file of its own as well: .svg, .pdf or .png",
+                "FILE",
             ),
             "--json": {"help": "print the applied scales as one JSON object"},
         },

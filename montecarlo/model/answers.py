@@ -17,6 +17,11 @@ YES, NO, UNTOLD = "yes", "no", "cannot_be_told"
 ANSWERS = {YES: "yes", NO: "no", UNTOLD: "cannot be told"}
 #: How far a divisor may be from the one expected, as a part of it.
 RTOL = 0.01
+#: How often a model all of whose heads divide by what is expected is told a no.
+WRONG_NO = 0.001
+#: A cap that is so many times the one expected, or less than one over it, is another:
+#: in bfloat16 a cap of 50 is found to a tenth.
+OTHER_CAP = 1.25
 #: Heads whose divisors are so near to each other are told together.
 ALIKE = 0.005
 #: Findings that the terminal lists.
@@ -28,6 +33,15 @@ HINTS = {
     "multiplied": "multiplied where it should be divided?",
     "width": "the width of the model where that of a head belongs?",
     "heads": "the number of heads where their width belongs?",
+    "ignored": "is the field ignored, and the width of a head taken?",
+    "derived": "is it hidden_size / num_attention_heads, where head_dim is another?",
+    "scaled": "is a scale applied that this architecture does not have?",
+    "again": "is the scale applied twice: to queries, and again in attention?",
+    "by_layer": "is the number of the layer left out?",
+    "mscale": "is mscale of the rope scaling left out?",
+    "mscale_once": "is mscale of the rope scaling not squared?",
+    "cap": "are scores capped at something else than attn_logit_softcapping?",
+    "padded": "is it the width of a head padded to {width}?",
 }
 #: What is said where no scale is told.
 OUTCOMES = {
@@ -47,6 +61,20 @@ REASONS = {
     "coarse": "nothing can be told: rounded to 8 bits, too coarse",
     "peaked": "nothing can be told: scores are so large that their rounding may hide "
     "the scale",
+}
+#: What to do where a divisor cannot be told, by outcome or reason.
+NEXT = {
+    "scale": "give more rows or sequences, or capture in float32: intervals reach "
+    "beyond what is expected",
+    "no_fit": "capture weights (eager attention), of the same sequences and heads as q "
+    "and k, after rotary embeddings",
+    "few": "give more rows or longer sequences",
+    "coarse": "capture weights before they are rounded to 8 bits",
+    "peaked": "capture in float32",
+    "uniform": "name the divisor that is expected",
+    "by_row": "name the divisor that is expected",
+    "over_queries": "name the divisor that is expected",
+    "dead": "look at why queries, keys or values are 0",
 }
 #: Scores within a row mostly differ by more than the one and less than the other.
 LEAST_SPREAD, MOST_SPREAD = 1e-6, 1e6
@@ -167,12 +195,13 @@ def answer_scales(
     answers = set()
     groups: dict[tuple[object, ...], list[HeadScale]] = {}
     for one in scales.heads:
-        answer = answer_head(one, expected, rtol)
+        answer = answer_head(one, expected, rtol, len(scales.heads))
         if one.outcome != "dead":
             answers.add(answer)
         names = tuple(known.name for known in one.known)
         mask = (one.mask.mask, one.mask.window, one.mask.sums)
-        alike_in = (answer, one.outcome, one.reason, names, one.form, *mask)
+        text = expected.at(one.head.layer).text
+        alike_in = (answer, text, one.outcome, one.reason, names, one.form, *mask)
         groups.setdefault(alike_in, []).append(one)
     findings = []
     for kind, heads in groups.items():
@@ -181,7 +210,10 @@ def answer_scales(
             hints: tuple[str, ...] = ()
             if answer == NO and alike[0].outcome == "scale":
                 size = scales.d_k, scales.n_heads
-                hints = hints_at(1.0 / alike[0].scale, expected.value, *size)
+                meant = expected.at(alike[0].head.layer)
+                hints = hints_at(1.0 / alike[0].scale, meant, *size)
+                if not hints and has_other_cap(alike[0], meant):
+                    hints = ("cap",)
             findings.append(Finding(tuple(alike), answer, hints))
     order = (NO, UNTOLD, YES)
     findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))
@@ -189,17 +221,41 @@ def answer_scales(
     return ScaleAnswer(scales, expected, rtol, overall, tuple(findings))
 
 
-def answer_head(one: HeadScale, expected: Expected, rtol: float = RTOL) -> str:
-    """Say whether a head divides by what is expected."""
+def answer_head(
+    one: HeadScale, expected: Expected, rtol: float = RTOL, n_heads: int = 1
+) -> str:
+    """Say whether a head divides by what is expected.
+
+    Of ``n_heads`` heads that do, none is to be told a no: its interval is widened until
+    a model of so many has one in `WRONG_NO` cases.  That rows have scales of their own
+    is no reason for one where outputs alone show it: there a bias does, too.
+    """
+    meant = expected.at(one.head.layer)
+    if not meant.is_told:
+        return UNTOLD
+    if one.outcome == "by_row" and one.source == "outputs":
+        return UNTOLD
     if one.outcome in {"uniform", "by_row", "over_queries"}:
         return NO
     if one.outcome != "scale":
         return UNTOLD
     low, high = one.divisors
-    least, most = expected.value * (1.0 - rtol), expected.value * (1.0 + rtol)
+    least, most = meant.value * (1.0 - rtol), meant.value * (1.0 + rtol)
     if least <= low and high <= most:
-        return YES
+        return NO if has_other_cap(one, meant) else YES
+    low, high = one.divisors_at(0.5 * WRONG_NO / n_heads)
     return NO if high < least or low > most else UNTOLD
+
+
+def has_other_cap(one: HeadScale, meant: Expected) -> bool:
+    """Say whether scores are capped, and not at what is expected.
+
+    A cap that is far above all scores is not seen, or not well: nothing is said then.
+    """
+    if one.form != "cap" or one.fit is None or math.isnan(meant.cap):
+        return False
+    ratio = one.fit.parameter / meant.cap
+    return not 1.0 / OTHER_CAP < ratio < OTHER_CAP
 
 
 def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
@@ -250,10 +306,31 @@ def implied_divisor(scales: ModelScales) -> str:
 
 def say_answer(told: ScaleAnswer) -> str:
     """Answer in a line whether scores are divided by what is expected."""
+    if not told.expected.is_told:
+        return f"scores divided as configured? cannot be told: {told.expected.said}"
     question = f"scores divided by {told.expected.text}?"
     if not told.scales.heads:
         return f"{question} cannot be told from queries and keys alone"
     return f"{question} {ANSWERS[told.answer]}"
+
+
+def say_next(told: ScaleAnswer) -> str:
+    """Say in a line what to do next."""
+    if not told.scales.heads:
+        return "next: give attention weights, or values and outputs, as well"
+    if not told.expected.is_told:
+        return "next: name the divisor (--expect), or compare with a reference"
+    asked_of = [one for one in told.findings if one.first.outcome != "dead"]
+    first = (asked_of or told.findings)[0]
+    if told.answer == YES:
+        return "next: nothing, as far as the scale goes"
+    if told.answer == NO:
+        where = say_places(first, told.scales.n_heads)
+        asked = (
+            " ".join(map(say_hint, first.hints)) or "what else scales q, k or scores?"
+        )
+        return f"next: look at what scales the scores of {where}: {asked}"
+    return f"next: {NEXT[first.first.reason or first.first.outcome]}"
 
 
 def say_without_evidence(size: float) -> str:
@@ -335,9 +412,16 @@ def say_finding(found: Finding, expected: Expected) -> str:
             "the model's?"
         )
     if found.answer == NO:
-        hints = " ".join(HINTS[hint] for hint in found.hints)
-        more.append(f"{expected.text} was expected{': ' * bool(hints)}{hints}")
+        hints = " ".join(map(say_hint, found.hints))
+        meant = expected.at(one.head.layer).text
+        more.append(f"{meant} was expected{': ' * bool(hints)}{hints}")
     return "; ".join([told, *filter(None, more)])
+
+
+def say_hint(hint: str) -> str:
+    """Say what a wrong divisor looks like."""
+    name, _, width = hint.partition("padded_")
+    return HINTS[name or "padded"].format(width=width)
 
 
 def say_number(value: float, half: float) -> str:

@@ -28,6 +28,7 @@ from montecarlo.model.arrays import (
     make_source,
     wrap_array,
 )
+from montecarlo.model.expected import Caller
 from montecarlo.model.scales import find_scales, scales_table
 
 #: Rows of a sequence, and sequences, that are kept unless more are asked for.
@@ -76,10 +77,13 @@ class Captured:
         only the keys are.
     sequences : int
         That are kept, of all that the model saw.
+    config : dict or None
+        The model's configuration, where it is one of transformers.
     """
 
     rows: int | None = ROWS
     sequences: int = SEQUENCES
+    config: Mapping[str, object] | None = None
     _passes: list[list[Call]] = field(default_factory=list)
     _is_open: bool = False
     _missed: dict[str, bool] = field(default_factory=dict)
@@ -169,6 +173,14 @@ class Captured:
         columns = ["layer", "source", "scale", "mask", "cap"]
         rows = [{"layer": n, **call.passed} for n, call in enumerate(calls)]
         return pd.DataFrame.from_records(rows, columns=columns)
+
+    @property
+    def callers(self) -> tuple[Caller, ...]:
+        """Which module called attention, for each layer of the first pass."""
+        calls = self._passes[0] if self._passes else []
+        unknown = Caller("", self.config)
+        found = [call.passed.get("caller", unknown) for call in calls]
+        return tuple(one for one in found if isinstance(one, Caller))
 
     def model(self, layers: Sequence[int] | None = None) -> Model:
         """Return what was recorded as a model, of all layers or of some.

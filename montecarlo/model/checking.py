@@ -22,7 +22,7 @@ from montecarlo.model.answers import (
     say_findings,
 )
 from montecarlo.model.arrays import NAMES, Head, Model, open_arrays
-from montecarlo.model.divisors import EXPECTED, expected_divisor
+from montecarlo.model.expected import Caller, Config, find_expected
 from montecarlo.model.files import open_files
 from montecarlo.model.scales import find_scale, find_scales
 from montecarlo.model.steps import entropy_of
@@ -35,6 +35,10 @@ MOST_ROWS, MOST_SEQUENCES = 256, 8
 
 class Captured(Protocol):
     """What has been recorded from a model."""
+
+    @property
+    def callers(self) -> Sequence[Caller]:
+        """Which module called attention, for each layer."""
 
     def models(self) -> tuple[Model, ...]:
         """Return it as models, each of layers that are alike."""
@@ -69,9 +73,10 @@ def _open(
 
 def assert_attention_scale(
     captured: Source,
-    expect: str | float = EXPECTED,
+    expect: str | float | None = None,
     rtol: float = RTOL,
     axes: Sequence[str] | None = None,
+    config: Config | str | Path | None = None,
 ) -> None:
     """Make sure that every head divides its scores by what is expected.
 
@@ -81,27 +86,37 @@ def assert_attention_scale(
         What `montecarlo.capture` recorded; arrays ``q`` and ``k`` with ``weights``, or
         with ``v`` and ``outputs``, axes as for `montecarlo.observe`; or an npz file of
         these.
-    expect : str or float
-        The divisor: a name, such as ``sqrt``, or a number.
+    expect : str or float, optional
+        The divisor: ``config`` for what the model's configuration says, by the
+        convention of its architecture; a name, such as ``sqrt``; or a number.  By
+        default ``config`` where there is a configuration, else ``sqrt``.
     rtol : float
         How far it may be off, as a part of it.
     axes : sequence of str, optional
         Of arrays, as for `montecarlo.observe`: ``("head", "token", "d")``.
+    config : mapping or path, optional
+        A configuration of transformers, or its ``config.json``, for arrays, files and
+        models of one's own; by default that of the captured model.
 
     Raises
     ------
     AssertionError
-        If a head divides by something else, or it cannot be told.
+        If a head divides by something else, or it cannot be told, as where the
+        architecture is not known.
     InputError
         If what was captured, or an option, is not usable.
     """
     __tracebackhide__ = True
     require_rtol(rtol)
     with TemporaryDirectory() as scratch:
-        found = [find_scales(model) for model in _open(captured, Path(scratch), axes)]
+        models = _open(captured, Path(scratch), axes)
+        found = [find_scales(model) for model in models]
+    is_stored = isinstance(captured, str | Path | Mapping)
+    callers = () if is_stored else captured.callers
     told = []
-    for scales in found:
-        expected = expected_divisor(expect, scales.d_k, scales.n_heads)
+    for model, scales in zip(models, found, strict=True):
+        sizes = {"d_k": scales.d_k, "n_heads": scales.n_heads}
+        expected = find_expected(expect, config, callers, layers=model.layers, **sizes)
         told.append(answer_scales(scales, expected, rtol))
     if any(one.answer != YES for one in told):
         said = ["\n  ".join([say_answer(one), *say_findings(one)]) for one in told]

@@ -3,7 +3,9 @@
 A known divisor is one entry of a table.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.errors import InputError
@@ -59,18 +61,54 @@ KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The divisor that somebody expects: its name or number, and its value."""
+    """The divisor that somebody expects.
+
+    Attributes
+    ----------
+    typed : str
+        Its name or number, or what stands for a configuration.
+    value : float
+        NaN where it cannot be told, or differs by layer.
+    said : str
+        How it follows from a configuration, or why it does not.
+    mistakes : dict
+        Divisors that known mistakes make of it, by their hints.
+    cap : float
+        What scores are capped at by tanh; NaN where nothing is said of it.
+    layers : dict
+        What is expected of a layer, where that differs.
+    """
 
     typed: str
     value: float
+    said: str = ""
+    mistakes: Mapping[str, float] = field(default_factory=dict)
+    cap: float = math.nan
+    layers: Mapping[int, "Expected"] = field(default_factory=dict)
+
+    def at(self, layer: int) -> "Expected":
+        """Return what is expected of a layer."""
+        return self.layers.get(layer, self)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it is known, of all layers."""
+        each = self.layers.values()
+        return all(map(_is_told, each)) if each else _is_told(self)
 
     @property
     def text(self) -> str:
         """What it is called in a sentence."""
+        if self.said:
+            return self.said
         named = {one.name: one.text for one in KNOWN}
         if self.typed in named:
             return f"{named[self.typed]} = {self.value:.4g}"
         return f"{self.value:.6g}"
+
+
+def _is_told(one: Expected) -> bool:
+    return not math.isnan(one.value)
 
 
 def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
@@ -118,24 +156,33 @@ def divisors_within(
 
 
 def hints_at(
-    divisor: float, expected: float, d_k: int, n_heads: int
+    divisor: float, expected: Expected, d_k: int, n_heads: int
 ) -> tuple[str, ...]:
     """Return what a wrong divisor looks like.
 
     Returns
     -------
     tuple of {"sign", "missing", "twice", "multiplied", "width", "heads"}
-        Empty where it looks like nothing known.
+        Or a key of ``expected.mistakes``, which are asked first, and padded heads,
+        which may have any width, last; empty where it looks like nothing known.
     """
     if divisor < 0.0:
         return ("sign",)
     looks = {
         "missing": 1.0,
-        "twice": expected**2,
-        "multiplied": 1.0 / expected,
+        "twice": expected.value**2,
+        "multiplied": 1.0 / expected.value,
         "width": (n_heads * d_k) ** 0.5,
         "heads": n_heads**0.5,
     }
-    return tuple(
-        name for name, value in looks.items() if abs(divisor / value - 1.0) <= NEAR
-    )
+    own: dict[str, float] = {}
+    padded: dict[str, float] = {}
+    for name, value in expected.mistakes.items():
+        (padded if name.startswith("padded") else own)[name] = value
+    for known in (own, looks, padded):
+        found = tuple(
+            name for name, value in known.items() if abs(divisor / value - 1.0) <= NEAR
+        )
+        if found:
+            return found
+    return ()

@@ -122,7 +122,11 @@ class Fit:
     @property
     def interval(self) -> Interval:
         """95 % interval of the scale: Student's over rows, and the misfit beside it."""
-        quantile = -float(stdtrit(max(self.n_rows - 1.0, 1.0), POINTWISE))
+        return self.interval_at(POINTWISE)
+
+    def interval_at(self, error: float) -> Interval:
+        """Return the interval that misses the scale on either side so often."""
+        quantile = -float(stdtrit(max(self.n_rows - 1.0, 1.0), error))
         half = quantile * self.std_error + self.misfit
         return Interval(self.scale - half, self.scale + half)
 

@@ -88,6 +88,10 @@ FLOAT32 = 2.0**-24
 Progress = Callable[[int], object]
 
 
+#: The interval of what is not told.
+NOWHERE = Interval(math.nan, math.nan)
+
+
 @dataclass(frozen=True, slots=True)
 class HeadScale:
     """What a head multiplies its scores by, and what else becomes of them.
@@ -154,15 +158,25 @@ class HeadScale:
     def interval(self) -> Interval:
         """95 % interval of the scale."""
         if self.fit is None or math.isnan(self.scale):
-            return Interval(math.nan, math.nan)
+            return NOWHERE
         return self.fit.interval
 
     @property
     def divisors(self) -> Interval:
         """95 % interval of the divisor."""
-        if self.outcome != "scale":
-            return Interval(math.nan, math.nan)
-        return Interval(*sorted(1.0 / end for end in self.interval))
+        return _inverse(self.interval) if self.outcome == "scale" else NOWHERE
+
+    def divisors_at(self, error: float) -> Interval:
+        """Return the interval of the divisor that misses it so often on either side.
+
+        Without an end where the scale may be 0.
+        """
+        if self.outcome != "scale" or self.fit is None:
+            return NOWHERE
+        wide = self.fit.interval_at(error)
+        if wide.low <= 0.0 <= wide.high:
+            return Interval(-math.inf, math.inf)
+        return _inverse(wide)
 
     @property
     def named(self) -> Interval:
@@ -173,6 +187,10 @@ class HeadScale:
         low, high = self.divisors
         room = 2.0 * max(self.unit, FLOAT32) * abs(low)
         return Interval(low - room, high + room)
+
+
+def _inverse(interval: Interval) -> Interval:
+    return Interval(*sorted(1.0 / end for end in interval))
 
 
 @dataclass(frozen=True, slots=True)

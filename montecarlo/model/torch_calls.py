@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import HIDDEN
+from montecarlo.model.expected import Caller
 
 try:
     import torch
@@ -22,6 +23,7 @@ except ImportError as error:  # an extra
     ) from error
 
 from montecarlo.model.following import Follower, base_name, to_numpy
+from montecarlo.model.projections import Projections
 
 #: Torch's own attention as a single operation; on each device it is another.
 FUSED, FUSED_HERE = "scaled_dot_product_attention", "_scaled_dot_product"
@@ -42,6 +44,7 @@ class Kept(Protocol):
     """What calls are kept in: `montecarlo.model.captured.Captured`."""
 
     rows: int | None
+    config: Mapping[str, object] | None
 
     def begin(self) -> None:
         """Begin another pass of the model."""
@@ -65,7 +68,10 @@ def recording(captured: Kept, model: object | None) -> Iterator[None]:
         if model is not None:
             hook = model.register_forward_pre_hook(lambda *_: captured.begin())
             stack.callback(hook.remove)
+            captured.config = _config_of(model)
         mode = _Recorder(captured)
+        if model is not None:
+            stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
             stack.enter_context(_wrapped_interface(mode))
         stack.enter_context(mode)
@@ -100,6 +106,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         #: Calls within one that is recorded as a whole.
         self.within: list[tuple[Arrays, Mapping[str, object]]] | None = None
         self._ways: dict[object, Callable[..., None]] = {}
+        self.projections = Projections()
 
     def room(self) -> int:
         """Return how many sequences there is room for."""
@@ -388,6 +395,13 @@ def _with_heads(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.flatten(0, tensor.ndim - 4)
 
 
+def _config_of(module: torch.nn.Module) -> Mapping[str, object] | None:
+    """Return the configuration that a module of transformers was made from."""
+    config: Any = getattr(module, "config", None)
+    has_one = hasattr(config, "to_dict") and hasattr(config, "model_type")
+    return dict(config.to_dict()) if has_one else None
+
+
 def _kind_of(mask: object) -> str:
     """Say what kind of mask was passed."""
     if mask is None:
@@ -446,6 +460,12 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             "scale": kwargs.get("scaling"),
             "mask": _kind_of(attention_mask),
             "cap": kwargs.get("softcap"),
+            "caller": Caller(
+                type(module).__name__,
+                _config_of(module) or mode.captured.config,
+                getattr(module, "layer_idx", None),
+                mode.projections.factor(module, query, key, value),
+            ),
         }
         inner = within[0][0] if len(within) == 1 else {}
         if "added" in inner:  # of a cache that is not full some keys are not used

@@ -23,10 +23,12 @@ from montecarlo.model.answers import (
     require_rtol,
     say_answer,
     say_findings,
+    say_next,
     say_without_evidence,
 )
 from montecarlo.model.arrays import Head, Model
-from montecarlo.model.divisors import EXPECTED, expected_divisor
+from montecarlo.model.divisors import expected_divisor
+from montecarlo.model.expected import CONFIG, Config, find_expected, read_config
 from montecarlo.model.files import open_files
 from montecarlo.model.observing import (
     LEAST,
@@ -53,7 +55,8 @@ from montecarlo.model.steps import (
 )
 from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_seed
 from montecarlo.printing import print_lines, printable
-from montecarlo.report.figures.applied_scale import draw_scales
+from montecarlo.report.figures.applied_scale import draw_scales, write_figure
+from montecarlo.report.figures.files import FORMATS
 from montecarlo.report.terminal import make_table
 from montecarlo.study.console import open_console
 from montecarlo.study.fingerprint import made_with
@@ -84,6 +87,8 @@ class ObserveOptions:
     seed: str
     rtol: str
     expect: str | None = None
+    config: str | None = None
+    figure: str | None = None
     divisor: str | None = None
     axes: Sequence[str] | None = None
     names: str | None = None
@@ -122,8 +127,8 @@ def observe_files(
     seed = parse_seed(options.seed)
     if options.divisor is not None:
         divisor_value(options.divisor, 1)
-    wanted = options.expect or EXPECTED
-    expected_divisor(wanted, 1, 1)
+    config = check_expected(options)
+    check_figure(options)
     rtol = require_rtol(parse_decimal("rtol", options.rtol))
     files, quiet = read_files(options.files), options.quiet or options.json
     ordered = order_files(files) if options.steps else []
@@ -140,10 +145,22 @@ def observe_files(
                     lines = _measure_earlier(options, ordered, scratch, progress)
             last = [ordered[-1][1]] if ordered else files
             model = options.open(last, scratch / "last")
+            if options.figure and model.source is None:
+                raise InputError(
+                    "figure must be of divisors, which need weights, or v and outputs: "
+                    "got neither"
+                )
             n_heads = len(model.heads())
             with _bar("applied scale", n_heads, quiet=quiet) as progress:
                 scales = find_scales(model, progress)
-            expected = expected_divisor(wanted, model.d_k, scales.n_heads)
+            expected = find_expected(
+                options.expect,
+                config,
+                (),
+                layers=model.layers,
+                d_k=model.d_k,
+                n_heads=scales.n_heads,
+            )
             told = answer_scales(scales, expected, rtol)
             named = options.divisor or implied_divisor(scales)
             divisor = divisor_value(named, model.d_k)
@@ -166,12 +183,14 @@ def observe_files(
                     "bytes": f.stat().st_size,
                     "sha256": file_hash(f),
                 }
-                for f in files
+                for f in (*files, *([Path(options.config)] if options.config else []))
             ],
             "divisor": named,
             "seed": seed,
             **made_with(),
         }
+    if options.figure:
+        write_figure(told, Path(options.figure))
     if options.json:
         print_lines(json.dumps(_finite(record_scales(told)), indent=2))
     elif not options.quiet:
@@ -179,7 +198,39 @@ def observe_files(
     found = {one.state for one in observation.heads}
     if steps is not None:
         found |= {name for name, heads in steps.warnings.items() if heads}
-    return bool(found & set(failing)), told.answer if options.expect else None
+    is_asked = options.expect is not None or config is not None
+    return bool(found & set(failing)), told.answer if is_asked else None
+
+
+def check_expected(options: ObserveOptions) -> Config | None:
+    """Check what is expected before anything is read; returns the configuration."""
+    if options.expect not in {None, CONFIG}:
+        expected_divisor(options.expect, 1, 1)
+    config = None if options.config is None else read_config(options.config)
+    if config is not None and options.expect not in {None, CONFIG}:
+        raise InputError(
+            f"config must stand with --expect config, got {options.expect!r}"
+        )
+    if config is None and options.expect == CONFIG:
+        raise InputError("expect config must stand with --config FILE, got none")
+    return config
+
+
+def check_figure(options: ObserveOptions) -> None:
+    """Check where the figure is to be written, and as what."""
+    if options.figure is None:
+        return
+    path = Path(options.figure)
+    if path.suffix.removeprefix(".") not in FORMATS:
+        raise InputError(
+            f"figure must end in .{', .'.join(FORMATS)}, got {options.figure!r}"
+        )
+    with reading("figure", path):
+        is_usable = path.parent.is_dir() and not path.is_dir()
+    if not is_usable:
+        raise InputError(
+            f"figure must be a file in a folder that is there, got {options.figure!r}"
+        )
 
 
 def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
@@ -235,6 +286,7 @@ def canonical_command(options: ObserveOptions, files: Sequence[Path], seed: int)
         ("causal", options.causal),
         ("steps", options.steps),
         ("expect", options.expect),
+        ("config", options.config and Path(options.config).name),
         ("rtol", None if options.rtol == str(RTOL) else options.rtol),
         ("divisor", options.divisor),
         ("seed", seed),
@@ -324,6 +376,7 @@ def record_scales(told: ScaleAnswer) -> dict[str, Any]:
     return {
         "expected": told.expected.typed,
         "expected_divisor": told.expected.value,
+        "expected_by": told.expected.said or None,
         "source": heads[0].source if heads else None,
         "rtol": told.rtol,
         "answer": told.answer,
@@ -372,6 +425,7 @@ def print_observation(
             "what arrays are: of attention weights, or of values and outputs together)"
         )
     print_lines(say_answer(told))
+    print_lines(say_next(told))
     if told.scales.heads:
         for found in say_findings(told):
             print_lines(f"  {found}")

@@ -149,7 +149,7 @@ def test_the_answer_is_the_first_line(  # noqa: PLR0917
     output = ["--output", str(tmp_path / "out")]
     assert main([str(written / f"{file}.npz"), *options, *output]) == status
     shown = capsys.readouterr().out
-    assert line in "".join(shown.splitlines(keepends=True)[:2])
+    assert line in "".join(shown.splitlines(keepends=True)[:3])
     assert (tmp_path / "out" / "applied-scale.csv").exists() == (file != "neither")
 
 

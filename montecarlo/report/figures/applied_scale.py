@@ -14,7 +14,7 @@ from montecarlo.model.answers import ScaleAnswer
 from montecarlo.model.scales import scales_table
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Picture
-from montecarlo.report.figures.files import on_light_ground, render_svg
+from montecarlo.report.figures.files import draw_files, on_light_ground, render_svg
 from montecarlo.report.figures.labels import Label
 from montecarlo.report.figures.palette import INK, MUTED, VERMILLION, Look
 from montecarlo.report.figures.specs import FigureSpec
@@ -28,13 +28,27 @@ MOST_MARKS, APART = 6, 0.15
 
 def draw_scales(told: ScaleAnswer, folder: Path) -> None:
     """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
-    scales = scales_table(told.scales).assign(expected=told.expected.value)
     english = read_language(SOURCE)
-    svg = render_svg(APPLIED_SCALES, scales, DataFrame(), english)
+    svg = render_svg(APPLIED_SCALES, _scales_of(told), DataFrame(), english)
     if svg is not None:
         write_text(
             folder / "figures" / f"{APPLIED_SCALES.id}.svg", on_light_ground(svg)
         )
+
+
+def write_figure(told: ScaleAnswer, path: Path) -> None:
+    """Draw the same into a file: SVG, PDF or PNG, by how its name ends."""
+    kind = path.suffix.removeprefix(".")
+    tables = _scales_of(told), DataFrame()
+    english = read_language(SOURCE)
+    files = draw_files(APPLIED_SCALES, tables, [kind], [english], theme="light")
+    path.write_bytes(files[kind, english.code])
+
+
+def _scales_of(told: ScaleAnswer) -> DataFrame:
+    scales = scales_table(told.scales)
+    expected = [told.expected.at(layer).value for layer in scales["layer"]]
+    return scales.assign(expected=expected)
 
 
 def build_scales(scales: DataFrame, _: DataFrame) -> Picture | None:
@@ -43,7 +57,8 @@ def build_scales(scales: DataFrame, _: DataFrame) -> Picture | None:
     Parameters
     ----------
     scales : DataFrame
-        As of `montecarlo.model.scales.scales_table`, with the divisor ``expected``.
+        As of `montecarlo.model.scales.scales_table`, with the divisor ``expected``,
+        NaN where it cannot be told.
     """
     if scales.empty:
         return None
@@ -66,18 +81,25 @@ def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
     told = scales["outcome"].eq("scale") & scales["implied_scale"].gt(0.0)
     uniform = scales["outcome"].eq("uniform")
     divisors = scales["implied_divisor"].where(told)
-    expected = float(scales["expected"].iloc[0])
-    low = np.fmin(divisors.min(), expected) / 1.5
-    high = np.fmax(divisors.max(), expected) * 1.5
-    draw.logarithmic(axes, low, high)
-    _mark_divisors(axes, [expected, *divisors.dropna()])
-    axes.axhline(
-        expected,
-        color=MUTED,
-        linewidth=1.2,
-        linestyle=draw.LIMIT_DASH,
-    )
-    keys = [draw.line_key(draw.LIMIT_DASH, Label(f"expected: {expected:.4g}"), MUTED)]
+    expected = scales.groupby("layer")["expected"].first().dropna()
+    every = [*expected.unique(), *divisors.dropna()]
+    draw.logarithmic(axes, min(every, default=1.0) / 1.5, max(every, default=1.0) * 1.5)
+    high = axes.get_ylim()[1]
+    _mark_divisors(axes, every)
+    keys = []
+    for layer, divisor in expected.items():
+        middle = layers.index(layer)
+        axes.plot(
+            [middle - 0.5, middle + 0.5],
+            [divisor, divisor],
+            color=MUTED,
+            linewidth=1.2,
+            linestyle=draw.LIMIT_DASH,
+        )
+    if len(expected):
+        told_by = ", ".join(f"{one:.4g}" for one in expected.unique()[:MOST_MARKS])
+        label = Label(f"expected: {told_by}")
+        keys.append(draw.line_key(draw.LIMIT_DASH, label, MUTED))
     # an interval that reaches the scale 0 is open upwards
     tops = (1.0 / scales["ci_low"]).where(scales["ci_low"].gt(0.0), high)
     axes.errorbar(

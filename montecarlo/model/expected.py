@@ -1,0 +1,565 @@
+"""What a model should divide its scores by, as its configuration says.
+
+The configuration is that of transformers; how a divisor follows from it, and where it
+is applied, is the convention of the architecture.  Nothing is read from the module that
+computes attention but what it was made from: what that module holds may be the error.
+
+>>> config = {"model_type": "gemma2", "query_pre_attn_scalar": 144, "head_dim": 128}
+>>> expected_by_config(config, [0]).text
+'sqrt(query_pre_attn_scalar = 144) = 12 (configuration of gemma2)'
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from montecarlo.errors import InputError, show
+from montecarlo.model.conventions import CONVENTIONS, Convention
+from montecarlo.model.divisors import (
+    EXPECTED,
+    LARGEST,
+    SMALLEST,
+    Expected,
+    expected_divisor,
+)
+from montecarlo.small_files import read_small
+
+#: What stands for the configuration's own divisor.
+CONFIG = "config"
+#: Bytes of a config.json at most; names of a thousand classes take a hundredth of it.
+MOST_CONFIG = 2**22
+#: What a size is called, from the most common on.
+HEAD_DIM = ("head_dim",)
+WIDTH = ("hidden_size", "n_embd", "d_model", "embed_dim", "dim", "emb_dim")
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+#: Of encoders and decoders, which may have different ones.
+SIDES = ("encoder_attention_heads", "decoder_attention_heads")
+#: Fields that say something of the scale, for an architecture that is not known.
+TELLING = (
+    *(*HEAD_DIM, *WIDTH, *HEADS, *SIDES, "d_kv", "qk_nope_head_dim"),
+    *("qk_rope_head_dim", "query_pre_attn_scalar", "attention_multiplier", "scaling"),
+    *("scale_attn_weights", "scale_attn_by_inverse_layer_idx", "attn_scale"),
+)
+#: Widths that a head may be padded to.
+PADS = (8, 16, 32, 64, 128, 256)
+#: A measured factor so near to the one of the convention is that one, rounded.
+ROUNDED = 0.004
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The module that called attention.
+
+    Attributes
+    ----------
+    module : str
+        Its class; empty where it is not known.
+    config : dict or None
+        What it was made from.
+    layer : int or None
+        Its number, as its model counts.
+    factor : float
+        What queries times keys were multiplied by between their projections and
+        attention, as measured; NaN where it was not.
+    """
+
+    module: str
+    config: Config | None = None
+    layer: int | None = None
+    factor: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a configuration says of a layer.
+
+    Attributes
+    ----------
+    divisor : float
+        Of queries and keys as they are projected.
+    text : str
+        How it follows, by the names of fields.
+    mistakes : dict
+        Divisors that known mistakes make of it, by their hints.
+    """
+
+    divisor: float
+    text: str
+    mistakes: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of a configuration, for one layer.
+
+    Attributes
+    ----------
+    config : dict
+    layer : int or None
+    """
+
+    config: Config
+    layer: int | None
+
+    @property
+    def kind(self) -> str:
+        """The architecture."""
+        return str(self.config.get("model_type"))
+
+    def find(self, names: Sequence[str]) -> tuple[str, float] | None:
+        """Return the first of some fields that holds something, and its number."""
+        own: Mapping[str, Any] = {}
+        for number, fields in _mapping(self.config, "per_layer_config").items():
+            if str(number).isdecimal() and int(number) == self.layer:
+                own = fields
+        for name in names:
+            value = own.get(name, self.config.get(name))
+            if value is not None:
+                return name, self._number(name, value)
+        return None
+
+    def need(self, names: Sequence[str]) -> tuple[str, float]:
+        """Return the first of some fields, of which one must be there."""
+        found = self.find(names)
+        if found is None:
+            raise InputError(
+                f"config must hold {' or '.join(names)} for model_type {self.kind!r}, "
+                f"got {', '.join(map(str, self.config))}"
+            )
+        return found
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Return a field that is true or false."""
+        value = self.config.get(name, default)
+        if not isinstance(value, bool):
+            raise InputError(
+                f"config must hold true or false as {name}, got {show(value)}"
+            )
+        return value
+
+    def _number(self, name: str, value: object) -> float:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not SMALLEST <= value <= LARGEST:  # type: ignore[operator]
+            raise InputError(
+                f"config must hold a number above 0 as {name}, got {show(value)}"
+            )
+        return float(value)  # type: ignore[arg-type]
+
+    @property
+    def rope(self) -> Config:
+        """What it says of rotary embeddings, whatever the version calls it."""
+        for name in ("rope_parameters", "rope_scaling"):
+            if found := _mapping(self.config, name):
+                return found
+        return {}
+
+
+def _mapping(config: Config, name: str) -> Config:
+    found = config.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _width(fields: Fields, convention: Convention) -> tuple[float, str]:
+    """Return the width of a head that counts, and how it follows."""
+    if convention.width:
+        found = [fields.need([name]) for name in convention.width]
+    elif one := fields.find(HEAD_DIM):
+        found = [one]
+    else:
+        name, width = fields.need(WIDTH)
+        heads_name, heads = _heads(fields)
+        size = width // heads
+        return size, f"{name} / {heads_name} = {width:g} / {heads:g}"
+    total = math.fsum(value for _, value in found)
+    return total, f"{' + '.join(name for name, _ in found)} = {total:g}"
+
+
+def _heads(fields: Fields) -> tuple[str, float]:
+    if not fields.find(HEADS) and fields.find(SIDES):
+        both = [one for name in SIDES if (one := fields.find([name]))]
+        if len({value for _, value in both}) > 1:
+            raise _UntoldError("encoder and decoder have different numbers of heads")
+        return both[0]
+    return fields.need(HEADS)
+
+
+class _UntoldError(Exception):
+    """What keeps a configuration from saying a divisor."""
+
+
+def _sqrt(fields: Fields, convention: Convention) -> Said:
+    width, text = _width(fields, convention)
+    width *= convention.factor
+    told = text if convention.factor == 1.0 else f"{convention.factor:g} ({text})"
+    mistakes = {}
+    sizes = fields.find(WIDTH), fields.find(HEADS)
+    if not convention.width and sizes[0] and sizes[1]:
+        derived = sizes[0][1] // sizes[1][1]
+        if derived != width:
+            mistakes["derived"] = math.sqrt(derived)
+    return Said(math.sqrt(width), f"sqrt({told})", mistakes)
+
+
+def _linear(fields: Fields, convention: Convention) -> Said:
+    width, text = _width(fields, convention)
+    return Said(width, f"({text})", {"ignored": math.sqrt(width)})
+
+
+def _none(fields: Fields, convention: Convention) -> Said:
+    mistakes = {}
+    with suppress(InputError, _UntoldError):  # it says nothing of the divisor
+        mistakes["scaled"] = math.sqrt(_width(fields, convention)[0])
+    return Said(1.0, f"1, as {fields.kind} does not scale", mistakes)
+
+
+def _scalar(fields: Fields, convention: Convention) -> Said:
+    name, value = fields.need(["query_pre_attn_scalar"])
+    width, _ = _width(fields, convention)
+    return Said(
+        math.sqrt(value), f"sqrt({name} = {value:g})", {"ignored": math.sqrt(width)}
+    )
+
+
+def _multiplier(fields: Fields, convention: Convention) -> Said:
+    name, value = fields.need(["attention_multiplier"])
+    width, _ = _width(fields, convention)
+    return Said(1.0 / value, f"1 / ({name} = {value:g})", {"ignored": math.sqrt(width)})
+
+
+def _flags(fields: Fields, convention: Convention) -> Said:
+    """Return GPT-2's: on or off, and by the number of the layer."""
+    width, text = _width(fields, convention)
+    root = divisor = math.sqrt(width)
+    told, mistakes = f"sqrt({text})", {}
+    if not fields.flag("scale_attn_weights", default=True):
+        divisor, told = 1.0, "1 (scale_attn_weights = false)"
+        mistakes["ignored"] = root
+    if fields.flag("scale_attn_by_inverse_layer_idx", default=False):
+        if fields.layer is None:
+            raise _UntoldError(
+                "scale_attn_by_inverse_layer_idx is true, and layers have no number"
+            )
+        mistakes["by_layer"] = divisor
+        divisor *= fields.layer + 1
+        told += f" * {fields.layer + 1} (scale_attn_by_inverse_layer_idx)"
+    return Said(divisor, told, mistakes)
+
+
+def _mscale(fields: Fields, convention: Convention) -> Said:
+    """Return DeepSeek's: the square of what YaRN makes of mscale_all_dim is in it."""
+    width, text = _width(fields, convention)
+    root, rope = math.sqrt(width), fields.rope
+    scale = _number_of(rope, "mscale_all_dim") or 0.0
+    if _rope_kind(rope) == "default" or not scale:
+        return Said(root, f"sqrt({text})", {})
+    mscale = _yarn(_need_factor(rope), scale)
+    return Said(
+        root / mscale**2,
+        f"sqrt({text}) / {mscale:.4g}^2 (mscale_all_dim = {scale:g})",
+        {"mscale": root, "mscale_once": root / mscale},
+    )
+
+
+RULES: dict[str, Callable[[Fields, Convention], Said]] = {
+    "sqrt": _sqrt,
+    "linear": _linear,
+    "none": _none,
+    "query_pre_attn_scalar": _scalar,
+    "attention_multiplier": _multiplier,
+    "scale_attn_weights": _flags,
+    "mscale": _mscale,
+}
+
+
+def _rope_kind(rope: Config) -> str:
+    return str(rope.get("rope_type", rope.get("type", "default")))
+
+
+def _number_of(rope: Config, name: str) -> float | None:
+    value = rope.get(name)
+    return None if value is None else Fields({name: value}, None).need([name])[1]
+
+
+def _need_factor(rope: Config) -> float:
+    factor = _number_of(rope, "factor")
+    if factor is None:
+        raise InputError(
+            f"config must hold factor in its rope scaling, got {', '.join(rope)}"
+        )
+    return factor
+
+
+def _yarn(factor: float, mscale: float = 1.0) -> float:
+    """Return YaRN's multiple of queries and of keys (Peng et al. 2023, equation 22)."""
+    return 1.0 if factor <= 1.0 else 0.1 * mscale * math.log(factor) + 1.0
+
+
+def _rotary_factor(fields: Fields) -> float | None:
+    """Return what rotary embeddings multiply q·k by; None where it cannot be told.
+
+    YaRN's multiple of cosines and sines changes what is rotated, and only that.
+    """
+    kinds = {"yarn", "longrope", "su"}
+    rope = fields.rope
+    nested = [one for one in rope.values() if isinstance(one, Mapping)]
+    if any(_rope_kind(one) in kinds for one in nested):
+        return None
+    if _rope_kind(rope) not in kinds:
+        return 1.0
+    given = _number_of(rope, "attention_factor")
+    if given is None and _rope_kind(rope) == "yarn":
+        factor = _need_factor(rope)
+        both = [_number_of(rope, name) for name in ("mscale", "mscale_all_dim")]
+        if both[0] and both[1]:
+            given = _yarn(factor, both[0]) / _yarn(factor, both[1])
+        else:
+            given = _yarn(factor)
+    parts = [
+        *(rope.get("partial_rotary_factor"), fields.config.get("qk_rope_head_dim")),
+        fields.config.get("partial_rotary_factor"),
+    ]
+    is_whole = all(one in {None, 1.0} for one in parts)
+    return given**2 if given is not None and (is_whole or given == 1.0) else None
+
+
+def expected_at(caller: Caller, number: int, *, is_measured: bool) -> Expected:
+    """Return what a layer should divide by, of what is captured of it.
+
+    Parameters
+    ----------
+    caller : Caller
+    number : int
+        Of the layer, where the caller has none.
+    is_measured : bool
+        Whether its projections could have been seen: if an architecture scales
+        queries before attention, that it does has to be measured then.
+
+    Raises
+    ------
+    InputError
+        If a field is missing or is no number.
+    """
+    if caller.config is None:
+        return _untold("there is no configuration")
+    layer = number if caller.layer is None else caller.layer
+    fields = Fields(caller.config, layer)
+    convention = CONVENTIONS.get(fields.kind)
+    if convention is None:
+        return _untold(_say_unknown(caller.config))
+    by = f"(configuration of {fields.kind})"
+    try:
+        said = RULES[convention.rule](fields, convention)
+    except _UntoldError as reason:
+        return _untold(f"{reason} {by}")
+    usual = 1.0 / said.divisor if convention.is_before else 1.0
+    factor = _measured(caller, fields, convention, usual)
+    if factor is None:
+        if convention.is_before and is_measured:
+            return _untold(
+                f"{fields.kind} multiplies queries before attention, and what their "
+                "projection gives out was not seen"
+            )
+        factor = usual
+    mistakes = {name: value * factor for name, value in said.mistakes.items()}
+    if _rotary_factor(fields) not in {None, 1.0}:
+        mistakes["mscale"] = said.divisor * usual
+    if factor != 1.0:
+        mistakes["again"] = said.divisor
+    if convention.rule == "sqrt":
+        mistakes |= _padded(said.divisor**2, factor)
+    return _expect(said, factor, fields, mistakes)
+
+
+def _expect(
+    said: Said, factor: float, fields: Fields, mistakes: Mapping[str, float]
+) -> Expected:
+    """Return what is left for attention to divide by."""
+    divisor = said.divisor * factor
+    if not SMALLEST <= divisor <= LARGEST:
+        raise InputError(
+            f"config must make a divisor between {SMALLEST:g} and {LARGEST:g}, got "
+            f"{divisor:g}"
+        )
+    told = said.text if said.text[0] == "1" else f"{said.text} = {said.divisor:.6g}"
+    if factor != 1.0:
+        told = (
+            f"{divisor:.6g}, of {told}: queries and keys are multiplied by "
+            f"{factor:.4g} before"
+        )
+    cap = fields.find(["attn_logit_softcapping"])
+    return Expected(
+        CONFIG,
+        divisor,
+        f"{told} (configuration of {fields.kind})",
+        mistakes,
+        cap[1] if cap else math.nan,
+    )
+
+
+def _measured(
+    caller: Caller, fields: Fields, convention: Convention, usual: float
+) -> float | None:
+    """Return what queries times keys are multiplied by before attention, if seen.
+
+    Rotary embeddings aside; the usual factor where it is near to that.
+    """
+    rotary = _rotary_factor(fields)
+    if not convention.is_seen or rotary is None or math.isnan(caller.factor):
+        return None
+    factor = caller.factor / rotary
+    is_usual = abs(factor / usual - 1.0) <= ROUNDED
+    return usual if is_usual else float(f"{factor:.4g}")
+
+
+def _padded(width: float, factor: float) -> dict[str, float]:
+    """Return the divisors of heads that are padded, by their hints."""
+    padded = {math.ceil(width / pad) * pad for pad in PADS} - {round(width)}
+    return {f"padded_{one}": math.sqrt(one) * factor for one in sorted(padded)}
+
+
+def _untold(reason: str) -> Expected:
+    return Expected(CONFIG, math.nan, reason)
+
+
+def _say_unknown(config: Config) -> str:
+    """Say what is there of a configuration whose architecture is not known."""
+    kind = config.get("model_type")
+    parts = [
+        f"{name} ({show(part['model_type'])})"
+        for name, part in config.items()
+        if isinstance(part, Mapping) and part.get("model_type") in CONVENTIONS
+    ]
+    if parts:
+        return (
+            f"model_type {show(kind)} has parts, each with its own: {', '.join(parts)}"
+        )
+    found = [f"{name} = {show(config[name])}" for name in TELLING if name in config]
+    told = ", ".join(found) or "none of the fields that say something of it"
+    return f"how model_type {show(kind)} scales is not known; it has {told}"
+
+
+def expected_by_callers(callers: Sequence[Caller], layers: Iterable[int]) -> Expected:
+    """Return what each layer should divide by, of what was captured.
+
+    Raises
+    ------
+    InputError
+        If a field is missing or is no number.
+    """
+    found = {
+        layer: expected_at(
+            callers[layer], layer, is_measured=bool(callers[layer].module)
+        )
+        for layer in layers
+    }
+    return _join(found)
+
+
+def expected_by_config(config: Config, layers: Iterable[int]) -> Expected:
+    """Return what each layer should divide by, by the configuration alone.
+
+    Where an architecture scales queries before attention, attention itself divides
+    by 1.
+
+    Raises
+    ------
+    InputError
+        If a field is missing or is no number.
+    """
+    caller = Caller("", config)
+    return _join({one: expected_at(caller, one, is_measured=False) for one in layers})
+
+
+def _join(layers: Mapping[int, Expected]) -> Expected:
+    """Return what is expected of a model, which may differ by layer."""
+    ways = list(layers.values())
+    if len({(one.said, one.value) for one in ways}) == 1:
+        return ways[0]
+    if unknown := [one for one in ways if math.isnan(one.value)]:
+        return replace(unknown[0], layers=layers)
+    told = "what the configuration says, which differs by layer"
+    return Expected(CONFIG, math.nan, told, layers=layers)
+
+
+def find_expected(  # noqa: PLR0913 - what is typed, and what is known of a model
+    expect: str | float | None,
+    config: Config | str | Path | None,
+    callers: Sequence[Caller],
+    *,
+    layers: Sequence[int],
+    d_k: int,
+    n_heads: int,
+) -> Expected:
+    """Return what is expected of a model: by what was typed, or by its configuration.
+
+    Parameters
+    ----------
+    expect : str, float or None
+        `CONFIG`, a name or number as for `montecarlo.model.divisors.expected_divisor`;
+        None for the configuration where one is known, else `EXPECTED`.
+    config : mapping, path or None
+        A configuration, in place of the captured ones.
+    callers : sequence of Caller
+        Of each layer, as captured; empty for arrays and files.
+    layers : sequence of int
+    d_k, n_heads : int
+
+    Raises
+    ------
+    InputError
+        If one is not usable, or they do not go together.
+    """
+    is_known = config is not None or any(one.config is not None for one in callers)
+    if expect is None:
+        expect = CONFIG if is_known else EXPECTED
+    if expect != CONFIG:
+        if config is not None:
+            raise InputError(
+                f"config must stand with expect {CONFIG!r}, got {show(expect)}"
+            )
+        return expected_divisor(expect, d_k, n_heads)
+    if not is_known:
+        raise InputError(
+            "expect 'config' must have a configuration: config, or a captured model of "
+            "transformers, got neither"
+        )
+    if config is None:
+        return expected_by_callers(callers, layers)
+    read = read_config(config)
+    if not callers:
+        return expected_by_config(read, layers)
+    return expected_by_callers([replace(one, config=read) for one in callers], layers)
+
+
+def read_config(config: object) -> Config:
+    """Return a configuration: a mapping, or the path of a config.json.
+
+    Raises
+    ------
+    InputError
+        If it is neither, cannot be read, or has no ``model_type``.
+    """
+    if isinstance(config, str | Path):
+        content = read_small("config", Path(config), MOST_CONFIG)
+        try:
+            config = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"config must be JSON, got {error}") from None
+        if not isinstance(config, dict):
+            raise InputError(
+                f"config must hold a JSON object, got {type(config).__name__}"
+            )
+    if not isinstance(config, Mapping):
+        raise InputError(
+            "config must be a mapping, or the path of a config.json, got "
+            f"{type(config).__name__}"
+        )
+    if not isinstance(config.get("model_type"), str):
+        came = show(config.get("model_type"))
+        raise InputError(f"config must hold a text as model_type, got {came}")
+    return config

@@ -1,0 +1,394 @@
+"""What a configuration says: by which field, and what keeps it from saying anything."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from montecarlo import assert_attention_scale
+from montecarlo.cli.observe import main
+from montecarlo.errors import InputError
+from montecarlo.model.conventions import CONVENTIONS
+from montecarlo.model.expected import (
+    RULES,
+    Caller,
+    expected_by_callers,
+    expected_by_config,
+    find_expected,
+)
+
+#: 0.1 ln(40) + 1
+MSCALE = 1.3688879454113936
+LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}
+OPT = {"model_type": "opt", "hidden_size": 768, "num_attention_heads": 12}
+DEEPSEEK = {
+    "model_type": "deepseek_v3",
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "head_dim": 64,
+}
+YARN = {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0}
+GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_head": 12}
+GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim": 128}
+
+
+@pytest.mark.parametrize(
+    ("config", "divisor", "words"),
+    [
+        (LLAMA, 128**0.5, "hidden_size / num_attention_heads = 4096 / 32"),
+        (LLAMA | {"head_dim": 80}, 80**0.5, "sqrt(head_dim = 80)"),
+        (LLAMA | {"head_dim": None}, 128**0.5, "hidden_size"),
+        (OPT, 1.0, "queries and keys are multiplied by 0.125 before"),
+        (GPT2, 8.0, "n_embd / n_head = 768 / 12"),
+        (GPT2 | {"scale_attn_weights": False}, 1.0, "scale_attn_weights = false"),
+        (GEMMA3, 168**0.5, "query_pre_attn_scalar = 168"),
+        (
+            {"model_type": "granite", "attention_multiplier": 0.015625, "head_dim": 64},
+            64.0,
+            "attention_multiplier = 0.015625",
+        ),
+        ({"model_type": "t5", "d_kv": 64}, 1.0, "t5 does not scale"),
+        ({"model_type": "gemma4_text"}, 1.0, "gemma4_text does not scale"),
+        ({"model_type": "zamba2", "attention_head_dim": 160}, 80**0.5, "0.5 (att"),
+        (DEEPSEEK, 192**0.5, "qk_nope_head_dim + qk_rope_head_dim = 192"),
+        (
+            DEEPSEEK | {"rope_scaling": YARN},
+            192**0.5 / MSCALE**2,
+            "1.369^2 (mscale_all_dim = 1)",
+        ),
+        (
+            DEEPSEEK | {"rope_parameters": {"rope_type": "default", "factor": 40}},
+            192**0.5,
+            "= 192",
+        ),
+    ],
+)
+def test_the_field_is_named(config, divisor, words):
+    """And its number is the one that the architecture makes of it."""
+    expected = expected_by_config(config, [0, 1])
+    assert expected.value == pytest.approx(divisor, rel=1e-12)
+    assert words in expected.text
+    assert f"(configuration of {config['model_type']})" in expected.text
+
+
+def test_exceptions_by_layer():
+    """The number of a layer, and a head of another width in some."""
+    config = GPT2 | {"scale_attn_by_inverse_layer_idx": True}
+    expected = expected_by_config(config, range(3))
+    assert [expected.at(n).value for n in range(3)] == [8.0, 16.0, 24.0]
+    assert math.isnan(expected.value)
+    assert expected.is_told
+    config = LLAMA | {"per_layer_config": {"01": {"head_dim": 256}}}
+    expected = expected_by_config(config, range(2))
+    assert expected.at(0).value == 128**0.5
+    assert expected.at(1).value == 16.0
+
+
+@pytest.mark.parametrize(
+    ("config", "factor", "divisor"),
+    [
+        (LLAMA, 1.0, 128**0.5),
+        (LLAMA, 1.003, 128**0.5),  # rounded
+        (LLAMA, 128**-0.5, 1.0),
+        (LLAMA, math.nan, 128**0.5),
+        (OPT, 0.125, 1.0),
+        (OPT, 1.0, 8.0),
+        (OPT, 0.125 * 1.07, 1.07),
+        (LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 40}}, None, 128**0.5),
+        (
+            LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 40}},
+            1.0,
+            128**0.5 / MSCALE**2,
+        ),
+        # what rotary embeddings do cannot be told: no factor is believed
+        (LLAMA | {"rope_scaling": {"rope_type": "longrope"}}, 1.5, 128**0.5),
+        ({**LLAMA, "model_type": "llama4_text"}, 1.1, 128**0.5),
+    ],
+)
+def test_what_projections_give_out_counts(config, factor, divisor):
+    """What is applied before attention is not expected of attention once more."""
+    measured = MSCALE**2 if factor is None else factor
+    expected = expected_by_callers([Caller("Attention", config, 0, measured)], [0])
+    assert expected.value == pytest.approx(divisor, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (
+            {"model_type": "mine", "head_dim": 64, "n_head": 8},
+            "how model_type 'mine' scales is not known; it has head_dim = 64, n_head",
+        ),
+        ({"model_type": "mine"}, "none of the fields"),
+        (
+            {"model_type": "gemma3", "text_config": GEMMA3},
+            "'gemma3' has parts, each with its own: text_config ('gemma3_text')",
+        ),
+        (
+            {
+                "model_type": "bart",
+                "d_model": 64,
+                "encoder_attention_heads": 4,
+                "decoder_attention_heads": 8,
+            },
+            "encoder and decoder have different numbers of heads",
+        ),
+    ],
+)
+def test_what_is_not_known_is_no_answer(config, reason):
+    """With what was found; arrays are neither right nor wrong by it."""
+    expected = expected_by_config(config, [0])
+    assert not expected.is_told
+    for divisor in (8**0.5, 5.0, 1e9):
+        with pytest.raises(AssertionError) as raised:
+            assert_attention_scale(made(divisor), config=config)
+        first = str(raised.value).splitlines()[0]
+        assert first.startswith("scores divided as configured? cannot be told: ")
+        assert reason in first
+
+
+def test_queries_that_were_not_seen_are_no_answer():
+    """OPT multiplies them: whether it did is measured in a captured model."""
+    expected = expected_by_callers([Caller("OPTAttention", OPT, 0)], [0])
+    assert "was not seen" in expected.text
+    assert not expected.is_told
+
+
+def made(divisor, layers=1):
+    """Return queries, keys and weights."""
+    rng = np.random.default_rng(1)
+    q, k = rng.normal(size=(2, 3, layers, 2, 24, 8)).astype(np.float32)
+    e = np.exp(q @ np.swapaxes(k, -1, -2) / divisor)
+    return {"q": q, "k": k, "weights": e / e.sum(axis=-1, keepdims=True)}
+
+
+SMALL = {"model_type": "llama", "hidden_size": 16, "num_attention_heads": 2}
+
+
+def test_the_configuration_is_the_default_where_there_is_one(tmp_path):
+    """A mapping or a file; without one it is the root of d_k."""
+    (tmp_path / "config.json").write_text(json.dumps(SMALL | {"head_dim": 25}))
+    for config in (SMALL | {"head_dim": 25}, tmp_path / "config.json"):
+        assert_attention_scale(made(5.0), config=config)
+        assert_attention_scale(made(5.0), "config", config=config)
+        with pytest.raises(AssertionError, match=r"head_dim = 25\) = 5"):
+            assert_attention_scale(made(8**0.5), config=config)
+    assert_attention_scale(made(8**0.5))
+
+
+def test_layers_that_differ_are_told_apart():
+    """One of them is wrong, and named with what was expected of it."""
+    config = {**GPT2, "n_embd": 16, "n_head": 2}
+    config["scale_attn_by_inverse_layer_idx"] = True
+    with pytest.raises(AssertionError) as raised:
+        assert_attention_scale(made(8**0.5, layers=2), config=config)
+    lines = str(raised.value).splitlines()
+    assert lines[0] == (
+        "scores divided by what the configuration says, which differs by layer? no"
+    )
+    assert "layer 1" in lines[1]
+    assert "5.65685" in lines[1]
+    assert "is the number of the layer left out?" in lines[1]
+    assert lines[2].startswith("  layer 0, all heads: scores are divided by 2.828")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"expect": "config"}, "expect 'config' must have a configuration: config, or"),
+        ({"config": 5}, "config must be a mapping, or the path .* got int"),
+        (
+            {"config": "missing.json"},
+            "config must be a readable file, got 'missing.json'",
+        ),
+        ({"config": {}}, "config must hold a text as model_type, got None"),
+        ({"config": {"model_type": 3}}, "must hold a text as model_type, got 3"),
+        ({"config": SMALL, "expect": "sqrt"}, "config must stand with expect 'config'"),
+        (
+            {"config": {"model_type": "llama", "hidden_size": 16}},
+            "config must hold num_attention_heads or .*'llama', got model_type, hidden",
+        ),
+        (
+            {"config": {"model_type": "gemma2", "head_dim": 8}},
+            "config must hold query_pre_attn_scalar for model_type 'gemma2'",
+        ),
+        (
+            {"config": SMALL | {"head_dim": "8"}},
+            "config must hold a number above 0 as head_dim, got '8'",
+        ),
+        ({"config": SMALL | {"head_dim": -8}}, "a number above 0 as head_dim, got -8"),
+        ({"config": SMALL | {"head_dim": True}}, "above 0 as head_dim, got True"),
+        ({"config": SMALL | {"head_dim": math.nan}}, "above 0 as head_dim, got nan"),
+        (
+            {"config": GPT2 | {"scale_attn_weights": "no"}},
+            "config must hold true or false as scale_attn_weights, got 'no'",
+        ),
+        (
+            {
+                "config": DEEPSEEK
+                | {"rope_scaling": {"type": "yarn", **YARN, "factor": "x"}}
+            },
+            "config must hold a number above 0 as factor, got 'x'",
+        ),
+        (
+            {
+                "config": DEEPSEEK
+                | {"rope_scaling": {"type": "yarn", "mscale_all_dim": 1}}
+            },
+            "config must hold factor in its rope scaling, got type, mscale_all_dim",
+        ),
+    ],
+)
+def test_bad_configurations_are_refused(options, message):
+    """By one line: argument, requirement, what came."""
+    with pytest.raises(InputError, match=message) as raised:
+        assert_attention_scale(made(8**0.5), **options)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[1, 2]", "config must hold a JSON object, got list"),
+        (b"{", "config must be JSON, got Expecting property name"),
+        (b"\xff\xfe{", "config must be JSON, got "),
+        (b"[" * 100_000, "config must be JSON, got "),
+        (
+            b'{"model_type": "llama", "x": "' + b"a" * 2**22 + b'"}',
+            "config must have at",
+        ),
+    ],
+)
+def test_bad_files_are_refused(tmp_path, content, message):
+    """Whatever is in them."""
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        assert_attention_scale(made(8**0.5), config=tmp_path / "config.json")
+
+
+def test_a_folder_is_no_configuration(tmp_path):
+    """Nor is a device."""
+    for path in (tmp_path, "/dev/zero"):
+        with pytest.raises(InputError, match="config must be a"):
+            assert_attention_scale(made(8**0.5), config=path)
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Return what runs `observe` on arrays that divide by a number."""
+
+    def run(divisor, config, *options):
+        np.savez(tmp_path / "qk.npz", **made(divisor))
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        status = main(
+            [
+                *(str(tmp_path / "qk.npz"), "--output", str(tmp_path / "out")),
+                *("--config", str(tmp_path / "config.json"), *options),
+            ]
+        )
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("divisor", "config", "status", "answer", "after"),
+    [
+        (8**0.5, SMALL, 0, "= 2.82843 (configuration of llama)? yes", "next: nothing"),
+        (
+            8.0,
+            SMALL,
+            1,
+            "= 2.82843 (configuration of llama)? no",
+            "next: look at what scales the scores of layer 0, all heads: is the scale",
+        ),
+        (
+            8.0,
+            {"model_type": "mine"},
+            4,
+            "cannot be told: how model_type 'mine' scales",
+            "next: name the divisor (--expect), or compare with a reference",
+        ),
+    ],
+)
+def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
+    run, divisor, config, status, answer, after
+):
+    """The answer in one line, what to do next in one, details after."""
+    for options in ((), ("--expect", "config")):
+        ended, told, _ = run(divisor, config, *options)
+        assert ended == status
+        lines = told.splitlines()
+        assert answer in lines[0]
+        assert lines[1] == after or lines[1].startswith(after)
+        assert lines[2].startswith("  layer 0, all heads: scores are divided by ")
+
+
+def test_the_record_says_what_was_expected(run, tmp_path):
+    """In run.json the configuration's hash, in observation.json how it follows."""
+    run(8**0.5, SMALL)
+    record = json.loads((tmp_path / "out" / "observation.json").read_text())["applied"]
+    assert record["expected"] == "config"
+    assert record["expected_divisor"] == pytest.approx(8**0.5)
+    assert record["expected_by"].startswith("sqrt(hidden_size / num_attention_heads")
+    written = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert [one["name"] for one in written["files"]] == ["qk.npz", "config.json"]
+    assert "--config config.json" in written["command"]
+    run(8.0, {"model_type": "mine"})
+    record = json.loads((tmp_path / "out" / "observation.json").read_text())["applied"]
+    assert record["expected_divisor"] is None
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_one_figure_is_a_file_of_its_own(run, tmp_path, kind):
+    """Of what its name ends in; where nothing is expected, of what was found."""
+    for config in (SMALL, {"model_type": "mine"}, GPT2 | {"n_embd": 16, "n_head": 2}):
+        status, _, _ = run(8**0.5, config, "--figure", str(tmp_path / f"one.{kind}"))
+        assert status in {0, 4}
+        content = (tmp_path / f"one.{kind}").read_bytes()
+        assert content.startswith(
+            {"svg": b"<", "png": b"\x89PNG", "pdf": b"%PDF"}[kind]
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--expect", "sqrt"], "config must stand with --expect config, got 'sqrt'"),
+        (["--figure", "one.gif"], "figure must end in .svg, .pdf, .png, got 'one.gif'"),
+        (
+            ["--figure", "none/one.svg"],
+            "figure must be a file in a folder that is there",
+        ),
+        (["--config", "none.json"], "config must be a readable file, got 'none.json'"),
+    ],
+)
+def test_bad_options_are_refused(run, tmp_path, options, message):
+    """Before anything is written."""
+    status, told, error = run(8**0.5, SMALL, *options)
+    assert (status, told) == (2, "")
+    assert message in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_configuration_that_is_asked_for_must_be_given(tmp_path, capsys):
+    """And a figure needs something that tells a divisor."""
+    given = made(8**0.5)
+    np.savez(tmp_path / "qk.npz", q=given["q"], k=given["k"])
+    words = [str(tmp_path / "qk.npz"), "--output", str(tmp_path / "out")]
+    assert main([*words, "--expect", "config"]) == 2
+    assert "must stand with --config FILE, got none" in capsys.readouterr().err
+    assert main([*words, "--figure", str(tmp_path / "one.svg")]) == 2
+    assert "which need weights, or v and outputs" in capsys.readouterr().err
+
+
+def test_conventions_are_rules_that_exist():
+    """And expectations by name and number are what they were."""
+    assert {one.rule for one in CONVENTIONS.values()} <= set(RULES)
+    sizes = {"layers": [0], "d_k": 16, "n_heads": 4}
+    assert find_expected(None, None, [], **sizes).typed == "sqrt"
+    assert find_expected(3.5, None, [], **sizes).value == 3.5
+    caller = Caller("", LLAMA)
+    assert find_expected("sqrt", None, [caller], **sizes).value == 4.0
+    assert find_expected(None, None, [caller], **sizes).typed == "config"

@@ -1,0 +1,248 @@
+"""Errors as users reported them, rebuilt small: found, and called by their name.
+
+Models of transformers are random and tiny; what a port got wrong is planted in them.
+"""
+
+import importlib.util
+import math
+import os
+
+import numpy as np
+import pytest
+
+from montecarlo import assert_attention_scale, capture, compare
+from montecarlo.model.conventions import CONVENTIONS
+
+pytestmark = pytest.mark.slow
+
+HAS_BOTH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
+if HAS_BOTH:
+    import torch
+    from transformers import CONFIG_MAPPING
+    from transformers.models.llama import modeling_llama
+
+    from tests.model.architectures import (
+        ARCHITECTURES,
+        MSCALE,
+        build,
+        planted_in_attention,
+        planted_in_modules,
+        record,
+    )
+elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
+    raise ImportError("torch and transformers must be installed for these tests")
+else:
+    pytestmark = [pytestmark, pytest.mark.skip(reason="needs torch and transformers")]
+
+
+def captured_of(name, *, in_attention=1.0, in_modules=1.0):
+    """Capture a model whose scale is multiplied in its attention or its modules."""
+    model, inputs = build(name)
+    planted_in_modules(model, in_modules)
+    with planted_in_attention(in_attention):
+        return record(model, inputs)[0]
+
+
+def verdict(captured, **options):
+    """Return the message of what fails; empty where nothing does."""
+    try:
+        assert_attention_scale(captured, **options)
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+#: What was reported: model, where and by what factor it is wrong, what it is called.
+REPORTED = {
+    "OPT's queries scaled, and scores again (transformers PR 38290)": (
+        *("opt", "attention", 1 / 4),
+        "scale applied twice: to queries, and again in attention",
+    ),
+    "OPT's queries not scaled": (
+        *("opt", "module", 4.0),
+        "is the scale missing",
+    ),
+    "Whisper's queries scaled, and scores again": (
+        *("whisper", "attention", 1 / 4),
+        "scale applied twice: to queries, and again in attention",
+    ),
+    "DeepSeek-V3 without mscale (transformers PR 47435)": (
+        *("deepseek_v3", "module", "1 / MSCALE**2"),
+        "is mscale of the rope scaling left out",
+    ),
+    "DeepSeek-V3 with mscale that is not squared": (
+        *("deepseek_v3", "module", "1 / MSCALE"),
+        "is mscale of the rope scaling not squared",
+    ),
+    "Gemma 2 by the width of a head, not query_pre_attn_scalar": (
+        *("gemma2", "module", math.sqrt(20 / 16)),
+        "is the field ignored, and the width of a head taken",
+    ),
+    "Gemma 3 likewise": (
+        *("gemma3_text", "module", math.sqrt(24 / 16)),
+        "is the field ignored, and the width of a head taken",
+    ),
+    "Granite by the width of a head, not attention_multiplier": (
+        *("granite", "module", 1 / 4 / 0.15),
+        "is the field ignored, and the width of a head taken",
+    ),
+    "T5 with a scale": (
+        *("t5", "module", 1 / 4),
+        "is a scale applied that this architecture does not have",
+    ),
+    "GPT-2 with one that its configuration turns off": (
+        *("gpt2-unscaled", "module", 1 / 4),
+        "is the field ignored, and the width of a head taken",
+    ),
+    "Llama by hidden_size / heads where head_dim differs": (
+        *("llama-head_dim", "module", math.sqrt(20 / 16)),
+        "hidden_size / num_attention_heads, where head_dim is another",
+    ),
+    "Llama by the number of heads": (
+        *("llama", "module", 4 / 2),
+        "the number of heads where their width belongs",
+    ),
+    "BERT by the width of the model": (
+        *("bert", "module", 4 / 8),
+        "the width of the model where that of a head belongs",
+    ),
+    "Llama without one": (
+        *("llama", "module", 4.0),
+        "is the scale missing",
+    ),
+    "Qwen 3 by one for each of q and k": (
+        *("qwen3", "module", 1 / 4),
+        "is the scale applied twice",
+    ),
+    "Llama by a head of 16 padded to 32": (
+        *("llama", "attention", math.sqrt(16 / 32)),
+        "is it the width of a head padded to 32",
+    ),
+    "Mistral off by 7 %": (
+        *("mistral", "attention", 1.07),
+        "scores are divided by 3.73832, 0.935 times sqrt(d_k)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REPORTED)
+def test_what_was_reported_is_found_and_named(what):
+    """The right model passes; the wrong one fails, and the message says what it is."""
+    name, place, factor, words = REPORTED[what]
+    if isinstance(factor, str):
+        factor = {"1 / MSCALE": 1 / MSCALE, "1 / MSCALE**2": 1 / MSCALE**2}[factor]
+    assert not verdict(captured_of(name))
+    where = "in_attention" if place == "attention" else "in_modules"
+    message = verdict(captured_of(name, **{where: factor}))
+    assert "? no" in message.splitlines()[0]
+    assert words in message
+
+
+@pytest.mark.parametrize("name", ["opt", "deepseek_v3"])
+def test_the_root_of_d_k_inverts_two_of_them(name):
+    """`sqrt` fails the right model and passes the wrong one; the configuration and a
+    comparison do not.
+    """
+    factor = 1 / 4 if name == "opt" else 1 / MSCALE**2
+    right, wrong = captured_of(name), captured_of(name, in_attention=factor)
+    assert verdict(right, expect="sqrt")
+    assert not verdict(wrong, expect="sqrt")
+    assert not verdict(right, expect="config")
+    assert verdict(wrong, expect="config")
+    assert compare(right, right).first is None
+    assert compare(wrong, right).first["quantity"] == "scale"
+
+
+def test_gpt_2_without_the_number_of_the_layer():
+    """Its second layer divides by 4, where 8 belongs; the first one is right."""
+    model, inputs = build("gpt2-by-layer")
+    assert not verdict(record(model, inputs)[0])
+    model.h[1].attn.scaling *= 2
+    message = verdict(record(model, inputs)[0])
+    assert "layer 1, all heads: scores are divided by 4" in message
+    assert "is the number of the layer left out" in message
+    assert "layer 0, all heads: scores are divided by 4 = sqrt(d_k)" in message
+
+
+def test_a_llama_that_scales_queries_as_well(monkeypatch):
+    """Seen from what its projections give out, not from the scale of attention."""
+    model, inputs = build("llama")
+    assert not verdict(record(model, inputs)[0])
+    rotate = modeling_llama.apply_rotary_pos_emb
+
+    def wrong(query, key, *more, **options):
+        query, key = rotate(query, key, *more, **options)
+        return query / 4, key
+
+    monkeypatch.setattr(modeling_llama, "apply_rotary_pos_emb", wrong)
+    captured = record(model, inputs)[0]
+    message = verdict(captured)
+    assert "queries and keys are multiplied by 0.25 before" in message
+    assert "is the scale applied twice: to queries" in message
+    assert not verdict(captured, expect="sqrt")  # attention itself is right
+
+
+def test_yarn_without_its_factor():
+    """Rotary embeddings that are stretched, whose lengths are not."""
+    model, inputs = build("llama-yarn")
+    assert not verdict(record(model, inputs)[0])
+    model.rotary_emb.attention_scaling = 1.0
+    message = verdict(record(model, inputs)[0])
+    assert "is mscale of the rope scaling left out" in message
+
+
+def test_gemma_2_with_another_cap():
+    """30, that of the output, in the place of attention's 50."""
+    model, inputs = build("gemma2")
+    assert not verdict(record(model, inputs)[0])
+    for layer in model.layers:
+        layer.self_attn.attn_logit_softcapping = 30.0
+    message = verdict(record(model, inputs)[0])
+    assert "scaled scores capped at 30 by tanh" in message
+    assert "are scores capped at something else than attn_logit_softcapping?" in message
+
+
+def test_heads_padded_for_a_kernel():
+    """Of 80 padded to 128: the kernel's own scale is that of what it is handed."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 2, 4, 40, 80)
+    config = {"model_type": "phi", "hidden_size": 320, "num_attention_heads": 4}
+    padded = [torch.nn.functional.pad(one, (0, 48)) for one in (q, k, v)]
+    for scale, is_right in ((80**-0.5, True), (None, False)):
+        with capture() as captured:
+            torch.nn.functional.scaled_dot_product_attention(*padded, scale=scale)
+        message = verdict(captured, config=config)
+        assert not message if is_right else "padded to 128" in message
+
+
+@pytest.mark.parametrize("divisor", [1.0, 4.0])
+def test_gpt_neo_does_not_scale(divisor):
+    """It computes attention by itself: from arrays, with its configuration."""
+    rng = np.random.default_rng(1)
+    q, k = rng.normal(size=(2, 4, 40, 16)) / 2
+    e = np.exp(q @ np.swapaxes(k, -1, -2) / divisor)
+    arrays = {"q": q, "k": k, "weights": e / e.sum(axis=-1, keepdims=True)}
+    config = {"model_type": "gpt_neo", "hidden_size": 64, "num_heads": 4}
+    options = {"axes": ("head", "token", "d"), "config": config}
+    message = verdict(arrays, **options)
+    wanted = "is a scale applied that this architecture does not have"
+    assert not message if divisor == 1.0 else wanted in message
+
+
+def test_an_architecture_that_is_not_known_is_never_judged():
+    """Whatever it divides by; what its configuration has is said."""
+    model, inputs = build("llama")
+    for factor in (1.0, 2.0):
+        planted_in_modules(model, factor)
+        captured = record(model, inputs)[0]
+        other = {**model.config.to_dict(), "model_type": "mine"}
+        message = verdict(captured, config=other)
+        assert message.startswith("scores divided as configured? cannot be told: how ")
+        assert "model_type 'mine' scales is not known; it has head_dim = 16" in message
+        assert "? no" not in message
+
+
+def test_every_convention_is_of_an_architecture():
+    """A name that transformers does not have would be a misprint."""
+    assert set(CONVENTIONS) <= {*CONFIG_MAPPING, "t5_gemma_module"}
+    assert {ARCHITECTURES[one].kind or one for one in ARCHITECTURES} <= set(CONVENTIONS)
