@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import Model, make_model, make_source, wrap_array
+from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
 from montecarlo.model.scales import find_scales, scales_table
 
 #: Rows of a sequence, and sequences, that are kept unless more are asked for.
@@ -101,11 +102,7 @@ class Captured:
         InputError
             If nothing was recorded, or layers differ in heads or in d_k.
         """
-        if not self._passes:
-            raise InputError(
-                "a model must call scaled_dot_product_attention, or an attention "
-                "function of transformers, with at least 2 queries, got no such call"
-            )
+        self._require_calls()
         chosen = range(len(self._passes[0])) if layers is None else layers
         if missing := [n for n in chosen if not 0 <= n < len(self._passes[0])]:
             raise InputError(
@@ -115,12 +112,6 @@ class Captured:
         found: dict[str, dict[tuple[int, ...], Any]] = {}
         start = 0
         for calls in self._passes:
-            if len(calls) != len(self._passes[0]):
-                raise InputError(
-                    f"every pass must have as many calls of attention as the first, "
-                    f"{len(self._passes[0])}, got {len(calls)}: give the model to "
-                    "capture(), so that its passes are told apart"
-                )
             for layer in chosen:
                 for name, array in calls[layer].arrays.items():
                     for number, one in enumerate(array):
@@ -132,6 +123,39 @@ class Captured:
         return make_model(
             [make_source(found, AXES, ("sequence", "layer"))], causal=False
         )
+
+    def summary(self) -> pd.DataFrame:
+        """Summarise the scores and weights of each head.
+
+        Returns
+        -------
+        DataFrame
+            A row per layer and head, columns as `montecarlo.model.head_summary`
+            defines them: ``score_max`` and quantiles, ``entropy``, ``entropy_share``,
+            ``weight_max``, ``saturated_rows``, ``scale``.
+        """
+        self._require_calls()
+        numbers = [
+            [measure_rows(call.arrays, call.passed) for call in calls]
+            for calls in zip(*self._passes, strict=True)
+        ]
+        heads = [one for n, calls in enumerate(numbers) for one in summarise(n, calls)]
+        return pd.DataFrame.from_records(heads, columns=list(HeadSummary._fields))
+
+    def _require_calls(self) -> None:
+        """Make sure that something was recorded, in each pass as much as another."""
+        if not self._passes:
+            raise InputError(
+                "a model must call scaled_dot_product_attention, or an attention "
+                "function of transformers, with at least 2 queries, got no such call"
+            )
+        for calls in self._passes:
+            if len(calls) != len(self._passes[0]):
+                raise InputError(
+                    f"every pass must have as many calls of attention as the first, "
+                    f"{len(self._passes[0])}, got {len(calls)}: give the model to "
+                    "capture(), so that its passes are told apart"
+                )
 
     def applied_scale(self, layers: Sequence[int] | None = None) -> pd.DataFrame:
         """Tell the scale that the model applies: `montecarlo.applied_scale`."""

@@ -85,12 +85,15 @@ class _Recorder(TorchFunctionMode):  # type: ignore[misc]
         enable_gqa: bool = False,  # noqa: FBT001, FBT002
     ) -> None:
         del dropout_p, enable_gqa
+        added = attn_mask if attn_mask is None else _with_heads(attn_mask)
         mask = "causal" if is_causal else _kind_of(attn_mask)
         passed: dict[str, object] = {
             "source": "torch",
             "scale": scale,
             "mask": mask,
             "cap": None,
+            "added": _causal(query, key) if is_causal else added,
+            "queries": query.shape[-2],
         }
         tensors = {"q": query, "k": key, "v": value, "outputs": result}
         self.keep({name: _with_heads(t) for name, t in tensors.items()}, passed)
@@ -106,6 +109,10 @@ class _Recorder(TorchFunctionMode):  # type: ignore[misc]
             if name in {"q", "weights", "outputs"} and rows is not None:
                 kept = kept[:, :, -rows:]
             arrays[name] = _to_numpy(kept)
+        added = passed.get("added")
+        if isinstance(added, torch.Tensor):
+            kept = added[:room] if rows is None else added[:room, :, -rows:]
+            passed["added"] = _to_numpy(kept)
         self.captured.add(arrays, passed)
 
 
@@ -121,6 +128,36 @@ def _kind_of(mask: torch.Tensor | None) -> str:
     if mask is None:
         return "none"
     return "of booleans" if mask.dtype == torch.bool else "added"
+
+
+def _causal(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+    """Return which keys each query sees: as many as stand up to its own number."""
+    queries, keys = (torch.arange(x.shape[-2], device=x.device) for x in (query, key))
+    return (queries[:, None] >= keys)[None, None]
+
+
+def _added_by_transformers(
+    module: torch.nn.Module,
+    tensors: dict[str, torch.Tensor],
+    mask: torch.Tensor | None,
+    passed: dict[str, Any],
+) -> torch.Tensor | None:
+    """Return what is added to scores, or which keys are seen, with four axes."""
+    query, key, bias = tensors["q"], tensors["k"], passed.get("position_bias")
+    if mask is not None and mask.ndim == 2:
+        mask = mask[:, None, None].bool()  # of padding alone
+    is_causal = passed.get("is_causal")
+    if is_causal is None:
+        is_causal = getattr(module, "is_causal", True)
+    if (mask is None or mask.shape[-2] == 1) and "weights" not in tensors and is_causal:
+        mask = _causal(query, key) if mask is None else _causal(query, key) & mask
+    if not isinstance(bias, torch.Tensor):
+        return mask
+    if mask is None:
+        return bias
+    if mask.dtype == torch.bool:
+        return bias.masked_fill(~mask, -torch.inf)
+    return bias + mask
 
 
 def _to_numpy(tensor: torch.Tensor) -> NDArray[Any]:
@@ -185,6 +222,8 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             tensors |= {"v": value, "outputs": outputs.transpose(1, 2)}
         else:
             tensors["weights"] = weights[..., : key.shape[2]]
+        added = _added_by_transformers(module, tensors, attention_mask, kwargs)
+        passed |= {"added": added, "queries": query.shape[2]}
         mode.keep(tensors, passed)
         return made
 

@@ -1,0 +1,270 @@
+"""What softmax is given and makes of it, head by head: cheap enough to watch training.
+
+One recorded call of attention in, a number for each row out; rows of several calls
+make the summary of a head.  Scores are computed again from queries and keys, under the
+scale, cap and mask that were passed, so that dropout changes nothing.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.attention.softmax import Array
+from montecarlo.claims.yardsticks import ONE_HOT
+
+#: What is added to a score and is no more than this hides its key.
+HIDDEN = -1e4
+#: Sums of weights are 1 up to this, in half precision too, where nothing was dropped.
+ONE = 0.02
+#: Who scales by 1 / sqrt(d_k) where no scale is passed.
+BY_DEFAULT = ("torch", "transformers")
+Numbers = NDArray[Any]
+
+
+class HeadSummary(NamedTuple):
+    """A head in numbers; NaN where no row has a choice.
+
+    Attributes
+    ----------
+    layer, head : int
+    rows : int
+        Rows that the numbers are of: those that see at least 2 keys, and are no
+        padding.
+    score_max : float
+        Largest absolute score of all rows.  A score is what is scaled and capped; what
+        is added to it, such as a bias by distance, is no part of it, and counts in
+        weights.  Infinite where a score is not finite.
+    score_max_q50, score_max_q90, score_max_q99 : float
+        Quantiles over rows of the largest absolute score of a row.
+    entropy : float
+        Mean over rows of the entropy of the weights, in nats.
+    entropy_share : float
+        Mean over rows of the entropy as a part of the largest possible one, the
+        logarithm of the number of keys that the row sees: 0 to 1.
+    weight_max : float
+        Mean over rows of the largest weight.
+    saturated_rows : float
+        Share of rows whose largest weight is at least 0.9.
+    scale : float
+        What products of queries and keys are multiplied by, as it was passed; where
+        none was, 1 / sqrt(d_k) of torch, or what weights imply; NaN without them.
+    """
+
+    layer: int
+    head: int
+    rows: int
+    score_max: float
+    score_max_q50: float
+    score_max_q90: float
+    score_max_q99: float
+    entropy: float
+    entropy_share: float
+    weight_max: float
+    saturated_rows: float
+    scale: float
+
+
+class RowNumbers(NamedTuple):
+    """Of the rows of one call.
+
+    Attributes
+    ----------
+    largest, entropy, share, weight : ndarray, shape (n_heads, n_rows)
+        Largest absolute score, entropy, its share of the largest possible, and the
+        largest weight.
+    scale : ndarray, shape (n_heads,)
+    """
+
+    largest: Numbers
+    entropy: Numbers
+    share: Numbers
+    weight: Numbers
+    scale: Array
+
+
+def measure_rows(
+    arrays: Mapping[str, Numbers], passed: Mapping[str, object]
+) -> RowNumbers:
+    """Measure the rows of one call.
+
+    Parameters
+    ----------
+    arrays : dict of ndarray, shape (n_sequences, n_heads, n_tokens, ...)
+        ``q``, ``k`` and perhaps ``weights``, see `montecarlo.model.captured.Call`.
+    passed : mapping
+        ``source``, ``scale``, ``cap``; ``added``, what was added to scores, or where
+        keys are seen; ``queries``, of which ``q`` holds the last.
+    """
+    with np.errstate(all="ignore"):  # what is not finite is told as such
+        return _measure(arrays, passed)
+
+
+def _measure(
+    arrays: Mapping[str, Numbers], passed: Mapping[str, object]
+) -> RowNumbers:
+    q, k = (arrays[name].astype(np.float32, copy=False) for name in "qk")
+    n_sequences, heads, n_rows, d_k = q.shape
+    n_keys, shared = k.shape[2], heads // k.shape[1]
+    grouped = q.reshape(n_sequences, k.shape[1], shared * n_rows, d_k)
+    scores = grouped @ k.transpose(0, 1, 3, 2)
+    scores = scores.reshape(n_sequences, heads, n_rows, n_keys)
+    weights = arrays.get("weights")
+    scale = _find_scale(scores, weights, passed, d_k)
+    scores *= scale[:, None, None].astype(np.float32)
+    cap = passed.get("cap")
+    if isinstance(cap, float | int):
+        scores = cap * np.tanh(scores / cap)
+    bias, seen = _read_added(passed.get("added"))
+    if "added" not in passed and weights is not None:
+        seen = _seen_by(weights)
+    sizes = np.abs(scores)
+    if seen is None:
+        count = np.full((n_sequences, heads, n_rows), n_keys)
+        largest = sizes.max(axis=-1)
+    else:
+        count = np.broadcast_to(seen, scores.shape).sum(axis=-1)
+        largest = sizes.max(axis=-1, where=seen, initial=0.0)
+    if weights is not None and _are_whole(weights):
+        weight, entropy = _of_weights(weights.astype(np.float32, copy=False))
+    else:
+        weight, entropy = _of_scores(scores if bias is None else scores + bias, seen)
+    share = entropy / np.log(np.maximum(count, 2))
+    kept = (count > 1).all(axis=1) & ~_are_padding(seen, n_rows, n_keys, passed)
+    largest = np.where(np.isfinite(largest), largest, np.inf)
+    found = (largest, entropy, share, weight)
+    return RowNumbers(*(_of_heads(one, kept) for one in found), scale)
+
+
+def _of_heads(values: Numbers, kept: NDArray[np.bool_]) -> Numbers:
+    """Return the values of some rows, shape (n_heads, n_rows)."""
+    found: Numbers = values.transpose(1, 0, 2)[:, kept]
+    return found
+
+
+def _read_added(added: object) -> tuple[Numbers | None, NDArray[np.bool_] | None]:
+    """Return what is added to the scores of keys that are seen, and which these are."""
+    if not isinstance(added, np.ndarray):
+        return None, None
+    if added.dtype == bool:
+        return None, added
+    seen = added > HIDDEN
+    bias = np.where(seen, added, 0.0).astype(np.float32)
+    return (bias if bias.any() else None), (None if seen.all() else seen)
+
+
+def _seen_by(weights: Numbers) -> NDArray[np.bool_] | None:
+    """Return which keys are seen where no mask was handed over.
+
+    Zeros alone tell nothing: they may be small weights.  A causal mask is told by
+    nothing but zeros beyond it.
+    """
+    n_rows, n_keys = weights.shape[2:]
+    own = np.arange(n_keys - n_rows, n_keys)[:, None]
+    seen: NDArray[np.bool_] = own >= np.arange(n_keys)
+    hidden = weights[..., ~seen]
+    return seen[None, None] if hidden.size and not hidden.any() else None
+
+
+def _are_padding(
+    seen: NDArray[np.bool_] | None,
+    n_rows: int,
+    n_keys: int,
+    passed: Mapping[str, object],
+) -> NDArray[np.bool_]:
+    """Tell which rows do not see their own key: (n_sequences or 1, n_rows)."""
+    if seen is None or passed.get("queries") != n_keys:
+        return np.zeros((1, n_rows), dtype=bool)
+    shape = *seen.shape[:2], n_rows, n_keys
+    own = np.arange(n_keys - n_rows, n_keys)
+    found = np.broadcast_to(seen, shape)[:, :, np.arange(n_rows), own]
+    return ~found.all(axis=1)
+
+
+def _are_whole(weights: Numbers) -> bool:
+    """Tell whether the weights of rows add up to 1: nothing was dropped."""
+    sums = weights.sum(axis=-1, dtype=np.float32)
+    return bool((np.abs(sums - 1.0)[sums > 0.0] <= ONE).all())
+
+
+def _of_weights(weights: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the largest weight of each row, and the entropy."""
+    logs = np.log(np.where(weights > 0.0, weights, 1.0))
+    return weights.max(axis=-1), -(weights * logs).sum(axis=-1)
+
+
+def _of_scores(
+    scores: Numbers, seen: NDArray[np.bool_] | None
+) -> tuple[Numbers, Numbers]:
+    """Return the largest weight that softmax makes of each row, and the entropy."""
+    away = scores if seen is None else np.where(seen, scores, np.float32(HIDDEN) * 2)
+    away = away - away.max(axis=-1, keepdims=True)
+    parts = np.exp(away)
+    if seen is not None:
+        parts *= seen  # a row without a key to see has no weight
+    total = parts.sum(axis=-1)
+    entropy = np.log(total) - (parts * away).sum(axis=-1) / total
+    return parts.max(axis=-1) / total, entropy
+
+
+def _find_scale(
+    scores: Numbers,
+    weights: Numbers | None,
+    passed: Mapping[str, object],
+    d_k: int,
+) -> Array:
+    """Return the scale of each head, shape (n_heads,).
+
+    Where it was not passed it is the slope of logarithms of weights over scores within
+    rows, which is right where nothing else is in the scores: dropout is nothing.
+    """
+    heads = scores.shape[1]
+    given = passed.get("scale")
+    if isinstance(given, float | int):
+        return np.full(heads, float(given))
+    if passed.get("source") in BY_DEFAULT:
+        return np.full(heads, d_k**-0.5)
+    if weights is None:
+        return np.full(heads, math.nan)
+    seen = weights > 0.0
+    count = np.maximum(seen.sum(axis=-1, keepdims=True), 1)
+    both = []
+    for values in (scores, np.log(np.where(seen, weights, 1.0))):
+        kept = np.where(seen, values, 0.0)
+        centred = kept - kept.sum(axis=-1, keepdims=True) / count
+        both.append(np.where(seen, centred, 0.0).astype(np.float64))
+    axes = (0, 2, 3)
+    slopes: Array = (both[0] * both[1]).sum(axis=axes) / (both[0] ** 2).sum(axis=axes)
+    return slopes
+
+
+def summarise(layer: int, calls: Sequence[RowNumbers]) -> Iterable[HeadSummary]:
+    """Yield the summary of each head of a layer, over the rows of its calls."""
+    joined = [
+        np.concatenate([call[number] for call in calls], axis=1) for number in range(4)
+    ]
+    scale = np.mean([call.scale for call in calls], axis=0)
+    n_rows = joined[0].shape[1]
+    with np.errstate(invalid="ignore"):  # of infinite scores
+        for head, (largest, entropy, share, weight) in enumerate(
+            zip(*joined, strict=True)
+        ):
+            told = [math.nan] * 8
+            if n_rows:
+                told = [
+                    largest.max(),
+                    *_quantiles(largest),
+                    entropy.mean(),
+                    share.mean(),
+                    weight.mean(),
+                    (weight >= ONE_HOT).mean(),
+                ]
+            yield HeadSummary(layer, head, n_rows, *map(float, told), scale[head])
+
+
+def _quantiles(values: Numbers) -> Numbers:
+    """Return a median and two high quantiles, each a value that was seen."""
+    found: Numbers = np.quantile(values, (0.5, 0.9, 0.99), method="inverted_cdf")
+    return found
