@@ -11,16 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import Model, make_model, make_source, wrap_array
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
 from montecarlo.model.scales import find_scales, scales_table
+
+if TYPE_CHECKING:  # as long to import as all the rest
+    import pandas as pd
 
 #: Rows of a sequence, and sequences, that are kept unless more are asked for.
 ROWS, SEQUENCES = 64, 16
@@ -87,11 +89,13 @@ class Captured:
         return max(self.sequences - kept, 0)
 
     @property
-    def passed(self) -> pd.DataFrame:
+    def passed(self) -> "pd.DataFrame":
         """What was passed to each layer of the first pass: a row per layer."""
         calls = self._passes[0] if self._passes else []
         columns = ["layer", "source", "scale", "mask", "cap"]
         rows = [{"layer": n, **call.passed} for n, call in enumerate(calls)]
+        import pandas as pd
+
         return pd.DataFrame.from_records(rows, columns=columns)
 
     def model(self, layers: Sequence[int] | None = None) -> Model:
@@ -124,7 +128,7 @@ class Captured:
             [make_source(found, AXES, ("sequence", "layer"))], causal=False
         )
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> "pd.DataFrame":
         """Summarise the scores and weights of each head.
 
         Returns
@@ -140,6 +144,8 @@ class Captured:
             for calls in zip(*self._passes, strict=True)
         ]
         heads = [one for n, calls in enumerate(numbers) for one in summarise(n, calls)]
+        import pandas as pd
+
         return pd.DataFrame.from_records(heads, columns=list(HeadSummary._fields))
 
     def _require_calls(self) -> None:
@@ -157,7 +163,7 @@ class Captured:
                     "capture(), so that its passes are told apart"
                 )
 
-    def applied_scale(self, layers: Sequence[int] | None = None) -> pd.DataFrame:
+    def applied_scale(self, layers: Sequence[int] | None = None) -> "pd.DataFrame":
         """Tell the scale that the model applies: `montecarlo.applied_scale`."""
         return scales_table(find_scales(self.model(layers)))
 

@@ -6,7 +6,7 @@ scale, cap and mask that were passed, so that dropout changes nothing.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.yardsticks import ONE_HOT
 
+#: A scaled score beyond this is what practice takes measures against, such as capping
+#: scores or normalising queries and keys.
+HOT = 100.0
+#: Largest scores that become so many times as large grow.
+FACTOR = 2.0
 #: What is added to a score and is no more than this hides its key.
 HIDDEN = -1e4
+#: Of the largest scores of rows.
+QUANTILES = (0.5, 0.9, 0.99)
 #: Sums of weights are 1 up to this, in half precision too, where nothing was dropped.
 ONE = 0.02
 #: Who scales by 1 / sqrt(d_k) where no scale is passed.
@@ -102,9 +109,7 @@ def measure_rows(
         return _measure(arrays, passed)
 
 
-def _measure(
-    arrays: Mapping[str, Numbers], passed: Mapping[str, object]
-) -> RowNumbers:
+def _measure(arrays: Mapping[str, Numbers], passed: Mapping[str, object]) -> RowNumbers:
     q, k = (arrays[name].astype(np.float32, copy=False) for name in "qk")
     n_sequences, heads, n_rows, d_k = q.shape
     n_keys, shared = k.shape[2], heads // k.shape[1]
@@ -128,14 +133,16 @@ def _measure(
         count = np.broadcast_to(seen, scores.shape).sum(axis=-1)
         largest = sizes.max(axis=-1, where=seen, initial=0.0)
     if weights is not None and _are_whole(weights):
-        weight, entropy = _of_weights(weights.astype(np.float32, copy=False))
+        weights = weights.astype(np.float32, copy=False)
+        weight, entropy = weights.max(axis=-1), entropy_of(weights)
     else:
         weight, entropy = _of_scores(scores if bias is None else scores + bias, seen)
     share = entropy / np.log(np.maximum(count, 2))
     kept = (count > 1).all(axis=1) & ~_are_padding(seen, n_rows, n_keys, passed)
     largest = np.where(np.isfinite(largest), largest, np.inf)
     found = (largest, entropy, share, weight)
-    return RowNumbers(*(_of_heads(one, kept) for one in found), scale)
+    a, b, c, d = (_of_heads(one, kept) for one in found)
+    return RowNumbers(a, b, c, d, scale)
 
 
 def _of_heads(values: Numbers, kept: NDArray[np.bool_]) -> Numbers:
@@ -180,7 +187,7 @@ def _are_padding(
     shape = *seen.shape[:2], n_rows, n_keys
     own = np.arange(n_keys - n_rows, n_keys)
     found = np.broadcast_to(seen, shape)[:, :, np.arange(n_rows), own]
-    return ~found.all(axis=1)
+    return np.logical_not(found.all(axis=1))
 
 
 def _are_whole(weights: Numbers) -> bool:
@@ -189,10 +196,11 @@ def _are_whole(weights: Numbers) -> bool:
     return bool((np.abs(sums - 1.0)[sums > 0.0] <= ONE).all())
 
 
-def _of_weights(weights: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the largest weight of each row, and the entropy."""
+def entropy_of(weights: Numbers) -> Numbers:
+    """Return the entropy of rows of weights, in nats."""
     logs = np.log(np.where(weights > 0.0, weights, 1.0))
-    return weights.max(axis=-1), -(weights * logs).sum(axis=-1)
+    found: Numbers = -(weights * logs).sum(axis=-1)
+    return found
 
 
 def _of_scores(
@@ -240,31 +248,20 @@ def _find_scale(
     return slopes
 
 
-def summarise(layer: int, calls: Sequence[RowNumbers]) -> Iterable[HeadSummary]:
-    """Yield the summary of each head of a layer, over the rows of its calls."""
-    joined = [
-        np.concatenate([call[number] for call in calls], axis=1) for number in range(4)
-    ]
+def summarise(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
+    """Return the summary of each head of a layer, over the rows of its calls."""
+    largest, entropy, share, weight = (
+        np.concatenate(parts, axis=1) for parts in list(zip(*calls, strict=True))[:4]
+    )
+    heads, n_rows = largest.shape
     scale = np.mean([call.scale for call in calls], axis=0)
-    n_rows = joined[0].shape[1]
-    with np.errstate(invalid="ignore"):  # of infinite scores
-        for head, (largest, entropy, share, weight) in enumerate(
-            zip(*joined, strict=True)
-        ):
-            told = [math.nan] * 8
-            if n_rows:
-                told = [
-                    largest.max(),
-                    *_quantiles(largest),
-                    entropy.mean(),
-                    share.mean(),
-                    weight.mean(),
-                    (weight >= ONE_HOT).mean(),
-                ]
-            yield HeadSummary(layer, head, n_rows, *map(float, told), scale[head])
-
-
-def _quantiles(values: Numbers) -> Numbers:
-    """Return a median and two high quantiles, each a value that was seen."""
-    found: Numbers = np.quantile(values, (0.5, 0.9, 0.99), method="inverted_cdf")
-    return found
+    told = np.full((8, heads), math.nan)
+    if n_rows:
+        with np.errstate(invalid="ignore"):  # of infinite scores
+            told[0] = largest.max(axis=1)
+            # each is a value that was seen
+            told[1:4] = np.quantile(largest, QUANTILES, axis=1, method="inverted_cdf")
+            told[4:7] = [one.mean(axis=1) for one in (entropy, share, weight)]
+            told[7] = (weight >= ONE_HOT).mean(axis=1)
+    table = np.vstack([told, scale]).T.tolist()
+    return [HeadSummary(layer, n, n_rows, *row) for n, row in enumerate(table)]

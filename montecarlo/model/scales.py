@@ -14,9 +14,9 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
@@ -28,6 +28,9 @@ from montecarlo.model.divisors import KNOWN, KnownDivisor, divisors_within
 from montecarlo.model.fits import Fit, format_of, unit_of
 from montecarlo.model.output_fits import fit_outputs
 from montecarlo.model.weight_fits import Mask, are_one, find_mask, fit_weights
+
+if TYPE_CHECKING:  # as long to import as all the rest
+    import pandas as pd
 
 #: Pairs of a head that a fit takes, sequences, and rows of each at most; rows in all at
 #: least, where there are so many.
@@ -193,7 +196,7 @@ def applied_scale(  # noqa: PLR0913 - five arrays, and how they lie
     v: ArrayLike | None = None,
     outputs: ArrayLike | None = None,
     axes: Sequence[str] | None = None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Tell the scale that a model applies, from what softmax made of its scores.
 
     Parameters
@@ -375,9 +378,11 @@ def _outcome(fit: Fit | None, unit: float, d_k: int) -> str:
     return "by_row" if fit.form == "row" else "scale"
 
 
-def scales_table(scales: ModelScales) -> pd.DataFrame:
+def scales_table(scales: ModelScales) -> "pd.DataFrame":
     """Return one row per head, with the columns `COLUMNS`."""
     rows = [describe(one) for one in scales.heads]
+    import pandas as pd
+
     return pd.DataFrame.from_records(rows, columns=list(COLUMNS))
 
 

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,12 +20,13 @@ from numpy.typing import NDArray
 from montecarlo.errors import InputError, show
 from montecarlo.model.answers import say_numbers
 from montecarlo.model.head_summary import (
+    FACTOR,
+    HOT,
     HeadSummary,
     RowNumbers,
     measure_rows,
     summarise,
 )
-from montecarlo.model.steps import FACTOR, FROZEN, HOT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,9 +35,12 @@ if TYPE_CHECKING:
 EVERY = 100
 #: Rows of a sequence and sequences that a look takes.
 ROWS, SEQUENCES = 16, 4
+#: A part of the largest possible entropy, below which a head looks at one key.
+FROZEN = 0.01
 #: Growth is judged over so many looks, and only of scores that have come so far: from
 #: where scores start, all of them grow.
 LOOKS, GROWN = 5, 20.0
+KINDS = ("hot", "growing", "frozen")
 #: Of a layer, what a writer is handed: the column, and of its heads' values the one.
 SCALARS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "score_max": max,
@@ -147,20 +152,15 @@ class ScoreWatch:
         growth: float = FACTOR,
         frozen: float = FROZEN,
     ) -> None:
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise InputError(
-                f"every must be a whole number of at least 1, got {show(every)}"
-            )
         if writer is not None and not callable(writer):
             raise InputError(
-                "writer must be a function of name, value and step, got "
-                f"{show(writer)}"
+                f"writer must be a function of name, value and step, got {show(writer)}"
             )
         if not callable(getattr(model, "register_forward_pre_hook", None)):
             raise InputError(
                 f"model must be a torch.nn.Module, got {type(model).__name__}"
             )
-        self.every, self.writer = every, writer
+        self.every, self.writer = _require_count("every", every, 1), writer
         self.hot = _require("hot", hot, 0.0, math.inf)
         self.growth = _require("growth", growth, 1.0, math.inf)
         self.frozen = _require("frozen", frozen, 0.0, 1.0)
@@ -190,12 +190,9 @@ class ScoreWatch:
 
     def __call__(self, step: int) -> None:
         """Say which step the next pass belongs to."""
-        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
-            raise InputError(
-                f"step must be a whole number of at least 0, got {show(step)}"
-            )
+        self._step = _require_count("step", step, 0)
         self._attach()
-        self._is_told, self._step = True, step
+        self._is_told = True
         self._is_due = step % self.every == 0
 
     def close(self) -> None:
@@ -265,7 +262,7 @@ class ScoreWatch:
 
     def _warn(self, layer: int, heads: Sequence[HeadSummary]) -> None:
         """Warn of heads that were not warned of before."""
-        for kind, say in _SAYINGS.items():
+        for kind in KINDS:
             found = [one for one in heads if self._holds(kind, one)]
             new = [one for one in found if (kind, *one[:2]) not in self._warned]
             if not new:
@@ -273,7 +270,7 @@ class ScoreWatch:
             self._warned |= {(kind, *one[:2]) for one in new}
             numbers = tuple(one.head for one in new)
             place = f"layer {layer}, head{'s' * (len(new) > 1)} {say_numbers(numbers)}"
-            text = f"step {self._step}: {place}: {say(self, new)}"
+            text = f"step {self._step}: {place}: {self._say(kind, new)}"
             self.alarms.append(Alarm(self._step, kind, layer, numbers, text))
             warnings.warn(text, ScoreWarning, stacklevel=2)
 
@@ -290,40 +287,38 @@ class ScoreWatch:
             and bool(np.all(np.diff(past) > 0.0))
         )
 
-
-def _say_hot(watch: ScoreWatch, heads: Sequence[HeadSummary]) -> str:
-    largest = max(one.score_max for one in heads)
-    return f"largest score {largest:.4g}, beyond {watch.hot:g}"
-
-
-def _say_growing(watch: ScoreWatch, heads: Sequence[HeadSummary]) -> str:
-    pasts = [watch._largest[one.layer, one.head] for one in heads]
-    past = max(pasts, key=lambda some: some[-1] / some[0])
-    return (
-        f"largest score grows, {past[0]:.4g} to {past[-1]:.4g} over "
-        f"{watch.every * (LOOKS - 1)} steps"
-    )
-
-
-def _say_frozen(watch: ScoreWatch, heads: Sequence[HeadSummary]) -> str:
-    least = min(one.entropy_share for one in heads)
-    return (
-        f"entropy {100 * least:.2g} % of the largest possible, below "
-        f"{100 * watch.frozen:g} %: each query looks at one key"
-    )
+    def _say(self, kind: str, heads: Sequence[HeadSummary]) -> str:
+        if kind == "hot":
+            largest = max(one.score_max for one in heads)
+            return f"largest score {largest:.4g}, beyond {self.hot:g}"
+        if kind == "frozen":
+            least = min(one.entropy_share for one in heads)
+            return (
+                f"entropy {100.0 * least:.2g} % of the largest possible, below "
+                f"{100.0 * self.frozen:g} %: a query looks at one key"
+            )
+        pasts = [self._largest[one.layer, one.head] for one in heads]
+        past = max(pasts, key=lambda some: some[-1] / some[0])
+        steps = self.every * (LOOKS - 1)
+        return f"largest score grows, {past[0]:.4g} to {past[-1]:.4g} in {steps} steps"
 
 
-_SAYINGS: Mapping[str, Callable[[ScoreWatch, Sequence[HeadSummary]], str]] = {
-    "hot": _say_hot,
-    "growing": _say_growing,
-    "frozen": _say_frozen,
-}
+def _require_count(name: str, value: object, least: int) -> int:
+    """Return a whole number, which must be large enough; NumPy's are such."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(
+            f"{name} must be a whole number of at least {least}, got {show(value)}"
+        )
+    return int(value)
 
 
-def _require(name: str, value: float, least: float, most: float) -> float:
+def _require(name: str, value: object, least: float, most: float) -> float:
     """Return a border, which must lie between two numbers."""
-    usable = isinstance(value, int | float) and not isinstance(value, bool)
-    if not usable or not least < value < most:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not least < float(value) < most
+    ):
         between = f"between {least:g} and {most:g}"
         if math.isinf(most):
             between = f"above {least:g}, and finite"
