@@ -1,20 +1,22 @@
 """How often `ScoreWatch` warns of runs that train well, and how early of others.
 
-Run as ``python -m studies.watch_alarms [--runs N]``, with the extra ``torch``.  Small
-transformers learn a text, or to copy; each has a seed of its own for its weights and
-its batches.  In a planted run queries and keys grow, or the learning rate is thirty
-times as large.  Out: ``studies/watch_alarms.csv``, a row per task and
+Run as ``python -m studies.watch_alarms [--runs N] [--jobs N]``, with the extra
+``torch``.  Small transformers learn a text, or to copy; each has a seed of its own for
+its weights and its batches.  In a planted run queries and keys grow, or the learning
+rate is thirty times as large.  Out: ``studies/watch_alarms.csv``, a row per task and
 plant, written anew after each.
 """
 
 import math
+import multiprocessing
 import statistics
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 
 from montecarlo.model.watch import ScoreWarning, ScoreWatch
-from studies.program import HERE, ROOT, require_extra
+from studies.program import HERE, ROOT, parse, require_extra, run_program, write_table
 
 if __name__ == "__main__":  # else an importer is told by Python
     require_extra("watch_alarms", "torch", "torch")
@@ -25,17 +27,17 @@ from torch.nn import functional
 
 TABLE = HERE / "watch_alarms.csv"
 TEXT = ROOT / "examples" / "text.txt"
-RUNS, STEPS, EVERY = 200, 600, 30
+RUNS, STEPS, EVERY = 200, 1000, 50
 #: Models that are trained beside each other, none of which sees another.
 BESIDE = 25
-TOKENS, BATCH, WIDTH, HEADS, LAYERS = 32, 8, 32, 2, 2
+TOKENS, BATCH, WIDTH, HEADS, LAYERS = 32, 4, 32, 2, 2
 #: Words that are copied.
 WORDS = 24
 #: The learning rate, and the steps over which it rises to it.
-RATE, WARM_UP = 2e-3, 30
+RATE, WARM_UP = 2e-3, 50
 #: From which step on queries and keys grow, each by so much a step, and how many times
 #: the rate is too large.
-FROM, BY, TIMES = 180, 1.01, 30.0
+FROM, BY, TIMES = 300, 1.01, 30.0
 #: The loss rises where the mean of so many steps lies so far, in nats, above the
 #: smallest one before.
 MEAN_OF, RISE = 25, 0.1
@@ -128,8 +130,9 @@ def draw_batches(task: str, seeds: Sequence[int]) -> tuple[int, Iterator[Tensor]
 
 def train(
     task: str, plant: str, seeds: Sequence[int], steps: int = STEPS, every: int = EVERY
-) -> tuple[Runs, ScoreWatch]:
+) -> Runs:
     """Train models and watch them."""
+    torch.set_num_threads(1)
     words, batches = draw_batches(task, seeds)
     models = Transformers(seeds, words)
     rate = RATE * (TIMES if plant == "rate" else 1.0)
@@ -156,7 +159,7 @@ def train(
             alarms[head // HEADS].setdefault(alarm.kind, alarm.step)
     of_models = list(zip(*losses, strict=True))
     lasts = [statistics.fmean(one[-MEAN_OF:]) for one in of_models]
-    return Runs(alarms, [find_rise(one) for one in of_models], lasts), watch
+    return Runs(alarms, [find_rise(one) for one in of_models], lasts)
 
 
 def find_rise(losses: Sequence[float]) -> int | None:
@@ -168,3 +171,64 @@ def find_rise(losses: Sequence[float]) -> int | None:
             return end - 1
         least = min(least, mean)
     return None
+
+
+def measure(runs: int, executor: Executor) -> Iterator[dict[str, object]]:
+    """Yield the lines of the table; of planted runs an eighth as many are enough."""
+    for plant in PLANTS:
+        many = runs if plant == "none" else -(-runs // 8)
+        for task in TASKS:
+            futures = [
+                executor.submit(
+                    train, task, plant, range(first, min(first + BESIDE, many))
+                )
+                for first in range(0, many, BESIDE)
+            ]
+            yield line(task, plant, [future.result() for future in futures])
+
+
+def line(task: str, plant: str, parts: Sequence[Runs]) -> dict[str, object]:
+    """Return one line of the table: numbers of runs, and medians of steps."""
+    alarms = [one for part in parts for one in part.alarms]
+    rises = [one for part in parts for one in part.rises]
+    losses = [one for part in parts for one in part.losses]
+    firsts = [min(one.values(), default=None) for one in alarms]
+    leads = [
+        rise - first
+        for rise, first in zip(rises, firsts, strict=True)
+        if rise is not None and first is not None
+    ]
+    told = [first for first in firsts if first is not None]
+    return {
+        "task": task,
+        "plant": plant,
+        "runs": len(alarms),
+        **{f"warned_{kind}": sum(kind in one for one in alarms) for kind in KINDS},
+        "warned": len(told),
+        "first_warning": statistics.median(told) if told else "",
+        "loss_rose": len(rises) - rises.count(None),
+        "rose_unwarned": sum(
+            rise is not None and (first is None or first > rise)
+            for rise, first in zip(rises, firsts, strict=True)
+        ),
+        "lead": statistics.median(leads) if leads else "",
+        "least_lead": min(leads, default=""),
+        "last_loss": round(statistics.median(losses), 3),
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Train, write the table and print it."""
+    options = parse("watch_alarms", __doc__, argv, runs=RUNS, jobs=1, output=TABLE)
+    lines: list[dict[str, object]] = []
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, mp_context=spawn) as executor:
+        for new in measure(options.runs, executor):
+            lines.append(new)
+            write_table(options.output, lines)
+            print(*new.values(), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_program("watch_alarms", main))

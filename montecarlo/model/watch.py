@@ -6,6 +6,7 @@ pass is reduced call by call: nothing of it is kept but a few numbers per head.
 """
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -232,11 +233,13 @@ class ScoreWatch:
         self._look = _Look(ROWS, SEQUENCES)
         self._recording.enter_context(recording(self._look, None))
 
-    def _after(self, *_: object) -> None:
+    def _after(self, _model: object, _inputs: object, result: object) -> None:
         look, self._look = self._look, None
         if look is None:
             return
         self._recording.close()
+        if result is None and sys.exc_info()[0] is not None:
+            return  # the model failed
         if look.calls:
             self._tell(look.calls)
         elif not self.summaries:
