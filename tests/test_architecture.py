@@ -66,6 +66,7 @@ LATE = {
     ("theory.score_distribution", "largest_gap", "scipy.optimize.minimize_scalar"),
     ("model.captured", "capture", "montecarlo.model.torch_calls.recording"),
     ("model.watch", "_before", "montecarlo.model.torch_calls.recording"),
+    ("model.watch", "_before", "montecarlo.model.torch_calls.uncompiled"),
     *(
         (module, function, "pandas")
         for module, function in (

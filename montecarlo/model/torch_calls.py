@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,6 +49,16 @@ def recording(captured: Kept, model: object | None) -> Iterator[None]:
             stack.enter_context(_wrapped_interface(mode))
         stack.enter_context(mode)
         yield
+
+
+def uncompiled() -> AbstractContextManager[object]:
+    """Return a context in which compiled models run as they are written."""
+    stance = getattr(torch.compiler, "set_stance", None)  # from torch 2.6 on
+    is_used = stance is not None and "torch._dynamo" in sys.modules
+    found: AbstractContextManager[object] = (
+        stance("force_eager") if is_used else nullcontext()
+    )
+    return found
 
 
 class _Recorder(TorchFunctionMode):  # type: ignore[misc]

@@ -227,10 +227,11 @@ class ScoreWatch:
             self._is_due = self._step % self.every == 0
         if not self._is_due:
             return
-        from montecarlo.model.torch_calls import recording
+        from montecarlo.model.torch_calls import recording, uncompiled
 
         self._is_due = False
         self._look = _Look(ROWS, SEQUENCES)
+        self._recording.enter_context(uncompiled())
         self._recording.enter_context(recording(self._look, None))
 
     def _after(self, _model: object, _inputs: object, result: object) -> None:

@@ -22,6 +22,7 @@ if HAS_BOTH:
     import torch
     import transformers
     from torch.nn.functional import scaled_dot_product_attention
+    from torch.utils.checkpoint import checkpoint
 elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
     raise ImportError("torch and transformers must be installed for these tests")
 else:
@@ -173,9 +174,10 @@ def test_a_large_score_is_warned_of_once():
     model = Attention()
     watch = ScoreWatch(model, every=1)
     told = run(model, watch, [1.0, 1.0, 100.0, 120.0])
-    assert [
-        text.partition(", beyond")[0][:46] for text in told if "beyond" in text
-    ] == ["step 2: layer 0, heads 0-3: largest score " + told[0].split()[7][:4]]
+    (text,) = [text for text in told if "beyond" in text]
+    largest = watch.frame.query("step == 2")["score_max"].max()
+    place = "step 2: layer 0, heads 0-3"
+    assert text == f"{place}: largest score {largest:.4g}, beyond 100"
     (alarm,) = [one for one in watch.alarms if one.kind == "hot"]
     assert (alarm.step, alarm.layer, alarm.heads) == (2, 0, (0, 1, 2, 3))
 
@@ -285,22 +287,27 @@ def test_a_trainer_is_watched(tmp_path):
 
 def test_a_compiled_model_is_watched():
     """A look runs as it is written: what runs compiled is not seen."""
-    model, ids = build()
+    model = Attention()
     compiled = torch.compile(model, backend="eager")
     with ScoreWatch(compiled, every=2) as watch:
-        losses = [compiled(input_ids=ids, labels=ids).loss.item() for _ in range(4)]
+        made = [compiled() for _ in range(4)]
     assert list(watch.frame["step"].unique()) == [0, 2]
-    assert losses == pytest.approx([losses[0]] * 4, rel=1e-5)
+    assert all(torch.allclose(one, made[0]) for one in made)
 
 
 def test_checkpoints_of_gradients_are_no_second_layers():
     """What is computed again while gradients are is no part of a look."""
-    model, ids = build()
-    model.gradient_checkpointing_enable()
+
+    class Checkpointed(Attention):
+        def forward(self):
+            self.qkv.requires_grad_()
+            return checkpoint(super().forward, use_reentrant=False)
+
+    model = Checkpointed()
     with ScoreWatch(model, every=1) as watch:
         for _ in range(2):
-            model(input_ids=ids, labels=ids).loss.backward()
-    assert len(watch.frame) == 2 * LAYERS * HEADS
+            model().sum().backward()
+    assert len(watch.frame) == 2 * HEADS
 
 
 def test_an_error_of_the_model_ends_a_look():
@@ -343,10 +350,10 @@ def test_bad_options_are_refused(option, values, requirement):
         usual = {"model": torch.nn.Linear(2, 2)} | {option: value}
         with pytest.raises(
             InputError, match=f"^{option} must be {requirement}"
-        ) as told:
+        ) as error:
             ScoreWatch(usual.pop("model"), **usual)
-        assert "\n" not in str(e.value)
-        assert ", got " in str(e.value)
+        assert "\n" not in str(error.value)
+        assert ", got " in str(error.value)
 
 
 @pytest.mark.parametrize("step", [-1, 1.5, True, "3", None])
