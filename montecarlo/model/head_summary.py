@@ -93,101 +93,102 @@ class RowNumbers(NamedTuple):
 
 
 def measure_rows(
-    arrays: Mapping[str, Numbers], passed: Mapping[str, object]
+    arrays: Mapping[str, Sequence[Numbers] | Numbers], passed: Mapping[str, object]
 ) -> RowNumbers:
     """Measure the rows of one call.
 
     Parameters
     ----------
-    arrays : dict of ndarray, shape (n_sequences, n_heads, n_tokens, ...)
-        ``q``, ``k`` and perhaps ``weights``, see `montecarlo.model.captured.Call`.
+    arrays : dict of sequences of ndarray, shape (n_heads, n_tokens, ...)
+        Of each sequence ``q``, ``k`` and perhaps ``weights`` and ``added``, see
+        `montecarlo.model.captured.Call`.
     passed : mapping
-        ``source``, ``scale``, ``cap``; ``added``, what was added to scores, or where
-        keys are seen; ``queries``, of which ``q`` holds the last.
+        ``source``, ``scale``, ``cap``; ``queries``, of which ``q`` holds the last; and
+        ``added``, shape (n_sequences or 1, n_heads or 1, n_rows or 1, n_keys): what
+        was added to scores, or where keys are seen.
     """
+    added = passed.get("added", arrays.get("added"))
+    is_known = "added" in passed or "added" in arrays
+    sequences = []
+    for number in range(len(arrays["q"])):
+        one = {name: np.asarray(array[number]) for name, array in arrays.items()}
+        one.pop("added", None)
+        if isinstance(added, Sequence | np.ndarray):
+            one["added"] = np.asarray(added[min(number, len(added) - 1)])
+        elif not is_known and "weights" in one:
+            one["added"] = _seen_by(one["weights"])
+        sequences.append(one)
     with np.errstate(all="ignore"):  # what is not finite is told as such
-        return _measure(arrays, passed)
+        scale = _find_scale(sequences, passed)
+        found = [_measure(one, scale, passed) for one in sequences]
+    a, b, c, d = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+    return RowNumbers(a, b, c, d, scale)
 
 
-def _measure(arrays: Mapping[str, Numbers], passed: Mapping[str, object]) -> RowNumbers:
+def _scores_of(arrays: Mapping[str, Numbers]) -> Numbers:
+    """Return products of queries and keys, shape (n_heads, n_rows, n_keys)."""
     q, k = (arrays[name].astype(np.float32, copy=False) for name in "qk")
-    n_sequences, heads, n_rows, d_k = q.shape
-    n_keys, shared = k.shape[2], heads // k.shape[1]
-    grouped = q.reshape(n_sequences, k.shape[1], shared * n_rows, d_k)
-    scores = grouped @ k.transpose(0, 1, 3, 2)
-    scores = scores.reshape(n_sequences, heads, n_rows, n_keys)
-    weights = arrays.get("weights")
-    scale = _find_scale(scores, weights, passed, d_k)
-    scores *= scale[:, None, None].astype(np.float32)
+    grouped = q.reshape(len(k), -1, q.shape[2])
+    scores: Numbers = (grouped @ k.transpose(0, 2, 1)).reshape(*q.shape[:2], -1)
+    return scores
+
+
+def _measure(
+    arrays: Mapping[str, Numbers], scale: Array, passed: Mapping[str, object]
+) -> tuple[Numbers, ...]:
+    """Measure the rows of a sequence, see `RowNumbers`."""
+    scores = _scores_of(arrays) * scale[:, None, None].astype(np.float32)
+    n_rows, n_keys = scores.shape[1:]
     cap = passed.get("cap")
     if isinstance(cap, float | int):
         scores = cap * np.tanh(scores / cap)
-    bias, seen = _read_added(passed.get("added"))
-    if "added" not in passed and weights is not None:
-        seen = _seen_by(weights)
-    sizes = np.abs(scores)
+    bias, seen = _read_added(arrays.get("added"))
     if seen is None:
-        count = np.full((n_sequences, heads, n_rows), n_keys)
-        largest = sizes.max(axis=-1)
+        count = np.full(scores.shape[:2], n_keys)
+        largest = np.abs(scores).max(axis=-1)
     else:
-        count = np.broadcast_to(seen, scores.shape).sum(axis=-1)
-        largest = sizes.max(axis=-1, where=seen, initial=0.0)
+        seen = np.broadcast_to(seen, scores.shape)
+        count = seen.sum(axis=-1)
+        largest = np.abs(scores).max(axis=-1, where=seen, initial=0.0)
+    weights = arrays.get("weights")
     if weights is not None and _are_whole(weights):
         weights = weights.astype(np.float32, copy=False)
         weight, entropy = weights.max(axis=-1), entropy_of(weights)
     else:
         weight, entropy = _of_scores(scores if bias is None else scores + bias, seen)
     share = entropy / np.log(np.maximum(count, 2))
-    kept = (count > 1).all(axis=1) & ~_are_padding(seen, n_rows, n_keys, passed)
+    kept = (count > 1).all(axis=0)
+    if seen is not None and passed.get("queries") == n_keys:
+        own = np.arange(n_keys - n_rows, n_keys)
+        kept &= seen[:, np.arange(n_rows), own].all(axis=0)  # others are padding
     largest = np.where(np.isfinite(largest), largest, np.inf)
-    found = (largest, entropy, share, weight)
-    a, b, c, d = (_of_heads(one, kept) for one in found)
-    return RowNumbers(a, b, c, d, scale)
+    return tuple(one[:, kept] for one in (largest, entropy, share, weight))
 
 
-def _of_heads(values: Numbers, kept: NDArray[np.bool_]) -> Numbers:
-    """Return the values of some rows, shape (n_heads, n_rows)."""
-    found: Numbers = values.transpose(1, 0, 2)[:, kept]
-    return found
-
-
-def _read_added(added: object) -> tuple[Numbers | None, NDArray[np.bool_] | None]:
+def _read_added(
+    added: Numbers | None,
+) -> tuple[Numbers | None, NDArray[np.bool_] | None]:
     """Return what is added to the scores of keys that are seen, and which these are."""
-    if not isinstance(added, np.ndarray):
-        return None, None
-    if added.dtype == bool:
+    if added is None or added.dtype == bool:
         return None, added
     seen = added > HIDDEN
     bias = np.where(seen, added, 0.0).astype(np.float32)
     return (bias if bias.any() else None), (None if seen.all() else seen)
 
 
-def _seen_by(weights: Numbers) -> NDArray[np.bool_] | None:
-    """Return which keys are seen where no mask was handed over.
+def _seen_by(weights: Numbers) -> NDArray[np.bool_]:
+    """Return which keys are seen where no mask was handed over, (1, n_rows, n_keys).
 
-    Zeros alone tell nothing: they may be small weights.  A causal mask is told by
-    nothing but zeros beyond it.
+    A zero alone tells nothing, as it may be a small weight: a causal mask is told by
+    zeros wherever it hides, and a hidden key by zeros of all rows.
     """
-    n_rows, n_keys = weights.shape[2:]
+    n_rows, n_keys = weights.shape[1:]
     own = np.arange(n_keys - n_rows, n_keys)[:, None]
-    seen: NDArray[np.bool_] = own >= np.arange(n_keys)
-    hidden = weights[..., ~seen]
-    return seen[None, None] if hidden.size and not hidden.any() else None
-
-
-def _are_padding(
-    seen: NDArray[np.bool_] | None,
-    n_rows: int,
-    n_keys: int,
-    passed: Mapping[str, object],
-) -> NDArray[np.bool_]:
-    """Tell which rows do not see their own key: (n_sequences or 1, n_rows)."""
-    if seen is None or passed.get("queries") != n_keys:
-        return np.zeros((1, n_rows), dtype=bool)
-    shape = *seen.shape[:2], n_rows, n_keys
-    own = np.arange(n_keys - n_rows, n_keys)
-    found = np.broadcast_to(seen, shape)[:, :, np.arange(n_rows), own]
-    return np.logical_not(found.all(axis=1))
+    causal: NDArray[np.bool_] = own >= np.arange(n_keys)
+    found = np.broadcast_to(weights.any(axis=(0, 1)), causal.shape)
+    if not weights[:, ~causal].any():
+        found = found & causal
+    return found[None]
 
 
 def _are_whole(weights: Numbers) -> bool:
@@ -207,45 +208,42 @@ def _of_scores(
     scores: Numbers, seen: NDArray[np.bool_] | None
 ) -> tuple[Numbers, Numbers]:
     """Return the largest weight that softmax makes of each row, and the entropy."""
-    away = scores if seen is None else np.where(seen, scores, np.float32(HIDDEN) * 2)
+    away = scores if seen is None else np.where(seen, scores, -np.inf)
     away = away - away.max(axis=-1, keepdims=True)
     parts = np.exp(away)
-    if seen is not None:
-        parts *= seen  # a row without a key to see has no weight
     total = parts.sum(axis=-1)
-    entropy = np.log(total) - (parts * away).sum(axis=-1) / total
-    return parts.max(axis=-1) / total, entropy
+    lost = np.where(parts > 0.0, away, 0.0)  # a hidden key has no part
+    return parts.max(axis=-1) / total, np.log(total) - (parts * lost).sum(-1) / total
 
 
 def _find_scale(
-    scores: Numbers,
-    weights: Numbers | None,
-    passed: Mapping[str, object],
-    d_k: int,
+    sequences: Sequence[Mapping[str, Numbers]], passed: Mapping[str, object]
 ) -> Array:
     """Return the scale of each head, shape (n_heads,).
 
     Where it was not passed it is the slope of logarithms of weights over scores within
     rows, which is right where nothing else is in the scores: dropout is nothing.
     """
-    heads = scores.shape[1]
+    heads, _, d_k = sequences[0]["q"].shape
     given = passed.get("scale")
     if isinstance(given, float | int):
         return np.full(heads, float(given))
     if passed.get("source") in BY_DEFAULT:
         return np.full(heads, d_k**-0.5)
-    if weights is None:
-        return np.full(heads, math.nan)
-    seen = weights > 0.0
-    count = np.maximum(seen.sum(axis=-1, keepdims=True), 1)
-    both = []
-    for values in (scores, np.log(np.where(seen, weights, 1.0))):
-        kept = np.where(seen, values, 0.0)
-        centred = kept - kept.sum(axis=-1, keepdims=True) / count
-        both.append(np.where(seen, centred, 0.0).astype(np.float64))
-    axes = (0, 2, 3)
-    slopes: Array = (both[0] * both[1]).sum(axis=axes) / (both[0] ** 2).sum(axis=axes)
-    return slopes
+    both, squares = np.zeros(heads), np.zeros(heads)
+    for one in sequences:
+        weights = one.get("weights")
+        if weights is None:
+            return np.full(heads, math.nan)
+        seen = weights > 0.0
+        count = np.maximum(seen.sum(axis=-1, keepdims=True), 1)
+        centred = []
+        for values in (_scores_of(one), np.log(np.where(seen, weights, 1.0))):
+            kept = np.where(seen, values, 0.0).astype(np.float64)
+            centred.append(seen * (kept - kept.sum(axis=-1, keepdims=True) / count))
+        both += (centred[0] * centred[1]).sum(axis=(1, 2))
+        squares += (centred[0] ** 2).sum(axis=(1, 2))
+    return both / squares
 
 
 def summarise(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:

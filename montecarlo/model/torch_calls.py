@@ -53,12 +53,10 @@ def recording(captured: Kept, model: object | None) -> Iterator[None]:
 
 def uncompiled() -> AbstractContextManager[object]:
     """Return a context in which compiled models run as they are written."""
-    stance = getattr(torch.compiler, "set_stance", None)  # from torch 2.6 on
-    is_used = stance is not None and "torch._dynamo" in sys.modules
-    found: AbstractContextManager[object] = (
-        stance("force_eager") if is_used else nullcontext()
-    )
-    return found
+    if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
+        found: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+        return found
+    return nullcontext()  # nothing is compiled, or torch is older than 2.6
 
 
 class _Recorder(TorchFunctionMode):  # type: ignore[misc]
