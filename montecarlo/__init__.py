@@ -22,7 +22,8 @@ Know
 Look at a model
     `observe`: queries and keys, head by head.  `applied_scale`: what scores are really
     divided by; `capture` records it from torch and transformers;
-    `assert_attention_scale` and `compare` are for tests.
+    `assert_attention_scale` and `compare` are for tests, and so is the fixture
+    `attention_scale` of pytest.  `ScoreWatch` watches scores while a model trains.
 
 ``python -m montecarlo --list`` says what can be asked for.  Each is imported when it is
 first asked for.
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from montecarlo.model import capture, observe
     from montecarlo.model.checking import assert_attention_scale, compare
     from montecarlo.model.scales import applied_scale
+    from montecarlo.model.watch import ScoreWatch
     from montecarlo.report.figures.sweep import figure
     from montecarlo.sampling.distributions import distribution
     from montecarlo.study.measurement import measure
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from montecarlo.theory import expected_row
 
 __all__ = [
+    "ScoreWatch",
     "applied_scale",
     "assert_attention_scale",
     "capture",
@@ -62,6 +65,7 @@ __all__ = [
 
 #: Where each name of the library is from.
 _LIBRARY = {
+    "ScoreWatch": "montecarlo.model.watch",
     "applied_scale": "montecarlo.model.scales",
     "assert_attention_scale": "montecarlo.model.checking",
     "capture": "montecarlo.model",

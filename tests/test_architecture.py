@@ -24,6 +24,7 @@ STAGES = (
     "records",
     "claims",
     "model",
+    "pytest_plugin",
     "report.language",
     "report.content",
     "report.pages",
@@ -64,6 +65,24 @@ LATE = {
     ),
     ("theory.score_distribution", "largest_gap", "scipy.optimize.minimize_scalar"),
     ("model.captured", "capture", "montecarlo.model.torch_calls.recording"),
+    ("model.watch", "_before", "montecarlo.model.torch_calls.recording"),
+    ("model.watch", "_before", "montecarlo.model.torch_calls.uncompiled"),
+    *(
+        (module, function, "pandas")
+        for module, function in (
+            ("model.captured", "passed"),
+            ("model.captured", "summary"),
+            ("model.checking", "compare"),
+            ("model.observing", "tidy"),
+            ("model.scales", "scales_table"),
+            ("model.steps", "judge_steps"),
+            ("model.watch", "frame"),
+        )
+    ),
+    ("pytest_plugin", "__enter__", "montecarlo.model.captured.capture"),
+    ("pytest_plugin", "_check", "montecarlo.errors.InputError"),
+    ("pytest_plugin", "_check", "montecarlo.model.captured.Captured"),
+    ("pytest_plugin", "_check", "montecarlo.model.checking.assert_attention_scale"),
     ("model.files", "safetensors_file", "ml_dtypes"),
     ("model.files", "safetensors_file", "safetensors"),
     (

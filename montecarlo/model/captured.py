@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
@@ -29,7 +28,11 @@ from montecarlo.model.arrays import (
     wrap_array,
 )
 from montecarlo.model.expected import Caller
+from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
 from montecarlo.model.scales import find_scales, scales_table
+
+if TYPE_CHECKING:  # as long to import as all the rest
+    import pandas as pd
 
 #: Rows of a sequence, and sequences, that are kept unless more are asked for.
 ROWS, SEQUENCES = 64, 16
@@ -167,11 +170,13 @@ class Captured:
         return tuple(self._missed)
 
     @property
-    def passed(self) -> pd.DataFrame:
+    def passed(self) -> "pd.DataFrame":
         """What was passed to each layer of the first pass: a row per layer."""
         calls = self._passes[0] if self._passes else []
         columns = ["layer", "source", "scale", "mask", "cap"]
         rows = [{"layer": n, **call.passed} for n, call in enumerate(calls)]
+        import pandas as pd
+
         return pd.DataFrame.from_records(rows, columns=columns)
 
     @property
@@ -265,9 +270,31 @@ class Captured:
         source = make_source(found, AXES, ("sequence", "layer"))
         return make_model([source], causal=False, fewest_queries=1)
 
-    def applied_scale(self, layers: Sequence[int] | None = None) -> pd.DataFrame:
+    def summary(self) -> "pd.DataFrame":
+        """Summarise the scores and weights of each head.
+
+        Returns
+        -------
+        DataFrame
+            A row per layer and head, columns as `montecarlo.model.head_summary`
+            defines them: ``score_max`` and quantiles, ``entropy``, ``entropy_share``,
+            ``weight_max``, ``saturated_rows``, ``scale``.
+        """
+        self._groups(None)
+        numbers = [
+            [measure_rows(call.arrays, call.passed) for call in calls]
+            for calls in zip(*self._passes, strict=True)
+        ]
+        heads = [one for n, calls in enumerate(numbers) for one in summarise(n, calls)]
+        import pandas as pd
+
+        return pd.DataFrame.from_records(heads, columns=list(HeadSummary._fields))
+
+    def applied_scale(self, layers: Sequence[int] | None = None) -> "pd.DataFrame":
         """Tell the scale that the model applies: `montecarlo.applied_scale`."""
         frames = [scales_table(find_scales(model)) for model in self.models(layers)]
+        import pandas as pd
+
         table = pd.concat(frames, ignore_index=True)
         return table.sort_values(["layer", "head"], ignore_index=True)
 

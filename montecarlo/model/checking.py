@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from montecarlo.attention.softmax import Array
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, show
 from montecarlo.model.answers import (
     RTOL,
     YES,
@@ -24,8 +23,11 @@ from montecarlo.model.answers import (
 from montecarlo.model.arrays import NAMES, Head, Model, open_arrays
 from montecarlo.model.expected import Caller, Config, find_expected
 from montecarlo.model.files import open_files
+from montecarlo.model.head_summary import entropy_of
 from montecarlo.model.scales import find_scale, find_scales
-from montecarlo.model.steps import entropy_of
+
+if TYPE_CHECKING:  # as long to import as all the rest
+    import pandas as pd
 
 #: Quantities in the order in which a model makes them, each from those before.
 STAGES = ("q", "k", "scale", "score_variance", "weights", "entropy", "outputs")
@@ -68,6 +70,11 @@ def _open(
         return (made,)
     if axes is not None:
         raise InputError(f"axes must stand with arrays or a file, got {axes!r}")
+    if not callable(getattr(source, "models", None)):
+        raise InputError(
+            "captured must be what capture() gave, arrays by name, or a path, got "
+            f"{show(source)}"
+        )
     return source.models()
 
 
@@ -139,9 +146,9 @@ class Comparison:
         The first line, in the order in which a model computes, that differs by more.
     """
 
-    frame: pd.DataFrame
+    frame: "pd.DataFrame"
     rtol: float
-    first: pd.Series | None
+    first: "pd.Series | None"
 
     def __str__(self) -> str:
         """Say where they part first."""
@@ -188,6 +195,8 @@ def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
             for head in ours.heads():
                 rows += _compare(ours, theirs, head)
     columns = ["layer", "head", "quantity", "port", "reference", "difference"]
+    import pandas as pd
+
     frame = pd.DataFrame.from_records(rows, columns=columns)
     order = frame["quantity"].map(STAGES.index)
     far = frame.assign(order=order)[frame["difference"].abs() > rtol]

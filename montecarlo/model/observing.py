@@ -12,9 +12,9 @@ Borders are those of the claims; what is said of a head rests on that head alone
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
@@ -36,6 +36,9 @@ from montecarlo.model.quantities import (
     row_sums,
     sum_head,
 )
+
+if TYPE_CHECKING:  # as long to import as all the rest
+    import pandas as pd
 
 COLUMNS = (
     "layer",
@@ -153,7 +156,7 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
     causal: bool = False,
     divisor: str | float = "sqrt",
     seed: int = 1,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Observe queries and keys in hand.
 
     Parameters
@@ -293,11 +296,13 @@ def _vary(model: Model, head: Head) -> NDArray[np.bool_]:
     return found
 
 
-def tidy(observation: Observation) -> pd.DataFrame:
+def tidy(observation: Observation) -> "pd.DataFrame":
     """Return the quantities as a tidy table, with the columns `COLUMNS`."""
     rows = list(_rows(observation, ALL, ALL, observation.overall))
     for view in observation.heads:
         rows += _rows(observation, view.head.layer, view.head.head, view.found)
+    import pandas as pd
+
     return pd.DataFrame.from_records(rows, columns=list(COLUMNS))
 
 

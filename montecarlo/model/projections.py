@@ -76,6 +76,8 @@ class Projections:
         Where keys are not seen, as with those of a cache, only queries count.
         """
         found = {kind: self._last.pop((id(module), kind), (0, 0.0)) for kind in _KINDS}
+        if not any(n for n, _ in found.values()):
+            return math.nan
         sizes = [energy_of(one) for one in (query, key, value)]
         (n_q, of_q), (n_k, of_k), (n_v, of_v) = sizes
         before_q = found["q"]

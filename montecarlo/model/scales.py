@@ -14,9 +14,9 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
@@ -34,6 +34,9 @@ from montecarlo.model.weight_fits import (
     fit_weights,
     name_mask,
 )
+
+if TYPE_CHECKING:  # as long to import as all the rest
+    import pandas as pd
 
 #: Pairs of a head that a fit takes, sequences, and rows of each at most; rows in all at
 #: least, where there are so many.
@@ -218,7 +221,7 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     outputs: ArrayLike | None = None,
     added: ArrayLike | None = None,
     axes: Sequence[str] | None = None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Tell the scale that a model applies, from what softmax made of its scores.
 
     Parameters
@@ -418,9 +421,11 @@ def _outcome(fit: Fit | None, unit: float, d_k: int) -> str:
     return "by_row" if fit.form == "row" else "scale"
 
 
-def scales_table(scales: ModelScales) -> pd.DataFrame:
+def scales_table(scales: ModelScales) -> "pd.DataFrame":
     """Return one row per head, with the columns `COLUMNS`."""
     rows = [describe(one) for one in scales.heads]
+    import pandas as pd
+
     return pd.DataFrame.from_records(rows, columns=list(COLUMNS))
 
 

@@ -9,26 +9,26 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import pandas as pd
 from scipy.special import softmax
 from scipy.stats import kendalltau
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import UNSEEN, Head, Model, Rows
+from montecarlo.model.head_summary import FACTOR, HOT, entropy_of
 from montecarlo.model.scales import ModelScales, read_some_rows
 
-#: A scaled score beyond this is what practice takes measures against, such as capping
-#: scores or normalising queries and keys.
-HOT = 100.0
+if TYPE_CHECKING:  # as long to import as all the rest
+    import pandas as pd
+
 #: A part of the largest possible entropy below which a head has nearly stopped to mix.
 FROZEN = 0.05
 #: A head grows whose largest score follows the steps by this rank correlation, and ends
-#: so many times as large; over fewer steps nothing is said.
-TREND, FACTOR, FEWEST_STEPS = 0.8, 2.0, 3
+#: `FACTOR` times as large; over fewer steps nothing is said.
+TREND, FEWEST_STEPS = 0.8, 3
 #: What a head may be, over steps or at the last one.
 WARNINGS = ("growing", "hot", "frozen")
 #: Masks of which what is hidden is read from the zeros of weights.
@@ -61,7 +61,7 @@ class Steps:
         Each of `WARNINGS` to the heads of which it is said.
     """
 
-    frame: pd.DataFrame
+    frame: "pd.DataFrame"
     warnings: Mapping[str, tuple[Head, ...]]
 
 
@@ -153,15 +153,10 @@ def _mean(parts: Sequence[Array]) -> float:
     return float(values.mean()) if values.size else math.nan
 
 
-def entropy_of(weights: Array) -> Array:
-    """Return the entropy of rows of weights, in nats."""
-    logs = np.log(np.where(weights > 0.0, weights, 1.0))
-    found: Array = -(weights * logs).sum(axis=1)
-    return found
-
-
 def judge_steps(lines: Sequence[Line]) -> Steps:
     """Say of which heads practice would be warned."""
+    import pandas as pd
+
     frame = pd.DataFrame.from_records(list(lines), columns=list(COLUMNS))
     found: dict[str, list[Head]] = {name: [] for name in WARNINGS}
     for numbers, one in frame.groupby(["layer", "head"]):

@@ -30,6 +30,7 @@ from montecarlo.model.arrays import Head, Model
 from montecarlo.model.divisors import expected_divisor
 from montecarlo.model.expected import CONFIG, Config, find_expected, read_config
 from montecarlo.model.files import open_files
+from montecarlo.model.head_summary import FACTOR, HOT
 from montecarlo.model.observing import (
     LEAST,
     STATES,
@@ -42,9 +43,7 @@ from montecarlo.model.observing import (
 from montecarlo.model.quantities import FEWEST, MOST_ROWS, SPECTRAL_ROWS
 from montecarlo.model.scales import describe, find_scales, scales_table
 from montecarlo.model.steps import (
-    FACTOR,
     FROZEN,
-    HOT,
     TREND,
     WARNINGS,
     Line,

@@ -1,0 +1,265 @@
+"""What softmax is given and makes of it, head by head: cheap enough to watch training.
+
+One recorded call of attention in, a number for each row out; rows of several calls
+make the summary of a head.  Scores are computed again from queries and keys, under the
+scale, cap and mask that were passed, so that dropout changes nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.attention.softmax import Array
+from montecarlo.claims.yardsticks import ONE_HOT
+
+#: A scaled score beyond this is what practice takes measures against, such as capping
+#: scores or normalising queries and keys.
+HOT = 100.0
+#: Largest scores that become so many times as large grow.
+FACTOR = 2.0
+#: What is added to a score and is no more than this hides its key.
+HIDDEN = -1e4
+#: Of the largest scores of rows.
+QUANTILES = (0.5, 0.9, 0.99)
+#: Sums of weights are 1 up to this, in half precision too, where nothing was dropped.
+ONE = 0.02
+#: Who scales by 1 / sqrt(d_k) where no scale is passed.
+BY_DEFAULT = ("torch", "transformers")
+Numbers = NDArray[Any]
+
+
+class HeadSummary(NamedTuple):
+    """A head in numbers; NaN where no row has a choice.
+
+    Attributes
+    ----------
+    layer, head : int
+    rows : int
+        Rows that the numbers are of: those that see at least 2 keys, and are no
+        padding.
+    score_max : float
+        Largest absolute score of all rows.  A score is what is scaled and capped; what
+        is added to it, such as a bias by distance, is no part of it, and counts in
+        weights.  Infinite where a score is not finite.
+    score_max_q50, score_max_q90, score_max_q99 : float
+        Quantiles over rows of the largest absolute score of a row.
+    entropy : float
+        Mean over rows of the entropy of the weights, in nats.
+    entropy_share : float
+        Mean over rows of the entropy as a part of the largest possible one, the
+        logarithm of the number of keys that the row sees: 0 to 1.
+    weight_max : float
+        Mean over rows of the largest weight.
+    saturated_rows : float
+        Share of rows whose largest weight is at least 0.9.
+    scale : float
+        What products of queries and keys are multiplied by, as it was passed; where
+        none was, 1 / sqrt(d_k) of torch, or what weights imply; NaN without them.
+    """
+
+    layer: int
+    head: int
+    rows: int
+    score_max: float
+    score_max_q50: float
+    score_max_q90: float
+    score_max_q99: float
+    entropy: float
+    entropy_share: float
+    weight_max: float
+    saturated_rows: float
+    scale: float
+
+
+class RowNumbers(NamedTuple):
+    """Of the rows of one call.
+
+    Attributes
+    ----------
+    largest, entropy, share, weight : ndarray, shape (n_heads, n_rows)
+        Largest absolute score, entropy, its share of the largest possible, and the
+        largest weight.
+    scale : ndarray, shape (n_heads,)
+    """
+
+    largest: Numbers
+    entropy: Numbers
+    share: Numbers
+    weight: Numbers
+    scale: Array
+
+
+def measure_rows(
+    arrays: Mapping[str, Sequence[Numbers] | Numbers], passed: Mapping[str, object]
+) -> RowNumbers:
+    """Measure the rows of one call.
+
+    Parameters
+    ----------
+    arrays : dict of sequences of ndarray, shape (n_heads, n_tokens, ...)
+        Of each sequence ``q``, ``k`` and perhaps ``weights`` and ``added``, see
+        `montecarlo.model.captured.Call`.
+    passed : mapping
+        ``source``, ``scale``, ``cap``; ``queries``, of which ``q`` holds the last; and
+        ``added``, shape (n_sequences or 1, n_heads or 1, n_rows or 1, n_keys): what
+        was added to scores, or where keys are seen.
+    """
+    added = passed.get("added", arrays.get("added"))
+    is_known = "added" in passed or "added" in arrays
+    sequences = []
+    for number in range(len(arrays["q"])):
+        one = {name: np.asarray(array[number]) for name, array in arrays.items()}
+        one.pop("added", None)
+        if isinstance(added, Sequence | np.ndarray):
+            one["added"] = np.asarray(added[min(number, len(added) - 1)])
+        elif not is_known and "weights" in one:
+            one["added"] = _seen_by(one["weights"])
+        sequences.append(one)
+    with np.errstate(all="ignore"):  # what is not finite is told as such
+        scale = _find_scale(sequences, passed)
+        found = [_measure(one, scale, passed) for one in sequences]
+    a, b, c, d = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+    return RowNumbers(a, b, c, d, scale)
+
+
+def _scores_of(arrays: Mapping[str, Numbers]) -> Numbers:
+    """Return products of queries and keys, shape (n_heads, n_rows, n_keys)."""
+    q, k = (arrays[name].astype(np.float32, copy=False) for name in "qk")
+    grouped = q.reshape(len(k), -1, q.shape[2])
+    scores: Numbers = (grouped @ k.transpose(0, 2, 1)).reshape(*q.shape[:2], -1)
+    return scores
+
+
+def _measure(
+    arrays: Mapping[str, Numbers], scale: Array, passed: Mapping[str, object]
+) -> tuple[Numbers, ...]:
+    """Measure the rows of a sequence, see `RowNumbers`."""
+    scores = _scores_of(arrays) * scale[:, None, None].astype(np.float32)
+    n_rows, n_keys = scores.shape[1:]
+    cap = passed.get("cap")
+    if isinstance(cap, float | int):
+        scores = cap * np.tanh(scores / cap)
+    bias, seen = _read_added(arrays.get("added"))
+    if seen is None:
+        count = np.full(scores.shape[:2], n_keys)
+        largest = np.abs(scores).max(axis=-1)
+    else:
+        seen = np.broadcast_to(seen, scores.shape)
+        count = seen.sum(axis=-1)
+        largest = np.abs(scores).max(axis=-1, where=seen, initial=0.0)
+    weights = arrays.get("weights")
+    if weights is not None and _are_whole(weights):
+        weights = weights.astype(np.float32, copy=False)
+        weight, entropy = weights.max(axis=-1), entropy_of(weights)
+    else:
+        weight, entropy = _of_scores(scores if bias is None else scores + bias, seen)
+    share = entropy / np.log(np.maximum(count, 2))
+    kept = (count > 1).all(axis=0)
+    if seen is not None and passed.get("queries") == n_keys:
+        own = np.arange(n_keys - n_rows, n_keys)
+        kept &= seen[:, np.arange(n_rows), own].all(axis=0)  # others are padding
+    largest = np.where(np.isfinite(largest), largest, np.inf)
+    return tuple(one[:, kept] for one in (largest, entropy, share, weight))
+
+
+def _read_added(
+    added: Numbers | None,
+) -> tuple[Numbers | None, NDArray[np.bool_] | None]:
+    """Return what is added to the scores of keys that are seen, and which these are."""
+    if added is None or added.dtype == bool:
+        return None, added
+    seen = added > HIDDEN
+    bias = np.where(seen, added, 0.0).astype(np.float32)
+    return (bias if bias.any() else None), (None if seen.all() else seen)
+
+
+def _seen_by(weights: Numbers) -> NDArray[np.bool_]:
+    """Return which keys are seen where no mask was handed over, (1, n_rows, n_keys).
+
+    A zero alone tells nothing, as it may be a small weight: a causal mask is told by
+    zeros wherever it hides, and a hidden key by zeros of all rows.
+    """
+    n_rows, n_keys = weights.shape[1:]
+    own = np.arange(n_keys - n_rows, n_keys)[:, None]
+    causal: NDArray[np.bool_] = own >= np.arange(n_keys)
+    found = np.broadcast_to(weights.any(axis=(0, 1)), causal.shape)
+    if not weights[:, ~causal].any():
+        found = found & causal
+    return found[None]
+
+
+def _are_whole(weights: Numbers) -> bool:
+    """Tell whether the weights of rows add up to 1: nothing was dropped."""
+    sums = weights.sum(axis=-1, dtype=np.float32)
+    return bool((np.abs(sums - 1.0)[sums > 0.0] <= ONE).all())
+
+
+def entropy_of(weights: Numbers) -> Numbers:
+    """Return the entropy of rows of weights, in nats."""
+    logs = np.log(np.where(weights > 0.0, weights, 1.0))
+    found: Numbers = -(weights * logs).sum(axis=-1)
+    return found
+
+
+def _of_scores(
+    scores: Numbers, seen: NDArray[np.bool_] | None
+) -> tuple[Numbers, Numbers]:
+    """Return the largest weight that softmax makes of each row, and the entropy."""
+    away = scores if seen is None else np.where(seen, scores, -np.inf)
+    away = away - away.max(axis=-1, keepdims=True)
+    parts = np.exp(away)
+    total = parts.sum(axis=-1)
+    lost = np.where(parts > 0.0, away, 0.0)  # a hidden key has no part
+    return parts.max(axis=-1) / total, np.log(total) - (parts * lost).sum(-1) / total
+
+
+def _find_scale(
+    sequences: Sequence[Mapping[str, Numbers]], passed: Mapping[str, object]
+) -> Array:
+    """Return the scale of each head, shape (n_heads,).
+
+    Where it was not passed it is the slope of logarithms of weights over scores within
+    rows, which is right where nothing else is in the scores: dropout is nothing.
+    """
+    heads, _, d_k = sequences[0]["q"].shape
+    given = passed.get("scale")
+    if isinstance(given, float | int):
+        return np.full(heads, float(given))
+    if passed.get("source") in BY_DEFAULT:
+        return np.full(heads, d_k**-0.5)
+    both, squares = np.zeros(heads), np.zeros(heads)
+    for one in sequences:
+        weights = one.get("weights")
+        if weights is None:
+            return np.full(heads, math.nan)
+        seen = weights > 0.0
+        count = np.maximum(seen.sum(axis=-1, keepdims=True), 1)
+        centred = []
+        for values in (_scores_of(one), np.log(np.where(seen, weights, 1.0))):
+            kept = np.where(seen, values, 0.0).astype(np.float64)
+            centred.append(seen * (kept - kept.sum(axis=-1, keepdims=True) / count))
+        both += (centred[0] * centred[1]).sum(axis=(1, 2))
+        squares += (centred[0] ** 2).sum(axis=(1, 2))
+    return both / squares
+
+
+def summarise(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
+    """Return the summary of each head of a layer, over the rows of its calls."""
+    largest, entropy, share, weight = (
+        np.concatenate(parts, axis=1) for parts in list(zip(*calls, strict=True))[:4]
+    )
+    heads, n_rows = largest.shape
+    scale = np.mean([call.scale for call in calls], axis=0)
+    told = np.full((8, heads), math.nan)
+    if n_rows:
+        with np.errstate(invalid="ignore"):  # of infinite scores
+            told[0] = largest.max(axis=1)
+            # each is a value that was seen
+            told[1:4] = np.quantile(largest, QUANTILES, axis=1, method="inverted_cdf")
+            told[4:7] = [one.mean(axis=1) for one in (entropy, share, weight)]
+            told[7] = (weight >= ONE_HOT).mean(axis=1)
+    table = np.vstack([told, scale]).T.tolist()
+    return [HeadSummary(layer, n, n_rows, *row) for n, row in enumerate(table)]

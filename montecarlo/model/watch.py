@@ -1,0 +1,339 @@
+"""Watching training: the scores of every head, now and then, and when to be warned.
+
+A model that trains in, every so many steps the summary of each head out, with warnings
+where scores are large or grow, or where a head has nearly stopped to mix.  A watched
+pass is reduced call by call: nothing of it is kept but a few numbers per head.
+"""
+
+import math
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.errors import InputError, show
+from montecarlo.model.answers import say_numbers
+from montecarlo.model.head_summary import (
+    FACTOR,
+    HOT,
+    HeadSummary,
+    RowNumbers,
+    measure_rows,
+    summarise,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Steps from one look to the next.
+EVERY = 100
+#: Rows of a sequence and sequences that a look takes.
+ROWS, SEQUENCES = 16, 4
+#: A part of the largest possible entropy, below which a head looks at one key.
+FROZEN = 0.01
+#: Growth is judged over so many looks, and only of scores that have come so far: from
+#: where scores start, all of them grow.
+LOOKS, GROWN = 5, 20.0
+KINDS = ("hot", "growing", "frozen")
+#: Of a layer, what a writer is handed: the column, and of its heads' values the one.
+SCALARS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "score_max": max,
+    "entropy_share": min,
+    "weight_max": max,
+    "saturated_rows": max,
+}
+Writer = Callable[[str, float, int], object]
+
+
+class ScoreWarning(UserWarning):
+    """Scores of attention that practice takes measures against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What was warned of, once for each head.
+
+    Attributes
+    ----------
+    step : int
+    kind : str
+        ``hot``, ``growing`` or ``frozen``.
+    layer : int
+    heads : tuple of int
+    text : str
+    """
+
+    step: int
+    kind: str
+    layer: int
+    heads: tuple[int, ...]
+    text: str
+
+
+@dataclass(slots=True)
+class _Look:
+    """A pass that is watched: what is kept of each call, numbers of its rows."""
+
+    rows: int | None
+    sequences: int
+    config: None = None
+    calls: list[RowNumbers] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Begin a pass: there is one only."""
+
+    def room(self) -> int:
+        """Return how many sequences are taken."""
+        return self.sequences
+
+    def add(
+        self,
+        arrays: Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]],
+        passed: Mapping[str, object],
+    ) -> None:
+        """Measure a call."""
+        if max(one.shape[1] for one in arrays["q"]) > 1:
+            self.calls.append(measure_rows(arrays, passed))
+
+    def miss(self, told: str, *, is_certain: bool) -> None:
+        """Note attention that could not be followed."""
+        del is_certain
+        self.missed.append(told)
+
+
+class ScoreWatch:
+    """Watch the scores of a model while it trains.
+
+    As a context manager it counts the passes of the model in training mode, and looks
+    at every hundredth.  Called with a step before the pass it looks where ``every``
+    divides the step; nothing is counted then.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    every : int
+        Steps from one look to the next; the first is looked at.
+    writer : callable, optional
+        ``writer(name, value, step)`` is handed the extremes over the heads of each
+        layer: ``attention/layer 0/score_max`` and ``weight_max`` and
+        ``saturated_rows``, the largest, and ``entropy_share``, the smallest.
+        ``SummaryWriter().add_scalar`` of TensorBoard is such a writer.
+    hot : float
+        Warn of a head whose largest absolute score is beyond this.
+    growth : float
+        Warn of a head whose largest absolute score rose at each of the last looks, 5
+        of them, is now beyond 20, and so many times that of the first of them.
+    frozen : float
+        Warn of a head whose mean entropy is below this share of the largest possible.
+
+    Attributes
+    ----------
+    summaries : list of (int, HeadSummary)
+        Step and numbers, for each look and head.
+    alarms : list of Alarm
+        What was warned of: each kind once for each head.
+
+    Raises
+    ------
+    InputError
+        If an option is not usable; at the first look, if the model calls no attention
+        that is seen.
+
+    Warns
+    -----
+    ScoreWarning
+    """
+
+    def __init__(  # noqa: PLR0913 - how often, whom to tell, and three borders
+        self,
+        model: object,
+        *,
+        every: int = EVERY,
+        writer: Writer | None = None,
+        hot: float = HOT,
+        growth: float = FACTOR,
+        frozen: float = FROZEN,
+    ) -> None:
+        if writer is not None and not callable(writer):
+            raise InputError(
+                f"writer must be a function of name, value and step, got {show(writer)}"
+            )
+        if not callable(getattr(model, "register_forward_pre_hook", None)):
+            raise InputError(
+                f"model must be a torch.nn.Module, got {type(model).__name__}"
+            )
+        self.every, self.writer = _require_count("every", every, 1), writer
+        self.hot = _require("hot", hot, 0.0, math.inf)
+        self.growth = _require("growth", growth, 1.0, math.inf)
+        self.frozen = _require("frozen", frozen, 0.0, 1.0)
+        self.summaries: list[tuple[int, HeadSummary]] = []
+        self.alarms: list[Alarm] = []
+        self._model: Any = model
+        self._hooks: list[Any] = []
+        self._step = -1
+        self._is_told = False  # the steps, by whoever calls
+        self._is_due = False
+        self._look: _Look | None = None
+        self._recording = ExitStack()
+        self._largest: dict[tuple[int, int], list[float]] = {}
+        self._warned: set[tuple[str, int, int]] = set()
+
+    def __enter__(self) -> Self:
+        self._attach()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __call__(self, step: int) -> None:
+        """Say which step the next pass belongs to."""
+        self._step = _require_count("step", step, 0)
+        self._attach()
+        self._is_told = True
+        self._is_due = step % self.every == 0
+
+    def close(self) -> None:
+        """Watch no longer; what was found stays."""
+        self._recording.close()
+        self._look = None
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """All summaries: a row per look, layer and head, columns as of `summary`."""
+        import pandas as pd
+
+        rows = [(step, *one) for step, one in self.summaries]
+        return pd.DataFrame.from_records(rows, columns=["step", *HeadSummary._fields])
+
+    def _attach(self) -> None:
+        if not self._hooks:
+            self._hooks = [
+                self._model.register_forward_pre_hook(self._before),
+                self._model.register_forward_hook(self._after, always_call=True),
+            ]
+
+    def _before(self, *_: object) -> None:
+        if not self._is_told:
+            if not self._model.training:
+                return
+            self._step += 1
+            self._is_due = self._step % self.every == 0
+        if not self._is_due:
+            return
+        from montecarlo.model.torch_calls import recording, uncompiled
+
+        self._is_due = False
+        self._look = _Look(ROWS, SEQUENCES)
+        self._recording.enter_context(uncompiled())
+        self._recording.enter_context(recording(self._look, None))
+
+    def _after(self, _model: object, _inputs: object, result: object) -> None:
+        look, self._look = self._look, None
+        if look is None:
+            return
+        self._recording.close()
+        if result is None and sys.exc_info()[0] is not None:
+            return  # the model failed
+        if look.calls:
+            self._tell(look.calls)
+        elif not self.summaries:
+            raise InputError(
+                "model must run attention that can be followed, with at least 2 "
+                f"queries, got {'; '.join(look.missed[:3]) or 'none'} in a pass: what "
+                "runs compiled is not seen"
+            )
+
+    def _tell(self, calls: Sequence[RowNumbers]) -> None:
+        """Keep what was found, hand it on, and warn."""
+        for layer, call in enumerate(calls):
+            heads = list(summarise(layer, [call]))
+            self.summaries += [(self._step, one) for one in heads]
+            if self.writer is not None:
+                for name, extreme in SCALARS.items():
+                    value = extreme([getattr(one, name) for one in heads])
+                    self.writer(f"attention/layer {layer}/{name}", value, self._step)
+            for one in heads:
+                past = self._largest.setdefault((layer, one.head), [])
+                past[:] = [*past[1 - LOOKS :], one.score_max]
+            self._warn(layer, heads)
+
+    def _warn(self, layer: int, heads: Sequence[HeadSummary]) -> None:
+        """Warn of heads that were not warned of before."""
+        for kind in KINDS:
+            found = [one for one in heads if self._holds(kind, one)]
+            new = [one for one in found if (kind, *one[:2]) not in self._warned]
+            if not new:
+                continue
+            self._warned |= {(kind, *one[:2]) for one in new}
+            numbers = tuple(one.head for one in new)
+            place = f"layer {layer}, head{'s' * (len(new) > 1)} {say_numbers(numbers)}"
+            text = f"step {self._step}: {place}: {self._say(kind, new)}"
+            self.alarms.append(Alarm(self._step, kind, layer, numbers, text))
+            warnings.warn(text, ScoreWarning, stacklevel=2)
+
+    def _holds(self, kind: str, one: HeadSummary) -> bool:
+        if kind == "hot":
+            return one.score_max > self.hot
+        if kind == "frozen":
+            return one.entropy_share < self.frozen
+        past = self._largest[one.layer, one.head]
+        return (
+            len(past) == LOOKS
+            and past[-1] > GROWN
+            and past[-1] >= self.growth * past[0]
+            and bool(np.all(np.diff(past) > 0.0))
+        )
+
+    def _say(self, kind: str, heads: Sequence[HeadSummary]) -> str:
+        if kind == "hot":
+            largest = max(one.score_max for one in heads)
+            return f"largest score {largest:.4g}, beyond {self.hot:g}"
+        if kind == "frozen":
+            least = min(one.entropy_share for one in heads)
+            return (
+                f"entropy {100.0 * least:.2g} % of the largest possible, below "
+                f"{100.0 * self.frozen:g} %: a query looks at one key"
+            )
+        pasts = [self._largest[one.layer, one.head] for one in heads]
+        past = max(pasts, key=lambda some: some[-1] / some[0])
+        steps = self.every * (LOOKS - 1)
+        return f"largest score grows, {past[0]:.4g} to {past[-1]:.4g} in {steps} steps"
+
+
+def _require_count(name: str, value: object, least: int) -> int:
+    """Return a whole number, which must be large enough; NumPy's are such."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(
+            f"{name} must be a whole number of at least {least}, got {show(value)}"
+        )
+    return int(value)
+
+
+def _require(name: str, value: object, least: float, most: float) -> float:
+    """Return a border, which must lie between two numbers."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not least < float(value) < most
+    ):
+        between = f"between {least:g} and {most:g}"
+        if math.isinf(most):
+            between = f"above {least:g}, and finite"
+        raise InputError(f"{name} must be a number {between}, got {show(value)}")
+    return float(value)

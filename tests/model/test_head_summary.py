@@ -1,0 +1,186 @@
+"""Numbers of rows are those of a loop over them, whatever was handed over."""
+
+import math
+
+import numpy as np
+import pytest
+
+from montecarlo.model.captured import Captured
+from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
+
+SHAPE = SEQUENCES, HEADS, TOKENS, D_K = 2, 4, 12, 8
+ROWS = 5
+CAUSAL = np.tril(np.ones((TOKENS, TOKENS), dtype=bool))
+
+
+def softmax_of(logits):
+    """Weights of one row, without those of hidden keys."""
+    parts = [math.exp(one - max(logits)) for one in logits]
+    return [part / sum(parts) for part in parts]
+
+
+def by_hand(q, k, scale, *, seen=None, bias=None, cap=None):
+    """Return a line per head by loops: the numbers of `HeadSummary`, after rows."""
+    sequences, heads, _, _ = q.shape
+    shared = heads // k.shape[1]
+    lines = []
+    for head in range(heads):
+        rows = []
+        for sequence in range(sequences):
+            for i, query in enumerate(q[sequence, head]):
+                keys = [j for j in range(k.shape[2]) if seen is None or seen[i, j]]
+                if len(keys) < 2:
+                    continue
+                scores = [
+                    scale * float(query @ k[sequence, head // shared, j]) for j in keys
+                ]
+                if cap is not None:
+                    scores = [cap * math.tanh(s / cap) for s in scores]
+                added = [0.0 if bias is None else bias[i, j] for j in keys]
+                p = softmax_of([s + b for s, b in zip(scores, added, strict=True)])
+                entropy = -sum(w * math.log(w) for w in p if w > 0.0)
+                share = entropy / math.log(len(keys))
+                rows.append((max(map(abs, scores)), entropy, share, max(p)))
+        largest, entropy, share, weight = zip(*rows, strict=True)
+        ordered = sorted(largest)
+        quantiles = [ordered[math.ceil(x * len(rows)) - 1] for x in (0.5, 0.9, 0.99)]
+        means = [sum(x) / len(rows) for x in (entropy, share, weight)]
+        saturated = sum(w >= 0.9 for w in weight) / len(rows)
+        lines.append((len(rows), ordered[-1], *quantiles, *means, saturated, scale))
+    return lines
+
+
+def entries(seed, size=4.0, key_heads=HEADS):
+    """Draw queries and keys; some rows are saturated."""
+    rng = np.random.default_rng(seed)
+    q = size * rng.normal(size=SHAPE).astype(np.float32)
+    return q, rng.normal(size=(SEQUENCES, key_heads, TOKENS, D_K)).astype(np.float32)
+
+
+def told(arrays, **passed):
+    """Return the lines that are told of a call."""
+    return [one[2:] for one in summarise(0, [measure_rows(arrays, passed)])]
+
+
+@pytest.mark.parametrize("key_heads", [HEADS, 2, 1])
+def test_plain_rows(key_heads):
+    """Every key is seen; of grouped heads, each by its own queries."""
+    q, k = entries(1, key_heads=key_heads)
+    found = told({"q": q, "k": k}, source="torch", added=None)
+    expected = by_hand(q, k, D_K**-0.5)
+    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5)
+    assert 0.0 < np.array(found)[:, 8].mean() < 1.0  # some are saturated
+
+
+@pytest.mark.parametrize("added", [CAUSAL[None, None], np.where(CAUSAL, 0.0, -np.inf)])
+@pytest.mark.parametrize("scale", [0.1, 1.0])
+def test_masks_hide_keys(added, scale):
+    """A mask of booleans or of what is added; the first row has no choice."""
+    q, k = entries(2)
+    passed = {"scale": scale, "added": added.reshape(1, 1, TOKENS, TOKENS)}
+    found = told({"q": q, "k": k}, **passed, queries=TOKENS)
+    expected = by_hand(q, k, scale, seen=CAUSAL)
+    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5)
+    assert found[0][0] == SEQUENCES * (TOKENS - 1)
+
+
+def test_last_rows_of_a_causal_mask():
+    """Rows that were kept have the mask of their own places."""
+    q, k = entries(3)
+    added = CAUSAL[None, None, -ROWS:]
+    found = told({"q": q[:, :, -ROWS:], "k": k}, source="torch", added=added)
+    expected = by_hand(q[:, :, -ROWS:], k, D_K**-0.5, seen=CAUSAL[-ROWS:])
+    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5)
+
+
+def test_bias_and_cap():
+    """A bias counts in weights and is no score; a cap bounds scores."""
+    q, k = entries(4)
+    bias = -0.3 * np.abs(np.subtract.outer(np.arange(TOKENS), np.arange(TOKENS)))
+    passed = {"scale": 0.5, "cap": 1.5, "added": bias[None, None]}
+    found = told({"q": q, "k": k}, **passed)
+    expected = by_hand(q, k, 0.5, bias=bias, cap=1.5)
+    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5)
+    assert max(line[1] for line in found) <= 1.5
+
+
+def weights_of(q, k, scale):
+    """Return weights as a model makes them, causal."""
+    logits = np.where(CAUSAL, scale * (q @ k.swapaxes(2, 3)), -np.inf)
+    parts = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return parts / parts.sum(axis=-1, keepdims=True)
+
+
+def test_dropout_changes_nothing():
+    """Weights of which some were dropped are not believed: they are made again."""
+    q, k = entries(5)
+    whole = weights_of(q, k, D_K**-0.5)
+    kept = np.random.default_rng(6).random(whole.shape) > 0.1
+    dropped = np.where(kept, whole / 0.9, 0.0)
+    passed = {"source": "transformers", "added": CAUSAL[None, None]}
+    found = [told({"q": q, "k": k, "weights": w}, **passed) for w in (whole, dropped)]
+    assert np.array(found[1]) == pytest.approx(np.array(found[0]), rel=1e-4)
+    wrong = -(dropped * np.log(np.where(dropped > 0, dropped, 1))).sum(-1).mean()
+    assert abs(wrong / np.mean([line[5] for line in found[0]]) - 1) > 0.01  # it would
+
+
+def test_scale_that_nobody_passed():
+    """Weights imply it, and the mask; with neither there is none."""
+    q, k = entries(7, size=1.0)
+    weights = weights_of(q, k, 0.2)
+    found = told({"q": q, "k": k, "weights": weights}, source="written out")
+    expected = by_hand(q, k, 0.2, seen=CAUSAL)
+    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-4)
+    assert all(math.isnan(line[-1]) for line in told({"q": q, "k": k}))
+
+
+def test_padding_is_left_out():
+    """A query whose own key is hidden is none; nor is a row that sees nothing."""
+    q, k = entries(8)
+    seen = np.repeat(CAUSAL[None, None], SEQUENCES, axis=0)
+    seen[1, :, :, 7:] = False
+    lines = told({"q": q, "k": k}, source="torch", added=seen, queries=TOKENS)
+    assert {line[0] for line in lines} == {(TOKENS - 1) + 6}
+    seen[:] = False
+    lines = told({"q": q, "k": k}, source="torch", added=seen, queries=TOKENS)
+    assert {line[0] for line in lines} == {0}
+    assert all(math.isnan(line[1]) for line in lines)
+
+
+@pytest.mark.parametrize("what", [np.inf, np.nan])
+def test_scores_that_are_not_finite_are_infinite(what):
+    """They are beyond any border, and no warning of NumPy is in the way."""
+    q, k = entries(9)
+    q[0, 1, 3, 0] = what
+    lines = told({"q": q, "k": k}, source="torch", added=None)
+    assert lines[1][1] == math.inf
+    assert math.isfinite(lines[0][1])
+
+
+def test_half_precision_is_enough():
+    """In float16, too, scores are added up in float32."""
+    q, k = entries(10, size=30.0)
+    both = [
+        told({"q": q.astype(kind), "k": k.astype(kind)}, source="torch", added=None)
+        for kind in (np.float32, np.float16)
+    ]
+    assert np.array(both[1]) == pytest.approx(np.array(both[0]), rel=0.02)
+
+
+def test_summary_of_what_was_captured():
+    """Rows of all passes count; a line for each layer and head."""
+    captured = Captured()
+    for seed in (11, 12):
+        captured.begin()
+        for _ in range(3):
+            q, k = entries(seed)
+            captured.add({"q": q, "k": k}, {"source": "torch", "added": None})
+    frame = captured.summary()
+    assert list(frame.columns) == list(HeadSummary._fields)
+    assert list(frame["layer"]) == [0] * HEADS + [1] * HEADS + [2] * HEADS
+    assert set(frame["rows"]) == {2 * SEQUENCES * TOKENS}
+    largest = max(
+        float(np.abs(q @ k.swapaxes(2, 3))[:, 0].max())
+        for q, k in map(entries, (11, 12))
+    )
+    assert frame["score_max"][0] == pytest.approx(largest / D_K**0.5, rel=1e-5)

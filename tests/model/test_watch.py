@@ -1,0 +1,364 @@
+"""The watch over real torch and transformers: a few steps of small models.
+
+Slow, and only where both are installed; a part of the stage of capture.
+"""
+
+import importlib.util
+import os
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from montecarlo import ScoreWatch, capture
+from montecarlo.errors import InputError
+from montecarlo.model.watch import LOOKS, ScoreWarning
+
+pytestmark = pytest.mark.slow
+
+HAS_BOTH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
+if HAS_BOTH:
+    import torch
+    import transformers
+    from torch.nn.functional import scaled_dot_product_attention
+    from torch.utils.checkpoint import checkpoint
+elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
+    raise ImportError("torch and transformers must be installed for these tests")
+else:
+    pytestmark = [pytestmark, pytest.mark.skip(reason="needs torch and transformers")]
+
+LAYERS, HEADS, WIDTH, WORDS, TOKENS = 2, 4, 32, 50, 24
+
+
+def build(implementation="sdpa", dropout=0.0):
+    """Build a model that trains, and a batch for it."""
+    torch.manual_seed(1)
+    sizes = {"n_layer": LAYERS, "n_head": HEADS, "n_embd": WIDTH, "vocab_size": WORDS}
+    drops = dict.fromkeys(("attn_pdrop", "resid_pdrop", "embd_pdrop"), dropout)
+    ends = {"bos_token_id": 0, "eos_token_id": 0}
+    configuration = transformers.GPT2Config(**sizes, **drops, **ends)
+    model = transformers.GPT2LMHeadModel(configuration).train()
+    model.set_attn_implementation(implementation)
+    return model, torch.randint(1, WORDS, (6, TOKENS))
+
+
+class Attention(torch.nn.Module if HAS_BOTH else object):
+    """One call of attention, of queries that are made as large as is wished."""
+
+    def __init__(self, size=1.0):
+        super().__init__()
+        self.size = size
+        generator = torch.Generator().manual_seed(2)
+        self.qkv = torch.randn(3, 2, HEADS, TOKENS, 8, generator=generator)
+
+    def forward(self):
+        """Attend."""
+        q, k, v = self.qkv
+        return scaled_dot_product_attention(q * self.size, k, v)
+
+
+def run(model, watch, sizes):
+    """Run passes whose queries are of these sizes; returns what was warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with watch:
+            for size in sizes:
+                model.size = size
+                model()
+    assert all(one.category is ScoreWarning for one in caught)
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+def test_a_loop_is_watched(implementation):
+    """Every third pass in training, for each layer and head; not those between, nor
+    those in evaluation; and training is as it is without.
+    """
+    losses = []
+    for is_watched in (False, True):
+        model, ids = build(implementation)
+        watch = ScoreWatch(model, every=3)
+        optimiser = torch.optim.SGD(model.parameters(), 0.1)
+        losses.append([])
+        if is_watched:
+            watch.__enter__()
+        for _ in range(7):
+            loss = model(input_ids=ids, labels=ids).loss
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            losses[-1].append(loss.item())
+            model.eval()
+            with torch.no_grad():
+                model(input_ids=ids)
+            model.train()
+        watch.close()
+    assert losses[0] == losses[1]
+    frame = watch.frame
+    assert sorted(set(frame["step"])) == [0, 3, 6]
+    assert len(frame) == 3 * LAYERS * HEADS
+    assert not model._forward_hooks
+    assert not model._forward_pre_hooks
+    assert watch.alarms == []
+
+
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+def test_a_look_is_the_summary_of_a_capture(implementation):
+    """The same numbers as of what `capture` recorded, dropout or not."""
+    model, ids = build(implementation, dropout=0.3)
+    watch = ScoreWatch(model)
+    torch.manual_seed(5)
+    with watch:
+        model(input_ids=ids)
+    torch.manual_seed(5)
+    with capture(model, rows=16, sequences=4) as captured:
+        model(input_ids=ids)
+    expected = captured.summary()
+    found = watch.frame.drop(columns="step")
+    assert found.to_numpy() == pytest.approx(expected.to_numpy(), rel=1e-6)
+    assert set(expected["scale"]) == {(WIDTH // HEADS) ** -0.5}
+
+
+def test_eager_and_fused_attention_have_one_summary():
+    """Weights that are given back, and those that are made again, padding left out."""
+    found = []
+    for implementation in ("eager", "sdpa"):
+        model, ids = build(implementation)
+        mask = torch.ones_like(ids)
+        mask[1, 15:] = 0
+        with torch.no_grad(), capture(model.eval(), rows=None) as captured:
+            model(input_ids=ids, attention_mask=mask)
+        found.append(captured.summary())
+    assert found[0].to_numpy() == pytest.approx(found[1].to_numpy(), rel=1e-4)
+    assert set(found[0]["rows"]) == {5 * (TOKENS - 1) + 14}
+
+
+def test_a_bias_by_distance_counts_in_weights():
+    """T5 hands it over beside the mask."""
+    sizes = {"d_model": WIDTH, "d_kv": 8, "num_heads": HEADS, "d_ff": WIDTH}
+    found = []
+    for implementation in ("eager", "sdpa"):
+        torch.manual_seed(1)
+        configuration = transformers.T5Config(**sizes, num_layers=2, vocab_size=WORDS)
+        model = transformers.T5EncoderModel(configuration).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(4.0)
+        model.set_attn_implementation(implementation)
+        ids = torch.randint(1, WORDS, (3, TOKENS), generator=torch.manual_seed(3))
+        with torch.no_grad(), capture(model) as captured:
+            model(input_ids=ids)
+        found.append(captured.summary())
+    numbers = [one.drop(columns="scale").to_numpy() for one in found]
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-3)
+    assert set(found[0]["scale"]) == {1.0}
+
+
+def test_steps_can_be_told():
+    """Whoever tells them is believed: nothing is counted, and a look is of one pass."""
+    model, ids = build()
+    watch = ScoreWatch(model, every=10)
+    for step in (5, 10, 11, np.int64(20)):
+        watch(step)
+        for _ in range(2):  # gradients are accumulated
+            model(input_ids=ids)
+    watch.close()
+    model(input_ids=ids)
+    assert list(watch.frame["step"].unique()) == [10, 20]
+    assert len(watch.frame) == 2 * LAYERS * HEADS
+
+
+def test_a_large_score_is_warned_of_once():
+    """By layer and heads, with what was found."""
+    model = Attention()
+    watch = ScoreWatch(model, every=1)
+    told = run(model, watch, [1.0, 1.0, 100.0, 120.0])
+    (text,) = [text for text in told if "beyond" in text]
+    largest = watch.frame.query("step == 2")["score_max"].max()
+    place = "step 2: layer 0, heads 0-3"
+    assert text == f"{place}: largest score {largest:.4g}, beyond 100"
+    (alarm,) = [one for one in watch.alarms if one.kind == "hot"]
+    assert (alarm.step, alarm.layer, alarm.heads) == (2, 0, (0, 1, 2, 3))
+
+
+def test_growth_is_warned_of():
+    """Where largest scores rose at every look and doubled, beyond where they begin."""
+    model = Attention()
+    largest = ScoreWatch(model)
+    run(model, largest, [1.0])
+    unit = max(one.score_max for _, one in largest.summaries)
+    rising = [21.0 * x / unit for x in (0.5, 0.6, 0.7, 0.9, 1.2)]
+    for sizes, count in (
+        (rising, 1),
+        (rising[1:], 0),  # too few looks
+        ([x / 3.0 for x in rising], 0),  # scores are as small as they begin
+        ([*rising[:3], rising[1], rising[4]], 0),  # up and down
+        ([1.6 * x**0.5 for x in rising], 0),  # less than doubled
+    ):
+        watch = ScoreWatch(model, every=1, frozen=1e-9, hot=1e9)
+        told = run(model, watch, sizes)
+        assert len(told) == count, sizes
+        if count:
+            assert f"largest score grows, {rising[0] * unit:.4g} to" in told[0]
+            assert watch.alarms[0].step == LOOKS - 1
+
+
+def test_a_frozen_head_is_warned_of():
+    """Not before its entropy is near 0."""
+    model = Attention()
+    watch = ScoreWatch(model, every=1, hot=1e9, growth=1e9)
+    told = run(model, watch, [1.0, 3.0, 1000.0])
+    assert [text[:7] for text in told] == ["step 2:"]
+    assert "of the largest possible, below 1 %" in told[0]
+
+
+def test_scores_that_are_not_finite_are_warned_of():
+    """They are larger than any border."""
+    model = Attention()
+    told = run(model, ScoreWatch(model, every=1), [1.0, float("inf")])
+    assert any("largest score inf, beyond 100" in text for text in told)
+
+
+def test_scalars_are_handed_on(tmp_path):
+    """By layer, the extremes of its heads; to TensorBoard's own writer, too."""
+    tensorboard = pytest.importorskip("tensorboard")
+    del tensorboard
+    from tensorboard.backend.event_processing.event_accumulator import (  # noqa: PLC0415
+        EventAccumulator,
+    )
+    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415
+
+    model, ids = build()
+    board = SummaryWriter(tmp_path)
+    handed = []
+
+    def writer(name, value, step):
+        handed.append((name, value, step))
+        board.add_scalar(name, value, step)
+
+    with ScoreWatch(model, every=2, writer=writer) as watch:
+        for _ in range(3):
+            model(input_ids=ids)
+    board.close()
+    assert len(handed) == 2 * LAYERS * 4
+    frame = watch.frame
+    of_one = frame[frame["step"].eq(2) & frame["layer"].eq(1)]
+    given = {name: value for name, value, step in handed if step == 2}
+    assert given["attention/layer 1/score_max"] == of_one["score_max"].max()
+    assert given["attention/layer 1/entropy_share"] == of_one["entropy_share"].min()
+    assert given["attention/layer 1/weight_max"] == of_one["weight_max"].max()
+    assert given["attention/layer 1/saturated_rows"] == of_one["saturated_rows"].max()
+    read = EventAccumulator(str(tmp_path))
+    read.Reload()
+    tags = read.Tags()["scalars"]
+    assert len(tags) == LAYERS * 4
+    (tag,) = [one for one in tags if one.endswith("1/score_max")]
+    assert [event.step for event in read.Scalars(tag)] == [0, 2]
+
+
+def test_a_trainer_is_watched(tmp_path):
+    """Transformers' own, with gradients that are accumulated."""
+    pytest.importorskip("accelerate")
+    from montecarlo.model.trainer_callback import ScoreWatchCallback  # noqa: PLC0415
+
+    model, ids = build()
+    examples = [{"input_ids": one, "labels": one} for one in ids.repeat(4, 1)]
+    handed = []
+    told = ScoreWatchCallback(every=2, writer=lambda *one: handed.append(one))
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path),
+        max_steps=5,
+        per_device_train_batch_size=2,
+        gradient_accumulation_steps=2,
+        report_to=[],
+        save_strategy="no",
+        use_cpu=True,
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+    )
+    trainer = transformers.Trainer(model, arguments, train_dataset=examples)
+    trainer.add_callback(told)
+    trainer.train()
+    assert list(told.watch.frame["step"].unique()) == [0, 2, 4]
+    assert len(handed) == 3 * LAYERS * 4
+    assert not model._forward_hooks
+
+
+def test_a_compiled_model_is_watched():
+    """A look runs as it is written: what runs compiled is not seen."""
+    model = Attention()
+    compiled = torch.compile(model, backend="eager")
+    with ScoreWatch(compiled, every=2) as watch:
+        made = [compiled() for _ in range(4)]
+    assert list(watch.frame["step"].unique()) == [0, 2]
+    assert all(torch.allclose(one, made[0]) for one in made)
+
+
+def test_checkpoints_of_gradients_are_no_second_layers():
+    """What is computed again while gradients are is no part of a look."""
+
+    class Checkpointed(Attention):
+        def forward(self):
+            self.qkv.requires_grad_()
+            return checkpoint(super().forward, use_reentrant=False)
+
+    model = Checkpointed()
+    with ScoreWatch(model, every=1) as watch:
+        for _ in range(2):
+            model().sum().backward()
+    assert len(watch.frame) == 2 * HEADS
+
+
+def test_an_error_of_the_model_ends_a_look():
+    """It is the model's own, and nothing of the look is left."""
+    model, ids = build()
+    watch = ScoreWatch(model)
+    with watch, pytest.raises(IndexError):
+        model(input_ids=ids + 1000)
+    assert not torch.overrides._get_current_function_mode_stack()
+    assert watch.summaries == []
+
+
+def test_a_model_without_attention_is_refused_at_the_first_look():
+    """In one line, before anything is trained for nothing."""
+    model = torch.nn.Linear(2, 2)
+    with (
+        ScoreWatch(model),
+        pytest.raises(InputError, match=r"model must call .* got no such call"),
+    ):
+        model(torch.zeros(2))
+
+
+NO_NUMBERS = ("100", None, True, float("nan"), -1.0, float("inf"))
+
+
+@pytest.mark.parametrize(
+    ("option", "values", "requirement"),
+    [
+        ("every", (0, -1, 1.5, True, "100", None), "a whole number of at least 1"),
+        ("writer", ("runs", 3, {}), "a function of name, value and step"),
+        ("hot", (*NO_NUMBERS, 0), "a number above 0, and finite"),
+        ("growth", (*NO_NUMBERS, 1), "a number above 1, and finite"),
+        ("frozen", (*NO_NUMBERS, 0, 1), "a number between 0 and 1"),
+        ("model", (None, "gpt2", SimpleNamespace()), "a torch.nn.Module"),
+    ],
+)
+def test_bad_options_are_refused(option, values, requirement):
+    """In one line, before a step is trained."""
+    for value in values:
+        usual = {"model": torch.nn.Linear(2, 2)} | {option: value}
+        with pytest.raises(
+            InputError, match=f"^{option} must be {requirement}"
+        ) as error:
+            ScoreWatch(usual.pop("model"), **usual)
+        assert "\n" not in str(error.value)
+        assert ", got " in str(error.value)
+
+
+@pytest.mark.parametrize("step", [-1, 1.5, True, "3", None])
+def test_bad_steps_are_refused(step):
+    """Steps that are told are counts."""
+    watch = ScoreWatch(torch.nn.Linear(2, 2))
+    with pytest.raises(InputError, match="step must be a whole number of at least 0"):
+        watch(step)
