@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from montecarlo.attention.number_formats import FLOAT8
+from montecarlo.attention.number_formats import FLOAT8, ROUNDINGS
 from montecarlo.claims.papers import Setting
 from montecarlo.sampling.streams import ModelRows
 from montecarlo.theory import expected_row
@@ -127,15 +127,15 @@ def eight_bits(name):
 def test_rounding_to_eight_bits_finds_the_nearest_number(name):
     """Each number stays, ties go to an even fraction, and sign and zero are kept."""
     numbers = eight_bits(name)
-    assert np.array_equal(FLOAT8[name](numbers.copy()), numbers)
-    assert np.array_equal(FLOAT8[name](-numbers), -numbers)
+    assert np.array_equal(ROUNDINGS[name](numbers.copy()), numbers)
+    assert np.array_equal(ROUNDINGS[name](-numbers), -numbers)
     middles = 0.5 * (numbers[1:] + numbers[:-1])
     even = np.where(np.arange(len(middles)) % 2 == 0, numbers[:-1], numbers[1:])
-    assert np.array_equal(FLOAT8[name](middles), even)
+    assert np.array_equal(ROUNDINGS[name](middles), even)
     low = middles * (1 - 1e-9)
-    assert np.array_equal(FLOAT8[name](low), numbers[:-1])
+    assert np.array_equal(ROUNDINGS[name](low), numbers[:-1])
     step = numbers[-1] - numbers[-2]
-    beyond = FLOAT8[name](np.array([numbers[-1] + 0.51 * step]))
+    beyond = ROUNDINGS[name](np.array([numbers[-1] + 0.51 * step]))
     assert np.isinf(beyond).all()
 
 

@@ -1,14 +1,18 @@
-"""Softmax in a number format: float16, bfloat16, float32, float64.
+"""Softmax in a number format: float16, bfloat16, float32, float64; float8 weights.
 
 Every operation is rounded to the format, to nearest even; the short ones by their bits,
 since NumPy lacks bfloat16 and is slow with float16.  Three ways to compute: ``naive``
 exponentiates the scores as they are; ``shifted`` subtracts the largest first, as
 libraries do; both add the exponentials up in the format, one by one.  The ``_wide``
 ones add them up in float64 and round the sum.
+
+In eight bits, e4m3 and e5m2, only exponentials are kept, less the largest score: they
+are made and added up in float64, then rounded, as kernels do before the product with
+the values.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +43,8 @@ class NumberFormat:
         Natural logarithm of the largest finite number.
     native : type or None
         NumPy's type, None where it is emulated.
+    kept_only : bool
+        Whether exponentials are kept in it, and nothing is computed.
     """
 
     name: str
@@ -46,6 +52,7 @@ class NumberFormat:
     round: Callable[[Array], Array]
     log_largest: float
     native: type[np.floating] | None
+    kept_only: bool = False
 
 
 def _same(values: Array) -> Array:
@@ -124,14 +131,20 @@ def _most_448(values: Array) -> Array:
     return np.where(np.abs(rounded) > 448.0, np.copysign(np.inf, rounded), rounded)
 
 
-#: Formats of eight bits, in which weights are kept and nothing is added up: name to the
-#: rounding, as of the formats above.  e4m3 is the one without an infinity.
-FLOAT8: dict[str, Callable[[Array], Array]] = {
-    "e4m3": _most_448,
-    "e5m2": _short(3, -14, 16),
+#: Formats of eight bits.  e4m3 is the one without an infinity: NVIDIA and others,
+#: "FP8 Formats for Deep Learning", arXiv:2209.05433.
+FLOAT8 = {
+    one.name: replace(one, kept_only=True)
+    for one in (
+        NumberFormat("e4m3", 4, _most_448, float(np.log(448.0)), None),
+        _emulated("e5m2", 3, -14, 16),
+    )
 }
+#: The way in which they are computed.
+FLOAT8_SOFTMAX = "shifted_wide"
+ALL_FORMATS = NUMBER_FORMATS | FLOAT8
 #: How each format rounds.
-ROUNDINGS = {name: one.round for name, one in NUMBER_FORMATS.items()} | FLOAT8
+ROUNDINGS = {name: one.round for name, one in ALL_FORMATS.items()}
 
 
 def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Array:
@@ -156,8 +169,11 @@ def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Arra
 def exponentials_in(
     scores: Array, number_format: NumberFormat, *, shifted: bool
 ) -> Array:
-    """Exponentiate rows of divided scores in a number format, as float64."""
-    rounded = number_format.round
+    """Exponentiate rows of divided scores in a number format, as float64.
+
+    Where a format only keeps them, they are not rounded yet.
+    """
+    rounded = _same if number_format.kept_only else number_format.round
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         x = rounded(scores)
         if shifted:  # from an infinite score nothing is left
@@ -177,6 +193,8 @@ def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
         Whether they are added up in float64.
     """
     rounded = number_format.round
+    if number_format.kept_only:
+        return np.asarray(rounded(e) / e.sum(axis=-1, keepdims=True))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         total = rounded(e.sum(axis=-1)) if wide else _sum_in(e, number_format)
         return rounded(e / total[..., np.newaxis])
@@ -233,6 +251,13 @@ def distinct_share(weights: Array) -> Array:
     changes = (np.diff(ordered, axis=-1) != 0.0).sum(axis=-1)
     share: Array = (changes + 1.0) / weights.shape[-1]
     return share
+
+
+def weight_lost(weights: Array) -> Array:
+    """Return by how much the weights of a row add up to less than 1; 1: overflow."""
+    with np.errstate(invalid="ignore"):
+        lost = 1.0 - weights.sum(axis=-1)
+    return np.where(overflows(weights) > 0.0, 1.0, lost)
 
 
 def weight_error(weights: Array, exact: Array) -> Array:

@@ -31,6 +31,7 @@ from montecarlo.attention.number_formats import (
     distinct_share,
     overflows,
     weight_error,
+    weight_lost,
     zero_share,
 )
 from montecarlo.attention.softmax import Array, RowSums, SoftmaxRows
@@ -726,6 +727,14 @@ _TABLE = (
         r"\delta",
         "half the sum of the absolute errors of the weights of a row",
         lambda rows: weight_error(rows.weights, rows.exact),
+    ),
+    _of_formats(
+        "format_weight_lost",
+        r"1 - \sum \hat{p}",
+        "part of the weight of a row that rounding to a number format loses",
+        lambda rows: weight_lost(rows.weights),
+        within=(-1.0, 1.0),
+        tabled=False,
     ),
     _of_formats(
         "format_score_overflow",

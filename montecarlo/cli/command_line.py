@@ -155,7 +155,7 @@ class MeasureOptions:
         ROW, "mean (default), median, q99, q0.1, ..., spread"
     )
     number_format: str = option_field(
-        ROW, "of weights, as float16 (default: float64)", default="float64"
+        ROW, "of weights, as float16 or e4m3 (default: float64)", default="float64"
     )
     softmax: str = option_field(ROW, "shifted (default) or naive", default="shifted")
     relative_error: float | None = option_field(

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.attention.quantities import PAIR_QUANTITIES, QUANTITIES, ROW_QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.recorded import RECORDED
@@ -166,7 +166,7 @@ KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[Words], Rows]]] = {
     "formats": (
         "number formats that weights can be kept in",
         ("number format", "bits of the significand"),
-        lambda _: ((one.name, str(one.bits)) for one in NUMBER_FORMATS.values()),
+        lambda _: ((one.name, str(one.bits)) for one in ALL_FORMATS.values()),
     ),
     "figures": (
         "figures of the report",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from montecarlo.attention.number_formats import FLOAT8, NUMBER_FORMATS, NumberFormat
+from montecarlo.attention.number_formats import ALL_FORMATS, NumberFormat
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import Interval
@@ -47,7 +47,6 @@ BEND = 3.0
 #: products were rounded.
 LEAST_SPREAD = 1e-6
 #: Formats of eight bits, and those of a number's fraction.
-BITS8 = (("e5m2", 3), ("e4m3", 4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,10 +396,7 @@ def format_of(arrays: Sequence[Array]) -> NumberFormat:
     What an array is kept in says less: weights of a bfloat16 model are often stored as
     float32.
     """
-    narrow = [
-        *(NumberFormat(name, bits, FLOAT8[name], 0.0, None) for name, bits in BITS8),
-        *sorted(NUMBER_FORMATS.values(), key=lambda one: one.bits),
-    ]
+    narrow = sorted(ALL_FORMATS.values(), key=lambda one: one.bits)
     for one in narrow[:-1]:
         if all(np.array_equal(one.round(array), array) for array in arrays):
             return one

@@ -15,6 +15,8 @@ import numpy as np
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.grids import Grid
 from montecarlo.attention.number_formats import (
+    FLOAT8,
+    FLOAT8_SOFTMAX,
     NUMBER_FORMATS,
     NumberFormat,
     combinations,
@@ -95,10 +97,15 @@ def rows_column(quantity: str) -> str:
 
 
 def format_combinations(point: DesignPoint) -> list[tuple[NumberFormat, str]]:
-    """Return the number formats and ways of softmax that a point is computed in."""
+    """Return the number formats and ways of softmax that a point is computed in.
+
+    Those of eight bits where a quantity of formats is asked for alone.
+    """
     if not point.formats or not point.has_rows:
         return []
-    return combinations(point.shape[1])
+    asked = any(name in FORMAT_QUANTITIES for name, _ in point.also)
+    short = [(one, FLOAT8_SOFTMAX) for one in FLOAT8.values() if asked]
+    return combinations(point.shape[1]) + short
 
 
 def format_quantities(point: DesignPoint) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from montecarlo.attention.divisors import (
     parse_divisor,
     split_pairs,
 )
+from montecarlo.attention.number_formats import FLOAT8, FLOAT8_SOFTMAX
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     PAIR_QUANTITIES,
@@ -202,6 +203,11 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     key = key._replace(summary=key.summary or usual_summary(key.quantity))
     if n_keys is None and key.quantity not in PAIR_QUANTITIES:
         raise InputError(f"keys must be given for {key.quantity}, a quantity of rows")
+    also = beyond_table(key.quantity, key.summary)
+    if key.number_format in FLOAT8:  # tables have none of them
+        also = ((key.quantity, key.summary),)
+        if key.softmax == "shifted":
+            key = key._replace(softmax=FLOAT8_SOFTMAX)
     point = parse_point(
         distribution_q,
         distribution_k,
@@ -210,7 +216,7 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
         dependence,
         initialisation,
         formats=key.quantity in FORMAT_QUANTITIES,
-        also=beyond_table(key.quantity, key.summary),
+        also=also,
     )
     return {point: [key]}
 

@@ -8,6 +8,7 @@ difference and the exponential, and u each from the sum and the quotient.
 import math
 from itertools import product
 
+import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.number_formats import (
+    FLOAT8,
+    FLOAT8_SOFTMAX,
     MOST_STEPS,
     NUMBER_FORMATS,
     SOFTMAXES,
@@ -22,6 +25,7 @@ from montecarlo.attention.number_formats import (
     overflows,
     softmax_in,
     weight_error,
+    weight_lost,
 )
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, FormatRows
 
@@ -209,18 +213,19 @@ NAN, INF = math.nan, math.inf
 
 
 @pytest.mark.parametrize(
-    ("row", "lost", "zero", "distinct", "error"),
+    ("row", "overflow", "zero", "distinct", "error", "lost"),
     [
-        ([0.5, 0.25, 0.25, 0.0], 0.0, 0.25, 0.75, 0.0),
-        ([0.25, 0.25, 0.25, 0.25], 0.0, 0.0, 0.25, 0.25),
-        ([0.0, 0.0, 0.0, 0.0], 1.0, 1.0, 0.25, 1.0),
-        ([NAN, 0.0, 0.0, 0.0], 1.0, 0.75, 0.25, 1.0),
-        ([INF, 0.25, 0.25, 0.0], 1.0, 0.25, 0.5, 1.0),
-        ([0.0, 0.0, 0.0, 1.0], 0.0, 0.75, 0.5, 1.0),
+        ([0.5, 0.25, 0.25, 0.0], 0.0, 0.25, 0.75, 0.0, 0.0),
+        ([0.5, 0.25, 0.0, 0.0], 0.0, 0.5, 0.75, 0.125, 0.25),
+        ([0.25, 0.25, 0.25, 0.25], 0.0, 0.0, 0.25, 0.25, 0.0),
+        ([0.0, 0.0, 0.0, 0.0], 1.0, 1.0, 0.25, 1.0, 1.0),
+        ([NAN, 0.0, 0.0, 0.0], 1.0, 0.75, 0.25, 1.0, 1.0),
+        ([INF, 0.25, 0.25, 0.0], 1.0, 0.25, 0.5, 1.0, 1.0),
+        ([0.0, 0.0, 0.0, 1.0], 0.0, 0.75, 0.5, 1.0, 0.0),
     ],
 )
-def test_quantities_of_a_row(row, lost, zero, distinct, error):
-    """Overflow, exact zeros, different weights and error of rows done by hand."""
+def test_quantities_of_a_row(row, overflow, zero, distinct, error, lost):  # noqa: PLR0917 - each by hand
+    """Overflow, zeros, different weights, error and lost weight, done by hand."""
     weights, exact = np.array([row]), np.array([[0.5, 0.25, 0.25, 0.0]])
     rows = FormatRows(weights, exact, np.array([[0.0, -7e4, 1.0, 2.0]]), HALF)
     values = {
@@ -228,10 +233,11 @@ def test_quantities_of_a_row(row, lost, zero, distinct, error):
         for name, quantity in FORMAT_QUANTITIES.items()
     }
     assert values == {
-        "format_overflow": [lost],
+        "format_overflow": [overflow],
         "format_zero_share": [zero],
         "format_distinct_share": [distinct],
         "format_error": [error],
+        "format_weight_lost": [lost],
         "format_score_overflow": [1.0],
     }
 
@@ -255,3 +261,19 @@ def test_combinations():
     emulated = {one.name for one in NUMBER_FORMATS.values() if one.native is None}
     assert "bfloat16" in emulated
     assert few - many == set(product(emulated, ("naive", "shifted")))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("e4m3", ml_dtypes.float8_e4m3fn), ("e5m2", ml_dtypes.float8_e5m2)],
+)
+@pytest.mark.parametrize("size", [1.0, 8.0])
+def test_eight_bits_keep_exponentials(name, kind, size):
+    """As kernels do: shifted exponentials are cast, and their exact sum divides."""
+    scores = size * np.random.default_rng(3).standard_normal((40, 300))
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    cast = e.astype(kind).astype(float) / e.sum(axis=1, keepdims=True)
+    weights = softmax_in(scores, FLOAT8[name], FLOAT8_SOFTMAX)
+
+    assert np.array_equal(weights, cast)
+    assert weight_lost(weights) == pytest.approx(1.0 - cast.sum(axis=1), abs=1e-12)

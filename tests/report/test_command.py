@@ -19,7 +19,7 @@ import pytest
 import montecarlo.report.running as report_command
 from montecarlo.__main__ import main as program
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.record import DATA_FILES
@@ -479,7 +479,7 @@ def test_interrupted_while_it_starts(tmp_path, library):
         ("dependences", ["pairs(0.5)", "planted(0.5)"]),
         ("initialisations", list(WEIGHT_KINDS)),
         ("summaries", [*SUMMARIES, "value"]),
-        ("formats", list(NUMBER_FORMATS)),
+        ("formats", list(ALL_FORMATS)),
         ("figures", list(FIGURES)),
         ("kinds", [kind for kind in KINDS if kind != "kinds"]),
     ],

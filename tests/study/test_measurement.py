@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import html5lib
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -21,6 +22,7 @@ from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.records.calibration import read_card
 from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study import measurement, progress
 from montecarlo.study.folder import write_run
 from montecarlo.study.measurement import measure
@@ -575,3 +577,27 @@ def test_a_share_of_every_row_has_a_lower_bound():
     )
     assert (found.estimate, found.ci_high) == (1.0, 1.0)
     assert found.ci_low == pytest.approx(0.025 ** (1.0 / 64.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("quantity", ["format_weight_lost", "format_zero_share"])
+def test_weights_in_eight_bits(quantity):
+    """Of the draws of a point, exponentiated and cast one row after the other."""
+    found = measure(
+        *("gaussian", "gaussian", 16, 64),
+        quantity=quantity,
+        number_format="e4m3",
+        seed=3,
+        first=32,
+        most=32,
+    )
+    point = parse_point("gaussian", "gaussian", 16, 64, formats=True)
+    values = []
+    for index in range(32):
+        q, k = draw_matrices(point, 3, index)
+        for row in q[:16].astype(float) @ k.T.astype(float):
+            e = np.exp(row - row.max())
+            kept = e.astype(ml_dtypes.float8_e4m3fn).astype(float)
+            lost, zero = 1 - kept.sum() / e.sum(), (kept == 0).mean()
+            values.append(lost if quantity == "format_weight_lost" else zero)
+    assert (found.number_format, found.softmax) == ("e4m3", "shifted_wide")
+    assert found.estimate == pytest.approx(np.mean(values), rel=1e-9)
