@@ -23,7 +23,7 @@ import pandas as pd
 
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.running import Study, error_rates_of, find_reference
+from montecarlo.claims.running import Study, error_rates_of
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import (
     POINTWISE,
@@ -47,6 +47,7 @@ from montecarlo.sampling.design_points import INDEPENDENT, DesignPoint, parse_po
 from montecarlo.study.executors import available_cores, make_executor
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.presets import PRESETS
+from montecarlo.study.table import find_reference
 from studies.banks import (
     PAIRS,
     ROWS,

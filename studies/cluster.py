@@ -19,9 +19,8 @@ from pathlib import Path
 import psutil
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.engine import BATCH_SECONDS, Budget, Plan
+from montecarlo.estimation.engine import BATCH_SECONDS, Budget, Plan, sample_packed
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import sample
 from montecarlo.study.cluster import ready, run_checked
 from montecarlo.study.executors import make_executor
 from montecarlo.study.journal import Journal, JournaledStore, open_journal
@@ -68,16 +67,17 @@ def costs(journal: Journal) -> Iterator[tuple[str, int, float, int, int, float]]
         plan = Plan({point: Budget(MOST, MOST)}, 1, divisors)
         first, stop = next(iter(plan.batches(point, 0, MOST)))
         arguments = (point, 1, first, stop, divisors)
-        sample(*arguments)  # warm
+        sample_packed(*arguments)  # warm
         begun = time.process_time()
-        batch = sample(*arguments)
+        packed = sample_packed(*arguments)
         seconds = time.process_time() - begun
-        task = pickle.dumps((run_checked, ready(), sample, *arguments))
-        result = pickle.dumps(batch)
+        task = pickle.dumps((run_checked, ready(), sample_packed, *arguments))
+        result = pickle.dumps(packed)
         store = JournaledStore(journal=journal)
         begun = time.process_time()
         for number in range(REPEATS):
-            store.add(point, number * stop, pickle.loads(result))  # noqa: S301
+            start = number * stop
+            store.add(point, start, start + stop, pickle.loads(result))  # noqa: S301
         taking = (time.process_time() - begun) / REPEATS
         yield kind, stop - first, seconds, len(task), len(result), taking
 

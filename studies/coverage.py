@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 
-from montecarlo.claims.running import find_reference
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import PRESETS
+from montecarlo.study.table import find_reference
 from montecarlo.study.tasks import finish
 from studies.program import HERE, parse, run_program, write_table
 

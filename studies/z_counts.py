@@ -22,7 +22,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.running import Study, find_reference, run_study
+from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.z_scores import (
     COUNTS,
     FALSE_ALARM,
@@ -41,6 +41,7 @@ from montecarlo.names import look_up
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_json
 from montecarlo.study.presets import PRESETS, Grid
+from montecarlo.study.table import find_reference
 from studies.program import HERE, parse, run_program
 
 TABLE = HERE / "z_counts.csv"

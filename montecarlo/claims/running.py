@@ -1,6 +1,7 @@
 """A study: samples what the claims and figures need, judges, and writes its tables."""
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -15,22 +16,25 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import split_pairs
 from montecarlo.claims.judging import Judge, threshold_curves
-from montecarlo.claims.outcomes import ClaimOutcome, Judgement
+from montecarlo.claims.outcomes import Judgement
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import (
     ErrorRates,
+    Exact,
     Simulation,
     ask_beyond_table,
     cases_of,
+    row_key,
     split_error_rate,
     undecided_points,
 )
 from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
-from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.csv_files import write_table
@@ -39,15 +43,16 @@ from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.presets import Advance, Grid
 from montecarlo.study.table import (
-    curves_by_rank,
+    PointTable,
     distribution_curves,
     example_curves,
-    row_distribution_curves,
+    find_reference,
+    references_of,
+    table_of,
     tabulate,
 )
 from montecarlo.study.tails import tail_rows
 from montecarlo.study.tasks import finish
-from montecarlo.theory.references import reference
 from montecarlo.theory.row_integrals import Reference
 
 
@@ -147,21 +152,40 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         and the commands that replay it.  Or if a worker died.
     """
     budgets = needed_budgets(study)
-    divisors = study.grid.divisors
-    rates = error_rates_of(study)
-    alpha = rates.simultaneous_error
+    divisors, ratios = study.grid.divisors, ratios_of(study)
     most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
-    store, cache = store or SampleStore(), _Cache(divisors, ratios_of(study))
-    recorded = Recorded(study.catalogue, Simulation(most, divisors, exact_value))
+    store = SampleStore() if store is None else store
+    known: dict[DesignPoint, dict[RowKey, Reference | None]] = {}
+    tables: dict[DesignPoint, PointTable] = {}
+
+    def exact(point: DesignPoint, key: RowKey) -> float | None:
+        if key not in known[point]:
+            known[point][key] = find_reference(point, key)
+        found = known[point][key]
+        return None if found is None else found.value
 
     def judge(simulation: Simulation) -> Judgement:
         evidence = replace(recorded, others=simulation)
         return Judge(evidence, alpha, rates.claims).judge(study.catalogue)
 
-    def sampled_on(there: Mapping[DesignPoint, int], store: SampleStore) -> Simulation:
-        return Simulation(
-            there, divisors, exact_value, lambda c: cache.summaries(store, c)
+    def sampled_on(there: Mapping[DesignPoint, int]) -> Simulation:
+        """Bring the tables of points up to what is sampled of them."""
+        changed = [
+            point
+            for point in there
+            if point not in tables
+            or tables[point].n_replicates != store.n_replicates(point)
+        ]
+        tasks = (
+            (
+                *(point, store.packed(point), divisors, ratios),
+                *(known[point], asked, (alpha, POINTWISE)),
+            )
+            for point in changed
         )
+        for task, future in work(table_of, tasks):
+            tables[task[0]] = future.result()
+        return Simulation(there, divisors, exact, tables.__getitem__)
 
     def undecided(store: SampleStore) -> set[DesignPoint]:
         # a point that failed may not have come to its first analysis
@@ -170,31 +194,52 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
             for point, budget in budgets.items()
             if store.n_replicates(point) >= budget.first
         }
-        simulation = sampled_on(there, store)
+        simulation = sampled_on(there)
         return undecided_points(judge(simulation), simulation)
 
     plan = Plan(budgets, study.seed, divisors, study.batch, in_time is not None)
     work = partial(finish, executor)
     with threadpool_limits(limits=1, user_api="blas"):
+        # those of short rows take longest
+        by_keys = sorted(budgets, key=lambda c: c.n_keys or math.inf)
+        theory = ((point, divisors, ratios) for point in by_keys)
+        for (point, *_), future in work(references_of, theory):
+            known[point] = future.result()
+        rates = error_rates_of(study, exact)
+        alpha = rates.simultaneous_error
+        recorded = Recorded(study.catalogue, Simulation(most, divisors, exact))
+        asked = frozenset(
+            row_key(check)
+            for check in study.catalogue.checks()
+            if check.quantity not in RECORDED
+        )
         if study.replicates is None:
             limited = not run(
                 plan, store, work, undecided, advance, in_time or (lambda: True)
             )
         else:
-            known = {c: study.replicates[c.name] for c in budgets}
-            exact = {c: Budget(number, number) for c, number in known.items()}
-            run(replace(plan, budgets=exact), store, work, lambda _: (), advance)
+            taken = {c: study.replicates[c.name] for c in budgets}
+            again = {c: Budget(number, number) for c, number in taken.items()}
+            run(replace(plan, budgets=again), store, work, lambda _: (), advance)
             limited = study.time_limit_reached
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
+        simulation = sampled_on(most)
     sampled()
-    judged = judge(sampled_on(most, store))
-    summaries = [cache.summaries(store, point) for point in budgets]
-    measurements = tabulate(summaries, find_reference, rare)
+    judged = judge(simulation)
+    rows = chain.from_iterable(tables[point].rows for point in budgets)
+    measurements = tabulate(chain(rows, rare))
     return StudyResults(
         study,
         measurements,
-        _curves(study.seed, summaries, judged.claims),
+        tabulate_curves(
+            chain(
+                *(tables[point].curves for point in budgets),
+                distribution_curves(),
+                example_curves(study.seed),
+                threshold_curves(judged.claims),
+            )
+        ),
         ClaimsRecord(
             **msgspec.structs.asdict(judged),
             error_rate=study.error_rate,
@@ -258,56 +303,21 @@ def require_replicates(study: Study) -> None:
             )
 
 
-def error_rates_of(study: Study) -> ErrorRates:
-    """Return how the error rate of a study is split over intervals and claims."""
-    budgets = needed_budgets(study)
-    analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
-    simulation = Simulation(analyses, study.grid.divisors, exact_value)
-    return split_error_rate(study.catalogue, simulation, analyses, study.error_rate)
-
-
-def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
-    """Return the exact value of a row where theory gives one."""
-    if "/" in key.divisor:
-        return None
-    return reference(key.quantity, point, key.divisor, key.summary)
-
-
 def exact_value(point: DesignPoint, key: RowKey) -> float | None:
     """Return the exact value of a row, None where theory has none."""
     found = find_reference(point, key)
     return None if found is None else found.value
 
 
-@dataclass(slots=True)
-class _Cache:
-    """Estimates of a point, made anew only when replicates were added."""
+def error_rates_of(study: Study, exact: Exact = exact_value) -> ErrorRates:
+    """Return how the error rate of a study is split over intervals and claims.
 
-    divisors: tuple[str, ...]
-    ratios: tuple[str, ...]
-    made: dict[DesignPoint, Summaries] = field(default_factory=dict)
-
-    def summaries(self, store: SampleStore, point: DesignPoint) -> Summaries:
-        have = self.made.get(point)
-        n = store.n_replicates(point)
-        if have is None or have.samples.n_replicates != n:
-            have = Summaries(point, store.samples(point), self.divisors, self.ratios)
-            self.made[point] = have
-        return have
-
-
-def _curves(
-    seed: int, summaries: list[Summaries], claims: tuple[ClaimOutcome, ...]
-) -> pd.DataFrame:
-    return tabulate_curves(
-        chain(
-            curves_by_rank(summaries),
-            row_distribution_curves(summaries),
-            distribution_curves(),
-            example_curves(seed),
-            threshold_curves(claims),
-        )
-    )
+    ``exact`` returns the exact value of a row.
+    """
+    budgets = needed_budgets(study)
+    analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
+    simulation = Simulation(analyses, study.grid.divisors, exact)
+    return split_error_rate(study.catalogue, simulation, analyses, study.error_rate)
 
 
 def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:

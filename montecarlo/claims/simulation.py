@@ -35,6 +35,7 @@ from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, lac
 from montecarlo.sampling.design_points import DesignPoint, name_of
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.study.columns import row_id
+from montecarlo.study.table import PointTable
 from montecarlo.theory.limits import limit_of
 
 Budget = TypeVar("Budget")
@@ -129,6 +130,8 @@ def _contains(check: Check, point: DesignPoint) -> bool:
 FAR = 4
 Points = tuple[DesignPoint, ...]
 Exact = Callable[[DesignPoint, RowKey], float | None]
+#: What the estimates of a point are asked of.
+Estimates = Summaries | PointTable
 
 
 class Statistic(NamedTuple):
@@ -158,7 +161,7 @@ class Simulation:
     budgets: Mapping[DesignPoint, int]
     divisors: Collection[str]
     reference: Exact
-    summaries: Callable[[DesignPoint], Summaries] | None = None
+    summaries: Callable[[DesignPoint], Estimates] | None = None
     _looked_at: dict[Check, dict[Located, Points]] = field(default_factory=dict)
 
     def reaches(self, check: Check) -> bool:
@@ -299,7 +302,7 @@ def is_applicable(check: Check, points: Points) -> bool:
 
 
 def estimate_in(
-    check: Check, points: Points, summaries: Callable[[DesignPoint], Summaries]
+    check: Check, points: Points, summaries: Callable[[DesignPoint], Estimates]
 ) -> Estimate:
     """Return the estimate that a check compares in a case."""
     key = row_key(check)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.sampling.batches import Batch, PackedBatch, join, pack
+from montecarlo.sampling.batches import Batch, join, pack
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import INDEPENDENT, DesignPoint
 from montecarlo.sampling.replicates import sample
@@ -21,17 +21,21 @@ from montecarlo.sampling.replicates import sample
 
 @dataclass(slots=True)
 class SampleStore:
-    """Batches in memory, by point and by index of their first replicate."""
+    """Packed batches in memory, by point and by the replicates that they hold.
 
-    _batches: dict[DesignPoint, dict[int, PackedBatch]] = field(default_factory=dict)
+    Attributes
+    ----------
+    _batches : dict
+        Point to index of the first replicate to index after the last, and the batch.
+    """
 
-    def add(self, point: DesignPoint, start: int, batch: Batch) -> None:
+    _batches: dict[DesignPoint, dict[int, tuple[int, bytes]]] = field(
+        default_factory=dict
+    )
+
+    def add(self, point: DesignPoint, start: int, stop: int, packed: bytes) -> None:
         """Take a finished batch, in any order."""
-        self.add_packed(point, start, pack(batch))
-
-    def add_packed(self, point: DesignPoint, start: int, packed: PackedBatch) -> None:
-        """Take a finished batch that is packed already."""
-        self._batches.setdefault(point, {})[start] = packed
+        self._batches.setdefault(point, {})[start] = stop, packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
         """Load a batch that an earlier run stored, if any; this store keeps none."""
@@ -40,7 +44,8 @@ class SampleStore:
 
     def n_replicates(self, point: DesignPoint) -> int:
         """Return how many replicates of a point are there."""
-        return sum(len(b.means) for b in self._batches.get(point, {}).values())
+        batches = self._batches.get(point, {})
+        return sum(stop - start for start, (stop, _) in batches.items())
 
     def points(self) -> Iterable[DesignPoint]:
         """Return the points that have replicates."""
@@ -53,15 +58,19 @@ class SampleStore:
         """
         for batches in self._batches.values():
             expected = 0
-            for start, packed in sorted(batches.items()):
+            for start, (stop, _) in sorted(batches.items()):
                 if start != expected:
                     del batches[start]
                 else:
-                    expected += len(packed.means)
+                    expected = stop
+
+    def packed(self, point: DesignPoint) -> list[bytes]:
+        """Return the batches of a point, in the order of the indices."""
+        return [packed for _, (_, packed) in sorted(self._batches[point].items())]
 
     def samples(self, point: DesignPoint) -> Batch:
         """Put the batches of a point together, in the order of the indices."""
-        return join(packed for _, packed in sorted(self._batches[point].items()))
+        return join(self.packed(point))
 
 
 #: Failures whose full message is shown.
@@ -157,8 +166,8 @@ Task = tuple[Any, ...]
 #: Calls a function with each of some arguments, unless they are not wanted any more at
 #: their turn, and yields them with what came of it, in any order.
 Finish = Callable[
-    [Callable[..., Batch], Iterable[Task], Callable[[Task], bool]],
-    Iterator[tuple[Task, Future[Batch]]],
+    [Callable[..., bytes], Iterable[Task], Callable[[Task], bool]],
+    Iterator[tuple[Task, Future[bytes]]],
 ]
 
 
@@ -271,6 +280,13 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     return sufficed
 
 
+def sample_packed(
+    point: DesignPoint, seed: int, start: int, stop: int, divisors: tuple[str, ...]
+) -> bytes:
+    """Return what `sample` returns, packed: that is left to the workers, too."""
+    return pack(sample(point, seed, start, stop, divisors))
+
+
 @dataclass(slots=True)
 class _Sampling:
     """Sampling under way: the arguments of `run`, and what has failed."""
@@ -290,14 +306,14 @@ class _Sampling:
             for point, first, last in batches
         ]
         without = {c for c in wanted if not self.store.n_replicates(c)}
-        for task, future in self.finish(sample, tasks, self._has_failed):
+        for task, future in self.finish(sample_packed, tasks, self._has_failed):
             point, seed, first, last, _ = task
             if error := future.exception():
                 told = tell_failed_batch(point, seed, range(first, last), error)
                 self.failures.setdefault(point, told)
                 without.discard(point)
                 continue
-            self.store.add(point, first, future.result())
+            self.store.add(point, first, last, future.result())
             self.advance(point, last - first, 0)
             if first == 0:
                 without.discard(point)

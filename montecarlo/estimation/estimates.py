@@ -5,7 +5,7 @@ never those of a chi-square: entries of one QKᵀ share rows and columns.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -75,6 +75,14 @@ class Estimate:
         return one_interval(
             self.value, self.std_error, self.skewness, self.n_replicates, error_rate
         )
+
+    def at_rates(self, error_rates: Iterable[float]) -> "Estimate":
+        """Return the same estimate with its intervals at some error rates alone.
+
+        What others would be made of is dropped.
+        """
+        ends = {rate: self.ends(rate) for rate in error_rates}
+        return self if self.bounds is None else replace(self, bounds=ends.__getitem__)
 
     @property
     def is_bounded(self) -> bool:

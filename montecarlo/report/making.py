@@ -1,11 +1,13 @@
 """A report, from findings to the files of the formats that are asked for."""
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from itertools import repeat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from montecarlo.report.content.findings import Findings
@@ -60,7 +62,7 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     post : Post
         How Markdown is written.
     """
-    spread = partial(_each, executor)
+    spread = partial(_each, executor, folder)
     contents = gather_contents(
         findings,
         languages,
@@ -148,14 +150,32 @@ def import_all() -> None:
 
 def _each(
     executor: Executor | None,
+    folder: Path,
     function: Callable[..., Any],
     *arguments: Iterable[object],
 ) -> list[Any]:
     """Call a function for each of some arguments, on workers if there are any.
 
+    These read the arguments, most of which are the same tables, once each, from a file.
     It is done here if the workers are not there or die of it.
     """
+    calls = list(zip(*arguments, strict=False))  # some arguments repeat without end
     if executor is not None:
-        with suppress(BrokenExecutor):
-            return list(executor.map(function, *arguments))
-    return list(map(function, *arguments))
+        with TemporaryDirectory(dir=folder) as made, suppress(BrokenExecutor):
+            path = Path(made) / "calls"
+            path.write_bytes(pickle.dumps((function, calls)))
+            return list(executor.map(partial(_call, path), range(len(calls))))
+    return [function(*call) for call in calls]
+
+
+def _call(path: Path, number: int) -> Any:  # noqa: ANN401 - whatever was asked for
+    """Make one of the calls that a file holds."""
+    function, calls = _read_calls(path)
+    return function(*calls[number])
+
+
+@lru_cache(maxsize=1)
+def _read_calls(path: Path) -> tuple[Callable[..., Any], list[tuple[object, ...]]]:
+    """Read what `_each` of the process that started this worker has written."""
+    function, calls = pickle.loads(path.read_bytes())  # noqa: S301 - of our own
+    return function, calls

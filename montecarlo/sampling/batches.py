@@ -1,10 +1,12 @@
 """Batches: the means and counts of replicates, packed to be kept and sent.
 
-A packed batch leaves out the empty bins, which are nearly all of them.
+A packed batch is bytes; it leaves out the empty bins, which are nearly all of them.
 """
 
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +14,6 @@ from numpy.typing import NDArray
 from montecarlo.attention.softmax import Array
 
 Counts = NDArray[np.int64]
-Places = NDArray[np.int32]
-Shapes = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,55 +37,39 @@ class Batch:
         """Number of replicates."""
         return len(self.means)
 
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Pickle the packed batch."""
-        packed = pack(self)
-        return _unpack, (packed.means, packed.places, packed.counts, packed.shapes)
 
+def pack(batch: Batch) -> bytes:
+    """Return a batch as bytes: an archive of NumPy's, without the empty bins.
 
-@dataclass(frozen=True, slots=True)
-class PackedBatch:
-    """A batch without its empty bins.
-
-    Attributes
-    ----------
-    means : ndarray, shape (n_replicates, n_columns)
-    places : ndarray of int32, shape (n_filled,)
-        Of the filled bins, in all counts laid end to end.
-    counts : ndarray of int64, shape (n_filled,)
-    shapes : tuple of (int, int)
-        Of each count.
+    Of the filled ones, in all counts laid end to end, it holds by how much the place of
+    each rises above the one before, and its count.
     """
-
-    means: Array
-    places: Places
-    counts: Counts
-    shapes: Shapes
-
-
-def pack(batch: Batch) -> PackedBatch:
-    """Leave out the empty bins of a batch."""
-    shapes = tuple((len(counts), counts.shape[1]) for counts in batch.counts)
     flat = np.concatenate([np.zeros(0, np.int64), *map(np.ravel, batch.counts)])
-    places = np.flatnonzero(flat).astype(np.int32)
-    return PackedBatch(batch.means, places, flat[places], shapes)
+    places = np.flatnonzero(flat)
+    bins = np.array([np.diff(places, prepend=0), flat[places]], np.int64)
+    file = BytesIO()
+    np.savez(
+        file,
+        means=batch.means,
+        shapes=np.array([counts.shape for counts in batch.counts], int),
+        bins=np.frombuffer(zlib.compress(bins.tobytes(), 1), np.uint8),
+    )
+    return file.getvalue()
 
 
-def _unpack(means: Array, places: Places, counts: Counts, shapes: Shapes) -> Batch:
-    return join([PackedBatch(means, places, counts, shapes)])
-
-
-def join(parts: Iterable[PackedBatch]) -> Batch:
-    """Put batches of one point together, in the order given.
+def join(parts: Iterable[bytes]) -> Batch:
+    """Put packed batches of one point together, in the order given.
 
     There is at least one.
     """
-    parts = list(parts)
-    shapes = parts[0].shapes
+    files = [np.load(BytesIO(part)) for part in parts]
+    shapes = files[0]["shapes"].tolist()
     ends = np.cumsum([rows * n_bins for rows, n_bins in shapes], dtype=np.int64)
     flat = np.zeros(int(ends[-1]) if len(ends) else 0, np.int64)
-    for part in parts:
-        flat[part.places] += part.counts  # no place stands twice in a part
+    for file in files:
+        bins = np.frombuffer(zlib.decompress(file["bins"]), np.int64)
+        rises, counts = bins.reshape(2, -1)
+        flat[np.cumsum(rises)] += counts  # no place stands twice in a part
     pieces = np.split(flat, ends[:-1]) if len(ends) else []
-    counts = tuple(map(np.reshape, pieces, shapes))
-    return Batch(np.concatenate([part.means for part in parts]), counts)
+    counts_of = tuple(map(np.reshape, pieces, shapes))
+    return Batch(np.concatenate([file["means"] for file in files]), counts_of)

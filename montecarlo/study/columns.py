@@ -140,7 +140,8 @@ def validate_table(
         text = read_small(name, folder / name, MOST_TABLE).decode()
         for number, line in _lines(text, kind.__struct_fields__, name):
             validate(line, kind, f"{name}, line {number},", typed=False)
-            if any((value or "").lower() in NOT_NUMBERS for value in line.values()):
+            filled = filter(None, line.values())
+            if not NOT_NUMBERS.isdisjoint(map(str.lower, filled)):
                 raise ResultsError(
                     f"{name}, line {number}, must leave empty what is no number"
                 )

@@ -10,15 +10,11 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from montecarlo.errors import UnfinishedError
 from montecarlo.estimation.engine import SampleStore
-from montecarlo.sampling.batches import Batch, PackedBatch, pack
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.folder import JOURNAL
 
@@ -53,34 +49,21 @@ class Journal:
     path: Path
     _connection: sqlite3.Connection
 
-    def find(self, name: str, start: int, stop: int) -> PackedBatch | None:
+    def find(self, name: str, start: int, stop: int) -> bytes | None:
         """Return the batch with these replicates of a point, if it is as written."""
         place = f"{name} {start}:{stop}"
         rows = self._execute("SELECT content FROM batch WHERE place = ?", (place,))
-        with suppress(zlib.error, TypeError):  # a changed one is drawn again
-            for (content,) in rows:
-                kept = np.load(BytesIO(zlib.decompress(content)))
-                if kept["place"] == place:
-                    shapes = tuple((m, n) for m, n in kept["shapes"].tolist())
-                    bins = np.frombuffer(zlib.decompress(kept["bins"]), np.int64)
-                    rises, counts = bins.reshape(2, -1)
-                    places = np.cumsum(rises).astype(np.int32)
-                    return PackedBatch(kept["means"], places, counts, shapes)
+        for (content,) in rows:  # a changed one, perhaps of another type, is none
+            if isinstance(content, bytes):
+                packed = content[len(_checksum(place, b"")) :]
+                if content == _checksum(place, packed) + packed:
+                    return packed
         return None
 
-    def keep(self, name: str, start: int, stop: int, packed: PackedBatch) -> None:
+    def keep(self, name: str, start: int, stop: int, packed: bytes) -> None:
         """Write a batch, whole or not at all; what was written before stays."""
-        place, file = f"{name} {start}:{stop}", BytesIO()
-        rises = np.diff(packed.places, prepend=np.int32(0))
-        bins = zlib.compress(np.array([rises, packed.counts], np.int64).tobytes(), 1)
-        np.savez(
-            file,
-            place=np.array(place),
-            means=packed.means,
-            shapes=np.array(packed.shapes, int),
-            bins=np.frombuffer(bins, np.uint8),
-        )
-        values = (place, zlib.compress(file.getvalue(), 0))  # for its checksum
+        place = f"{name} {start}:{stop}"
+        values = (place, _checksum(place, packed) + packed)
         self._execute("INSERT OR REPLACE INTO batch VALUES (?, ?)", values)
 
     def n_batches(self) -> int:
@@ -129,22 +112,41 @@ class Journal:
 
 @dataclass(slots=True, kw_only=True)
 class JournaledStore(SampleStore):
-    """Batches in memory that are also in a journal."""
+    """Batches in a journal; in memory is only which there are."""
 
     journal: Journal
 
-    def add(self, point: DesignPoint, start: int, batch: Batch) -> None:
+    def add(self, point: DesignPoint, start: int, stop: int, packed: bytes) -> None:
         """Take a finished batch, in any order, and write it down."""
-        packed = pack(batch)
-        self.journal.keep(point.name, start, start + len(packed.means), packed)
-        self.add_packed(point, start, packed)
+        self.journal.keep(point.name, start, stop, packed)
+        SampleStore.add(self, point, start, stop, b"")
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Take a batch from the journal, if it is there."""
-        packed = self.journal.find(point.name, start, stop)
-        if packed is not None:
-            self.add_packed(point, start, packed)
-        return packed is not None
+        """Count a batch in that is in the journal."""
+        found = self.journal.find(point.name, start, stop) is not None
+        if found:
+            SampleStore.add(self, point, start, stop, b"")
+        return found
+
+    def packed(self, point: DesignPoint) -> list[bytes]:
+        """Read the batches of a point, in the order of the indices.
+
+        Raises
+        ------
+        DamagedError
+            If one is no longer as it was written.
+        """
+        found = []
+        for start, (stop, _) in sorted(self._batches[point].items()):
+            packed = self.journal.find(point.name, start, stop)
+            if packed is None:
+                raise DamagedError(
+                    f"journal {str(self.journal.path)!r} must hold replicates {start} "
+                    f"to {stop - 1} of {point.name} as they were written; the same "
+                    "command samples them again"
+                )
+            found.append(packed)
+        return found
 
 
 def open_journal(folder: Path, *, fresh: bool = False) -> Journal:
@@ -169,6 +171,11 @@ def open_journal(folder: Path, *, fresh: bool = False) -> Journal:
         except DamagedError:
             _delete(path)
     return Journal(path, _connect(path))
+
+
+def _checksum(place: str, packed: bytes) -> bytes:
+    """Return what tells a batch that is as written, and of its own place."""
+    return zlib.crc32(packed, zlib.crc32(place.encode())).to_bytes(4, "big")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

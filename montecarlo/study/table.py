@@ -1,7 +1,12 @@
-"""The tables: a row per point, divisor, quantity and summary; and curves."""
+"""The tables: a row per point, divisor, quantity and summary; and curves.
+
+The rows of a point are made by workers, which are sent its batches, as soon as it is
+sampled: together the samples of a study would not fit into memory.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -14,12 +19,14 @@ from montecarlo.attention.softmax import (
     weights_in_order,
     widen,
 )
-from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.estimation.estimates import POINTWISE, Estimate
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.sampling.batches import join
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study.columns import MeasurementLine, identity, row_id
 from montecarlo.study.curves import CurveLine
+from montecarlo.theory.references import reference
 from montecarlo.theory.row_integrals import Reference
 from montecarlo.theory.score_distribution import distribution_gap
 
@@ -42,45 +49,108 @@ EXAMPLE_QUERIES = 16
 FAR_BELOW = 0.1
 
 Lookup = Callable[[DesignPoint, RowKey], Reference | None]
+#: What theory says of the rows of a point.
+References = Mapping[RowKey, Reference | None]
 
 
-def tabulate(
-    summaries: Iterable[Summaries],
-    reference: Lookup,
-    further: Iterable[tuple[object, ...]] = (),
-) -> pd.DataFrame:
-    """Build the table of measurements.
+@dataclass(frozen=True, slots=True)
+class PointTable:
+    """What the replicates of a point came to, without these.
+
+    Attributes
+    ----------
+    n_replicates : int
+    rows : tuple of tuple
+        Its rows of the table, as `COLUMNS`.
+    curves : tuple of CurveLine
+        Its points of curves.
+    estimates : dict
+        Those of the rows that checks look at.
+    """
+
+    n_replicates: int
+    rows: tuple[tuple[object, ...], ...]
+    curves: tuple[CurveLine, ...]
+    estimates: dict[RowKey, Estimate]
+
+    def estimate(self, key: RowKey) -> Estimate:
+        """Return the estimate of a row that checks look at."""
+        return self.estimates[key]
+
+
+def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
+    point: DesignPoint,
+    packed: Iterable[bytes],
+    divisors: tuple[str, ...],
+    ratios: tuple[str, ...],
+    references: References,
+    asked: Collection[RowKey],
+    error_rates: tuple[float, ...],
+) -> PointTable:
+    """Estimate all rows of a point.
 
     Parameters
     ----------
-    summaries : iterable of Summaries
-        One per point.
-    reference : callable
-        (point, row) -> Reference or None.
-    further : iterable of tuple
-        Rows that were not sampled in replicates, as they stand.
-
-    Returns
-    -------
-    DataFrame
-        With the columns `COLUMNS`, in a canonical order.
+    point : DesignPoint
+    packed : iterable of bytes
+        Its batches, in order.
+    divisors, ratios : tuple of str
+        As for `row_keys`.
+    references : mapping
+        From `references_of`.
+    asked : collection of RowKey
+        The rows that checks look at, here or elsewhere.
+    error_rates : tuple of float
+        Those of the intervals that the estimates of these rows are asked for.
     """
-    rows: list[tuple[object, ...]] = []
-    for one in summaries:
-        rows += _rows(one, reference)
-    rows += further
-    table = pd.DataFrame.from_records(rows, columns=list(COLUMNS))
+    one = Summaries(point, join(packed), divisors, ratios)
+    return PointTable(
+        one.samples.n_replicates,
+        tuple(rows_of(one, lambda _, key: references[key])),
+        (*curves_by_rank(one), *row_distribution_curves(one)),
+        {
+            key: one.estimate(key).at_rates(error_rates)
+            for key in row_keys(point, divisors, ratios)
+            if key in asked
+        },
+    )
+
+
+def references_of(
+    point: DesignPoint, divisors: tuple[str, ...], ratios: tuple[str, ...]
+) -> dict[RowKey, Reference | None]:
+    """Return what theory says of each row of a point."""
+    keys = row_keys(point, divisors, ratios)
+    return {key: find_reference(point, key) for key in keys}
+
+
+def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
+    """Return the exact value of a row where theory gives one."""
+    if "/" in key.divisor:
+        return None
+    return reference(key.quantity, point, key.divisor, key.summary)
+
+
+def tabulate(rows: Iterable[tuple[object, ...]]) -> pd.DataFrame:
+    """Build the table of measurements, with the columns `COLUMNS`."""
+    table = pd.DataFrame.from_records(list(rows), columns=list(COLUMNS))
     return table.astype({"n_keys": "Int64"})
 
 
-def _rows(
-    summaries: Summaries, reference: Lookup
-) -> Iterator[tuple[str | int | float | None, ...]]:
+def rows_of(summaries: Summaries, lookup: Lookup) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a point, in a canonical order.
+
+    Parameters
+    ----------
+    summaries : Summaries
+    lookup : callable
+        (point, row) -> Reference or None.
+    """
     point = summaries.point
     for key in row_keys(point, summaries.divisors, summaries.ratios):
         estimate = summaries.estimate(key)
         low, high = estimate.interval(POINTWISE)
-        exact = reference(point, key)
+        exact = lookup(point, key)
         if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
             exact = None
         yield (
@@ -121,51 +191,47 @@ def curve_line(  # noqa: PLR0913, PLR0917 - a line has so many columns
     )
 
 
-def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[CurveLine]:
+def curves_by_rank(one: Summaries) -> Iterator[CurveLine]:
     """Yield the mean weight of the key at each kept rank, one curve per divisor."""
-    for one in summaries:
-        point = one.point
-        if not point.has_rows:
-            continue
-        for divisor in one.divisors:
-            for rank, estimate in one.by_rank(divisor):
-                yield curve_line(
-                    point,
-                    divisor,
-                    "weight_by_rank",
-                    float(rank),
-                    estimate.value,
-                    estimate.std_error,
-                )
+    point = one.point
+    for divisor in one.divisors if point.has_rows else ():
+        for rank, estimate in one.by_rank(divisor):
+            yield curve_line(
+                point,
+                divisor,
+                "weight_by_rank",
+                float(rank),
+                estimate.value,
+                estimate.std_error,
+            )
 
 
-def row_distribution_curves(summaries: Iterable[Summaries]) -> Iterator[CurveLine]:
+def row_distribution_curves(one: Summaries) -> Iterator[CurveLine]:
     """Yield how gradients are distributed over rows, scaled and unscaled.
 
     Of Gaussian rows at `ROWS_D_K` with `ROWS_N_KEYS`: the share of rows that are at
     most x, with its standard error between replicates; a curve for each of
     `ROW_CURVES`.
     """
-    for one in summaries:
-        point = one.point
-        if point.d_k != ROWS_D_K or point.n_keys not in ROWS_N_KEYS:
+    point = one.point
+    if point.d_k != ROWS_D_K or point.n_keys not in ROWS_N_KEYS:
+        return
+    if point.label != "gaussian" or not point.is_independent:
+        return
+    for quantity, divisor in product(ROW_CURVES, ROWS_DIVISORS):
+        if divisor not in one.divisors:
             continue
-        if point.label != "gaussian" or not point.is_independent:
-            continue
-        for quantity, divisor in product(ROW_CURVES, ROWS_DIVISORS):
-            if divisor not in one.divisors:
-                continue
-            rows = one.distribution(divisor, quantity)
-            bins = np.arange(len(rows.edges))[rows.inside]
-            for at in bins[:: max(1, len(bins) // ROWS_BINS)].tolist():
-                yield curve_line(
-                    point,
-                    divisor,
-                    f"rows_{quantity}",
-                    float(rows.edges[at]),
-                    float(rows.share[at]),
-                    float(rows.error[at]),
-                )
+        rows = one.distribution(divisor, quantity)
+        bins = np.arange(len(rows.edges))[rows.inside]
+        for at in bins[:: max(1, len(bins) // ROWS_BINS)].tolist():
+            yield curve_line(
+                point,
+                divisor,
+                f"rows_{quantity}",
+                float(rows.edges[at]),
+                float(rows.share[at]),
+                float(rows.error[at]),
+            )
 
 
 def distribution_curves() -> Iterator[CurveLine]:

@@ -3,7 +3,6 @@
 A task is the arguments that a pure function is called with.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from queue import SimpleQueue
@@ -47,13 +46,15 @@ def finish(
         If a worker died, or the cluster went.
     """
     room = getattr(executor, "room", None)
-    waiting = deque(tasks)
+    waiting = iter(tasks)  # one after the other: together they may be large
     pending: dict[Future[T], Task] = {}
     done: SimpleQueue[Future[T]] = SimpleQueue()
     try:
-        while waiting or pending:
-            while waiting and (room is None or len(pending) < room):
-                task = waiting.popleft()
+        while True:
+            while room is None or len(pending) < room:
+                task = next(waiting, None)
+                if task is None:
+                    break
                 if not unwanted(task):
                     future = executor.submit(function, *task)
                     pending[future] = task

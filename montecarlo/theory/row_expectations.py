@@ -134,6 +134,7 @@ def _average(
     return total / mass, errors / mass
 
 
+@lru_cache(maxsize=4096)
 def weigh_lengths(
     d_k: int, scale: float, piece: tuple[float, float], n_points: int
 ) -> tuple[Array, Array]:

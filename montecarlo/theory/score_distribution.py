@@ -90,6 +90,7 @@ def largest_gap(d_k: int) -> float:
     return max(sizes[best], -float(found.fun))
 
 
+@lru_cache(maxsize=256)
 def expected_maximum(n: int) -> float:
     """Return the expected largest of n independent N(0, 1).
 

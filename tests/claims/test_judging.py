@@ -18,7 +18,7 @@ from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.judging import Judge, find_borders
 from montecarlo.claims.outcomes import Border, JointOutcome
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.claims.running import Study, exact_value, find_reference, run_study
+from montecarlo.claims.running import Study, exact_value, run_study
 from montecarlo.claims.schema import (
     Catalogue,
     Claim,
@@ -44,9 +44,11 @@ from montecarlo.estimation.engine import SampleStore
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import Summaries
+from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.presets import PRESETS, Block, Grid
+from montecarlo.study.table import find_reference
 
 DIVISORS = ("none", "sqrt")
 RATE = 1e-6
@@ -111,7 +113,7 @@ def test_what_shares_its_error_misses_together(quantity):
     """
     point = parse_point("gaussian", "gaussian", 64)
     store = SampleStore()
-    store.add(point, 0, sample(point, 3, 0, 24, tuple(DIVISOR_TABLE)))
+    store.add(point, 0, 24, pack(sample(point, 3, 0, 24, tuple(DIVISOR_TABLE))))
     summaries = Summaries(point, store.samples(point), tuple(DIVISOR_TABLE))
     shared = {}
     for name in PAIR_QUANTITIES:

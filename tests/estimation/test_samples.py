@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.estimation.engine import SampleStore
-from montecarlo.sampling.batches import Batch
+from montecarlo.sampling.batches import Batch, pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
@@ -23,7 +23,8 @@ def store_of(starts, point=ONE):
     ends = dict(zip(sorted(starts), [*sorted(starts)[1:], N], strict=True))
     store = SampleStore()
     for start in starts:
-        store.add(point, start, sample(point, 1, start, ends[start], DIVISORS))
+        batch = sample(point, 1, start, ends[start], DIVISORS)
+        store.add(point, start, ends[start], pack(batch))
     return store
 
 
@@ -47,7 +48,7 @@ def test_batches_in_any_order(data, cuts):
 def test_points_are_kept_apart():
     """Each point has its own replicates; one that has none says so."""
     store = store_of([0, 4])
-    store.add(OTHER, 0, Batch(np.zeros((3, 9)), ()))
+    store.add(OTHER, 0, 3, pack(Batch(np.zeros((3, 9)), ())))
 
     assert set(store.points()) == {ONE, OTHER}
     assert (store.n_replicates(ONE), store.n_replicates(OTHER)) == (N, 3)
@@ -62,8 +63,8 @@ def test_only_what_has_no_gap_before_it_is_kept():
     """After a gap replicates are dropped, of one point and not of another."""
     store = SampleStore()
     for start, stop in ((0, 2), (2, 5), (6, N)):
-        store.add(ONE, start, sample(ONE, 1, start, stop, DIVISORS))
-    store.add(OTHER, 0, Batch(np.zeros((3, 9)), ()))
+        store.add(ONE, start, stop, pack(sample(ONE, 1, start, stop, DIVISORS)))
+    store.add(OTHER, 0, 3, pack(Batch(np.zeros((3, 9)), ())))
     store.drop_after_gaps()
 
     assert store.n_replicates(OTHER) == 3

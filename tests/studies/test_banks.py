@@ -6,6 +6,7 @@ import pytest
 from montecarlo.attention.quantities import QUANTILES, ROW_QUANTITIES
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey, Summaries
+from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from studies.banks import (
@@ -35,7 +36,7 @@ def banks():
 def test_estimates_are_those_of_the_report(banks, point):
     """All of a bank gives every row the estimate that a study of its size gives."""
     store = SampleStore()
-    store.add(point, 0, sample(point, SEED, 0, SIZE, DIVISORS))
+    store.add(point, 0, SIZE, pack(sample(point, SEED, 0, SIZE, DIVISORS)))
     summaries = Summaries(point, store.samples(point), DIVISORS)
     for key in row_keys(point):
         found = estimate(banks[point], key, np.arange(SIZE))

@@ -6,7 +6,6 @@ import resource
 import sqlite3
 from contextlib import closing
 
-import numpy as np
 import pytest
 
 from montecarlo.sampling.batches import pack
@@ -28,6 +27,11 @@ DIVISORS = ("none", "sqrt")
 FLIPS = 300
 
 
+def drawn(point, start, stop):
+    """Draw a batch."""
+    return pack(sample(point, 1, start, stop, DIVISORS))
+
+
 @pytest.fixture
 def output(tmp_path):
     """A folder whose journal an interrupted run left."""
@@ -35,7 +39,7 @@ def output(tmp_path):
         journal.take_up(RECIPE)
         store = JournaledStore(journal=journal)
         for point, start, stop in BATCHES:
-            store.add(point, start, sample(point, 1, start, stop, DIVISORS))
+            store.add(point, start, stop, drawn(point, start, stop))
     return tmp_path
 
 
@@ -47,14 +51,6 @@ def read_all(output):
             journal.find(point.name, start, stop)
 
 
-def same(one, other):
-    """Whether two packed batches are the same to the bit."""
-    arrays = ("means", "places", "counts")
-    return one.shapes == other.shapes and all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays
-    )
-
-
 def test_batches_come_back(output):
     """What was kept is recalled to the bit, batch by batch, and the journal does not
     grow by that; what was not kept is not recalled.
@@ -64,8 +60,8 @@ def test_batches_come_back(output):
         store = JournaledStore(journal=journal)
         for point, start, stop in BATCHES:
             assert store.recall(point, start, stop)
-            drawn = pack(sample(point, 1, start, stop, DIVISORS))
-            assert same(journal.find(point.name, start, stop), drawn)
+            found = journal.find(point.name, start, stop)
+            assert found == drawn(point, start, stop)
         assert not store.recall(ROWS, 0, 4)
         assert not store.recall(ROWS, 4, 5)
         assert store.n_replicates(ROWS) == 4
@@ -113,7 +109,7 @@ def test_every_flipped_bit_is_found_or_harmless(output):
     path, rng = output / JOURNAL, random.Random(6)  # noqa: S311
     content = path.read_bytes()
     expected = {
-        (point.name, start, stop): pack(sample(point, 1, start, stop, DIVISORS))
+        (point.name, start, stop): drawn(point, start, stop)
         for point, start, stop in BATCHES
     }
     found = 0
@@ -126,7 +122,7 @@ def test_every_flipped_bit_is_found_or_harmless(output):
                 for place, packed in expected.items():
                     kept = journal.find(*place)
                     found += kept is None
-                    assert kept is None or same(kept, packed)
+                    assert kept in (None, packed)
         except JournalError as error:
             found += "\n" not in str(error)
     assert found > FLIPS / 10  # much of so small a file is empty
@@ -181,7 +177,7 @@ def _keep_until_full(output, told):
     kept = 0
     try:
         with closing(open_journal(output)) as journal:
-            packed = pack(sample(ROWS, 1, 0, 3, DIVISORS))
+            packed = drawn(ROWS, 0, 3)
             for start in range(0, 3000, 3):
                 journal.keep(ROWS.name, start, start + 3, packed)
                 kept += 1
@@ -203,8 +199,8 @@ def test_full_disk_loses_nothing(tmp_path):
     assert 0 < kept < 1000
     with closing(open_journal(tmp_path)) as journal:
         assert journal.n_batches() == kept
-        packed = pack(sample(ROWS, 1, 0, 3, DIVISORS))
-        assert same(journal.find(ROWS.name, 3 * (kept - 1), 3 * kept), packed)
+        last = journal.find(ROWS.name, 3 * (kept - 1), 3 * kept)
+        assert last == drawn(ROWS, 0, 3)
 
 
 def test_batches_are_small(output):

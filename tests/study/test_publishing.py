@@ -7,13 +7,11 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
 from montecarlo.errors import UnfinishedError
-from montecarlo.sampling.batches import PackedBatch
 from montecarlo.study.folder import (
     JOURNAL,
     RUN_FILE,
@@ -30,7 +28,7 @@ from montecarlo.study.journal import JournalError
 from montecarlo.study.publishing import KEEP_FILES, OutputError, publishing
 
 RECIPE = {"seed": 1}
-BATCH = PackedBatch(np.zeros((1, 1)), np.zeros(0, np.int32), np.zeros(0, np.int64), ())
+BATCH = b"a batch"
 OLD = {"a.csv": "old a", "figures/one.svg": "old one", "gone.html": "old", "x/y/z": "1"}
 NEW = {"a.csv": "new a", "figures/one.svg": "new one", "figures/two.svg": "new two"}
 

@@ -1,6 +1,7 @@
 """The tidy table: its columns, the names of its rows, and which references it shows."""
 
 import math
+from itertools import chain
 from types import NoneType
 
 import numpy as np
@@ -28,6 +29,7 @@ from montecarlo.study.table import (
     curves_by_rank,
     distribution_curves,
     example_curves,
+    rows_of,
     tabulate,
 )
 from montecarlo.theory.references import Reference
@@ -37,6 +39,12 @@ PAIRS, ROWS = (
     parse_point("gaussian", "uniform", 4),
     parse_point("gaussian", "gaussian", 4, 8),
 )
+
+
+def table_of_both(lookup):
+    """The table of pairs and of rows."""
+    both = map(summaries_of, (PAIRS, ROWS))
+    return tabulate(chain(*(rows_of(one, lookup) for one in both)))
 
 
 def summaries_of(point, n=6, divisors=ALL):
@@ -52,7 +60,7 @@ def nothing(point, key):
 
 def test_columns():
     """The table has the columns of the design, in their order, and one line a row."""
-    table = tabulate([summaries_of(PAIRS), summaries_of(ROWS)], nothing)
+    table = table_of_both(nothing)
 
     assert tuple(table.columns) == COLUMNS
     assert COLUMNS[: len(IDENTITY)] == IDENTITY
@@ -63,7 +71,7 @@ def test_columns():
 
 def test_pairs_have_no_number_of_keys():
     """For pairs the number of keys is empty, not 0 or 256, and stays an integer."""
-    table = tabulate([summaries_of(PAIRS), summaries_of(ROWS)], nothing)
+    table = table_of_both(nothing)
     pairs = table[table.n_keys.isna()]
 
     assert set(pairs.n_queries) == {256}
@@ -76,7 +84,7 @@ def test_interval_is_the_pointwise_one():
     """The interval of a line is the 95 % interval of its estimate."""
     summaries = summaries_of(ROWS)
     line = (
-        tabulate([summaries], nothing)
+        tabulate(rows_of(summaries, nothing))
         .set_index("row_id")
         .loc[row_id(ROWS, RowKey("sqrt", "entropy", "mean"))]
     )
@@ -101,7 +109,7 @@ def test_reference_counts_far_below_the_error(error, shown):
         del point
         return Reference(1.5, error * std_error) if asked == key else None
 
-    table = tabulate([summaries], known).set_index("row_id")
+    table = tabulate(rows_of(summaries, known)).set_index("row_id")
     line = table.loc[row_id(ROWS, key)]
     assert bool(line.reference == 1.5) is shown
     assert math.isnan(line.reference) is not shown
@@ -111,7 +119,7 @@ def test_reference_counts_far_below_the_error(error, shown):
 def test_no_reference_without_an_error():
     """Where an estimate has no standard error, nothing is far below it."""
     summaries = summaries_of(ROWS, n=1)
-    table = tabulate([summaries], lambda point, key: Reference(1.0, 0.0))
+    table = tabulate(rows_of(summaries, lambda point, key: Reference(1.0, 0.0)))
 
     without = table.std_error.isna()
     assert without.any()
@@ -170,7 +178,8 @@ def test_identity_is_complete():
 
 def test_curves_by_rank():
     """Weights by rank have one point a rank and divisor; pairs have no weights."""
-    rows = list(curves_by_rank([summaries_of(PAIRS), summaries_of(ROWS)]))
+    assert not list(curves_by_rank(summaries_of(PAIRS)))
+    rows = list(curves_by_rank(summaries_of(ROWS)))
 
     assert len(rows) == 7 * len(ALL)
     first = rows[0]
@@ -197,7 +206,7 @@ def test_curves_of_the_exact_distribution():
 
 def test_estimates_are_plain_numbers():
     """Lines hold Python numbers, so that equal results are equal bytes."""
-    for line in curves_by_rank([summaries_of(ROWS)]):
+    for line in curves_by_rank(summaries_of(ROWS)):
         assert {type(value) for value in astuple(line)} <= {str, int, float, NoneType}
     assert isinstance(
         summaries_of(ROWS).estimate(RowKey("sqrt", "entropy", "mean")), Estimate

@@ -1,7 +1,8 @@
 """claims.json of a report: how everything came out, and what pages show beside it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +33,7 @@ from montecarlo.report.content.training import (
     training_curves,
     view_training,
 )
-from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.small_files import read_small
 from montecarlo.study.columns import MEASUREMENTS, row_id
 from montecarlo.study.curves import tabulate_curves
@@ -218,10 +219,11 @@ def require_rows(lines: Iterable[Mapping[str, str | None]], claims: Judgement) -
         One line: file, line, requirement, what came.
     """
     there: set[str] = set()
+    parse = cache(parse_point)  # a point has many lines
     for number, line in enumerate(lines, start=2):
         place, name = f"{MEASUREMENTS}, line {number},", str(line["row_id"])
         try:
-            made = _name_of(line)
+            made = _name_of(line, parse)
         except ValueError as error:
             raise ResultsError(f"{place} must say what was sampled: {error}") from None
         if made != name:
@@ -240,12 +242,12 @@ def require_rows(lines: Iterable[Mapping[str, str | None]], claims: Judgement) -
         )
 
 
-def _name_of(line: Mapping[str, str | None]) -> str:
+def _name_of(line: Mapping[str, str | None], parse: Callable[..., DesignPoint]) -> str:
     """Return the name that a line has by what identifies it."""
     text = {name: value or "" for name, value in line.items()}
     if text["quantity"] not in QUANTITIES:
         look_up("quantity", text["quantity"], {**QUANTITIES, OVERFLOW: None})
-    point = parse_point(
+    point = parse(
         text["distribution_q"],
         text["distribution_k"],
         int(text["d_k"]),

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
+from functools import cache
 from itertools import product
 from typing import cast
 
@@ -308,7 +309,12 @@ def median_with_ends(steps: NDArray[np.float64]) -> WithEnds:
 
 def share_with_ends(steps: NDArray[np.float64]) -> tuple[float, float, float]:
     """Return the share of runs that learned, and the ends of its exact interval."""
-    learned = binomtest(int(np.isfinite(steps).sum()), steps.size)
+    return _share_with_ends(int(np.isfinite(steps).sum()), steps.size)
+
+
+@cache
+def _share_with_ends(hits: int, n: int) -> tuple[float, float, float]:
+    learned = binomtest(hits, n)
     ends = learned.proportion_ci(1.0 - 2.0 * POINTWISE, method="exact")
     return float(learned.statistic), float(ends.low), float(ends.high)
 
