@@ -174,9 +174,7 @@ ATTENTION = FigureSpec(
     "attention",
     build_attention,
     "weights as drawn, and the share of saturated rows",
-    section="answer",
-    on_report=True,
-    own_section="weights",
+    own_section="weights",  # a report has it where its explorer needs a script
     caption=message(
         "Above: weights of one draw, a line for each query. Below: the share of rows "
         "in which one key takes nearly everything; vertical lines: usual sizes of a "

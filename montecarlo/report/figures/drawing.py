@@ -208,13 +208,12 @@ class Panel:
     x: Label | None = None
     notes: list[Note] = field(default_factory=list)
 
-    def note(  # noqa: PLR0913 - where, and how
+    def note(  # noqa: PLR0913, PLR0917 - where, and how
         self,
         label: Label,
         x: float,
         y: float,
         anchor: str = "start",
-        *,
         dx: float = 0.0,
         dy: float = 0.0,
         colour: str = INK,

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from matplotlib.colors import get_named_colors_mapping
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.records.training import ARMS
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.sampling.distributions import DISTRIBUTIONS
@@ -153,26 +152,6 @@ DISTRIBUTION_LOOKS = {
         filled=marker == "o",
     )
     for (name, one), marker in zip(DISTRIBUTIONS.items(), MARKERS, strict=False)
-}
-#: Number formats, coarse first; float64 is what they are compared with.
-FORMAT_LOOKS = {
-    one.name: Look(
-        colour, marker, label=Label(symbol=rf"\mathrm{{{one.name}}}"), filled=filled
-    )
-    for one, (colour, marker, filled) in sorted(
-        zip(
-            (one for one in NUMBER_FORMATS.values() if one.name != "float64"),
-            (
-                (INK, "o", True),
-                (GREEN, "s", True),
-                (OCHRE, "D", False),
-                (PURPLE, "^", False),
-                (BLUE, "v", False),
-            ),
-            strict=False,
-        ),
-        key=lambda pair: pair[0].bits,
-    )
 }
 #: Verdicts, worst news first: shapes and colours are those of a page's badges.
 VERDICT_LOOKS = {

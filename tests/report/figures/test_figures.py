@@ -27,12 +27,16 @@ from montecarlo.report.figures.drawing import (
     house_style,
     plot_estimates,
 )
-from montecarlo.report.figures.gradients import above_mean, plot_rows
+from montecarlo.report.figures.gradients import (
+    ANSWERED,
+    ASKED,
+    above_mean,
+    build_gradients,
+)
 from montecarlo.report.figures.maps import percent, plot_saturation
 from montecarlo.report.figures.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
-    INK,
     LIGHT,
     MUTED,
     PAGE,
@@ -359,22 +363,34 @@ def test_largest_scores_are_of_the_d_k_with_most_keys():
     assert largest_scores(measured({(64, 8): 1.4, (16, 32): 2.0}, **score)).empty
 
 
-def test_the_dot_of_gradients_is_what_was_measured():
-    """It stands at the scaled mean, at the share above it; else that of the curve."""
+def test_gradients_say_what_was_measured():
+    """The share of unscaled rows above the scaled mean, or else that of the curve;
+    bars have all rows, those that pass less than the axis shows in the first; the
+    title has the answer only where most unscaled rows are above.
+    """
     curve = pd.DataFrame(
-        {"n_keys": 32, "divisor": "none", "x": [0.1, 0.4], "estimate": [0.2, 0.6]}
+        {
+            "curve": "rows_jacobian_frobenius",
+            "n_keys": 32,
+            "divisor": "none",
+            "x": [1e-5, 0.1, 0.4, 0.5],
+            "estimate": [0.1, 0.2, 0.6, 1.0],
+        }
     )
     row = {"quantity": "jacobian_frobenius", "summary": "mean", "divisor": "sqrt"}
     mean = measured({(64, 32): 0.2}, **row)
     share = {**row, "summary": "share_above", "divisor": "none/sqrt"}
-    above = above_mean(mean, curve, "jacobian_frobenius")
-    assert above == pytest.approx((0.2, 1.0 - 0.4))  # halfway on a logarithmic scale
-    table = pd.concat([mean, measured({(64, 32): 0.7}, **share)])
-    assert above_mean(table, curve, "jacobian_frobenius") == (0.2, 0.7)
-    one = panel()
-    plot_rows(one, curve, "jacobian_frobenius", (0.2, 0.7))
-    assert (0.2, 0.7) in numbers_drawn(one.axes, INK)
-    assert one.notes[0].label.symbol == r"70\,\%"
+    assert above_mean(mean, curve) == pytest.approx((0.2, 0.6))  # halfway, of logs
+    for part, title in ((0.7, ANSWERED), (0.4, ASKED)):
+        table = pd.concat([mean, measured({(64, 32): part}, **share)])
+        assert above_mean(table, curve) == (0.2, part)
+        picture = build_gradients(table, curve)
+        assert picture.headings[0].words == title
+        (drawn,) = picture.panels
+        assert drawn.notes[0].label.symbol == rf"{100 * part:.0f}\,\%"
+        bars, *_ = drawn.axes.patches[0].get_data()
+        assert bars.sum() == pytest.approx(1.0)
+        assert bars[0] > 0.1
 
 
 def curve_of(name: str, outcome: str, points: dict[float, float]) -> pd.DataFrame:
