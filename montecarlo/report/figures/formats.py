@@ -8,7 +8,7 @@ from pandas import DataFrame
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.tables.rows import with_interval
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.drawing import Panel, Picture
+from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import DIVISOR_LOOKS, keep_looks
 from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, pair
@@ -86,13 +86,14 @@ def plot_errors(panel: Panel, table: DataFrame, formats: list[str]) -> Axes:
             useless = mine["estimate"].gt(BROKEN)
             for at, line in zip(mine["estimate"][useless], lines[useless], strict=True):
                 label = Label(message("nothing subtracted"), "s", told=True)
-                panel.note(label, at, line, "end", dx=-9.0, colour=look.colour)
+                note = Note(label, at, line, "end", -9.0, colour=look.colour)
+                panel.notes.append(note)
         first = table[
             table["divisor"].eq(divisor) & table["number_format"].eq(formats[0])
         ]
         label = look.label._replace(told=True)
         least = (first["estimate"].min(), PLACES[divisor])
-        panel.note(label, *least, "end", dx=-9.0, colour=look.colour)
+        panel.notes.append(Note(label, *least, "end", -9.0, colour=look.colour))
     draw.logarithmic(axes, LEAST_ERROR, MOST_ERROR, x=True)
     names = [rf"\mathrm{{{name}}}" for name in formats]
     axes.set_yticks(range(len(formats)), names)

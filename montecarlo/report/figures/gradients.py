@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
-from matplotlib.axes import Axes
 from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import gaussian_rows, key_counts
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
-from montecarlo.report.figures.drawing import Panel, Picture
+from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
@@ -65,23 +64,22 @@ def build_gradients(measurements: DataFrame, curves: DataFrame) -> Picture | Non
     The title has the answer where most unscaled rows lie above the scaled mean.
     """
     rows = row_curves(curves)
-    panels = [
-        (int(n_keys), mine, above_mean(measurements, mine))
-        for n_keys, mine in rows.groupby("n_keys")
-    ][:MOST_PANELS]
-    if not panels:
+    shares = {
+        n_keys: above_mean(measurements, rows[rows["n_keys"].eq(n_keys)])
+        for n_keys in sorted(set(rows["n_keys"]))
+    }
+    if not shares:
         return None
-    picture = Picture((1,) * len(panels), (96.0,) * len(panels))
-    answered = all(above and above[1] > 0.5 for *_, above in panels)
+    picture = Picture((1,) * len(shares), (96.0,) * len(shares))
+    answered = all(above and above[1] > 0.5 for above in shares.values())
     picture.headings[0] = Label(ANSWERED if answered else ASKED)
-    for panel, (n_keys, mine, above) in zip(picture.panels, panels, strict=True):
-        plot_rows(panel, mine, above)
-        panel.title = Label(message("keys of a row"), f"n = {n_keys}")
+    for panel, (n_keys, above) in zip(picture.panels, shares.items(), strict=True):
+        plot_rows(panel, rows[rows["n_keys"].eq(n_keys)], above)
+        panel.title = Label(message("keys of a row"), f"n = {n_keys:.0f}")
     picture.panels[0].y = Label(message("Rows, in per cent"))
-    picture.panels[-1].x = Label(
-        message("how much gradient the softmax passes"), SIZES[JACOBIAN].symbol
+    picture.share_axes(
+        Label(message("how much gradient the softmax passes"), SIZES[JACOBIAN].symbol)
     )
-    draw.hide_inner(picture)
     return picture
 
 
@@ -125,20 +123,17 @@ def plot_rows(
             bars = bars[1 - len(right) :]
             axes.stairs(bars, right, fill=True, color=look.colour, alpha=0.4, lw=0)
             told = ABOVE._replace(symbol=rf"{100.0 * above[1]:.0f}\,\%")
-            panel.note(told, 1.0, 1.0, "end", 0.0, -9.0, look.colour, WORDS_WIDTH)
+            note = Note(told, 1.0, 1.0, "end", 0.0, -9.0, look.colour, WORDS_WIDTH)
+            panel.notes.append(note)
         elif divisor != "none":
             at = BARS[np.argmax(bars)]
-            panel.note(look.label, at, 0.5, "end", -6.0, colour=look.colour)
-            mean = above[0] if above else at
-            arrow = {
-                "arrowstyle": "->",
-                "color": look.colour,
-                "shrinkA": 0,
-                "shrinkB": 0,
-            }
-            ends = ((mean * FACTOR, ARROW), (mean, ARROW))
-            axes.annotate("", *ends, arrowprops=arrow)
-            panel.note(FACTOR_LABEL, at, ARROW, "end", -6.0, 9.0, look.colour)
+            for label, height, up in ((look.label, 0.5, 0.0), (FACTOR_LABEL, ARROW, 9)):
+                note = Note(label, at, height, "end", -6.0, up, look.colour)
+                panel.notes.append(note)
+            start = above[0] if above else at
+            ends = ((start * FACTOR, ARROW), (start, ARROW))
+            arrow = {"arrowstyle": "->", "color": look.colour, "shrinkA": 0}
+            axes.annotate("", *ends, arrowprops=arrow | {"shrinkB": 0})
     draw.logarithmic(axes, BARS[0], BARS[-1], x=True)
     draw.percent(axes)
     axes.set_ylim(0.0, 1.0)
@@ -203,41 +198,31 @@ def size_rows(measurements: DataFrame) -> DataFrame:
 
 
 def build_gradient_sizes(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build one row of panels per gradient, one column per n."""
+    """Build mean and median against d_k: a row of panels a gradient, a column an n."""
     rows = size_rows(measurements)
-    jacobian = rows[rows["quantity"].eq("jacobian_frobenius")]
-    counts = key_counts(jacobian, PANEL_KEYS, MOST_PANELS)
-    quantities = [name for name in SIZES if rows["quantity"].eq(name).any()]
+    parts = [(SIZES[name], rows[rows["quantity"].eq(name)]) for name in SIZES]
+    counts = key_counts(parts[0][1], PANEL_KEYS, MOST_PANELS)
     if not counts:
         return None
-    picture = Picture((len(counts),) * len(quantities), (110.0,) * len(quantities))
-    picture.headings = [SIZES[quantity] for quantity in quantities]
-    for line, quantity in zip(picture.rows, quantities, strict=True):
-        mine = rows[rows["quantity"].eq(quantity)]
-        for panel, n_keys in zip(line, counts, strict=True):
-            plot_sizes(panel.axes, mine[mine["n_keys"].eq(n_keys)])
-            panel.title = Label(symbol=f"n = {n_keys}")
-            draw.powers_of_two(panel.axes, rows["d_k"], columns=len(counts))
-    for panel in picture.rows[-1]:
-        panel.x = HEAD_SIZE
-    draw.hide_inner(picture)
+
+    def plot(panel: Panel, table: DataFrame) -> None:
+        for summary, dash in DASHES.items():
+            dashed = {name: replace(look, dash=dash) for name, look in DIVISORS.items()}
+            mine = table[table["summary"].eq(summary)]
+            draw.plot_series(panel.axes, mine, "divisor", dashed, draw.plot_line)
+        mean = table[table["summary"].eq("mean")]
+        draw.plot_series(panel.axes, mean, "divisor", DIVISORS, draw.plot_estimates)
+        draw.logarithmic(panel.axes, LEAST_GRADIENT, MOST_GRADIENT)
+        draw.powers_of_two(panel.axes, rows["d_k"], columns=len(counts))
+
+    titles = {n_keys: Label(symbol=f"n = {n_keys}") for n_keys in counts}
+    parts = [part for part in parts if len(part[1])]
+    picture = draw.grid(parts, "n_keys", titles, 110.0, plot, HEAD_SIZE)
     picture.keys = draw.keys_of(DIVISORS, rows["divisor"])
     picture.keys += [
         draw.line_key(dash, SUMMARIES[name]) for name, dash in DASHES.items()
     ]
     return picture
-
-
-def plot_sizes(axes: Axes, table: DataFrame) -> Axes:
-    """Draw mean and median of one gradient against d_k."""
-    for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
-        for summary, dash in DASHES.items():
-            of = table["divisor"].eq(divisor) & table["summary"].eq(summary)
-            draw.plot_line(axes, table[of], replace(look, dash=dash))
-        mean = table["divisor"].eq(divisor) & table["summary"].eq("mean")
-        draw.plot_estimates(axes, table[mean], look)
-    draw.logarithmic(axes, LEAST_GRADIENT, MOST_GRADIENT)
-    return axes
 
 
 def pick_gradients(measurements: DataFrame, _: DataFrame) -> Fact | None:

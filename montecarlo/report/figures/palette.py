@@ -155,41 +155,24 @@ DISTRIBUTION_LOOKS = {
 }
 #: Verdicts, worst news first: shapes and colours are those of a page's badges.
 VERDICT_LOOKS = {
-    "refuted": Look(
-        REFUTED, "D", label=Label(message("refuted"), "✗", told=True), size=5.0
-    ),
-    "contradicted_by_record": Look(
-        REFUTED,
-        "s",
-        label=Label(message("contradicted by the record"), "≠", told=True),
-        filled=False,
-    ),
-    "tally": Look(
-        CONDITIONAL, "o", label=Label(message("tally"), "✓✗", told=True), half=True
-    ),
-    "depends": Look(
-        CONDITIONAL, "s", label=Label(message("depends"), "↔", told=True), half=True
-    ),
-    "approximate": Look(
-        CONDITIONAL, "^", label=Label(message("approximate"), "≈", told=True)
-    ),
-    "degree": Look(OPEN, "v", label=Label(message("degree"), "#", told=True)),
-    "undecided": Look(
-        OPEN, "o", label=Label(message("undecided"), "?", told=True), filled=False
-    ),
-    "supported": Look(
-        SUPPORTED, "o", label=Label(message("supported"), "✓", told=True)
-    ),
-    "documented": Look(
-        SUPPORTED, "s", label=Label(message("documented"), "=", told=True)
-    ),
-    "premise": Look(OPEN, "_", label=Label(message("premise"), "∅", told=True)),
-    "not_measured": Look(
-        OPEN, "_", label=Label(message("not measured"), "∅", told=True)
-    ),
-    "not_applicable": Look(
-        OPEN, "_", label=Label(message("not applicable"), "∅", told=True)
-    ),
+    name: Look(colour, marker, label=Label(words, symbol, told=True), **shape)
+    for name, words, symbol, colour, marker, shape in (
+        ("refuted", message("refuted"), "✗", REFUTED, "D", {"size": 5.0}),
+        (
+            *("contradicted_by_record", message("contradicted by the record"), "≠"),
+            *(REFUTED, "s", {"filled": False}),
+        ),
+        ("tally", message("tally"), "✓✗", CONDITIONAL, "o", {"half": True}),
+        ("depends", message("depends"), "↔", CONDITIONAL, "s", {"half": True}),
+        ("approximate", message("approximate"), "≈", CONDITIONAL, "^", {}),
+        ("degree", message("degree"), "#", OPEN, "v", {}),
+        ("undecided", message("undecided"), "?", OPEN, "o", {"filled": False}),
+        ("supported", message("supported"), "✓", SUPPORTED, "o", {}),
+        ("documented", message("documented"), "=", SUPPORTED, "s", {}),
+        ("premise", message("premise"), "∅", OPEN, "_", {}),
+        ("not_measured", message("not measured"), "∅", OPEN, "_", {}),
+        ("not_applicable", message("not applicable"), "∅", OPEN, "_", {}),
+    )
 }
 
 

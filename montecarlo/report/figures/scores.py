@@ -12,7 +12,7 @@ from montecarlo.report.content.tables.rows import (
 from montecarlo.report.content.tables.topics import audit_table
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
-from montecarlo.report.figures.drawing import Key, Panel, Picture
+from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     BLUE,
@@ -142,7 +142,7 @@ def build_variance(measurements: DataFrame, curves: DataFrame) -> Picture | None
     plot_relative_variance(below.axes, rows)
     draw.powers_of_two(above.axes, rows["d_k"], columns=1)
     draw.powers_of_two(below.axes, rows["d_k"], columns=1)
-    draw.hide_inner(picture)
+    picture.share_axes(HEAD_SIZE)
     above.title = Label(
         message("Variance of the scores"), r"\operatorname{Var}(q\cdot k/c)"
     )
@@ -151,7 +151,6 @@ def build_variance(measurements: DataFrame, curves: DataFrame) -> Picture | None
         r"\operatorname{Var}(q\cdot k)/d_k",
         told=True,
     )
-    below.x = HEAD_SIZE
     picture.keys = draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
     return picture
 
@@ -182,7 +181,7 @@ def plot_variance(panel: Panel, table: DataFrame) -> Axes:
             at = (float(last["d_k"]), float(last["estimate"]))
             dy = 0.0 if divisor == "none" else 13.0
             dx = -12.0 if divisor == "none" else 4.0
-            panel.note(look.label, *at, "end", dx=dx, dy=dy, colour=look.colour)
+            panel.notes.append(Note(look.label, *at, "end", dx, dy, look.colour))
     draw.logarithmic(axes)
     return axes
 
@@ -281,7 +280,7 @@ def _plot_curves(axes: Axes, table: DataFrame) -> None:
         axes.plot(
             rows["x"], rows["estimate"], color=colour, linestyle=dash, linewidth=1.4
         )
-    draw.percent(axes, limits=False)
+    draw.few_ticks(axes.yaxis, unit=0.01)
     axes.set_xticks((-2.0, 0.0, 2.0), ("-2", "0", "2"))
 
 
@@ -291,7 +290,7 @@ def _plot_gaps(axes: Axes, table: DataFrame) -> None:
     looks = resize(DISTRIBUTION_LOOKS, draw.MARK)
     parts = (draw.plot_reference, draw.plot_estimates)
     draw.plot_series(axes, table, "distribution_q", looks, *parts)
-    draw.percent(axes, limits=False)
+    draw.few_ticks(axes.yaxis, unit=0.01)
 
 
 def pick_gaps(measurements: DataFrame, _: DataFrame) -> Fact | None:

@@ -1,11 +1,9 @@
 """What training says: steps by d_k, loss by step, steps by learning rate."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
-from matplotlib import ticker
 from matplotlib.axes import Axes
 from pandas import DataFrame
 
@@ -83,10 +81,9 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
         panel.axes.set_xticks(sorted(set(mine["d_k"])))
         _log_steps(panel.axes)
         panel.title = OPTIMISERS[name]
-        panel.x = HEAD_SIZE
     picture.panels[0].y = STEPS
     _share_y(picture.panels)
-    draw.hide_inner(picture)
+    picture.share_axes(HEAD_SIZE)
     picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
     return picture
 
@@ -125,9 +122,7 @@ def _plot_steps(
 
 def _log_steps(axes: Axes) -> None:
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(ticker.FixedLocator(STEP_TICKS))
-    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
-    axes.yaxis.set_minor_locator(ticker.NullLocator())
+    draw.mark_ticks(axes.yaxis, STEP_TICKS)
 
 
 def _share_y(panels: Sequence[Panel]) -> None:
@@ -169,76 +164,72 @@ TRAINING = FigureSpec(
 # --- Panels by optimiser and d_k ----------------------------------------------------
 
 
-def _build_panels(rows: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build empty panels: a row for each optimiser, a column for each d_k."""
-    sizes = [d_k for d_k in PANEL_D_K if rows["d_k"].eq(d_k).any()]
-    optimisers = _optimisers(rows)
-    if not optimisers or not sizes or _budget(curves).empty:
+def _build_panels(
+    rows: DataFrame, plot: Callable[[Panel, DataFrame], object], y: Label, x: Label
+) -> Picture | None:
+    """Build panels: a row for each optimiser, a column for each d_k."""
+    titles = {
+        d_k: Label(symbol=f"d_k = {d_k}") for d_k in PANEL_D_K if d_k in {*rows["d_k"]}
+    }
+    parts = [
+        (OPTIMISERS[name], rows[rows["optimiser"].eq(name)])
+        for name in _optimisers(rows)
+    ]
+    if not parts or not titles:
         return None
-    picture = Picture((len(sizes),) * len(optimisers), (100.0,) * len(optimisers))
-    for panel, (_, d_k) in zip(picture.panels, product(optimisers, sizes), strict=True):
-        panel.title = Label(symbol=f"d_k = {d_k}")
-    picture.headings = [OPTIMISERS[name] for name in optimisers]
+    picture = draw.grid(parts, "d_k", titles, 100.0, plot, x)
+    for line in picture.rows:
+        line[0].y = y
     picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
     return picture
 
 
-def _panel_rows(rows: DataFrame) -> list[DataFrame]:
-    sizes = [d_k for d_k in PANEL_D_K if rows["d_k"].eq(d_k).any()]
-    return [
-        rows[rows["optimiser"].eq(name) & rows["d_k"].eq(d_k)]
-        for name, d_k in product(_optimisers(rows), sizes)
-    ]
-
-
 def build_losses(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build the loss by step: a row of panels for each optimiser, a column a d_k."""
-    rows = of_curve(curves, LOSS_CURVE)
-    picture = _build_panels(rows, curves)
-    if picture is None:
-        return None
-    for panel, mine in zip(picture.panels, _panel_rows(rows), strict=True):
-        draw.level(panel.axes, float(_budget(curves)["estimate"].iloc[0]))
-        draw.plot_series(panel.axes, mine, "arm", LOOKS, _plot_loss)
+    budget = _budget(curves)
+
+    def plot(panel: Panel, rows: DataFrame) -> None:
+        draw.level(panel.axes, float(budget["estimate"].iloc[0]))
+        draw.plot_series(panel.axes, rows, "arm", LOOKS, _plot_loss)
         draw.logarithmic(panel.axes, LEAST_LOSS, MOST_LOSS)
         draw.few_ticks(panel.axes.xaxis, 3)
-    for line in picture.rows:
-        line[0].y = Label(message("Loss of a batch"), "L")
-    for panel in picture.rows[-1]:
-        panel.x = Label(message("step"), "t")
-    draw.hide_inner(picture)
-    return picture
+
+    rows = of_curve(curves, LOSS_CURVE)
+    if budget.empty:
+        return None
+    y = Label(message("Loss of a batch"), "L")
+    return _build_panels(rows, plot, y, Label(message("step"), "t"))
 
 
 def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
     """Draw the median, and the band between the outer tenths."""
     wide = _by_outcome(rows)
-    draw.plot_band(axes, wide, look)
+    band = axes.fill_between(wide.index, wide["q10"], wide["q90"], color=look.colour)
+    band.set(alpha=0.2, linewidth=0)
     axes.plot(wide["median"], markevery=MARK_EVERY, linestyle=look.dash, **look.mark)
     return axes
 
 
 def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build steps by rate: a row of panels for each optimiser, a column a d_k."""
-    rows = of_curve(curves, STEPS_CURVE)
-    picture = _build_panels(rows, curves)
-    if picture is None:
-        return None
-    for panel, mine in zip(picture.panels, _panel_rows(rows), strict=True):
+    budget = _budget(curves)
+
+    def plot(panel: Panel, rows: DataFrame) -> None:
         for lane, (arm, look) in enumerate(LOOKS.items(), start=1):
-            wide = _by_outcome(mine[mine["arm"].eq(arm)])
-            _plot_steps(panel.axes, wide, _steps(_budget(curves)), look, lane)
-        draw.logarithmic(panel.axes, x=True)
-        panel.axes.xaxis.set_major_locator(ticker.LogLocator(numticks=4))
+            wide = _by_outcome(rows[rows["arm"].eq(arm)])
+            _plot_steps(panel.axes, wide, _steps(budget), look, lane)
+        draw.logarithmic(panel.axes, x=True, most=4)
         _log_steps(panel.axes)
-    _share_y(picture.panels)
-    for line in picture.rows:
-        line[0].y = STEPS
-    for panel in picture.rows[-1]:
-        panel.x = Label(message("learning rate"), r"\eta")
-    draw.hide_inner(picture)
-    for panel in picture.panels:
-        panel.axes.tick_params(labelbottom=True)
+
+    rows = of_curve(curves, STEPS_CURVE)
+    if budget.empty:
+        return None
+    rate = Label(message("learning rate"), r"\eta")
+    picture = _build_panels(rows, plot, STEPS, rate)
+    if picture:
+        _share_y(picture.panels)
+        for panel in picture.panels:  # optimisers have rates of their own
+            panel.axes.tick_params(labelbottom=True)
     return picture
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 from pandas import DataFrame
 from scipy.special import ndtri
@@ -27,7 +26,7 @@ from montecarlo.report.content.report_card import (
 )
 from montecarlo.report.content.tables.rows import with_interval
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.drawing import Key, Panel, Picture
+from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     BLUE,
@@ -101,11 +100,8 @@ def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
         mark = look.mark
         panel.axes.plot(mine["x"], lines, linestyle="none", **mark)
     for line, name in enumerate(texts.values()):
-        panel.note(
-            Label(words=name, symbol=rf"\mathrm{{{line + 1}}}", told=True),
-            0.3,
-            line - 0.42,
-        )
+        label = Label(words=name, symbol=rf"\mathrm{{{line + 1}}}", told=True)
+        panel.notes.append(Note(label, 0.3, line - 0.42))
     panel.axes.set_yticks(range(len(texts)), [""] * len(texts))
     panel.axes.set_ylim(len(texts) - 0.6, -0.75)
     panel.axes.set_xlim(0.0, rows["x"].max() + 1.0)
@@ -213,10 +209,8 @@ def build_cases(cases: DataFrame, _: DataFrame) -> Picture | None:
     picture.keys = [
         Key(VERDICT_LOOKS[name].label, CASE_LOOKS[name]) for name in outcomes
     ]
-    claimed = Look(UNDECIDED, "")
-    picture.keys.append(
-        Key(Label(message("what is claimed")), claimed, mark=False, area=1.0)
-    )
+    claimed = Label(message("what is claimed"))
+    picture.keys.append(draw.area_key(claimed, UNDECIDED))
     return picture
 
 
@@ -315,8 +309,7 @@ def build_thresholds(_: DataFrame, curves: DataFrame) -> Picture | None:
     picture.rows[0][0].y = Label(message("Cases, in per cent"))
     picture.panels[-1].x = Label(message("threshold"), r"\tau")
     picture.keys = [
-        Key(VERDICT_LOOKS[name].label, Look(colour, ""), mark=False, area=1.0)
-        for name, colour in OUTCOMES
+        draw.area_key(VERDICT_LOOKS[name].label, colour) for name, colour in OUTCOMES
     ]
     return picture
 
@@ -542,10 +535,9 @@ def _plot_rates(axes: Axes, table: DataFrame, look: Look) -> Axes:
 
 
 def _finish_rates(axes: Axes) -> None:
-    draw.logarithmic(axes, x=True)
+    draw.logarithmic(axes, x=True, most=4)
     draw.logarithmic(axes)
     axes.invert_xaxis()
-    axes.xaxis.set_major_locator(LogLocator(numticks=4))
     draw.level(axes, 1.0)
     low, _ = axes.get_ylim()
     axes.axhspan(low, ALLOWED, color=GRID, alpha=0.5, linewidth=0)

@@ -48,7 +48,6 @@ from montecarlo.report.figures.scores import (
     plot_variance,
 )
 from montecarlo.report.figures.verdicts import plot_outcomes, plot_z_scores
-from montecarlo.report.figures.weights import plot_weights as plot_shares
 from montecarlo.report.figures.weights import weight_rows
 from montecarlo.report.language.catalogues import read_language
 
@@ -211,7 +210,8 @@ def test_relative_variance_is_estimate_over_reference(results):
 
 def test_distribution_without_variance_of_its_estimate_is_not_drawn(drawings):
     """An estimate without a valid interval, as that of t3, is left out."""
-    named = [key.label for key in drawings["variance"].layout.keys]
+    blocks = drawings["variance"].layout.blocks
+    named = [part.label for block in blocks for part in block.parts]
     assert DISTRIBUTION_LOOKS["laplace"].label in named
     assert DISTRIBUTION_LOOKS["student_t3"].label not in named
 
@@ -223,7 +223,10 @@ def test_effective_keys_are_drawn_as_part_of_n(results):
     drawn = drawn[drawn["n_keys"].eq(32) & drawn["divisor"].eq("none")]
     for quantity, n in (("effective_keys", 32), ("saturated", 1)):
         mine = rows[rows["quantity"].eq(quantity)]
-        axes = plot_shares(Figure().subplots(), drawn[drawn["quantity"].eq(quantity)])
+        axes = Figure().subplots()
+        plot_estimates(
+            axes, drawn[drawn["quantity"].eq(quantity)], DIVISOR_LOOKS["none"]
+        )
         assert numbers_drawn(axes, DIVISOR_LOOKS["none"].colour) == sorted(
             zip(mine["d_k"], mine["estimate"] / n, strict=True)
         )
