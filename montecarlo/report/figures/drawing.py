@@ -59,8 +59,8 @@ MARGIN, BETWEEN, BELOW, RIGHT = 3.0, 8.0, 9.0, 10.0
 WITHIN = WIDTH - 2.0 * MARGIN
 #: Points from an axis to its labels, and from words to the panel below them.
 APART, ABOVE = 5.0, 6.0
-#: Points from the middle of a line to where its letters stand.
-DOWN = 0.36 * SIZE
+#: Points to where letters stand, from the middle of their line, and from an axis.
+DOWN, BASE = 0.36 * SIZE, APART + 0.76 * SIZE
 #: Labels of d_k or ranks that fit a panel, by the number of panels beside each other.
 MOST_TICKS = {1: 8, 2: 4, 3: 3}
 #: What holds for large n only is dashed like this in every figure.
@@ -273,6 +273,7 @@ class Picture:
             span = (WITHIN - BETWEEN * (across - 1)) / across
             above = [panel.above(bold=not any(self.headings)) for panel in row]
             y += max(_height(parts, span) + ABOVE * bool(parts) for parts in above)
+            below = 0.0
             for place, (panel, parts) in enumerate(zip(row, above, strict=True)):
                 x = MARGIN + place * (span + BETWEEN)
                 left = x + self._margin(len(row), place)
@@ -280,12 +281,13 @@ class Picture:
                 blocks.append(Block(parts, x, y - ABOVE, span, up=True))
                 blocks += _labels(panel, left, right, y, height)
                 places.append((panel.axes, left, right - left, y + height, height))
-            below = [
-                (LINE + 2.0) * bool([*_ticks(panel.axes.xaxis)])
-                + _height([Part(panel.x)] if panel.x else [], span - RIGHT)
-                for panel in row
-            ]
-            y += height + max(below) + BELOW
+                ticks = LINE if list(_ticks(panel.axes.xaxis)) else 0.0
+                names = [Part(panel.x)] if panel.x else []
+                under = y + height + BASE + ticks
+                blocks.append(Block(names, right, under, span - RIGHT, "end"))
+                named = _height(names, span - RIGHT)
+                below = max(below, named + (ticks and ticks + 2.0))
+            y += height + below + BELOW
         full = y - BELOW + MARGIN
         self.figure.set_size_inches(WIDTH / 72.0, full / 72.0)
         for axes, left, width, bottom, height in places:
@@ -347,7 +349,7 @@ def _height(parts: Sequence[Part], width: float) -> float:
 def _labels(
     panel: Panel, left: float, right: float, top: float, height: float
 ) -> Iterator[Block]:
-    """Yield labels of ticks, the name of the x axis, and notes."""
+    """Yield labels of ticks, and notes."""
     axes = panel.axes
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -355,16 +357,11 @@ def _labels(
         return left + across * (right - left), top + (1.0 - up) * height
 
     low, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
-    y = top + height + APART + 0.76 * SIZE
-    ticks = list(_ticks(axes.xaxis))
-    for at, label in ticks:
+    y = top + height + BASE
+    for at, label in _ticks(axes.xaxis):
         yield Block([Part(label)], place(at, bottom)[0], y, anchor="middle")
     for at, label in _ticks(axes.yaxis):
         yield Block([Part(label)], left - APART, place(low, at)[1] + DOWN, anchor="end")
-    if panel.x:
-        y += LINE if ticks else 0.0
-        span = right - left + RIGHT
-        yield Block([Part(panel.x)], right, y, span, "end")
     for note in panel.notes:
         x, y = place(note.x, note.y)
         part = Part(note.label, note.colour)

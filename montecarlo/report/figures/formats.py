@@ -45,7 +45,8 @@ def error_rows(measurements: DataFrame) -> DataFrame:
         & measurements["divisor"].isin(PLACES)
         & measurements["summary"].eq("mean")
     ]
-    return at_nearest(at_nearest(with_interval(rows), "n_keys", N_KEYS), "d_k", D_K)
+    rows = at_nearest(at_nearest(with_interval(rows), "n_keys", N_KEYS), "d_k", D_K)
+    return rows.sort_values("number_format")
 
 
 def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
