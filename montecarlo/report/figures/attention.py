@@ -108,11 +108,8 @@ def plot_weights(axes: Axes, weights: Weights) -> Axes:
     _, last = np.nonzero(np.diff(shade, axis=1, append=-1))
     ends = (first + 0.5, last + 1.5, i + 0.5, i + 1.5)
     draw.plot_cells(axes, *ends, shade[i, first], 0.0)
-    for part, count, length in (
-        (axes.vlines, n_keys, n_queries),
-        (axes.hlines, n_queries, n_keys),
-    ):
-        part(np.arange(1.5, count), 0.5, length + 0.5, color=PAGE, linewidth=0.5)
+    axes.vlines(np.arange(1.5, n_keys), 0.5, n_queries + 0.5, color=PAGE, linewidth=0.5)
+    axes.hlines(np.arange(1.5, n_queries), 0.5, n_keys + 0.5, color=PAGE, linewidth=0.5)
     axes.set(ylim=(n_queries + 0.5, 0.5), xticks=(), yticks=())
     return axes
 

@@ -242,10 +242,14 @@ class Picture:
     def share_axes(self, x: Label | None = None) -> None:
         """Let only the lowest panels have labels below, and the leftmost at the left.
 
-        The lowest ones may all have one name of the x axis.
+        The others of a row have its y axis; the lowest may all have one name of the x
+        axis.
         """
         for row in self.rows:
             for place, panel in enumerate(row):
+                if place:
+                    panel.axes.sharey(row[0].axes)
+                    panel.axes.autoscale_view(scalex=False)
                 lowest = row is self.rows[-1]
                 panel.axes.tick_params(labelbottom=lowest, labelleft=place == 0)
                 panel.x = x if x and lowest else panel.x
@@ -318,7 +322,7 @@ class Picture:
 
 
 def grid(  # noqa: PLR0913, PLR0917 - what, and how
-    parts: Sequence[tuple[Label, DataFrame]],
+    parts: Sequence[tuple[Label | None, DataFrame]],
     column: str,
     values: Mapping[Any, Label],
     height: float,

@@ -6,7 +6,7 @@ Ito, moved until they stand out by 3 : 1 from the page of their theme.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from matplotlib.colors import get_named_colors_mapping
 
@@ -15,6 +15,7 @@ from montecarlo.records.training import ARMS
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
+T = TypeVar("T")
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
 #: What matplotlib knows the colours by; what they are depends on the theme.
@@ -176,8 +177,8 @@ VERDICT_LOOKS = {
 }
 
 
-def keep_looks(looks: Mapping[str, Look], names: Iterable[str]) -> dict[str, Look]:
-    """Return the looks of the series that there are, in the legend's order."""
+def keep_looks(looks: Mapping[str, T], names: Iterable[str]) -> dict[str, T]:
+    """Return the looks, or labels, of what there is, in the legend's order."""
     there = set(names)
     return {name: look for name, look in looks.items() if name in there}
 

@@ -1,6 +1,6 @@
 """What training says: steps by d_k, loss by step, steps by learning rate."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +19,7 @@ from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
 from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import ARM_LOOKS, Look, resize
+from montecarlo.report.figures.palette import ARM_LOOKS, Look, keep_looks, resize
 from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve, pick_two
 
 OPTIMISERS = {
@@ -47,15 +47,6 @@ STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
 HALF = 0.5
 
 
-def _optimisers(rows: DataFrame) -> list[str]:
-    return [name for name in OPTIMISERS if rows["optimiser"].eq(name).any()]
-
-
-def _budget(curves: DataFrame) -> DataFrame:
-    """Return the row with the steps that runs have and the loss that is learned."""
-    return of_curve(curves, BUDGET_CURVE)
-
-
 def _by_outcome(rows: DataFrame, x: str = "x") -> DataFrame:
     """Return estimates against x, a column for each outcome, such as a quantile."""
     return rows.pivot_table(index=x, columns="outcome", values="estimate", dropna=False)
@@ -66,49 +57,41 @@ def _by_outcome(rows: DataFrame, x: str = "x") -> DataFrame:
 
 def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build the steps to learn against d_k, a panel for each optimiser."""
-    rows, budget = of_curve(curves, START_CURVE), _budget(curves)
-    optimisers = _optimisers(rows)
-    if not optimisers or budget.empty:
+    rows, budget = of_curve(curves, START_CURVE), of_curve(curves, BUDGET_CURVE)
+    titles = {
+        name: OPTIMISERS[name] for name in OPTIMISERS if name in {*rows["optimiser"]}
+    }
+    if not titles or budget.empty:
         return None
-    picture = Picture((len(optimisers),), (150.0,))
-    for panel, name in zip(picture.panels, optimisers, strict=True):
-        mine = rows[rows["optimiser"].eq(name)]
+
+    def plot(panel: Panel, mine: DataFrame) -> None:
         for place, (arm, look) in enumerate(LOOKS.items()):
             wide = _by_outcome(mine[mine["arm"].eq(arm)], "d_k")
             wide.index = wide.index.astype(float) * BESIDE ** (place - 1.5)
-            _plot_steps(panel.axes, wide, _steps(budget), look, place + 1)
+            _plot_steps(panel.axes, wide, budget, look, place + 1)
         draw.powers_of_two(panel.axes, mine["d_k"], columns=2)
         panel.axes.set_xticks(sorted(set(mine["d_k"])))
-        _log_steps(panel.axes)
-        panel.title = OPTIMISERS[name]
+
+    picture = draw.grid([(None, rows)], "optimiser", titles, 150.0, plot, HEAD_SIZE)
     picture.panels[0].y = STEPS
-    _share_y(picture.panels)
-    picture.share_axes(HEAD_SIZE)
     picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
     return picture
 
 
-def _steps(budget: DataFrame) -> float:
-    return float(budget["x"].iloc[0])
-
-
 def _plot_steps(
-    axes: Axes, wide: DataFrame, budget: float, look: Look, lane: int
+    axes: Axes, wide: DataFrame, budget: DataFrame, look: Look, lane: int
 ) -> None:
     """Draw median steps with their intervals; what is beyond the budget in its lane."""
+    steps = float(budget["x"].iloc[0])
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
     never = wide.index[wide["median"].isna()]
     if len(never):
-        draw.level(axes, budget)
-        axes.plot(
-            never,
-            [budget * LANE**lane] * len(never),
-            linestyle="none",
-            alpha=0.75,
-            **replace(look, size=0.7 * look.size).mark,
-        )
+        draw.level(axes, steps)
+        mark = replace(look, size=0.7 * look.size).mark
+        height = [steps * LANE**lane] * len(never)
+        axes.plot(never, height, linestyle="none", alpha=0.75, **mark)
     median = wide["median"]
-    low, high = wide["low"].fillna(median), wide["high"].fillna(budget)
+    low, high = wide["low"].fillna(median), wide["high"].fillna(steps)
     axes.errorbar(
         wide.index,
         median,
@@ -118,18 +101,8 @@ def _plot_steps(
         elinewidth=1.0,
         **look.mark,
     )
-
-
-def _log_steps(axes: Axes) -> None:
     axes.set_yscale("log")
     draw.mark_ticks(axes.yaxis, STEP_TICKS)
-
-
-def _share_y(panels: Sequence[Panel]) -> None:
-    """Give panels the same limits of the y axis."""
-    low, high = zip(*(panel.axes.get_ylim() for panel in panels), strict=True)
-    for panel in panels:
-        panel.axes.set_ylim(min(low), max(high))
 
 
 def pick_steps(_: DataFrame, curves: DataFrame) -> Fact | None:
@@ -172,8 +145,8 @@ def _build_panels(
         d_k: Label(symbol=f"d_k = {d_k}") for d_k in PANEL_D_K if d_k in {*rows["d_k"]}
     }
     parts = [
-        (OPTIMISERS[name], rows[rows["optimiser"].eq(name)])
-        for name in _optimisers(rows)
+        (label, rows[rows["optimiser"].eq(name)])
+        for name, label in keep_looks(OPTIMISERS, rows["optimiser"]).items()
     ]
     if not parts or not titles:
         return None
@@ -186,7 +159,7 @@ def _build_panels(
 
 def build_losses(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build the loss by step: a row of panels for each optimiser, a column a d_k."""
-    budget = _budget(curves)
+    budget = of_curve(curves, BUDGET_CURVE)
 
     def plot(panel: Panel, rows: DataFrame) -> None:
         draw.level(panel.axes, float(budget["estimate"].iloc[0]))
@@ -212,24 +185,21 @@ def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
 
 def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build steps by rate: a row of panels for each optimiser, a column a d_k."""
-    budget = _budget(curves)
+    budget = of_curve(curves, BUDGET_CURVE)
 
     def plot(panel: Panel, rows: DataFrame) -> None:
         for lane, (arm, look) in enumerate(LOOKS.items(), start=1):
             wide = _by_outcome(rows[rows["arm"].eq(arm)])
-            _plot_steps(panel.axes, wide, _steps(budget), look, lane)
+            _plot_steps(panel.axes, wide, budget, look, lane)
         draw.logarithmic(panel.axes, x=True, most=4)
-        _log_steps(panel.axes)
 
     rows = of_curve(curves, STEPS_CURVE)
     if budget.empty:
         return None
     rate = Label(message("learning rate"), r"\eta")
     picture = _build_panels(rows, plot, STEPS, rate)
-    if picture:
-        _share_y(picture.panels)
-        for panel in picture.panels:  # optimisers have rates of their own
-            panel.axes.tick_params(labelbottom=True)
+    for panel in picture.panels if picture else ():  # optimisers have their own rates
+        panel.axes.tick_params(labelbottom=True)
     return picture
 
 

@@ -82,12 +82,12 @@ def pick_saturated(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the shares of saturated rows under two divisors, at one d_k."""
     rows = panel_of(measurements, quantity="saturated", summary="mean")
     rows = at_nearest(rows, "d_k", FACT_D_K)
-    return pick_two(draw.rescale(rows, lambda part: 100.0 * part), "divisor", *PAIR)
+    rows = draw.rescale(rows, lambda part: 100.0 * part)
+    return pick_two(rows, "divisor", "none", "sqrt")
 
 
 #: What alternative texts speak of, where the grid has it.
 FACT_D_K = 64
-PAIR = ("none", "sqrt")
 WEIGHTS = FigureSpec(
     "weights",
     build_weights,

@@ -47,7 +47,7 @@ from montecarlo.report.figures.scores import (
     plot_relative_variance,
     plot_variance,
 )
-from montecarlo.report.figures.verdicts import plot_outcomes, plot_z_scores
+from montecarlo.report.figures.verdicts import plot_outcomes
 from montecarlo.report.figures.weights import weight_rows
 from montecarlo.report.language.catalogues import read_language
 
@@ -179,7 +179,9 @@ def test_variance_draws_what_the_table_says(results):
     """Points of the variance are the estimates, the line the exact values."""
     rows = plain_rows(results[0], quantity="score_variance")
     rows = rows[rows["ci_low"].notna()]
-    axes = plot_variance(panel(), rows)
+    one = panel()
+    plot_variance(one, rows)
+    axes = one.axes
     for divisor in VARIANCE_DIVISORS:
         look = DIVISOR_LOOKS[divisor]
         mine = rows[rows["divisor"].eq(divisor)]
@@ -201,7 +203,8 @@ def test_relative_variance_is_estimate_over_reference(results):
     """The lower panel shows Gaussian estimates over their exact values, in place."""
     rows = plain_rows(results[0], quantity="score_variance")
     rows = rows[rows["ci_low"].notna()]
-    axes = plot_relative_variance(Figure().subplots(), rows)
+    axes = Figure().subplots()
+    plot_relative_variance(axes, rows)
     raw = rows.query("divisor == 'none' and distribution_q == 'gaussian'")
     drawn = axes.containers[0].lines[0]
     assert list(drawn.get_xdata()) == raw["d_k"].tolist()
@@ -413,16 +416,17 @@ def test_outcomes_are_stacked_and_the_threshold_marked():
             curve_of("threshold_used", "", {0.75: np.nan}),
         ]
     )
-    axes = plot_outcomes(Figure().subplots(), table)
+    axes, without = Figure().subplots(2)
+    plot_outcomes(axes, table)
     heights = []
     for area in axes.collections:
         corners = area.get_paths()[0].vertices
         at_end = corners[np.isclose(corners[:, 0], 0.9), 1]
         heights.append(at_end.max() - at_end.min())
-    assert heights == [0.25, 0.25, 0.5]
+    assert heights == pytest.approx([0.25, 0.25, 0.5])
     assert {tuple(line.get_xdata()) for line in axes.get_lines()} == {(0.75, 0.75)}
-    unmarked = plot_outcomes(Figure().subplots(), table.iloc[:4])
-    assert not unmarked.get_lines()
+    plot_outcomes(without, table.iloc[:4])
+    assert not without.get_lines()
 
 
 def test_thresholds_have_one_letter_each(build, results):
@@ -436,18 +440,20 @@ def test_thresholds_have_one_letter_each(build, results):
     ]
 
 
-def test_z_scores_are_ordered_pairs(results):
-    """Extreme z-scores are drawn, and no point that the table does not have."""
+def test_z_scores_are_ordered_pairs(results, build):
+    """All are drawn in order against as many normal quantiles."""
     rows = results[0].query("reference.notna() and std_error > 0")
     rows = rows[rows["summary"].isin(("mean", "value"))]
-    axes = Figure().subplots()
-    plot_z_scores(axes, rows)
     z = np.sort((rows["estimate"] - rows["reference"]) / rows["std_error"])
-    drawn = np.asarray(axes.get_lines()[0].get_ydata())
-    assert drawn[0] == z[0]
-    assert drawn[-1] == z[-1]
-    assert set(drawn) <= set(z)
-    assert (np.diff(drawn) >= 0.0).all()
+    (one,) = build("z-scores").panels
+    every, alone, equal = one.axes.get_lines()
+    assert every.get_ydata().tolist() == z.tolist()
+    assert set(alone.get_ydata()) < set(z)
+    for line in (every, alone):
+        normal = line.get_xdata()
+        assert (np.diff(normal) > 0.0).all()
+        assert normal == pytest.approx(-normal[::-1])
+    assert list(equal.get_xdata()) == list(equal.get_ydata())
 
 
 def test_key_counts_prefer_the_wanted_ones():
