@@ -86,22 +86,15 @@ def build_attention(measurements: DataFrame, curves: DataFrame) -> Picture | Non
     if len(drawn) < len(DIVISORS) or rows.empty:
         return None
     picture = Picture((len(DIVISORS), 1), (78.0, 150.0))
-    shades = Key(
-        Label(message("attention weight, $0$ to $100\\,\\%%$"), "p_{ij}"),
-        Look(INK, ""),
-        strip=True,
-    )
-    picture.keys.append(shades)
+    weight = Label(message("attention weight, $0$ to $100\\,\\%%$"), "p_{ij}")
+    picture.keys.append(Key(weight, Look(INK, ""), "shades"))
     for panel, (divisor, _, weights) in zip(picture.rows[0], drawn, strict=True):
         plot_weights(panel.axes, weights)
         panel.title = DIVISOR_LOOKS[divisor].label
-        panel.x = KEYS
-    for panel in picture.rows[0]:
-        panel.y = QUERIES
+        panel.x, panel.y = KEYS, QUERIES
     below = picture.rows[1][0]
     picture.keys += plot_saturated(below.axes, rows)
-    below.title = SATURATED
-    below.x = HEAD_SIZE
+    below.title, below.x = SATURATED, HEAD_SIZE
     return picture
 
 
@@ -114,17 +107,10 @@ def plot_weights(axes: Axes, weights: Weights) -> Axes:
     i, first = np.nonzero(np.diff(shade, axis=1, prepend=-1))
     _, last = np.nonzero(np.diff(shade, axis=1, append=-1))
     ends = (first + 0.5, last + 1.5, i + 0.5, i + 1.5)
-    corners = draw.rectangles(*(end.astype(np.float64) for end in ends))
-    draw.plot_cells(axes, corners, shade[i, first], 0.0)
-    for part, count, length in (
-        (axes.vlines, n_keys, n_queries),
-        (axes.hlines, n_queries, n_keys),
-    ):
-        part(np.arange(1.5, count), 0.5, length + 0.5, color=PAGE, linewidth=0.5)
-    axes.set_xlim(0.5, n_keys + 0.5)
-    axes.set_ylim(n_queries + 0.5, 0.5)
-    axes.set_xticks(())
-    axes.set_yticks(())
+    draw.plot_cells(axes, *ends, shade[i, first], 0.0)
+    axes.vlines(np.arange(1.5, n_keys), 0.5, n_queries + 0.5, color=PAGE, linewidth=0.5)
+    axes.hlines(np.arange(1.5, n_queries), 0.5, n_keys + 0.5, color=PAGE, linewidth=0.5)
+    axes.set(ylim=(n_queries + 0.5, 0.5), xticks=(), yticks=())
     return axes
 
 
@@ -174,9 +160,7 @@ ATTENTION = FigureSpec(
     "attention",
     build_attention,
     "weights as drawn, and the share of saturated rows",
-    section="answer",
-    on_report=True,
-    own_section="weights",
+    own_section="weights",  # a report has it where its explorer needs a script
     caption=message(
         "Above: weights of one draw, a line for each query. Below: the share of rows "
         "in which one key takes nearly everything; vertical lines: usual sizes of a "

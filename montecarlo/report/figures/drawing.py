@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_lowercase
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -27,6 +27,7 @@ from matplotlib.ticker import (
     MaxNLocator,
     NullLocator,
 )
+from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame, Series
 
@@ -35,11 +36,8 @@ from montecarlo.report.figures.labels import (
     Label,
     Run,
     break_lines,
-    every_language,
     most_lines,
-    text_runs,
     widest,
-    width_of,
 )
 from montecarlo.report.figures.palette import (
     INK,
@@ -58,17 +56,20 @@ STYLE = Path(__file__).with_name("figures.mplstyle")
 WIDTH, SIZE, LINE = 360.0, 11.0, 14.0
 #: Points: around a figure, between columns and rows of panels, right of the last label.
 MARGIN, BETWEEN, BELOW, RIGHT = 3.0, 8.0, 9.0, 10.0
+WITHIN = WIDTH - 2.0 * MARGIN
 #: Points from an axis to its labels, and from words to the panel below them.
 APART, ABOVE = 5.0, 6.0
+#: Points to where letters stand, from the middle of their line, and from an axis.
+DOWN, BASE = 0.36 * SIZE, APART + 0.76 * SIZE
 #: Labels of d_k or ranks that fit a panel, by the number of panels beside each other.
 MOST_TICKS = {1: 8, 2: 4, 3: 3}
 #: What holds for large n only is dashed like this in every figure.
 LIMIT_DASH: Dash = (0, (4, 3))
-LIMIT_WIDTH = 1.1
 #: Points of a mark where panels are small.
 MARK = 4.5
-#: Points of what a legend shows before its words, and between its entries.
-SWATCH, STRIP, GAP, AFTER = 20.0, 70.0, 5.0, 13.0
+#: Points of what a legend shows before its words, by its kind; behind it; behind them.
+SWATCHES = {"mark": 9.0, "line": 20.0, "area": 20.0, "shades": 70.0}
+GAP, AFTER = 5.0, 13.0
 
 
 @contextmanager
@@ -86,103 +87,90 @@ def house_style(theme: str = "light") -> Iterator[None]:
 # --- What is said, and where --------------------------------------------------------
 
 
-class Block(NamedTuple):
-    """Words at a place: points from the left and the top of the figure."""
-
-    label: Label
-    x: float
-    y: float  # of the first baseline, or of the last one
-    width: float = np.inf  # lines are broken there
-    anchor: str = "start"
-    up: bool = False  # whether y is that of the last line
-    colour: str = INK
-    bold: bool = False
-    title: Label | None = None  # on top of the first line
-    title_bold: bool = False
-
-
-class Key(NamedTuple):
-    """An entry of a legend: a mark, a line, an area or a scale of shades."""
-
-    label: Label
-    look: Look
-    line: bool = False
-    mark: bool = True
-    area: float = 0.0  # opacity
-    strip: bool = False
-
-    @property
-    def width(self) -> float:
-        """Points of what stands before the words."""
-        if self.strip:
-            return STRIP
-        return SWATCH if self.line or self.area else 9.0
-
-
 class Words(NamedTuple):
-    """A line of text where it stands."""
+    """A line of text where it stands: points from the left and the top."""
 
     runs: list[Run]
     x: float
     y: float
-    anchor: str = "start"
+    anchor: str
+    colour: str
+    bold: bool
+
+
+class Part(NamedTuple):
+    """A label and how it looks."""
+
+    label: Label
     colour: str = INK
     bold: bool = False
 
 
-class Placed(NamedTuple):
-    """The text of a figure in one language, and where its legend's entries stand."""
+class Block(NamedTuple):
+    """Labels below each other, broken into lines of at most a width."""
 
-    words: list[Words]
-    keys: list[tuple[float, float]]
+    parts: Sequence[Part]
+    x: float
+    y: float  # of the first line, or of the last one
+    width: float = np.inf
+    anchor: str = "start"
+    up: bool = False  # whether y is that of the last line
+
+    def words(self, language: Language | None) -> Iterator[Words]:
+        """Yield the lines in a language, or of symbols alone."""
+        lines = [
+            (runs, part)
+            for part in self.parts
+            for runs in break_lines(
+                part.label.written(language), SIZE, self.width, bold=part.bold
+            )
+        ]
+        first = self.y - LINE * (len(lines) - 1) if self.up else self.y
+        for place, (runs, part) in enumerate(lines):
+            y = first + LINE * place
+            yield Words(runs, self.x, y, self.anchor, part.colour, part.bold)
 
 
 class Layout(NamedTuple):
     """Where everything stands that a language has words for, in points."""
 
-    width: float
     height: float
-    blocks: tuple[Block, ...]
-    keys: tuple[Key, ...]
+    blocks: Sequence[Block]
+    width: float = WIDTH
 
-    def place(self, language: Language | None) -> Placed:
+    def words(self, language: Language | None) -> list[Words]:
         """Place words of a language, or symbols alone."""
-        words = [one for block in self.blocks for one in _lines(block, language)]
-        keys = []
-        for key, x, y in _flow(self.keys, language):
-            keys.append((x, y))
-            runs = text_runs(key.label.written(language))
-            words.append(Words(runs, x + key.width + GAP, y + 0.36 * SIZE))
-        return Placed([one for one in words if one.runs], keys)
+        return [line for block in self.blocks for line in block.words(language)]
 
 
-def _lines(block: Block, language: Language | None) -> Iterator[Words]:
-    text = block.label.written(language)
-    lines = break_lines(text, SIZE, block.width, bold=block.bold)
-    first = block.y - LINE * (len(lines) - 1) if block.up else block.y
-    if block.title:
-        title = Block(block.title, block.x, first - LINE, block.width, up=True)
-        yield from _lines(title._replace(bold=block.title_bold), language)
-    for place, runs in enumerate(lines):
-        y = first + LINE * place
-        yield Words(runs, block.x, y, block.anchor, block.colour, block.bold)
+Kind = Literal["mark", "line", "area", "shades"]
 
 
-def _flow(
-    keys: Sequence[Key], language: Language | None
-) -> Iterator[tuple[Key, float, float]]:
-    """Yield where entries of a legend stand, line by line; y is their middle."""
-    x, y = MARGIN, MARGIN + 0.5 * LINE
-    for key in keys:
-        runs = text_runs(key.label.written(language))
-        width = key.width + GAP + width_of(runs, SIZE)
-        if x > MARGIN and x + width > WIDTH - MARGIN:
-            x, y = MARGIN, y + LINE
-        yield key, x, y
-        x += width + AFTER
+class Key(NamedTuple):
+    """An entry of a legend: a mark, a line, an area or the scale of shades."""
 
+    label: Label
+    look: Look
+    kind: Kind = "mark"
 
-# --- Pictures -----------------------------------------------------------------------
+    def draw(self, figure: Figure, x: float, y: float) -> None:
+        """Draw what stands before the words: points from the left and the bottom."""
+        width, look = SWATCHES[self.kind], self.look
+        parts: list[Line2D | Rectangle] = []
+        if self.kind in {"area", "shades"}:
+            colours = SHADES if self.kind == "shades" else (look.colour,)
+            step = width / len(colours)
+            for place, colour in enumerate(colours):
+                corner = (x + place * step, y - 4.0)
+                parts.append(Rectangle(corner, step, 8.0, color=colour, linewidth=0.0))
+        else:
+            at = (x, x + 0.5 * width, x + width)
+            line = Line2D(at, [y] * 3, linewidth=1.5, markevery=[1], **look.mark)
+            line.set_linestyle(look.dash if self.kind == "line" else "none")
+            parts.append(line)
+        for part in parts:
+            part.set_transform(Affine2D().scale(1.0 / 72.0) + figure.dpi_scale_trans)
+            figure.add_artist(part)
 
 
 class Note(NamedTuple):
@@ -208,20 +196,13 @@ class Panel:
     x: Label | None = None
     notes: list[Note] = field(default_factory=list)
 
-    def note(  # noqa: PLR0913 - where, and how
-        self,
-        label: Label,
-        x: float,
-        y: float,
-        anchor: str = "start",
-        *,
-        dx: float = 0.0,
-        dy: float = 0.0,
-        colour: str = INK,
-        width: float = np.inf,
-    ) -> None:
-        """Write words at a place of the data."""
-        self.notes.append(Note(label, x, y, anchor, dx, dy, colour, width))
+    def above(self, *, bold: bool) -> list[Part]:
+        """Return the title, which may be bold, and the name of the y axis."""
+        title = [Part(self.title, bold=bold)] if self.title else []
+        return [*title, Part(self.y, MUTED if title else INK)] if self.y else title
+
+
+# --- Pictures -----------------------------------------------------------------------
 
 
 class Picture:
@@ -258,117 +239,137 @@ class Picture:
         """All panels, row by row."""
         return [panel for row in self.rows for panel in row]
 
+    def share_axes(self, x: Label | None = None) -> None:
+        """Let only the lowest panels have labels below, and the leftmost at the left.
+
+        The others of a row have its y axis; the lowest may all have one name of the x
+        axis.
+        """
+        for row in self.rows:
+            for place, panel in enumerate(row):
+                if place:
+                    panel.axes.sharey(row[0].axes)
+                    panel.axes.autoscale_view(scalex=False)
+                lowest = row is self.rows[-1]
+                panel.axes.tick_params(labelbottom=lowest, labelleft=place == 0)
+                panel.x = x if x and lowest else panel.x
+
     def lay_out(self) -> Layout:
-        """Set the places of panels, and return those of words.
+        """Set the places of panels and draw the legend; returns the places of words.
 
         What matplotlib would write itself, labels of ticks, is written by us.
         """
-        legends = (list(_flow(self.keys, one)) for one in every_language())
-        y = MARGIN
-        if self.keys:
-            y = max(legend[-1][2] for legend in legends) + 0.5 * LINE + ABOVE
         blocks: list[Block] = []
-        places, spans = [], []
-        margins = self._margins()
-        whole = WIDTH - 2.0 * MARGIN
+        keys = list(self._place_keys())
+        for key, x, y in keys:
+            at = x + SWATCHES[key.kind] + GAP
+            blocks.append(Block([Part(key.label)], at, y + DOWN))
+        y = keys[-1][2] + 0.5 * LINE + ABOVE if keys else MARGIN
+        places = []
         for row, heading, height in zip(
             self.rows, self.headings, self.heights, strict=True
         ):
             if heading:
-                y += LINE * most_lines(heading, SIZE, whole, bold=True) + 2.0
-                block = Block(heading, MARGIN, y - 5.0, whole, up=True, bold=True)
-                blocks.append(block)
+                y += _height([Part(heading, bold=True)], WITHIN) + 2.0
+                part = Part(heading, bold=True)
+                blocks.append(Block([part], MARGIN, y - 5.0, WITHIN, up=True))
             across = self.across or len(row)
-            width = (whole - BETWEEN * (across - 1)) / across
-            y += max(_above(panel, width) for panel in row)
-            for place, panel in enumerate(row):
-                x = MARGIN + place * (width + BETWEEN)
-                left = margins[len(row)][place]
-                places.append((panel, x + left, y, width - left - RIGHT, height))
-                spans.append(width)
-                blocks += _headings(panel, x, y, width, bold=not any(self.headings))
-            y += height
-            below = max(_below(panel, width) for panel in row)
-            y += below + BELOW
+            span = (WITHIN - BETWEEN * (across - 1)) / across
+            above = [panel.above(bold=not any(self.headings)) for panel in row]
+            y += max(_height(parts, span) + ABOVE * bool(parts) for parts in above)
+            below = 0.0
+            for place, (panel, parts) in enumerate(zip(row, above, strict=True)):
+                x = MARGIN + place * (span + BETWEEN)
+                left = x + self._margin(len(row), place)
+                right = x + span - RIGHT
+                blocks.append(Block(parts, x, y - ABOVE, span, up=True))
+                blocks += _labels(panel, left, right, y, height)
+                places.append((panel.axes, left, right - left, y + height, height))
+                ticks = LINE if list(_ticks(panel.axes.xaxis)) else 0.0
+                names = [Part(panel.x)] if panel.x else []
+                under = y + height + BASE + ticks
+                blocks.append(Block(names, right, under, span - RIGHT, "end"))
+                named = _height(names, span - RIGHT)
+                below = max(below, named + (ticks and ticks + 2.0))
+            y += height + below + BELOW
         full = y - BELOW + MARGIN
         self.figure.set_size_inches(WIDTH / 72.0, full / 72.0)
-        for panel, x, top, width, height in places:
-            panel.axes.set_position(
-                (x / WIDTH, 1.0 - (top + height) / full, width / WIDTH, height / full)
+        for axes, left, width, bottom, height in places:
+            axes.tick_params(labelbottom=False, labelleft=False)
+            axes.set_position(
+                (left / WIDTH, 1.0 - bottom / full, width / WIDTH, height / full)
             )
-        for (panel, x, top, width, height), span in zip(places, spans, strict=True):
-            blocks += _labels(panel, x, top + height, x + width, full, span)
-            panel.axes.tick_params(labelbottom=False, labelleft=False)
-        return Layout(WIDTH, full, tuple(blocks), tuple(self.keys))
+        for key, x, middle in keys:
+            key.draw(self.figure, x, full - middle)
+        return Layout(full, blocks)
 
-    def _margins(self) -> dict[int, list[float]]:
+    def _place_keys(self) -> Iterator[tuple[Key, float, float]]:
+        """Yield where entries of the legend stand, line by line; y is their middle."""
+        x, y = MARGIN, MARGIN + 0.5 * LINE
+        for key in self.keys:
+            width = SWATCHES[key.kind] + GAP + widest(key.label, SIZE)
+            if x > MARGIN and x + width > WIDTH - MARGIN:
+                x, y = MARGIN, y + LINE
+            yield key, x, y
+            x += width + AFTER
+
+    def _margin(self, columns: int, place: int) -> float:
         """Return the room for labels left of panels: as much in all of a column."""
-        found: dict[int, list[float]] = {}
-        for row in self.rows:
-            widths = [
-                widest([label for _, label in _ticks(panel.axes.yaxis)], SIZE)
-                for panel in row
-            ]
-            had = found.get(len(row), [0.0] * len(row))
-            found[len(row)] = [
-                max(w + APART if w else RIGHT, h)
-                for w, h in zip(widths, had, strict=True)
-            ]
-        return found
+        column = [row[place].axes for row in self.rows if len(row) == columns]
+        labels = [label for axes in column for _, label in _ticks(axes.yaxis)]
+        most = max((widest(label, SIZE) for label in labels), default=0.0)
+        return most + APART if most else RIGHT
 
 
-def _above(panel: Panel, width: float) -> float:
-    """Return the height of the words above a panel."""
-    lines = sum(
-        most_lines(label, SIZE, width, bold=bold)
-        for label, bold in ((panel.title, True), (panel.y, False))
-        if label
+def grid(  # noqa: PLR0913, PLR0917 - what, and how
+    parts: Sequence[tuple[Label | None, DataFrame]],
+    column: str,
+    values: Mapping[Any, Label],
+    height: float,
+    plot: Callable[[Panel, DataFrame], object],
+    x: Label,
+) -> Picture:
+    """Return a row of panels for each table, and in it one for each value of a column.
+
+    Tables come with their headings, values with the titles of their panels.
+    """
+    picture = Picture((len(values),) * len(parts), (height,) * len(parts))
+    picture.headings = [heading for heading, _ in parts]
+    for line, (_, rows) in zip(picture.rows, parts, strict=True):
+        for panel, (value, title) in zip(line, values.items(), strict=True):
+            panel.title = title
+            plot(panel, rows[rows[column].eq(value)])
+    picture.share_axes(x)
+    return picture
+
+
+def _height(parts: Sequence[Part], width: float) -> float:
+    """Return how high labels are in the language that needs the most lines."""
+    return LINE * sum(
+        most_lines(part.label, SIZE, width, bold=part.bold) for part in parts
     )
-    return LINE * lines + (ABOVE if lines else 0.0)
 
 
-def _headings(
-    panel: Panel, x: float, top: float, width: float, *, bold: bool
+def _labels(
+    panel: Panel, left: float, right: float, top: float, height: float
 ) -> Iterator[Block]:
-    """Yield title and name of the y axis: the title stands right above the name."""
-    block = Block(panel.title or Label(), x, top - ABOVE, width, up=True, bold=bold)
-    if panel.y:
-        colour = MUTED if panel.title else INK
-        block = block._replace(label=panel.y, bold=False, colour=colour)
-        block = block._replace(title=panel.title, title_bold=bold)
-    yield block
-
-
-def _below(panel: Panel, width: float) -> float:
-    """Return the height of labels and words below a panel."""
-    height = LINE + 2.0 if list(_ticks(panel.axes.xaxis)) else 0.0
-    if panel.x:
-        height += LINE * most_lines(panel.x, SIZE, width - RIGHT)
-    return height
-
-
-def _labels(  # noqa: PLR0913, PLR0917 - what, and where
-    panel: Panel, left: float, bottom: float, right: float, full: float, span: float
-) -> Iterator[Block]:
-    """Yield labels of ticks, the name of the x axis, and notes."""
+    """Yield labels of ticks, and notes."""
     axes = panel.axes
-    y = bottom + APART + 0.76 * SIZE
-    ticks = list(_ticks(axes.xaxis))
-    for at, label in ticks:
-        x = float(axes.transData.transform((at, axes.get_ylim()[0]))[0])
-        yield Block(label, x, y, anchor="middle")
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across, up = (axes.transScale + axes.transLimits).transform((x, y))
+        return left + across * (right - left), top + (1.0 - up) * height
+
+    low, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
+    y = top + height + BASE
+    for at, label in _ticks(axes.xaxis):
+        yield Block([Part(label)], place(at, bottom)[0], y, anchor="middle")
     for at, label in _ticks(axes.yaxis):
-        _, height = axes.transData.transform((axes.get_xlim()[0], at))
-        middle = full - float(height) + 0.36 * SIZE
-        yield Block(label, left - APART, middle, anchor="end")
-    if panel.x:
-        y += LINE if ticks else 0.0
-        yield Block(panel.x, right, y, span - RIGHT, anchor="end")
+        yield Block([Part(label)], left - APART, place(low, at)[1] + DOWN, anchor="end")
     for note in panel.notes:
-        x, height = axes.transData.transform((note.x, note.y))
-        y = full - float(height) - note.dy + 0.36 * SIZE
-        x = float(x) + note.dx
-        yield Block(note.label, x, y, note.width, note.anchor, colour=note.colour)
+        x, y = place(note.x, note.y)
+        part = Part(note.label, note.colour)
+        yield Block([part], x + note.dx, y - note.dy + DOWN, note.width, note.anchor)
 
 
 def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
@@ -384,36 +385,6 @@ def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
     for at, label in zip(places, labels, strict=True):
         if label and low - slack <= scale(np.asarray(at)) <= high + slack:
             yield float(at), Label(symbol=label)
-
-
-def draw_key(figure: Figure, key: Key, x: float, y: float, tag: str = "") -> None:
-    """Draw what a legend's entry shows at a place: points from the left and the top."""
-    height = 72.0 * figure.get_figheight()
-    at, middle = np.array([0.0, 0.5, 1.0]) * key.width + x, height - y
-    parts: list[Line2D | Rectangle] = []
-    look = key.look
-    if key.strip:
-        for place, shade in enumerate(SHADES):
-            step = STRIP / len(SHADES)
-            corner = (x + place * step, middle - 4.0)
-            parts.append(Rectangle(corner, step, 8.0, facecolor=shade, linewidth=0.0))
-    elif key.area:
-        patch = Rectangle((x, middle - 4.0), SWATCH, 8.0, facecolor=look.colour)
-        patch.set(alpha=key.area, linewidth=0.0)
-        parts.append(patch)
-    if not key.strip and (key.line or key.mark):
-        style = {**look.mark, "linewidth": 1.5, "linestyle": look.dash}
-        style |= {} if key.line else {"linestyle": "none"}
-        style |= {"markevery": [1]} if key.mark else {"marker": "none"}
-        parts.append(Line2D(at, [middle] * 3, **style))
-    for part in parts:
-        part.set(transform=_points(figure), gid=tag or None)
-        figure.add_artist(part)
-
-
-def _points(figure: Figure) -> mpl.transforms.Transform:
-    """Return what takes points from the lower left of a figure to its pixels."""
-    return mpl.transforms.Affine2D().scale(1.0 / 72.0) + figure.dpi_scale_trans
 
 
 def letters(n: int) -> list[str]:
@@ -435,16 +406,15 @@ def plot_series(
     table: DataFrame,
     column: str,
     looks: Mapping[str, Look],
-    *parts: Callable[[Axes, DataFrame, Look], Axes],
-) -> Axes:
+    *parts: Callable[[Axes, DataFrame, Look], object],
+) -> None:
     """Draw the rows of each series that a column names; by default points on a line."""
     for name, look in keep_looks(looks, table[column]).items():
         for plot in parts or (plot_line, plot_estimates):
             plot(axes, table[table[column].eq(name)], look)
-    return axes
 
 
-def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> Axes:
+def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> None:
     """Draw estimates with their intervals against d_k, or another column.
 
     One whose interval has no bounds is open, with a dotted line through the panel.
@@ -462,9 +432,8 @@ def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> 
     if len(others):
         mark = {**look.mark, "markerfacecolor": PAGE, "fillstyle": "full"}
         axes.plot(others[x], others["estimate"], linestyle="none", **mark)
-        for at in others[x]:
-            axes.axvline(at, color=look.colour, linewidth=1.0, linestyle=(0, (1, 2)))
-    return axes
+    for at in others[x]:
+        axes.axvline(at, color=look.colour, linewidth=1.0, linestyle=(0, (1, 2)))
 
 
 def bars(value: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
@@ -476,7 +445,7 @@ def bars(value: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float6
     return np.maximum([value - low, high - value], 0.0)
 
 
-def plot_line(axes: Axes, table: DataFrame, look: Look) -> Axes:
+def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
     """Join exact values against d_k where theory has all of them, estimates otherwise.
 
     The line breaks where an estimate is missing, or its interval has no bounds.
@@ -486,30 +455,17 @@ def plot_line(axes: Axes, table: DataFrame, look: Look) -> Axes:
     if "reference" in table and table["reference"].notna().all():
         y = table["reference"]
     axes.plot(table["d_k"], y, color=look.colour, linestyle=look.dash, zorder=1.8)
-    return axes
 
 
-def plot_reference(axes: Axes, table: DataFrame, _: Look | None = None) -> Axes:
+def plot_reference(axes: Axes, table: DataFrame, _: Look | None = None) -> None:
     """Draw the exact values that theory gives against d_k, grey under the points."""
-    table = table.sort_values("d_k")
-    if table["reference"].notna().any():
-        axes.plot(
-            table["d_k"], table["reference"], color=MUTED, linewidth=1.1, zorder=1.6
-        )
-    return axes
-
-
-def plot_band(axes: Axes, wide: DataFrame, look: Look) -> Axes:
-    """Fill what lies between the outer tenths, columns ``q10`` and ``q90``."""
-    axes.fill_between(
-        wide.index, wide["q10"], wide["q90"], color=look.colour, alpha=0.2, linewidth=0
-    )
-    return axes
+    table = table.dropna(subset="reference").sort_values("d_k")
+    axes.plot(table["d_k"], table["reference"], color=MUTED, linewidth=1.1, zorder=1.6)
 
 
 def plot_limit(axes: Axes, x: ArrayLike, y: ArrayLike) -> None:
     """Draw what a quantity comes to for large n."""
-    axes.plot(x, y, color=INK, linewidth=LIMIT_WIDTH, linestyle=LIMIT_DASH, zorder=1.7)
+    axes.plot(x, y, color=INK, linewidth=1.1, linestyle=LIMIT_DASH, zorder=1.7)
 
 
 def level(axes: Axes, value: float) -> None:
@@ -517,7 +473,43 @@ def level(axes: Axes, value: float) -> None:
     axes.axhline(value, color=MUTED, linewidth=1.1, zorder=1.5)
 
 
+def plot_cells(  # noqa: PLR0913, PLR0917 - where, and how
+    axes: Axes,
+    left: ArrayLike,
+    right: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    shade: NDArray[np.int64],
+    gap: float,
+) -> None:
+    """Fill rectangles, those of one shade, a place in `SHADES`, by one path.
+
+    Points between them are a gap; the axes' limits are theirs.
+    """
+    corners = np.array([[left, low], [right, low], [right, high], [left, high]])
+    corners = np.moveaxis(corners, -1, 0)  # of shape (cells, 4, 2)
+    present = np.unique(shade)
+    outlines = [
+        Outline.make_compound_path_from_polys(corners[shade == s]) for s in present
+    ]
+    colours = [SHADES[s] for s in present]
+    axes.add_collection(
+        PathCollection(outlines, facecolors=colours, edgecolors=PAGE, linewidths=gap),
+        autolim=False,
+    )
+    axes.grid(visible=False)
+    axes.set_xlim(corners[..., 0].min(), corners[..., 0].max())
+    axes.set_ylim(corners[..., 1].min(), corners[..., 1].max())
+
+
 # --- Axes ---------------------------------------------------------------------------
+
+
+def mark_ticks(axis: Axis, places: Iterable[float], write: str = "{:.0f}") -> None:
+    """Let an axis have labels at some places alone."""
+    axis.set_major_locator(FixedLocator(list(places)))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: write.format(x)))
+    axis.set_minor_locator(NullLocator())
 
 
 def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
@@ -532,9 +524,7 @@ def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
     step = max(1, -(-(last - first + 1) // most))
     axes.set_xscale("log", base=2)
     powers = [2.0**power for power in range(first, last + 1, step)]
-    axes.xaxis.set_major_locator(FixedLocator(powers or [shown.min()]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.0f}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    mark_ticks(axes.xaxis, powers or [shown.min()])
     margin = 0.05 * (high - low) + 0.2
     axes.set_xlim(2.0 ** (low - margin), 2.0 ** (high + margin))
 
@@ -546,47 +536,35 @@ def decimal_power(value: float, _: object = None) -> str:
 
 
 def logarithmic(
-    axes: Axes, low: float | None = None, high: float | None = None, *, x: bool = False
+    axes: Axes,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    x: bool = False,
+    most: int = 5,
 ) -> None:
     """Make the y or x axis logarithmic with few labels, between limits where given."""
     axis = axes.xaxis if x else axes.yaxis
     if x:
-        axes.set_xscale("log")
-        axes.set_xlim(low, high)
+        axes.set(xscale="log", xlim=(low, high))
     else:
-        axes.set_yscale("log")
-        axes.set_ylim(low, high)
-    axis.set_major_locator(LogLocator(numticks=5))
+        axes.set(yscale="log", ylim=(low, high))
+    axis.set_major_locator(LogLocator(numticks=most))
     axis.set_major_formatter(FuncFormatter(decimal_power))
     axis.set_minor_locator(NullLocator())
 
 
-def few_ticks(axis: Axis, most: int = 4) -> None:
-    """Let an axis have few labels, of round numbers."""
+def few_ticks(axis: Axis, most: int = 4, unit: float = 1.0) -> None:
+    """Let an axis have few labels, of round numbers, in a unit such as per cent."""
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda y, _: f"{round(y, 9):g}"))
+    axis.set_major_formatter(FuncFormatter(lambda y, _: f"{round(y / unit, 9):g}"))
 
 
-def percent(axes: Axes, *, limits: bool = True) -> None:
-    """Let the y axis show shares in per cent: all of it, or few labels."""
-    if limits:
-        axes.set_ylim(-0.03, 1.05)
-        axes.set_yticks((0.0, 0.25, 0.5, 0.75, 1.0))
-        shown = FuncFormatter(lambda y, _: "" if y in {0.25, 0.75} else f"{100 * y:g}")
-    else:
-        few_ticks(axes.yaxis)
-        shown = FuncFormatter(lambda y, _: f"{round(100.0 * y, 9):g}")
-    axes.yaxis.set_major_formatter(shown)
-
-
-def hide_inner(picture: Picture, *, across: bool = True) -> None:
-    """Let only the lowest panels have labels below, and the leftmost at the left."""
-    for row in picture.rows[:-1]:
-        for panel in row:
-            panel.axes.tick_params(labelbottom=False)
-    for row in picture.rows if across else ():
-        for panel in row[1:]:
-            panel.axes.tick_params(labelleft=False)
+def percent(axes: Axes) -> None:
+    """Let the y axis show shares from 0 to 100 per cent."""
+    axes.set_ylim(-0.03, 1.05)
+    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
+    axes.set_yticks(ticks, ("0", "", "50", "", "100"))
 
 
 # --- Legends ------------------------------------------------------------------------
@@ -596,55 +574,15 @@ def keys_of(
     looks: Mapping[str, Look], names: Iterable[str], *, line: bool = False
 ) -> list[Key]:
     """Return the legend's entries of the series that there are."""
-    kept = keep_looks(looks, names).values()
-    return [Key(look.label, look, line=line) for look in kept]
+    kind: Kind = "line" if line else "mark"
+    return [Key(look.label, look, kind) for look in keep_looks(looks, names).values()]
 
 
 def line_key(dash: Dash, label: Label, colour: str = INK) -> Key:
     """Return the legend's entry of a line without marks."""
-    return Key(label, Look(colour, "", dash), line=True, mark=False)
+    return Key(label, Look(colour, "", dash), "line")
 
 
-# --- Shades -------------------------------------------------------------------------
-
-
-def plot_cells(
-    axes: Axes, corners: NDArray[np.float64], shade: NDArray[np.int64], gap: float
-) -> None:
-    """Fill cells, those of one shade by one path.
-
-    Parameters
-    ----------
-    axes : Axes
-    corners : ndarray, shape (cells, 4, 2)
-    shade : ndarray, shape (cells,)
-        Places in `SHADES`.
-    gap : float
-        Points between cells.
-    """
-    present = np.unique(shade)
-    outlines = [
-        Outline.make_compound_path_from_polys(corners[shade == s]) for s in present
-    ]
-    axes.add_collection(
-        PathCollection(
-            outlines,
-            facecolors=[SHADES[s] for s in present],
-            edgecolors=PAGE,
-            linewidths=gap,
-        ),
-        autolim=False,
-    )
-    axes.grid(visible=False)
-
-
-def rectangles(
-    left: NDArray[np.float64],
-    right: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return corners of cells, shape (cells, 4, 2), from their four sides."""
-    x = np.stack((left, right, right, left), axis=-1)
-    y = np.stack((low, low, high, high), axis=-1)
-    return np.stack((x, y), axis=-1)
+def area_key(label: Label, colour: str) -> Key:
+    """Return the legend's entry of an area."""
+    return Key(label, Look(colour, ""), "area")

@@ -2,16 +2,16 @@
 
 A figure is drawn once, shapes alone; words of a language are put in as text.  In the
 SVG each look of matplotlib's is a class, to which a style sheet inside the file gives
-its colours, light and dark.  It is made small, since a page holds many: points are
-rounded far below a pixel, and names are short.
+its colours, light and dark.  It is made small, since a page holds many.
 """
 
 import io
 import re
-import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
+from itertools import chain
 from typing import NamedTuple
+from xml.etree import ElementTree as ET
 
 from matplotlib.colors import to_hex
 from matplotlib.font_manager import get_font_names
@@ -22,9 +22,7 @@ from montecarlo.report.figures.drawing import (
     SIZE,
     Layout,
     Picture,
-    Placed,
     Words,
-    draw_key,
     house_style,
 )
 from montecarlo.report.figures.labels import FONT, SHIFT, SMALL, width_of
@@ -39,12 +37,8 @@ _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
 }
 FORMATS = tuple(_METADATA)
-#: Decimals of coordinates, in points: a tenth is a fifth of a pixel at 720 pixels.
-DIGITS = 1
 #: How many coordinates each command of a path takes; all are absolute.
 ARITY = {"M": 2, "L": 2, "Q": 4, "C": 6, "z": 0}
-#: What a group of shapes that moves with the words of a legend is marked by.
-TAG = "key-"
 #: Fonts of a system; signs of formulas are those of the first ones in any language.
 FONTS = {
     "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,"DejaVu Sans"',
@@ -57,10 +51,8 @@ DRAWN_FONTS = {
     "ja": ("Noto Sans CJK JP", "Noto Sans JP", "Source Han Sans JP", "IPAexGothic"),
 }
 ANY_CJK, CJK_PACKAGE = "Noto Sans CJK JP", "fonts-noto-cjk"
+_SVG, _HREF = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
 _COMMAND = re.compile(r"\s*([A-Za-z])([^A-Za-z]*)")
-_NAME = re.compile(r'((?<= id=")|href="#|url\(#)([\w-]+)')
-_LOOK = re.compile(r'(?:clip-path|style)="[^"]*"(?: style="[^"]*")?')
-_PLACED = re.compile(r'(?<= )(?:x|y|width|height)="[\d.-]+"|translate\([^)]*\)')
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
 _COUNTERPARTS = {LIGHT[name]: DARK[name] for name in LIGHT}
 
@@ -73,17 +65,10 @@ class Drawing(NamedTuple):
 
     def written(self, language: Language | None) -> str:
         """Return the SVG with words of a language, or with symbols alone."""
-        placed, origin = self.layout.place(language), self.layout.place(None).keys
-        svg = self.shapes
-        for place, (x, y) in enumerate(placed.keys):
-            moved = f"translate({_short(x - origin[place][0])} "
-            moved += f"{_short(y - origin[place][1])})"
-            svg = svg.replace(f'"{TAG}{place}"', f'"{moved}"')
-        text = "".join(_text_element(words) for words in placed.words)
+        text = "".join(map(_text_element, self.layout.words(language)))
         fonts = ",".join(FONTS.get(one, "") for one in {"": 0, _code(language): 0})
-        fonts = fonts.rstrip(",")
-        style = f"text{{font:{SIZE:g}px {fonts},sans-serif}}"
-        svg = svg.replace("*{", style.replace('"', "'") + "*{", 1)
+        style = f"text{{font:{SIZE:g}px {fonts.rstrip(',')},sans-serif}}"
+        svg = self.shapes.replace("*{", style.replace('"', "'") + "*{", 1)
         tag = f' lang="{language.tag}"' if language else ""
         return svg.replace("<svg", f"<svg{tag}", 1).replace("</svg>", f"{text}</svg>")
 
@@ -97,19 +82,15 @@ def draw(
     """
     with house_style():
         picture = spec.build(measurements, curves)
-        if picture is None:
-            return None
-        return _draw(picture)
+        return _draw(picture, picture.lay_out()) if picture else None
 
 
-def _draw(picture: Picture, *, ground: str = "none", dark: bool = True) -> Drawing:
-    layout = picture.lay_out()
-    for place, (key, (x, y)) in enumerate(
-        zip(layout.keys, layout.place(None).keys, strict=True)
-    ):
-        draw_key(picture.figure, key, x, y, f"{TAG}{place}")
+def _draw(
+    picture: Picture, layout: Layout, ground: str = "none", *, dark: bool = True
+) -> Drawing:
+    parts = chain.from_iterable(block.parts for block in layout.blocks)
+    colours = sorted({to_hex(part.colour) for part in parts})
     svg = _save(picture, "svg", ground).decode()
-    colours = sorted({to_hex(block.colour) for block in layout.blocks})
     return Drawing(compact(svg, colours, dark=dark), layout)
 
 
@@ -166,37 +147,27 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
         picture = spec.build(*tables)
         if picture is None:
             return {}
-        if "svg" in formats:
-            ground = "none" if theme is None else PAGE
-            drawing = _draw(picture, ground=ground, dark=theme is None)
-            for language in languages:
-                files["svg", _code(language)] = drawing.written(language).encode()
-            picture = spec.build(*tables)
-        pixels = [name for name in FORMATS if name in formats and name != "svg"]
-        if picture is None or not pixels:
-            return files
         layout = picture.lay_out()
+        pixels = [name for name in FORMATS if name in formats and name != "svg"]
+        if "svg" in formats:
+            ground = PAGE if theme else "none"
+            drawing = _draw(picture, layout, ground, dark=theme is None)
         for language in languages:
-            before = len(picture.figure.artists), len(picture.figure.texts)
-            _write(picture, layout, layout.place(language), language)
+            if "svg" in formats:
+                files["svg", _code(language)] = drawing.written(language).encode()
+            if pixels:
+                _write(picture, layout, language)
             for name in pixels:
                 files[name, _code(language)] = _save(picture, name, PAGE, dpi)
-            for artist in (
-                *picture.figure.artists[before[0] :],
-                *picture.figure.texts[before[1] :],
-            ):
-                artist.remove()
     return files
 
 
-def _write(
-    picture: Picture, layout: Layout, placed: Placed, language: Language | None
-) -> None:
-    """Write words of a language, and draw the legend beside them, by matplotlib."""
+def _write(picture: Picture, layout: Layout, language: Language | None) -> None:
+    """Write words of a language by matplotlib, in place of those that are there."""
+    for text in [*picture.figure.texts]:
+        text.remove()
     fonts = [FONT, *drawn_fonts(language)]
-    for key, (x, y) in zip(layout.keys, placed.keys, strict=True):
-        draw_key(picture.figure, key, x, y)
-    for words in placed.words:
+    for words in layout.words(language):
         width = width_of(words.runs, SIZE, bold=words.bold)
         x = words.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[words.anchor] * width
         for run in words.runs:
@@ -224,16 +195,14 @@ def drawn_fonts(language: Language | None) -> list[str]:
         If the machine has none.
     """
     wanted = DRAWN_FONTS.get(_code(language), ())
-    if not wanted or language is None:
-        return []
     there = set(get_font_names())
-    for name in (*wanted, ANY_CJK):
-        if name in there:
-            return [name]
-    raise InputError(
-        f"PDF and PNG in {language.name} must have a font for it, got none of "
-        f"{', '.join(wanted)}: install {CJK_PACKAGE}, or draw SVG"
-    )
+    found = [name for name in (*wanted, ANY_CJK) if name in there and wanted][:1]
+    if language and wanted and not found:
+        raise InputError(
+            f"PDF and PNG in {language.name} must have a font for it, got none of "
+            f"{', '.join(wanted)}: install {CJK_PACKAGE}, or draw SVG"
+        )
+    return found
 
 
 def _code(language: Language | None) -> str:
@@ -251,22 +220,18 @@ def _save(picture: Picture, name: str, ground: str, dpi: int = 200) -> bytes:
 
 def _text_element(words: Words) -> str:
     """Return a line of text as an element of SVG."""
-    anchor = "" if words.anchor == "start" else f' text-anchor="{words.anchor}"'
     pieces, moved = [], 0.0
     for run in words.runs:
         shift = SHIFT[run.level] * SIZE - moved
         moved += shift
-        style = " ".join(
-            name for name, there in (("i-", run.italic), ("s-", run.level)) if there
-        )
+        style = " ".join(["i-"] * run.italic + ["s-"] * bool(run.level))
         style = f' class="{style}"' if style else ""
-        dy = f' dy="{_short(shift)}"' if shift else ""
+        style += f' dy="{_short(shift)}"' if shift else ""
         text = escape(run.text, quote=False)
-        plain = not style and not dy
-        pieces.append(text if plain else f"<tspan{style}{dy}>{text}</tspan>")
-    x, y = _short(words.x), _short(words.y)
+        pieces.append(f"<tspan{style}>{text}</tspan>" if style else text)
+    anchor = "" if words.anchor == "start" else f' text-anchor="{words.anchor}"'
     look = text_class(to_hex(words.colour)) + (" b-" if words.bold else "")
-    place = f'class="{look}" x="{x}" y="{y}"{anchor}'
+    place = f'class="{look}" x="{_short(words.x)}" y="{_short(words.y)}"{anchor}'
     return f"<text {place}>{''.join(pieces)}</text>"
 
 
@@ -275,8 +240,7 @@ def text_class(colour: str) -> str:
     return f"t{colour[1:]}"
 
 
-def _short(value: float) -> str:
-    return _written(round(10**DIGITS * value))
+# --- Small SVG ----------------------------------------------------------------------
 
 
 def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
@@ -290,52 +254,69 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
     ValueError
         If a path is not as matplotlib writes it, or a colour has no dark counterpart.
     """
-    names: dict[str, str] = {}
+    root = ET.fromstring(svg)  # noqa: S314 - matplotlib wrote it
     looks: dict[str, str] = {}
-
-    def shorten(found: re.Match[str]) -> str:
-        return found[1] + names.setdefault(found[2], _letters(len(names)))
-
-    def classify(found: re.Match[str]) -> str:
-        look = found[0].replace('clip-path="', "clip-path:").replace('style="', "")
-        parts = look.replace(": ", ":").replace("; ", ";").rstrip('"').split('" ')
-        classes = [looks.setdefault(one, _letters(len(looks))) for one in parts]
-        return f'class="{" ".join(classes)}"'
-
-    svg = svg[svg.index("<svg") :].replace("xlink:", "").replace("\n", " ")
-    svg = svg.replace(f'<g id="{TAG}', f'<g transform="{TAG}')
-    svg = re.sub(r'<!--.*?-->|(?<=<g) id="[^"]*"| xmlns:xlink="[^"]*"', "", svg)
-    svg = svg.replace("<g/>", "")
-    svg = _NAME.sub(shorten, svg)
-    svg = _LOOK.sub(classify, svg)
-    svg = re.sub(r'(?<= d=")[^"]*', lambda path: short_path(path[0]), svg)
-    svg = _PLACED.sub(lambda one: re.sub(r"-?\d+\.\d+", _round, one[0]), svg)
-    moved = r'(<use [^>]*)transform="translate\((\S+) (\S+)\)"'
-    svg = re.sub(moved, r'\1x="\2" y="\3"', svg)
-    svg = re.sub(r"(?<=>)\s+|\s+(?=/?>|<)", "", svg)
-    svg = _unwrap(svg)
+    names: dict[str, str] = {}
+    _tidy(root, looks, names)
     looks |= {f"fill:{colour}": text_class(colour) for colour in colours}
-    sheet = f".i-{{font-style:italic}}.s-{{font-size:{SMALL:.0%}}}"
-    sheet += ".b-{font-weight:bold}"
-    sheet += style_sheet(looks, dark=dark)
-    return svg.replace("</style>", f"{sheet}</style>", 1) + "\n"
+    sheet = ".i-{font-style:italic}.b-{font-weight:bold}"
+    sheet += f".s-{{font-size:{SMALL:.0%}}}{style_sheet(looks, dark=dark)}"
+    ET.register_namespace("", _SVG)
+    text = ET.tostring(root, encoding="unicode", short_empty_elements=True)
+    return text.replace("</style>", f"{sheet}</style>", 1).replace(" />", "/>") + "\n"
 
 
-def _unwrap(svg: str) -> str:
-    """Put what stands in a group that says nothing in the group's place."""
-    kept, bare = [], []
-    for piece in re.split(r"(</?g\b[^>]*>)", svg):
-        if piece.startswith("<g"):
-            bare.append(piece == "<g>")
-        is_group = piece.startswith(("<g", "</g"))
-        if not is_group or not bare[-1]:
-            kept.append(piece)
-        if piece == "</g>":
-            bare.pop()
-    return "".join(kept)
+def _tidy(element: ET.Element, looks: dict[str, str], names: dict[str, str]) -> None:
+    """Round points, shorten names, and make looks classes, in all of an element.
+
+    What stands in a group that says nothing comes in its place.
+    """
+    kept: list[ET.Element] = []
+    for child in element:
+        _tidy(child, looks, names)
+        is_group = child.tag == f"{{{_SVG}}}g"
+        kept += child if is_group and not child.attrib else [child]
+    element[:] = kept
+    old, is_style = dict(element.attrib), element.tag.endswith("style")
+    element.attrib.clear()
+    element.text = element.text if is_style else None
+    element.tail = None
+    classes = []
+    for name, value in old.items():
+        if name in {"style", "clip-path"} and value:
+            look = f"clip-path:{value}" if name == "clip-path" else value
+            look = look.replace(": ", ":").replace("; ", ";")
+            look = re.sub(r"(?<=url\(#)[^)]+", lambda n: _name(n[0], names), look)
+            classes.append(looks.setdefault(look, _letters(len(looks))))
+        elif name == "id" and not element.tag.endswith("}g"):
+            element.set(name, _name(value, names))
+        elif name == _HREF:
+            element.set("href", f"#{_name(value[1:], names)}")
+        elif name == "d":
+            element.set(name, short_path(value))
+        elif name not in {"id", "style"}:
+            short = value
+            if (
+                name in {"x", "y", "width", "height", "transform"}
+                and element.tag[-3:] != "svg"
+            ):
+                short = re.sub(r"-?\d+\.\d+", lambda n: _short(float(n[0])), value)
+            element.set(name, short)
+    if classes:
+        element.set("class", " ".join(classes))
 
 
-def style_sheet(looks: Mapping[str, str], *, dark: bool) -> str:
+def _name(name: str, names: dict[str, str]) -> str:
+    return names.setdefault(name, _letters(len(names)))
+
+
+def _letters(number: int) -> str:
+    """Name the first things a to z, later ones ba and so on."""
+    more, last = divmod(number, 26)
+    return (_letters(more) if more else "") + chr(ord("a") + last)
+
+
+def style_sheet(looks: dict[str, str], *, dark: bool) -> str:
     """Return the style sheet of a figure, from declarations and their classes.
 
     Raises
@@ -378,31 +359,20 @@ def short_path(path: str) -> str:
     here = start = (0, 0)
     text = ""
     for letter, numbers in _COMMAND.findall(path):
-        values = [round(10**DIGITS * float(number)) for number in numbers.split()]
+        values = [round(10.0 * float(number)) for number in numbers.split()]
         if len(values) != ARITY.get(letter):
             known = ", ".join(ARITY)
             raise ValueError(f"path commands must be among {known}, got {letter!r}")
         moved = [value - here[place % 2] for place, value in enumerate(values)]
         here = (values[-2], values[-1]) if values else start
-        if letter == "M":
-            start = here
-        short, shown = letter.lower(), moved
+        start = here if letter == "M" else start
+        short = letter.lower()
         if letter == "L" and 0 in moved:
-            short, shown = ("h", moved[:1]) if moved[1] == 0 else ("v", moved[1:])
-        text += short + " ".join(map(_written, shown)).replace(" -", "-")
+            short, moved = ("h", moved[:1]) if moved[1] == 0 else ("v", moved[1:])
+        text += short + " ".join(_short(0.1 * one) for one in moved).replace(" -", "-")
     return text
 
 
-def _round(number: re.Match[str]) -> str:
-    return _written(round(10**DIGITS * float(number[0])))
-
-
-def _written(value: int) -> str:
-    """Write a number that is given in units of its last digit."""
-    return f"{value / 10**DIGITS:.{DIGITS}f}".removesuffix(".0")
-
-
-def _letters(number: int) -> str:
-    """Name the first things a to Z, later ones aa and so on."""
-    more, last = divmod(number, len(string.ascii_letters))
-    return (_letters(more - 1) if more else "") + string.ascii_letters[last]
+def _short(value: float) -> str:
+    """Write points to a tenth, which is a fifth of a pixel at 720 pixels."""
+    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")

@@ -1,120 +1,133 @@
-"""Number formats: where the exponential overflows, and what rounding leaves."""
+"""Number formats: what they make of weights, with and without a score subtracted."""
 
 from dataclasses import replace
 
 from matplotlib.axes import Axes
 from pandas import DataFrame
 
+from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.tables.rows import with_interval
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.attention import HEAD_SIZE
-from montecarlo.report.figures.drawing import Key, Picture
+from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-    FORMAT_LOOKS,
-    INK,
-    Look,
-    resize,
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, keep_looks
+from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, pair
+
+#: What the report speaks of, or what is nearest to it.
+D_K, N_KEYS = 64, 128
+#: Coarse first; float64 is what they are compared with.
+FORMATS_SHOWN = sorted(
+    (one.name for one in NUMBER_FORMATS.values() if one.name != "float64"),
+    key=lambda name: NUMBER_FORMATS[name].bits,
 )
-from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, pick_two
-
-N_KEYS = 128
-LOOKS = resize(FORMAT_LOOKS, draw.MARK)
-#: A dash for each divisor.
-DASHES = {"none": draw.LIMIT_DASH, "sqrt": "-"}
-#: Probabilities below this happen nowhere.
-LEAST_PROBABILITY = 1e-32
-LEAST_ERROR = 1e-8
-
-
-def tail_rows(measurements: DataFrame) -> DataFrame:
-    """Return the probabilities of overflow that measurements.csv has."""
-    return measurements[measurements["quantity"].eq("overflow_probability")]
+#: Unscaled rows in the upper half of a format's line, scaled ones in the lower half.
+PLACES = {"none": -0.2, "sqrt": 0.2}
+#: Softmax as it is written; as libraries compute it, the largest score is subtracted.
+NAIVE, SHIFTED = "naive", "shifted"
+#: Points of a line.
+LINE = 40.0
+LEAST_ERROR, MOST_ERROR = 1e-8, 3.0
+#: An error from which on weights are useless; it is 1 at most.
+BROKEN = 0.5
+BREAKS = {("float16", "none", NAIVE)}
+ANSWERED = message("Only float16 breaks: unscaled, with nothing subtracted")
+ASKED = message("What number formats make of the weights")
 
 
 def error_rows(measurements: DataFrame) -> DataFrame:
-    """Return mean errors of weights by format and divisor, of one n.
-
-    Of softmax as libraries compute it: the largest score is subtracted first.
-    """
+    """Return mean errors of weights by format, divisor and softmax, at one size."""
     rows = measurements[
         measurements["quantity"].eq("format_error")
         & measurements["distribution_k"].eq("gaussian")
         & measurements["dependence"].eq("none")
-        & measurements["softmax"].eq("shifted")
-        & measurements["number_format"].isin(FORMAT_LOOKS)
-        & measurements["divisor"].isin(DASHES)
+        & measurements["softmax"].isin((NAIVE, SHIFTED))
+        & measurements["number_format"].isin(FORMATS_SHOWN)
+        & measurements["divisor"].isin(PLACES)
         & measurements["summary"].eq("mean")
     ]
-    return at_nearest(with_interval(rows), "n_keys", N_KEYS)
+    rows = at_nearest(at_nearest(with_interval(rows), "n_keys", N_KEYS), "d_k", D_K)
+    return rows.sort_values("number_format")
 
 
 def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build overflow probabilities and errors of weights against d_k, by format."""
-    tails, errors = tail_rows(measurements), error_rows(measurements)
-    if tails.empty or errors.empty:
+    """Build a line for each format: errors of weights by divisor and softmax.
+
+    The title has the answer where unscaled weights in float16 alone are useless.
+    """
+    rows = error_rows(measurements)
+    if rows.empty:
         return None
-    picture = Picture((2,), (150.0,))
-    left, right = picture.panels
-    draw.plot_series(left.axes, tails, "number_format", LOOKS)
-    draw.logarithmic(left.axes, LEAST_PROBABILITY, 3.0)
-    draw.powers_of_two(left.axes, tails["d_k"], columns=2)
-    plot_errors(right.axes, errors)
-    draw.powers_of_two(right.axes, errors["d_k"], columns=2)
-    left.title = Label(message("Overflow"))
-    left.y = Label(
-        message("probability that the exponential of an unscaled score is infinite"),
-        r"P(e^{q\cdot k} = \infty)",
-        told=True,
-    )
-    right.title = Label(message("Rounding"))
-    right.y = Label(
+    formats = [name for name in FORMATS_SHOWN if rows["number_format"].eq(name).any()]
+    picture = Picture((1,), (LINE * len(formats),))
+    (panel,) = picture.panels
+    broken = rows.loc[
+        rows["estimate"].gt(BROKEN), ["number_format", "divisor", "softmax"]
+    ]
+    answered = {*broken.itertuples(index=False, name=None)} == BREAKS
+    picture.headings[0] = Label(ANSWERED if answered else ASKED)
+    plot_errors(panel, rows, formats)
+    panel.x = Label(
         message("mean error of the weights, half the sum of the absolute ones"),
         r"\operatorname{E} \delta",
         told=True,
     )
-    for panel in picture.panels:
-        panel.x = HEAD_SIZE
-    picture.keys = draw.keys_of(LOOKS, tails["number_format"])
-    picture.keys += [
-        Key(DIVISOR_LOOKS[name].label, Look(INK, "", dash), line=True, mark=False)
-        for name, dash in DASHES.items()
-        if errors["divisor"].eq(name).any()
-    ]
     return picture
 
 
-def plot_errors(axes: Axes, table: DataFrame) -> None:
-    """Draw mean errors of weights against d_k, a dash for each divisor."""
-    for name, dash in DASHES.items():
-        rows = table[table["divisor"].eq(name)]
-        looks = {one: replace(look, dash=dash) for one, look in LOOKS.items()}
-        draw.plot_series(axes, rows, "number_format", looks)
-    draw.logarithmic(axes, LEAST_ERROR, 1.0)
+def plot_errors(panel: Panel, table: DataFrame, formats: list[str]) -> Axes:
+    """Draw errors, filled where a score is subtracted; the first line says of what."""
+    axes = panel.axes
+    for divisor, look in keep_looks(DIVISOR_LOOKS, PLACES).items():
+        for softmax in (NAIVE, SHIFTED):
+            mine = table[table["divisor"].eq(divisor) & table["softmax"].eq(softmax)]
+            lines = mine["number_format"].map(formats.index) + PLACES[divisor]
+            shifted = softmax == SHIFTED
+            mark = replace(look, filled=shifted, size=6.0 if shifted else 10.0).mark
+            axes.plot(mine["estimate"], lines, linestyle="none", **mark)
+            useless = mine["estimate"].gt(BROKEN)
+            for at, line in zip(mine["estimate"][useless], lines[useless], strict=True):
+                label = Label(message("nothing subtracted"), "s", told=True)
+                note = Note(label, at, line, "end", -9.0, colour=look.colour)
+                panel.notes.append(note)
+        first = table[
+            table["divisor"].eq(divisor) & table["number_format"].eq(formats[0])
+        ]
+        label = look.label._replace(told=True)
+        least = (first["estimate"].min(), PLACES[divisor])
+        panel.notes.append(Note(label, *least, "end", -9.0, colour=look.colour))
+    draw.logarithmic(axes, LEAST_ERROR, MOST_ERROR, x=True)
+    names = [rf"\mathrm{{{name}}}" for name in formats]
+    axes.set_yticks(range(len(formats)), names)
+    axes.set_ylim(len(formats) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    return axes
 
 
-def pick_overflows(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick overflow probabilities of two formats at the smallest d_k they share."""
-    rows = tail_rows(measurements)
-    return pick_two(rows, "number_format", "float16", "float32", min)
+def pick_errors(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick errors of unscaled weights in float16, as written and as in libraries."""
+    rows = error_rows(measurements)
+    rows = rows[rows["number_format"].eq("float16") & rows["divisor"].eq("none")]
+    naive, shifted = (rows[rows["softmax"].eq(name)] for name in (NAIVE, SHIFTED))
+    if naive.empty or shifted.empty:
+        return None
+    return pair(naive, shifted, d_k=naive["d_k"].iloc[0], n=naive["n_keys"].iloc[0])
 
 
 FORMATS = FigureSpec(
     "formats",
     build_formats,
-    "overflow and resolution by number format",
+    "errors of weights by number format",
     section="arithmetic",
     on_report=True,
     caption=message(
-        "Left: unscaled scores, nothing subtracted; lines are exact. Right: weights as "
-        "libraries compute them: the error is that of the format, not of the scale."
+        "Filled: the largest score subtracted first, as libraries do; open: nothing. "
+        "Overflow counts as $1$. At $d_k =$ %(d_k)s with %(n)s keys."
     ),
     alternative=message(
-        "At d_k = %(d_k)s the exponential of an unscaled score overflows with "
-        "probability %(first)s in %(half)s and %(second)s in %(single)s."
+        "At d_k = %(d_k)s and n = %(n)s the weights of unscaled rows in float16 are "
+        "off by %(first)s with nothing subtracted, and by %(second)s with the largest "
+        "score subtracted first."
     ),
-    named=("overflow_probability_float16", "overflow_probability_float32"),
-    fact=pick_overflows,
-    constants={"half": "float16", "single": "float32"},
+    named=("float16_error_naive", "float16_error_shifted"),
+    fact=pick_errors,
 )

@@ -3,20 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
-from matplotlib.axes import Axes
 from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import gaussian_rows, key_counts
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
-from montecarlo.report.figures.drawing import Panel, Picture
+from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
-    BLUE,
     DIVISOR_LOOKS,
-    INK,
     Dash,
-    Look,
     keep_looks,
     resize,
 )
@@ -27,87 +23,75 @@ from montecarlo.report.figures.specs import (
     panel_of,
     pick_two,
 )
-from montecarlo.study.table import ROW_CURVES, ROWS_D_K
+from montecarlo.study.table import ROWS_D_K
 
 DIVISORS = resize(keep_looks(DIVISOR_LOOKS, ("none", "sqrt")), draw.MARK)
-SHARES = {
-    "jacobian_frobenius": message(
-        "Rows whose softmax Jacobian exceeds a size, in per cent"
-    ),
-    "gradient_query_undivided": message(
-        "Rows whose gradient by the query, without $1/c$, exceeds a size, in per cent"
-    ),
-}
 SIZES = {
     "jacobian_frobenius": Label(message("Jacobian of softmax"), r"\lVert J\rVert_F"),
     "gradient_query_undivided": Label(
         message("Gradient by the query, without $1/c$"), r"\lVert K^{\top} J v\rVert"
     ),
 }
-#: Smallest and largest gradients that have a place.
-ENDS = {"jacobian_frobenius": (1e-3, 1.0), "gradient_query_undivided": (1e-2, 10.0)}
-#: The scaled gradient with its factor 1/c.
-WITH_FACTOR: Dash = (0, (2, 1.5))
 MOST_PANELS = 2
-#: Points of the border of what is filled.
-FILLED = 60
 
 # --- Distribution over rows ---------------------------------------------------------
 
+JACOBIAN = "jacobian_frobenius"
+#: Eight bars a factor of ten; the leftmost has all rows that pass less.
+BARS = np.logspace(-3.5, 0.0, 29)
+#: Height of the arrow, as a part of all rows.
+ARROW = 0.14
+#: What dividing by the root itself does to the gradient.
+FACTOR = 1.0 / np.sqrt(ROWS_D_K)
+FACTOR_LABEL = Label(message("times $1/c = 1/8$"), "1/c = 1/8", told=True)
+ABOVE = Label(message("unscaled rows above the scaled mean:"))
+#: Points that this may be wide.
+WORDS_WIDTH = 150.0
+ANSWERED = message(
+    "Unscaled, most rows pass more gradient than scaled ones, some hardly any"
+)
+ASKED = message("How much gradient the softmax passes, row by row")
+
 
 def row_curves(curves: DataFrame) -> DataFrame:
-    """Return the distribution functions of gradients over rows."""
-    return of_curve(curves, *(f"rows_{quantity}" for quantity in ROW_CURVES))
+    """Return the distribution functions of the Jacobian's norm over rows."""
+    return of_curve(curves, f"rows_{JACOBIAN}")
 
 
 def build_gradients(measurements: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build the share of rows above a gradient: a row of panels for each quantity.
+    """Build the distribution over rows of what the softmax passes, a panel for each n.
 
-    And a column for each n; a dot marks the unscaled rows above the scaled mean.
+    The title has the answer where most unscaled rows lie above the scaled mean.
     """
     rows = row_curves(curves)
-    counts = sorted({int(n) for n in rows["n_keys"].dropna()})[:MOST_PANELS]
-    if not counts:
+    shares = {
+        n_keys: above_mean(measurements, rows[rows["n_keys"].eq(n_keys)])
+        for n_keys in sorted(set(rows["n_keys"]))
+    }
+    if not shares:
         return None
-    picture = Picture((len(counts),) * 2, (105.0, 105.0))
-    picture.headings = [Label(SHARES[quantity]) for quantity in ROW_CURVES]
-    for line, quantity in zip(picture.rows, ROW_CURVES, strict=True):
-        mine = rows[rows["curve"].eq(f"rows_{quantity}")]
-        for panel, n_keys in zip(line, counts, strict=True):
-            here = mine[mine["n_keys"].eq(n_keys)]
-            plot_rows(panel, here, quantity, above_mean(measurements, here, quantity))
-            panel.title = Label(symbol=rf"n = {n_keys}")
-            panel.x = Label(symbol=SIZES[quantity].symbol)
-    draw.hide_inner(picture)
-    for panel in picture.panels:
-        panel.axes.tick_params(labelbottom=True)
-    picture.keys = draw.keys_of(DIVISORS, rows["divisor"], line=True)
-    picture.keys = [key._replace(mark=False) for key in picture.keys]
-    picture.keys += [
-        draw.line_key(
-            WITH_FACTOR,
-            Label(
-                message("divided, with its factor $1/c = 1/8$"),
-                r"1/c = 1/8",
-                told=True,
-            ),
-            BLUE,
-        )
-    ]
+    picture = Picture((1,) * len(shares), (96.0,) * len(shares))
+    answered = all(above and above[1] > 0.5 for above in shares.values())
+    picture.headings[0] = Label(ANSWERED if answered else ASKED)
+    for panel, (n_keys, above) in zip(picture.panels, shares.items(), strict=True):
+        plot_rows(panel, rows[rows["n_keys"].eq(n_keys)], above)
+        panel.title = Label(message("keys of a row"), f"n = {n_keys:.0f}")
+    picture.panels[0].y = Label(message("Rows, in per cent"))
+    picture.share_axes(
+        Label(message("how much gradient the softmax passes"), SIZES[JACOBIAN].symbol)
+    )
     return picture
 
 
-def above_mean(
-    measurements: DataFrame, table: DataFrame, quantity: str
-) -> tuple[float, float] | None:
+def above_mean(measurements: DataFrame, table: DataFrame) -> tuple[float, float] | None:
     """Return the mean of scaled rows, and the share of unscaled rows above it.
 
     The share is as measured, or else read off the curve; None where one is lacking.
     """
-    rows = gaussian_rows(measurements, quantity=quantity, d_k=ROWS_D_K)
+    rows = gaussian_rows(measurements, quantity=JACOBIAN, d_k=ROWS_D_K)
     rows = rows[rows["n_keys"].isin(table["n_keys"])]
     means = rows[rows["divisor"].eq("sqrt") & rows["summary"].eq("mean")]["estimate"]
-    mine = table[table["divisor"].eq("none")].sort_values("x")
+    mine = table[table["divisor"].eq("none")]
     if means.empty or mine.empty:
         return None
     mean = float(means.iloc[0])
@@ -115,46 +99,51 @@ def above_mean(
     measured = rows[paired]["estimate"]
     if len(measured):
         return mean, float(measured.iloc[0])
+    mine = mine.sort_values("x")
     below = np.interp(np.log(mean), np.log(mine["x"]), mine["estimate"])
     return mean, 1.0 - float(below)
 
 
 def plot_rows(
-    panel: Panel, table: DataFrame, quantity: str, above: tuple[float, float] | None
+    panel: Panel, table: DataFrame, above: tuple[float, float] | None
 ) -> None:
-    """Draw the share of rows above each size; dot: unscaled ones above a mean."""
-    axes, (low, high) = panel.axes, ENDS[quantity]
+    """Draw how many rows pass how much, unscaled ones above the scaled mean darker.
+
+    An arrow shows where the factor 1/c takes scaled rows.
+    """
+    axes = panel.axes
     for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
         mine = table[table["divisor"].eq(divisor)].sort_values("x")
-        last = mine["x"].iloc[-1]
-        x = np.array([low / 10.0, *mine["x"], last * last / mine["x"].iloc[-2]])
-        x = np.maximum.accumulate(x)
-        y = np.array([1.0, *(1.0 - mine["estimate"]), 0.0])
-        axes.plot([*x, high], [*y, 0.0], color=look.colour)
+        below = np.interp(np.log(BARS), np.log(mine["x"]), mine["estimate"])
+        bars = np.diff([0.0, *below[1:]])
+        axes.stairs(bars, BARS, fill=True, color=look.colour, alpha=0.2, linewidth=0)
+        axes.stairs(bars, BARS, color=look.colour, linewidth=1.5)
         if divisor == "none" and above:
-            right = np.geomspace(above[0], high, FILLED)
-            height = np.interp(np.log(right), np.log(x), y)
-            axes.fill_between(right, height, color=look.colour, alpha=0.2, linewidth=0)
-        elif divisor != "none" and quantity != "jacobian_frobenius":
-            factor = 1.0 / np.sqrt(ROWS_D_K)
-            axes.plot(x * factor, y, color=look.colour, linestyle=WITH_FACTOR)
-    draw.logarithmic(axes, low, high, x=True)
+            right = [above[0], *BARS[above[0] < BARS]]
+            bars = bars[1 - len(right) :]
+            axes.stairs(bars, right, fill=True, color=look.colour, alpha=0.4, lw=0)
+            told = ABOVE._replace(symbol=rf"{100.0 * above[1]:.0f}\,\%")
+            note = Note(told, 1.0, 1.0, "end", 0.0, -9.0, look.colour, WORDS_WIDTH)
+            panel.notes.append(note)
+        elif divisor != "none":
+            at = BARS[np.argmax(bars)]
+            for label, height, up in ((look.label, 0.5, 0.0), (FACTOR_LABEL, ARROW, 9)):
+                note = Note(label, at, height, "end", -6.0, up, look.colour)
+                panel.notes.append(note)
+            start = above[0] if above else at
+            ends = ((start * FACTOR, ARROW), (start, ARROW))
+            arrow = {"arrowstyle": "->", "color": look.colour, "shrinkA": 0}
+            axes.annotate("", *ends, arrowprops=arrow | {"shrinkB": 0})
+    draw.logarithmic(axes, BARS[0], BARS[-1], x=True)
     draw.percent(axes)
+    axes.set_ylim(0.0, 1.0)
     axes.grid(visible=False, axis="x")
-    if above is None:
-        return
-    mean, share = above
-    axes.plot([mean, mean], [0.0, share], color=INK, linewidth=1.2)
-    axes.plot([mean], [share], **Look(INK, "o", size=5.5).mark)
-    label = Label(symbol=rf"{100.0 * share:.0f}\,\%")
-    panel.note(label, mean, share, dx=5.0, dy=7.0)
 
 
 def pick_row_shares(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the shares of unscaled rows whose Jacobian exceeds the scaled mean."""
-    rows = of_curve(curves, f"rows_{ROW_CURVES[0]}")
-    parts = [part for _, part in rows.groupby("n_keys")]
-    found = [above_mean(measurements, part, ROW_CURVES[0]) for part in parts]
+    parts = [part for _, part in row_curves(curves).groupby("n_keys")]
+    found = [above_mean(measurements, part) for part in parts]
     if not found or found[0] is None or found[-1] is None:
         return None
     return {
@@ -169,13 +158,12 @@ def pick_row_shares(measurements: DataFrame, curves: DataFrame) -> Fact | None:
 GRADIENTS = FigureSpec(
     "gradients",
     build_gradients,
-    "how gradients are distributed over rows, unscaled and scaled",
+    "how much gradient the softmax passes over rows, unscaled and scaled",
     section="gradients",
     on_report=True,
     caption=message(
-        "Share of rows whose gradient exceeds a size, at $d_k = 64$. Dot: unscaled "
-        "rows above the scaled mean. Dashed: the same with the factor $1/c$ that "
-        "dividing itself brings."
+        "Rows by the norm of their Jacobian, at $d_k = 64$. Arrow: the factor that "
+        "dividing brings to gradients by the query."
     ),
     alternative=message(
         "At d_k = %(d_k)s, %(first)s %% of unscaled rows have a Jacobian larger than "
@@ -210,41 +198,31 @@ def size_rows(measurements: DataFrame) -> DataFrame:
 
 
 def build_gradient_sizes(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build one row of panels per gradient, one column per n."""
+    """Build mean and median against d_k: a row of panels a gradient, a column an n."""
     rows = size_rows(measurements)
-    jacobian = rows[rows["quantity"].eq("jacobian_frobenius")]
-    counts = key_counts(jacobian, PANEL_KEYS, MOST_PANELS)
-    quantities = [name for name in SIZES if rows["quantity"].eq(name).any()]
+    parts = [(SIZES[name], rows[rows["quantity"].eq(name)]) for name in SIZES]
+    counts = key_counts(parts[0][1], PANEL_KEYS, MOST_PANELS)
     if not counts:
         return None
-    picture = Picture((len(counts),) * len(quantities), (110.0,) * len(quantities))
-    picture.headings = [SIZES[quantity] for quantity in quantities]
-    for line, quantity in zip(picture.rows, quantities, strict=True):
-        mine = rows[rows["quantity"].eq(quantity)]
-        for panel, n_keys in zip(line, counts, strict=True):
-            plot_sizes(panel.axes, mine[mine["n_keys"].eq(n_keys)])
-            panel.title = Label(symbol=f"n = {n_keys}")
-            draw.powers_of_two(panel.axes, rows["d_k"], columns=len(counts))
-    for panel in picture.rows[-1]:
-        panel.x = HEAD_SIZE
-    draw.hide_inner(picture)
+
+    def plot(panel: Panel, table: DataFrame) -> None:
+        for summary, dash in DASHES.items():
+            dashed = {name: replace(look, dash=dash) for name, look in DIVISORS.items()}
+            mine = table[table["summary"].eq(summary)]
+            draw.plot_series(panel.axes, mine, "divisor", dashed, draw.plot_line)
+        mean = table[table["summary"].eq("mean")]
+        draw.plot_series(panel.axes, mean, "divisor", DIVISORS, draw.plot_estimates)
+        draw.logarithmic(panel.axes, LEAST_GRADIENT, MOST_GRADIENT)
+        draw.powers_of_two(panel.axes, rows["d_k"], columns=len(counts))
+
+    titles = {n_keys: Label(symbol=f"n = {n_keys}") for n_keys in counts}
+    parts = [part for part in parts if len(part[1])]
+    picture = draw.grid(parts, "n_keys", titles, 110.0, plot, HEAD_SIZE)
     picture.keys = draw.keys_of(DIVISORS, rows["divisor"])
     picture.keys += [
         draw.line_key(dash, SUMMARIES[name]) for name, dash in DASHES.items()
     ]
     return picture
-
-
-def plot_sizes(axes: Axes, table: DataFrame) -> Axes:
-    """Draw mean and median of one gradient against d_k."""
-    for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
-        for summary, dash in DASHES.items():
-            of = table["divisor"].eq(divisor) & table["summary"].eq(summary)
-            draw.plot_line(axes, table[of], replace(look, dash=dash))
-        mean = table["divisor"].eq(divisor) & table["summary"].eq("mean")
-        draw.plot_estimates(axes, table[mean], look)
-    draw.logarithmic(axes, LEAST_GRADIENT, MOST_GRADIENT)
-    return axes
 
 
 def pick_gradients(measurements: DataFrame, _: DataFrame) -> Fact | None:

@@ -6,15 +6,20 @@ longest of all languages; which words these are is settled when a page is made.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 
-from montecarlo.report.language.catalogues import LANGUAGES, Language, localise
-from montecarlo.report.language.catalogues import read_language as _read_language
+from montecarlo.report.language.catalogues import (
+    LANGUAGES,
+    Language,
+    localise,
+    read_language,
+)
 
 
 def message(text: str) -> str:
@@ -46,11 +51,9 @@ class Label(NamedTuple):
             parts.append(language.translate(self.words).replace("%%", "%"))
         if self.symbol and not (parts and self.told):
             parts.append(f"${self.symbol}$")
-        text = "\N{EM SPACE}".join(parts)
-        if language is None:
-            return text
-        halves = text.split("$")
-        halves[1::2] = (localise(language, formula) for formula in halves[1::2])
+        halves = "\N{EM SPACE}".join(parts).split("$")
+        if language:
+            halves[1::2] = (localise(language, formula) for formula in halves[1::2])
         return "$".join(halves)
 
 
@@ -69,46 +72,24 @@ FONT = "DejaVu Sans"
 
 # --- Formulas as runs ---------------------------------------------------------------
 
-_SIGNS = {
-    "dots": "…",
-    "cdot": "·",
-    "times": "×",
-    "pm": "±",
-    "to": " → ",
-    "infty": "∞",
-    "sum": "Σ",
-    "le": " ≤ ",
-    "leq": " ≤ ",
-    "ge": " ≥ ",
-    "geq": " ≥ ",
+_NAMES = (
+    "dots cdot times pm infty sum ast top lVert rVert | lvert rvert lambda kappa rho "
+    "eta alpha tau delta Delta sigma mu Sigma Phi % { } #"
+)
+_SIGNS = dict(zip(_NAMES.split(), "…·×±∞Σ*T‖‖‖||λκρηατδΔσμΣΦ%{}#", strict=True))
+_SIGNS |= {"to": " → ", "le": " ≤ ", "leq": " ≤ ", "ge": " ≥ ", "geq": " ≥ "}
+_SIGNS |= {
     "ne": " ≠ ",
-    "ast": "*",
-    "lVert": "‖",
-    "rVert": "‖",
-    "|": "‖",
-    "lvert": "|",
-    "rvert": "|",
-    "top": "T",
-    "lambda": "λ",
-    "kappa": "κ",
-    "rho": "ρ",
-    "eta": "η",
-    "alpha": "α",
-    "tau": "τ",
-    "delta": "δ",
-    "Delta": "Δ",
-    "sigma": "σ",
-    "mu": "μ",
-    "Sigma": "Σ",
-    "Phi": "Φ",
     ",": "\N{THIN SPACE}",
     ";": " ",
-    "%": "%",
     " ": " ",
+    "left": "",
+    "right": "",
 }
 _SPACED = {"=": " = ", "<": " < ", ">": " > ", "-": "\N{MINUS SIGN}"}
 _UPRIGHT = {"mathrm", "operatorname", "mathdefault", "text", "mathcal", "mathbb"}
-_TOKEN = re.compile(r"\\([A-Za-z]+|.)|(.)", re.DOTALL)
+_FUNCTIONS = {"ln", "max", "min", "cosh", "tr", "exp"}
+_TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|.", re.DOTALL)
 
 
 def formula_runs(latex: str) -> list[Run]:
@@ -119,26 +100,21 @@ def formula_runs(latex: str) -> list[Run]:
     ValueError
         If a command is not known.
     """
-    return _merge(_parse(_tokens(latex), 0))
+    return _merge(_group(_TOKEN.findall(latex)[::-1], 0))
 
 
-def _tokens(latex: str) -> list[str]:
-    """Return commands with their backslash, and single signs, the last one first."""
-    return [found[0] for found in _TOKEN.finditer(latex)][::-1]
-
-
-def _parse(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
-    """Yield what stands up to the end of a group."""
+def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
+    """Yield what stands up to the end of a group; the next token is the last."""
     while tokens and tokens[-1] != "}":
         yield from _atom(tokens, level, upright=upright)
     if tokens:
         tokens.pop()
 
 
-def _atom(tokens: list[str], level: int, *, upright: bool) -> Iterator[Run]:
+def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
     sign = tokens.pop()
     if sign == "{":
-        yield from _parse(tokens, level, upright=upright)
+        yield from _group(tokens, level, upright=upright)
     elif sign in "_^":
         if tokens:
             yield from _atom(tokens, -1 if sign == "_" else 1, upright=upright)
@@ -153,58 +129,54 @@ def _atom(tokens: list[str], level: int, *, upright: bool) -> Iterator[Run]:
 def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
     if name in _UPRIGHT:
         yield from _atom(tokens, level, upright=True)
-    elif name in _SIGNS:
-        yield Run(_SIGNS[name], level=level)
-    elif name in {"ln", "max", "min", "cosh", "tr", "exp"}:
-        near = tokens and tokens[-1] not in "_^})("
-        yield Run(f"{name}\N{THIN SPACE}" if near and not level else name, level=level)
+    elif name in _FUNCTIONS:
+        near = tokens and tokens[-1] not in "_^})(" and not level
+        yield Run(f"{name}\N{THIN SPACE}" if near else name, level=level)
     elif name == "sqrt":
-        below = _merge(_atom(tokens, level, upright=False))
-        short = sum(len(run.text) for run in below) <= len("d_k") - 1
-        yield Run("√" if short else "√(", level=level)
-        yield from below
+        below = _merge(_atom(tokens, level))
+        short = sum(len(run.text) for run in below) <= len("dk")
+        yield from (Run("√" if short else "√(", level=level), *below)
         yield from () if short else (Run(")", level=level),)
     elif name == "hat":
-        yield from (
-            run._replace(text=run.text + "\N{COMBINING CIRCUMFLEX ACCENT}")
-            for run in _atom(tokens, level, upright=False)
-        )
-    elif name in {"{", "}", "#"}:
-        yield Run(name, level=level)
-    elif name in {"left", "right"}:
-        yield Run(tokens.pop(), level=level)
+        for run in _atom(tokens, level):
+            yield run._replace(text=run.text + "\N{COMBINING CIRCUMFLEX ACCENT}")
+    elif name in _SIGNS:
+        yield Run(_SIGNS[name], level=level)
     else:
         raise ValueError(f"a formula of a figure must be known, got \\{name}")
 
 
 def _merge(runs: Iterable[Run]) -> list[Run]:
     """Join what is in one style."""
-    merged: list[Run] = []
-    for run in runs:
-        if merged and merged[-1][1:] == run[1:]:
-            merged[-1] = run._replace(text=merged[-1].text + run.text)
-        else:
-            merged.append(run)
-    return merged
+    return [
+        Run("".join(run.text for run in same), *style)
+        for style, same in groupby(runs, lambda run: run[1:])
+    ]
+
+
+def text_runs(text: str) -> list[Run]:
+    """Return a text as runs, with its formulas between dollar signs."""
+    runs: list[Run] = []
+    for place, part in enumerate(text.split("$")):
+        runs += formula_runs(part) if place % 2 else [Run(part)] if part else []
+    return _merge(runs)
 
 
 # --- Lines --------------------------------------------------------------------------
 
-#: What must not begin a line, and what must not end one.
-_NOT_FIRST = frozenset(
-    "、。，；：？！）」』】％・…ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々,;:.)%"
+_WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60"
+#: What no line parts: a word with the space before it and the formulas in it, or a wide
+#: sign; with what must not end a line before it, and what must not begin one behind it.
+_PIECE = re.compile(
+    rf"\s*[（「『【]*(?:[{_WIDE}]|(?:\$[^$]*\$|[^\s${_WIDE}])+|$)"
+    r"[、。，；：？！）」』】％・…ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々]*"
 )
-_NOT_LAST = frozenset("（「『【(")
-
-
-def _is_wide(sign: str) -> bool:
-    return bool(sign) and unicodedata.east_asian_width(sign) in {"W", "F"}
 
 
 @lru_cache(maxsize=4096)
 def _advance(sign: str, *, bold: bool, italic: bool) -> float:
     """Return the width of a sign, in sizes of the font; wide ones are square."""
-    if _is_wide(sign):
+    if unicodedata.east_asian_width(sign) in {"W", "F"}:
         return 1.0
     if unicodedata.combining(sign):
         return 0.0
@@ -225,63 +197,24 @@ def width_of(runs: Iterable[Run], size: float, *, bold: bool = False) -> float:
     )
 
 
-def text_runs(text: str) -> list[Run]:
-    """Return a text as runs, with its formulas between dollar signs."""
-    runs: list[Run] = []
-    for place, part in enumerate(text.split("$")):
-        runs += formula_runs(part) if place % 2 else [Run(part)] if part else []
-    return runs
-
-
-def _pieces(text: str) -> Iterator[list[Run]]:
-    """Yield what no line parts: words with the space before them, wide signs."""
-    piece: list[Run] = []
-    last = ""
-    for place, part in enumerate(text.split("$")):
-        if place % 2:
-            if piece and _is_wide(last) and last not in _NOT_LAST:
-                yield _merge(piece)
-                piece = []
-            piece += formula_runs(part)
-            last = "x"
-            continue
-        for sign in part:
-            wide, was_wide = _is_wide(sign), _is_wide(last)
-            may = sign in " \N{EM SPACE}" or (
-                (wide or was_wide) and sign not in _NOT_FIRST and last not in _NOT_LAST
-            )
-            if may and piece:
-                yield _merge(piece)
-                piece = []
-            piece.append(Run(sign))
-            last = sign
-    if piece:
-        yield _merge(piece)
-
-
 def break_lines(
     text: str, size: float, width: float, *, bold: bool = False
 ) -> list[list[Run]]:
     """Break a text into lines of at most a width, where its language lets it."""
-    lines: list[list[Run]] = []
-    line: list[Run] = []
-    for piece in _pieces(text):
-        if line and width_of([*line, *piece], size, bold=bold) > width:
-            lines.append(line)
-            first = piece[0]._replace(text=piece[0].text.lstrip())
-            line = [first, *piece[1:]]
+    lines = [""]
+    for piece in _PIECE.findall(text):
+        longer = lines[-1] + piece
+        if lines[-1] and width_of(text_runs(longer), size, bold=bold) > width:
+            lines.append(piece.lstrip())
         else:
-            line = _merge([*line, *piece])
-    return [*lines, line] if line else lines
-
-
-# --- All languages ------------------------------------------------------------------
+            lines[-1] = longer
+    return [text_runs(line) for line in lines if line]
 
 
 @lru_cache(maxsize=1)
 def every_language() -> tuple[Language, ...]:
     """Return all languages that a figure has to leave room for."""
-    return tuple(_read_language(code) for code in LANGUAGES)
+    return tuple(read_language(code) for code in LANGUAGES)
 
 
 def most_lines(label: Label, size: float, width: float, *, bold: bool = False) -> int:
@@ -292,13 +225,9 @@ def most_lines(label: Label, size: float, width: float, *, bold: bool = False) -
     )
 
 
-def widest(labels: Sequence[Label], size: float) -> float:
-    """Return the width of the widest of some labels, in any language."""
+def widest(label: Label, size: float) -> float:
+    """Return the width of a label in the language that needs the most."""
     return max(
-        (
-            width_of(text_runs(label.written(language)), size)
-            for label in labels
-            for language in every_language()
-        ),
-        default=0.0,
+        width_of(text_runs(label.written(language)), size)
+        for language in every_language()
     )

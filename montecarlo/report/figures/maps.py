@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 from pandas import DataFrame
 
@@ -12,7 +11,7 @@ from montecarlo.report.content.tables.rows import saturation_cells
 from montecarlo.report.content.tables.topics import N_KEYS
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
-from montecarlo.report.figures.drawing import Key, Panel, Picture
+from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, PAGE, SHADES, Look
 from montecarlo.report.figures.specs import (
@@ -37,29 +36,8 @@ LEAST_KEYS = 1.05
 
 
 def build_saturation(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build the maps of unscaled and of scaled rows, with the limit 2 ln n."""
+    """Build the map of unscaled rows, with the limit 2 ln n, above that of scaled."""
     cells = saturation_cells(measurements)
-    return _build_maps(cells, LARGEST_WEIGHT)
-
-
-def pick_saturations(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the largest weights at the ends of a line of the upper map."""
-    return pick_ends(saturation_cells(measurements))
-
-
-def pick_ends(cells: DataFrame) -> Fact | None:
-    """Pick the ends of an unscaled line of a map, in percent as it shows them."""
-    cells = cells[cells["divisor"].eq("none") & cells["d_k"].le(MOST_D_K)]
-    line = at_nearest(cells, "n_keys", N_KEYS).sort_values("d_k")
-    if line.empty:
-        return None
-    line = draw.rescale(line, lambda part: 100.0 * part)
-    n, low, high = line["n_keys"].iloc[0], line["d_k"].min(), line["d_k"].max()
-    return pair(line, line.iloc[-1:], n=n, low=low, d_k=high)
-
-
-def _build_maps(cells: DataFrame, shades: Label) -> Picture | None:
-    """Build the map of unscaled rows above that of scaled ones."""
     divisors = [d for d in ("none", "sqrt") if cells["divisor"].eq(d).any()]
     if not divisors:
         return None
@@ -70,13 +48,24 @@ def _build_maps(cells: DataFrame, shades: Label) -> Picture | None:
         plot_saturation(panel, mine, limit=divisor == "none")
         panel.title = DIVISOR_LOOKS[divisor].label
         panel.y = Label(message("keys of a row"), "n")
-    picture.panels[-1].x = HEAD_SIZE
-    draw.hide_inner(picture)
-    picture.keys = [Key(shades, Look(INK, ""), strip=True)]
+    picture.share_axes(HEAD_SIZE)
+    picture.keys = [Key(LARGEST_WEIGHT, Look(INK, ""), "shades")]
     if "none" in divisors:
         limit = Label(symbol=r"d_k = 2\,\ln n")
         picture.keys.append(draw.line_key(draw.LIMIT_DASH, limit))
     return picture
+
+
+def pick_saturations(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the ends of a line of the upper map, in percent as it shows them."""
+    cells = saturation_cells(measurements)
+    cells = cells[cells["divisor"].eq("none") & cells["d_k"].le(MOST_D_K)]
+    line = at_nearest(cells, "n_keys", N_KEYS).sort_values("d_k")
+    if line.empty:
+        return None
+    line = draw.rescale(line, lambda part: 100.0 * part)
+    n, low, high = line["n_keys"].iloc[0], line["d_k"].min(), line["d_k"].max()
+    return pair(line, line.iloc[-1:], n=n, low=low, d_k=high)
 
 
 def plot_saturation(panel: Panel, table: DataFrame, *, limit: bool) -> Axes:
@@ -87,7 +76,7 @@ def plot_saturation(panel: Panel, table: DataFrame, *, limit: bool) -> Axes:
     panel : Panel
     table : DataFrame
         Rows of one divisor of measurements.csv; a combination of d_k and n that it does
-        not have stays empty.  With ``label``, that stands in place of percentages.
+        not have stays empty.
     limit : bool
         Whether to draw the line d_k = 2 ln n, behind the numbers.
     """
@@ -95,35 +84,22 @@ def plot_saturation(panel: Panel, table: DataFrame, *, limit: bool) -> Axes:
     table = table.sort_values(["n_keys", "d_k"])
     value = table["estimate"].to_numpy()
     shade = np.minimum((value * len(SHADES)).astype(int), len(SHADES) - 1)
-    corners = draw.rectangles(*_cell_ends(table["d_k"]), *_cell_ends(table["n_keys"]))
-    draw.plot_cells(axes, corners, shade, 0.8)
-    _set_scales(axes, table, corners)
-    if limit:
-        _draw_limit(axes)
-    labels = table["label"] if "label" in table else [percent(part) for part in value]
-    for d_k, n_keys, label, number in zip(
-        table["d_k"], table["n_keys"], labels, shade, strict=True
-    ):
-        colour = INK if number < MIDDLE else PAGE
-        panel.note(Label(symbol=label), d_k, n_keys, "middle", colour=colour)
-    return axes
-
-
-def _set_scales(axes: Axes, table: DataFrame, corners: NDArray[np.float64]) -> None:
-    """Make both axes logarithmic, with labels at what was measured."""
-    d_ks = sorted(set(table["d_k"]))
-    step = -(-len(d_ks) // MOST_LABELS)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
-    for axis, ticks in (
-        (axes.xaxis, d_ks[::step]),
-        (axes.yaxis, sorted(set(table["n_keys"]))),
+    ends = (*_cell_ends(table["d_k"]), *_cell_ends(table["n_keys"]))
+    draw.plot_cells(axes, *ends, shade, 0.8)
+    d_ks = sorted(set(table["d_k"]))
+    draw.mark_ticks(axes.xaxis, d_ks[:: -(-len(d_ks) // MOST_LABELS)])
+    draw.mark_ticks(axes.yaxis, sorted(set(table["n_keys"])))
+    if limit:
+        _draw_limit(axes)
+    for d_k, n_keys, part, number in zip(
+        table["d_k"], table["n_keys"], value, shade, strict=True
     ):
-        axis.set_major_locator(FixedLocator(ticks))
-        axis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:.0f}"))
-        axis.set_minor_locator(NullLocator())
-    axes.set_xlim(corners[..., 0].min(), corners[..., 0].max())
-    axes.set_ylim(corners[..., 1].min(), corners[..., 1].max())
+        colour = INK if number < MIDDLE else PAGE
+        label = Label(symbol=percent(part))
+        panel.notes.append(Note(label, d_k, n_keys, "middle", colour=colour))
+    return axes
 
 
 def _draw_limit(axes: Axes) -> None:

@@ -6,16 +6,16 @@ Ito, moved until they stand out by 3 : 1 from the page of their theme.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from matplotlib.colors import get_named_colors_mapping
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.records.training import ARMS
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
+T = TypeVar("T")
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
 #: What matplotlib knows the colours by; what they are depends on the theme.
@@ -154,68 +154,31 @@ DISTRIBUTION_LOOKS = {
     )
     for (name, one), marker in zip(DISTRIBUTIONS.items(), MARKERS, strict=False)
 }
-#: Number formats, coarse first; float64 is what they are compared with.
-FORMAT_LOOKS = {
-    one.name: Look(
-        colour, marker, label=Label(symbol=rf"\mathrm{{{one.name}}}"), filled=filled
-    )
-    for one, (colour, marker, filled) in sorted(
-        zip(
-            (one for one in NUMBER_FORMATS.values() if one.name != "float64"),
-            (
-                (INK, "o", True),
-                (GREEN, "s", True),
-                (OCHRE, "D", False),
-                (PURPLE, "^", False),
-                (BLUE, "v", False),
-            ),
-            strict=False,
-        ),
-        key=lambda pair: pair[0].bits,
-    )
-}
 #: Verdicts, worst news first: shapes and colours are those of a page's badges.
 VERDICT_LOOKS = {
-    "refuted": Look(
-        REFUTED, "D", label=Label(message("refuted"), "✗", told=True), size=5.0
-    ),
-    "contradicted_by_record": Look(
-        REFUTED,
-        "s",
-        label=Label(message("contradicted by the record"), "≠", told=True),
-        filled=False,
-    ),
-    "tally": Look(
-        CONDITIONAL, "o", label=Label(message("tally"), "✓✗", told=True), half=True
-    ),
-    "depends": Look(
-        CONDITIONAL, "s", label=Label(message("depends"), "↔", told=True), half=True
-    ),
-    "approximate": Look(
-        CONDITIONAL, "^", label=Label(message("approximate"), "≈", told=True)
-    ),
-    "degree": Look(OPEN, "v", label=Label(message("degree"), "#", told=True)),
-    "undecided": Look(
-        OPEN, "o", label=Label(message("undecided"), "?", told=True), filled=False
-    ),
-    "supported": Look(
-        SUPPORTED, "o", label=Label(message("supported"), "✓", told=True)
-    ),
-    "documented": Look(
-        SUPPORTED, "s", label=Label(message("documented"), "=", told=True)
-    ),
-    "premise": Look(OPEN, "_", label=Label(message("premise"), "∅", told=True)),
-    "not_measured": Look(
-        OPEN, "_", label=Label(message("not measured"), "∅", told=True)
-    ),
-    "not_applicable": Look(
-        OPEN, "_", label=Label(message("not applicable"), "∅", told=True)
-    ),
+    name: Look(colour, marker, label=Label(words, symbol, told=True), **shape)
+    for name, words, symbol, colour, marker, shape in (
+        ("refuted", message("refuted"), "✗", REFUTED, "D", {"size": 5.0}),
+        (
+            *("contradicted_by_record", message("contradicted by the record"), "≠"),
+            *(REFUTED, "s", {"filled": False}),
+        ),
+        ("tally", message("tally"), "✓✗", CONDITIONAL, "o", {"half": True}),
+        ("depends", message("depends"), "↔", CONDITIONAL, "s", {"half": True}),
+        ("approximate", message("approximate"), "≈", CONDITIONAL, "^", {}),
+        ("degree", message("degree"), "#", OPEN, "v", {}),
+        ("undecided", message("undecided"), "?", OPEN, "o", {"filled": False}),
+        ("supported", message("supported"), "✓", SUPPORTED, "o", {}),
+        ("documented", message("documented"), "=", SUPPORTED, "s", {}),
+        ("premise", message("premise"), "∅", OPEN, "_", {}),
+        ("not_measured", message("not measured"), "∅", OPEN, "_", {}),
+        ("not_applicable", message("not applicable"), "∅", OPEN, "_", {}),
+    )
 }
 
 
-def keep_looks(looks: Mapping[str, Look], names: Iterable[str]) -> dict[str, Look]:
-    """Return the looks of the series that there are, in the legend's order."""
+def keep_looks(looks: Mapping[str, T], names: Iterable[str]) -> dict[str, T]:
+    """Return the looks, or labels, of what there is, in the legend's order."""
     there = set(names)
     return {name: look for name, look in looks.items() if name in there}
 

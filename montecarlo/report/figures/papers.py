@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 from pandas import DataFrame
 
 from montecarlo.claims.papers import CONCENTRATION_CURVE, GROWTH_CURVE, LIMIT
@@ -47,6 +45,12 @@ LENGTHS: tuple[tuple[str, Dash], ...] = (
 )
 
 
+def _plot(picture: Picture, rows: DataFrame, colour: str, dash: Dash) -> None:
+    rows = rows.sort_values("x")
+    (line,) = picture.panels[0].axes.plot(rows["x"], rows["estimate"], color=colour)
+    line.set(linestyle=dash, linewidth=1.5)
+
+
 def build_growth(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build the factor that scores must grow by against n."""
     rows = of_curve(curves, GROWTH_CURVE)
@@ -54,49 +58,40 @@ def build_growth(_: DataFrame, curves: DataFrame) -> Picture | None:
         return None
     picture = Picture((1,), (175.0,))
     (panel,) = picture.panels
-    for name, (colour, dash, _label) in GROWTHS.items():
-        _plot_line(panel.axes, rows[rows["outcome"].eq(name)], colour, dash)
+    for name, (colour, dash, label) in GROWTHS.items():
+        _plot(picture, rows[rows["outcome"].eq(name)], colour, dash)
+        picture.keys.append(draw.line_key(dash, label, colour))
     draw.powers_of_two(panel.axes, rows["x"], columns=1)
     draw.few_ticks(panel.axes.yaxis)
     panel.x = KEYS_OF_ROW
     panel.y = Label(message("Factor of the scores"), "s(n)/s(4096)")
-    picture.keys = [
-        draw.line_key(dash, label, colour) for colour, dash, label in GROWTHS.values()
-    ]
     return picture
 
 
 def build_concentration(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build E Σp² against s over sqrt(2 ln n)."""
+    """Build the concentration of rows against the scale of their scores."""
     rows = of_curve(curves, CONCENTRATION_CURVE)
     if rows.empty:
         return None
     picture = Picture((1,), (175.0,))
     (panel,) = picture.panels
     exact = rows[rows["outcome"].eq("exact")]
-    for n_keys, (colour, dash) in zip(
-        sorted(set(exact["n_keys"])), LENGTHS, strict=False
-    ):
-        _plot_line(panel.axes, exact[exact["n_keys"].eq(n_keys)], colour, dash)
+    keys = sorted(set(exact["n_keys"]))
+    for n_keys, (colour, dash) in zip(keys, LENGTHS, strict=False):
+        _plot(picture, exact[exact["n_keys"].eq(n_keys)], colour, dash)
         label = Label(symbol=f"n = {n_keys:.0f}")
         picture.keys.append(draw.line_key(dash, label, colour))
     limit = rows[rows["outcome"].eq(LIMIT)].sort_values("x")
-    draw.plot_limit(panel.axes, limit["x"].to_numpy(), limit["estimate"].to_numpy())
+    draw.plot_limit(panel.axes, limit["x"], limit["estimate"])
     label = Label(message("limit"), r"n \to \infty")
     picture.keys.append(draw.line_key(draw.LIMIT_DASH, label))
     panel.axes.set_xscale("log", base=2)
-    panel.axes.set_xticks((0.5, 1.0, 2.0, 4.0), ("0.5", "1", "2", "4"))
-    panel.axes.xaxis.set_minor_locator(NullLocator())
+    draw.mark_ticks(panel.axes.xaxis, (0.5, 1.0, 2.0, 4.0), "{:g}")
     panel.axes.set_ylim(0.0, 1.0)
     draw.few_ticks(panel.axes.yaxis)
     panel.x = Label(message("scale over the critical one"), r"s/\sqrt{2\,\ln n}")
     panel.y = Label(message("Concentration of a row"), r"\operatorname{E} \Sigma p^2")
     return picture
-
-
-def _plot_line(axes: Axes, rows: DataFrame, colour: str, dash: Dash) -> None:
-    rows = rows.sort_values("x")
-    axes.plot(rows["x"], rows["estimate"], color=colour, linestyle=dash, linewidth=1.5)
 
 
 def pick_growth(_: DataFrame, curves: DataFrame) -> Fact | None:

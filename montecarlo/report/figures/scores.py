@@ -12,7 +12,7 @@ from montecarlo.report.content.tables.rows import (
 from montecarlo.report.content.tables.topics import audit_table
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
-from montecarlo.report.figures.drawing import Key, Panel, Picture
+from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     BLUE,
@@ -69,13 +69,9 @@ def build_audit(measurements: DataFrame, _: DataFrame) -> Picture | None:
     (panel,) = picture.panels
     axes = panel.axes
     for table, look in ((entries, ENTRY_LOOK), (scores, SCORE_LOOK)):
-        axes.errorbar(
-            table["estimate"],
-            range(len(table)),
-            xerr=draw.bars(table["estimate"], table["ci_low"], table["ci_high"]),
-            linestyle="none",
-            **look.mark,
-        )
+        bars = draw.bars(table["estimate"], table["ci_low"], table["ci_high"])
+        lines = range(len(table))
+        axes.errorbar(table["estimate"], lines, xerr=bars, ls="none", **look.mark)
     axes.axvline(1.0, color=MUTED, linewidth=1.1, zorder=1.5)
     draw.logarithmic(axes, x=True)
     marks = [rf"\mathrm{{{mark}}}" for mark in draw.letters(len(entries))]
@@ -112,7 +108,8 @@ AUDIT = FigureSpec(
 
 # --- The variance against d_k -------------------------------------------------------
 
-VARIANCE_DIVISORS = ("none", "sqrt")
+#: By how many points the words of each are beside the end of its line.
+VARIANCE_DIVISORS = {"none": (-12.0, 0.0), "sqrt": (4.0, 13.0)}
 #: Distributions stand beside each other, this factor of d_k apart.
 APART = 1.085
 
@@ -126,23 +123,18 @@ def same_distribution(
     return rows[rows["distribution_q"].isin(DISTRIBUTION_LOOKS)]
 
 
-def variance_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
-    """Return the variances of scores that are drawn."""
-    return same_distribution(measurements, "score_variance", summary="value")
-
-
-def build_variance(measurements: DataFrame, curves: DataFrame) -> Picture | None:
+def build_variance(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build the variance with and without the divisor, and below it over theory."""
-    rows = variance_rows(measurements, curves)
+    rows = same_distribution(measurements, "score_variance", summary="value")
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
     picture = Picture((1, 1), (165.0, 72.0))
     above, below = picture.panels
     plot_variance(above, rows)
     plot_relative_variance(below.axes, rows)
-    draw.powers_of_two(above.axes, rows["d_k"], columns=1)
-    draw.powers_of_two(below.axes, rows["d_k"], columns=1)
-    draw.hide_inner(picture)
+    for panel in picture.panels:
+        draw.powers_of_two(panel.axes, rows["d_k"], columns=1)
+    picture.share_axes(HEAD_SIZE)
     above.title = Label(
         message("Variance of the scores"), r"\operatorname{Var}(q\cdot k/c)"
     )
@@ -151,60 +143,45 @@ def build_variance(measurements: DataFrame, curves: DataFrame) -> Picture | None
         r"\operatorname{Var}(q\cdot k)/d_k",
         told=True,
     )
-    below.x = HEAD_SIZE
     picture.keys = draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
     return picture
 
 
-def plot_variance(panel: Panel, table: DataFrame) -> Axes:
+def plot_variance(panel: Panel, table: DataFrame) -> None:
     """Draw the variance of scores against d_k, unscaled and divided by sqrt(d_k).
 
     Gaussian estimates are filled marks with intervals, other distributions rings around
     them; each line says which divisor it is of.
     """
     axes = panel.axes
-    for divisor in VARIANCE_DIVISORS:
+    for divisor, (dx, dy) in VARIANCE_DIVISORS.items():
         look = DIVISOR_LOOKS[divisor]
-        rows = table[table["divisor"].eq(divisor)]
+        rows = table[table["divisor"].eq(divisor)].sort_values("d_k")
         gaussian = gaussian_rows(rows)
         others = rows.drop(gaussian.index)
         draw.plot_reference(axes, gaussian)
         draw.plot_estimates(axes, gaussian, look)
-        axes.plot(
-            others["d_k"],
-            others["estimate"],
-            markeredgewidth=0.8,
-            linestyle="none",
-            **Look(look.colour, "o", filled=False, size=9.0).mark,
-        )
-        if len(gaussian):
-            last = gaussian.sort_values("d_k").iloc[-1]
-            at = (float(last["d_k"]), float(last["estimate"]))
-            dy = 0.0 if divisor == "none" else 13.0
-            dx = -12.0 if divisor == "none" else 4.0
-            panel.note(look.label, *at, "end", dx=dx, dy=dy, colour=look.colour)
+        ring = Look(look.colour, "o", filled=False, size=9.0)
+        axes.plot(others["d_k"], others["estimate"], ls="none", mew=0.8, **ring.mark)
+        for at in zip(gaussian["d_k"][-1:], gaussian["estimate"][-1:], strict=True):
+            panel.notes.append(Note(look.label, *at, "end", dx, dy, look.colour))
     draw.logarithmic(axes)
-    return axes
 
 
-def plot_relative_variance(axes: Axes, table: DataFrame) -> Axes:
+def plot_relative_variance(axes: Axes, table: DataFrame) -> None:
     """Draw variance over its exact value, where intervals can be seen.
 
     Of raw scores, since a divisor divides estimate, interval and exact value alike.
     """
     raw = table[table["divisor"].eq("none") & table["reference"].notna()]
     looks = resize(keep_looks(DISTRIBUTION_LOOKS, raw["distribution_q"]), draw.MARK)
+    ratio = draw.rescale(raw, lambda value: value / raw["reference"])
     for place, (distribution, look) in enumerate(looks.items()):
-        rows = _over_reference(raw[raw["distribution_q"].eq(distribution)])
+        rows = ratio[ratio["distribution_q"].eq(distribution)]
         draw.plot_estimates(axes, rows.assign(d_k=rows["d_k"] * APART**place), look)
     draw.level(axes, 1.0)
     draw.few_ticks(axes.yaxis)
     axes.grid(visible=False, axis="x")
-    return axes
-
-
-def _over_reference(rows: DataFrame) -> DataFrame:
-    return draw.rescale(rows, lambda value: value / rows["reference"])
 
 
 def pick_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
@@ -244,54 +221,35 @@ CURVES: dict[int, tuple[str, Dash]] = {
 }
 
 
-def gap_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
-    """Return the gaps from the normal distribution that are drawn."""
-    return same_distribution(measurements, "score_distribution_gap")
-
-
 def build_score_distribution(
     measurements: DataFrame, curves: DataFrame
 ) -> Picture | None:
     """Build distribution functions less the normal one, and gaps against d_k."""
-    rows = gap_rows(measurements, curves)
+    rows = same_distribution(measurements, "score_distribution_gap")
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
     picture = Picture((2,), (150.0,))
     left, right = picture.panels
-    _plot_curves(left.axes, of_curve(curves, SCORE_DISTRIBUTION))
+    exact = of_curve(curves, SCORE_DISTRIBUTION)
+    for d_k, (colour, dash) in CURVES.items():
+        line = exact[exact["d_k"].eq(d_k)]
+        left.axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
+        key = draw.line_key(dash, Label(symbol=f"d_k = {d_k}"), colour)
+        picture.keys.append(key)
+    draw.mark_ticks(left.axes.xaxis, (-2.0, 0.0, 2.0))
     left.y = Label(message("Above the normal one, in per cent"), r"F(x) - \Phi(x)")
     left.x = Label(message("scaled score"), "x")
-    _plot_gaps(right.axes, rows)
+    looks = resize(DISTRIBUTION_LOOKS, draw.MARK)
+    parts = (draw.plot_reference, draw.plot_estimates)
+    draw.plot_series(right.axes, rows, "distribution_q", looks, *parts)
     draw.powers_of_two(right.axes, rows["d_k"], columns=2)
     right.y = Label(message("The same at one point"), r"F(x^{\ast}) - \Phi(x^{\ast})")
     right.x = HEAD_SIZE
-    picture.keys = [
-        draw.line_key(dash, Label(symbol=f"d_k = {d_k}"), colour)
-        for d_k, (colour, dash) in CURVES.items()
-    ]
+    for panel in picture.panels:
+        draw.level(panel.axes, 0.0)
+        draw.few_ticks(panel.axes.yaxis, unit=0.01)
     picture.keys += draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
     return picture
-
-
-def _plot_curves(axes: Axes, table: DataFrame) -> None:
-    """Draw exact distribution functions less the normal one, for Gaussian entries."""
-    draw.level(axes, 0.0)
-    for d_k, (colour, dash) in CURVES.items():
-        rows = table[table["d_k"].eq(d_k)]
-        axes.plot(
-            rows["x"], rows["estimate"], color=colour, linestyle=dash, linewidth=1.4
-        )
-    draw.percent(axes, limits=False)
-    axes.set_xticks((-2.0, 0.0, 2.0), ("-2", "0", "2"))
-
-
-def _plot_gaps(axes: Axes, table: DataFrame) -> None:
-    """Draw the size of the measured gap at one place against d_k."""
-    draw.level(axes, 0.0)
-    looks = resize(DISTRIBUTION_LOOKS, draw.MARK)
-    parts = (draw.plot_reference, draw.plot_estimates)
-    draw.plot_series(axes, table, "distribution_q", looks, *parts)
-    draw.percent(axes, limits=False)
 
 
 def pick_gaps(measurements: DataFrame, _: DataFrame) -> Fact | None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-import pandas as pd
 from pandas import DataFrame
 
 from montecarlo.claims.schema import Topic
@@ -82,14 +81,8 @@ def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
     return fact
 
 
-def pick_two(
-    rows: DataFrame,
-    column: str,
-    first: str,
-    second: str,
-    choose: Callable[[set[int]], int] = max,
-) -> Fact | None:
-    """Pick the rows that a column tells apart, by default at the largest d_k of both.
+def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | None:
+    """Pick the rows that a column tells apart, at the largest d_k of both.
 
     Returns
     -------
@@ -97,13 +90,9 @@ def pick_two(
         With ``d_k``, and ``n``, which is 0 for pairs; None where no d_k has both.
     """
     one, two = (rows[rows[column].eq(name)] for name in (first, second))
-    common = set(one["d_k"]) & set(two["d_k"])
-    if not common:
-        return None
-    d_k = choose(common)
+    d_k = max({*one["d_k"]} & {*two["d_k"]}, default=0)
     one, two = (part[part["d_k"].eq(d_k)] for part in (one, two))
-    n = one["n_keys"].iloc[0]
-    return pair(one, two, d_k=d_k, n=0.0 if pd.isna(n) else n)
+    return pair(one, two, d_k=d_k, n=one["n_keys"].fillna(0).iloc[0]) if d_k else None
 
 
 def of_curve(curves: DataFrame, *kinds: str) -> DataFrame:

@@ -47,7 +47,6 @@ MOST_SERIES = len(MARKERS)
 COLOURS = (VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK)
 #: Characters of a title across a figure.
 TITLE_WIDTH = 80
-SCALES = ("linear", "log")
 #: What can be taken off, with the label of a y axis.
 LESS = {"": "${}$", "reference": "${}$ less its exact value", "ln n": r"${} - \ln n$"}
 #: Quantities that are ln n where all keys weigh the same.
@@ -108,19 +107,7 @@ def figure(
     >>> len(figure(frame).axes)
     1
     """
-    if not isinstance(frame, DataFrame):
-        raise InputError(f"frame must be a DataFrame, got {show(frame)}")
-    lacking = {*COLUMNS, *VARIED} - {*frame.columns}
-    if lacking or frame.empty:
-        raise InputError(
-            "frame must hold rows as grid returns them, got "
-            f"{f'none of {min(lacking)!r}' if lacking else 'no row'}"
-        )
-    for name in frame["quantity"].unique():
-        look_up("quantity", str(name), QUANTITIES)
-    if x is not None and require_text("x", x) not in SIZES:
-        raise InputError(f"x must be 'd_k' or 'n_keys', got {show(x)}")
-    frame = _heights(frame, y, minus)
+    frame = _require_frame(frame, x, y, minus)
     x = x or max(SIZES, key=lambda size: frame[size].nunique())
     varied = frame[[name for name in VARIED if name != x]].nunique().gt(1)
     names = list(varied.index[varied])
@@ -131,25 +118,35 @@ def figure(
             f"by {', '.join(names)}"
         )
     table = frame.assign(label=labels)
-    looks = dict(_looks(table, names[:1]))
-    parts = list(table.groupby(["quantity", "summary"], sort=False))
+    looks = _looks(table, names[0] if names else "label")
+    groups = table.groupby(["quantity", "summary"], sort=False)
+    parts = [(str(quantity), str(part), rows) for (quantity, part), rows in groups]
     columns = min(2, len(parts))
+    lines = -(-len(parts) // columns)
+    keys = [
+        Line2D([], [], linestyle="none", label=label, **look.mark)
+        for label, look in looks.items()
+        if names
+    ]
+    if frame["reference"].notna().any():
+        keys.append(Line2D([], [], color=MUTED, label="exact"))
+    in_a_line = 2 if len(names) > 1 else 3
+    room = 0.24 * -(-len(keys) // in_a_line)  # for the legend
     with draw.house_style():
-        lines = -(-len(parts) // columns)
-        drawn = Picture(figsize=(6.0, 2.7 * lines + 0.35), layout="constrained")
-        axes = [
-            drawn.add_subplot(lines, columns, place + 1) for place in range(len(parts))
-        ]
-        for one, ((quantity, summary), rows) in zip(axes, parts, strict=True):
+        size = (6.0, 2.7 * lines + 0.35 + room)
+        drawn = Picture(figsize=size, layout="constrained")
+        panels = drawn.subplots(lines, columns, squeeze=False).ravel()
+        for spare in panels[len(parts) :]:
+            spare.remove()
+        for one, (quantity, summary, rows) in zip(panels, parts, strict=False):
             _plot(one, rows, x, looks, y)
-            title = _title(str(quantity), str(summary))
-            one.set_title(fill(title, TITLE_WIDTH // columns), fontsize="small")
-            one.set_ylabel(LESS[minus or ""].format(symbol_of(str(quantity))))
+            words = plain_words(QUANTITIES[quantity].words)
+            if summary not in {"mean", "value"}:
+                words += f", {summary_words(summary)}"
+            one.set_title(fill(words, TITLE_WIDTH // columns), fontsize="small")
+            one.set_ylabel(LESS[minus or ""].format(symbol_of(quantity)))
             one.set_xlabel(LABELS[x])
-        keys = list(_keys(frame, looks, named=bool(names)))
         if keys:
-            in_a_line = 2 if len(names) > 1 else 3
-            _make_room(drawn, -(-len(keys) // in_a_line))
             drawn.legend(
                 handles=keys,
                 loc="outside lower center",
@@ -159,47 +156,57 @@ def figure(
     return drawn
 
 
-def _heights(frame: DataFrame, y: str | None, minus: str | None) -> DataFrame:
+def _require_frame(
+    frame: DataFrame, x: str | None, y: str | None, minus: str | None
+) -> DataFrame:
     """Return a frame with the heights that are drawn."""
-    if y is not None and require_text("y", y) not in SCALES:
-        raise InputError(f"y must be 'linear' or 'log', got {show(y)}")
+    if not isinstance(frame, DataFrame):
+        raise InputError(f"frame must be a DataFrame, got {show(frame)}")
+    lacking = {*COLUMNS, *VARIED} - {*frame.columns}
+    if lacking or frame.empty:
+        raise InputError(
+            "frame must hold rows as grid returns them, got "
+            f"{f'none of {min(lacking)!r}' if lacking else 'no row'}"
+        )
+    for name in frame["quantity"].unique():
+        look_up("quantity", str(name), QUANTITIES)
+    for name, given, known in (
+        ("x", x, SIZES),
+        ("y", y, ("linear", "log")),
+        ("minus", minus, (*LESS,)[1:]),
+    ):
+        if given is not None and require_text(name, given) not in known:
+            raise InputError(
+                f"{name} must be {known[0]!r} or {known[1]!r}, got {show(given)}"
+            )
     if minus is not None:
-        frame = _less(frame, require_text("minus", minus))
-    if y == "log":
-        _require_positive(frame)
+        frame = _less(frame, minus)
+    least = frame.loc[frame["estimate"].astype(float).le(0.0)]
+    if y == "log" and not least.empty:
+        raise InputError(
+            f"y='log' must have estimates above 0, got "
+            f"{least.iloc[0]['estimate']:.4g} for {least.iloc[0]['quantity']}"
+        )
     return frame
 
 
 def _less(frame: DataFrame, minus: str) -> DataFrame:
     """Take the exact values, or ln n, off estimates, intervals and exact values."""
-    if minus not in (*LESS,)[1:]:
-        raise InputError(f"minus must be 'reference' or 'ln n', got {show(minus)}")
     if minus == "reference":
-        column, what = "reference", "an exact value"
-        fitting = frame[column].notna()
+        what, fitting = "an exact value", frame["reference"].notna()
+        off = frame["reference"].astype(float)
     else:
-        column, what = "n_keys", f"one of {', '.join(GROWING)}, and no ratio,"
+        what = f"one of {', '.join(GROWING)}, and no ratio,"
         ratio = frame["divisor"].map(name_given_divisor).str.contains("/")
         fitting = frame["quantity"].isin(GROWING) & ~ratio
+        off = frame["n_keys"].astype(float).map(log)
     if not fitting.all():
         one = frame[~fitting].iloc[0]
         raise InputError(
             f"minus={minus!r} must have {what} in every row, got {one['quantity']} "
             f"with the divisor {one['divisor']}"
         )
-    off = frame[column].astype(float)
-    if minus == "ln n":
-        off = off.map(log)
     return frame.assign(**{name: frame[name].astype(float) - off for name in HEIGHTS})
-
-
-def _require_positive(frame: DataFrame) -> None:
-    least = frame.loc[frame["estimate"].astype(float).le(0.0)]
-    if not least.empty:
-        raise InputError(
-            f"y='log' must have estimates above 0, got "
-            f"{least.iloc[0]['estimate']:.4g} for {least.iloc[0]['quantity']}"
-        )
 
 
 def _plot(
@@ -223,19 +230,14 @@ def _plot(
         axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
 
 
-def _make_room(drawn: Figure, lines: int) -> None:
-    """Let a figure grow by the lines of its legend."""
-    width, height = drawn.get_size_inches()
-    drawn.set_size_inches(width, height + 0.24 * lines)
-
-
-def _looks(table: DataFrame, coloured: list[str]) -> Iterator[tuple[str, Look]]:
-    """Yield how each series looks: coloured by what is named first, with marks."""
-    firsts = table[coloured[0]] if coloured else table["label"]
-    colours = dict(zip(dict.fromkeys(firsts), cycle(COLOURS), strict=False))
-    first_of = dict(zip(table["label"], firsts, strict=True))
-    for marker, (label, first) in zip(MARKERS, first_of.items(), strict=False):
-        yield label, Look(colours[first], marker, size=4.5)
+def _looks(table: DataFrame, coloured: str) -> dict[str, Look]:
+    """Return how each series looks: coloured by a column, with marks."""
+    colours = dict(zip(table[coloured].unique(), cycle(COLOURS), strict=False))
+    first_of = dict(zip(table["label"], table[coloured], strict=True))
+    return {
+        label: Look(colours[first], marker, size=4.5)
+        for marker, (label, first) in zip(MARKERS, first_of.items(), strict=False)
+    }
 
 
 def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
@@ -253,13 +255,6 @@ def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
             yield f"{LABELS[name]} = {int(value)}"
         else:
             yield f"{_PLAIN.get(name, '')}{value}"
-
-
-def _keys(frame: DataFrame, looks: dict[str, Look], *, named: bool) -> Iterator[Line2D]:
-    for label, look in looks.items() if named else ():
-        yield Line2D([], [], linestyle="none", label=label, **look.mark)
-    if frame["reference"].notna().any():
-        yield Line2D([], [], color=MUTED, label="exact")
 
 
 #: What mathtext lacks, and what it has for it.
@@ -281,8 +276,3 @@ def symbol_of(quantity: str) -> str:
     for known, spelled in _SPELLED.items():
         symbol = symbol.replace(known, spelled)
     return symbol
-
-
-def _title(quantity: str, summary: str) -> str:
-    told = plain_words(QUANTITIES[quantity].words)
-    return told if summary in {"mean", "value"} else f"{told}, {summary_words(summary)}"

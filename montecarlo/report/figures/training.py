@@ -1,11 +1,9 @@
 """What training says: steps by d_k, loss by step, steps by learning rate."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
-from matplotlib import ticker
 from matplotlib.axes import Axes
 from pandas import DataFrame
 
@@ -21,7 +19,7 @@ from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
 from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import ARM_LOOKS, Look, resize
+from montecarlo.report.figures.palette import ARM_LOOKS, Look, keep_looks, resize
 from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve, pick_two
 
 OPTIMISERS = {
@@ -49,15 +47,6 @@ STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
 HALF = 0.5
 
 
-def _optimisers(rows: DataFrame) -> list[str]:
-    return [name for name in OPTIMISERS if rows["optimiser"].eq(name).any()]
-
-
-def _budget(curves: DataFrame) -> DataFrame:
-    """Return the row with the steps that runs have and the loss that is learned."""
-    return of_curve(curves, BUDGET_CURVE)
-
-
 def _by_outcome(rows: DataFrame, x: str = "x") -> DataFrame:
     """Return estimates against x, a column for each outcome, such as a quantile."""
     return rows.pivot_table(index=x, columns="outcome", values="estimate", dropna=False)
@@ -68,50 +57,41 @@ def _by_outcome(rows: DataFrame, x: str = "x") -> DataFrame:
 
 def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build the steps to learn against d_k, a panel for each optimiser."""
-    rows, budget = of_curve(curves, START_CURVE), _budget(curves)
-    optimisers = _optimisers(rows)
-    if not optimisers or budget.empty:
+    rows, budget = of_curve(curves, START_CURVE), of_curve(curves, BUDGET_CURVE)
+    titles = {
+        name: OPTIMISERS[name] for name in OPTIMISERS if name in {*rows["optimiser"]}
+    }
+    if not titles or budget.empty:
         return None
-    picture = Picture((len(optimisers),), (150.0,))
-    for panel, name in zip(picture.panels, optimisers, strict=True):
-        mine = rows[rows["optimiser"].eq(name)]
+
+    def plot(panel: Panel, mine: DataFrame) -> None:
         for place, (arm, look) in enumerate(LOOKS.items()):
             wide = _by_outcome(mine[mine["arm"].eq(arm)], "d_k")
             wide.index = wide.index.astype(float) * BESIDE ** (place - 1.5)
-            _plot_steps(panel.axes, wide, _steps(budget), look, place + 1)
+            _plot_steps(panel.axes, wide, budget, look, place + 1)
         draw.powers_of_two(panel.axes, mine["d_k"], columns=2)
         panel.axes.set_xticks(sorted(set(mine["d_k"])))
-        _log_steps(panel.axes)
-        panel.title = OPTIMISERS[name]
-        panel.x = HEAD_SIZE
+
+    picture = draw.grid([(None, rows)], "optimiser", titles, 150.0, plot, HEAD_SIZE)
     picture.panels[0].y = STEPS
-    _share_y(picture.panels)
-    draw.hide_inner(picture)
     picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
     return picture
 
 
-def _steps(budget: DataFrame) -> float:
-    return float(budget["x"].iloc[0])
-
-
 def _plot_steps(
-    axes: Axes, wide: DataFrame, budget: float, look: Look, lane: int
+    axes: Axes, wide: DataFrame, budget: DataFrame, look: Look, lane: int
 ) -> None:
     """Draw median steps with their intervals; what is beyond the budget in its lane."""
+    steps = float(budget["x"].iloc[0])
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
     never = wide.index[wide["median"].isna()]
     if len(never):
-        draw.level(axes, budget)
-        axes.plot(
-            never,
-            [budget * LANE**lane] * len(never),
-            linestyle="none",
-            alpha=0.75,
-            **replace(look, size=0.7 * look.size).mark,
-        )
+        draw.level(axes, steps)
+        mark = replace(look, size=0.7 * look.size).mark
+        height = [steps * LANE**lane] * len(never)
+        axes.plot(never, height, linestyle="none", alpha=0.75, **mark)
     median = wide["median"]
-    low, high = wide["low"].fillna(median), wide["high"].fillna(budget)
+    low, high = wide["low"].fillna(median), wide["high"].fillna(steps)
     axes.errorbar(
         wide.index,
         median,
@@ -121,20 +101,8 @@ def _plot_steps(
         elinewidth=1.0,
         **look.mark,
     )
-
-
-def _log_steps(axes: Axes) -> None:
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(ticker.FixedLocator(STEP_TICKS))
-    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
-    axes.yaxis.set_minor_locator(ticker.NullLocator())
-
-
-def _share_y(panels: Sequence[Panel]) -> None:
-    """Give panels the same limits of the y axis."""
-    low, high = zip(*(panel.axes.get_ylim() for panel in panels), strict=True)
-    for panel in panels:
-        panel.axes.set_ylim(min(low), max(high))
+    draw.mark_ticks(axes.yaxis, STEP_TICKS)
 
 
 def pick_steps(_: DataFrame, curves: DataFrame) -> Fact | None:
@@ -169,75 +137,68 @@ TRAINING = FigureSpec(
 # --- Panels by optimiser and d_k ----------------------------------------------------
 
 
-def _build_panels(rows: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build empty panels: a row for each optimiser, a column for each d_k."""
-    sizes = [d_k for d_k in PANEL_D_K if rows["d_k"].eq(d_k).any()]
-    optimisers = _optimisers(rows)
-    if not optimisers or not sizes or _budget(curves).empty:
+def _build_panels(
+    rows: DataFrame, plot: Callable[[Panel, DataFrame], object], y: Label, x: Label
+) -> Picture | None:
+    """Build panels: a row for each optimiser, a column for each d_k."""
+    titles = {
+        d_k: Label(symbol=f"d_k = {d_k}") for d_k in PANEL_D_K if d_k in {*rows["d_k"]}
+    }
+    parts = [
+        (label, rows[rows["optimiser"].eq(name)])
+        for name, label in keep_looks(OPTIMISERS, rows["optimiser"]).items()
+    ]
+    if not parts or not titles:
         return None
-    picture = Picture((len(sizes),) * len(optimisers), (100.0,) * len(optimisers))
-    for panel, (_, d_k) in zip(picture.panels, product(optimisers, sizes), strict=True):
-        panel.title = Label(symbol=f"d_k = {d_k}")
-    picture.headings = [OPTIMISERS[name] for name in optimisers]
+    picture = draw.grid(parts, "d_k", titles, 100.0, plot, x)
+    for line in picture.rows:
+        line[0].y = y
     picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
     return picture
 
 
-def _panel_rows(rows: DataFrame) -> list[DataFrame]:
-    sizes = [d_k for d_k in PANEL_D_K if rows["d_k"].eq(d_k).any()]
-    return [
-        rows[rows["optimiser"].eq(name) & rows["d_k"].eq(d_k)]
-        for name, d_k in product(_optimisers(rows), sizes)
-    ]
-
-
 def build_losses(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build the loss by step: a row of panels for each optimiser, a column a d_k."""
-    rows = of_curve(curves, LOSS_CURVE)
-    picture = _build_panels(rows, curves)
-    if picture is None:
-        return None
-    for panel, mine in zip(picture.panels, _panel_rows(rows), strict=True):
-        draw.level(panel.axes, float(_budget(curves)["estimate"].iloc[0]))
-        draw.plot_series(panel.axes, mine, "arm", LOOKS, _plot_loss)
+    budget = of_curve(curves, BUDGET_CURVE)
+
+    def plot(panel: Panel, rows: DataFrame) -> None:
+        draw.level(panel.axes, float(budget["estimate"].iloc[0]))
+        draw.plot_series(panel.axes, rows, "arm", LOOKS, _plot_loss)
         draw.logarithmic(panel.axes, LEAST_LOSS, MOST_LOSS)
         draw.few_ticks(panel.axes.xaxis, 3)
-    for line in picture.rows:
-        line[0].y = Label(message("Loss of a batch"), "L")
-    for panel in picture.rows[-1]:
-        panel.x = Label(message("step"), "t")
-    draw.hide_inner(picture)
-    return picture
+
+    rows = of_curve(curves, LOSS_CURVE)
+    if budget.empty:
+        return None
+    y = Label(message("Loss of a batch"), "L")
+    return _build_panels(rows, plot, y, Label(message("step"), "t"))
 
 
 def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
     """Draw the median, and the band between the outer tenths."""
     wide = _by_outcome(rows)
-    draw.plot_band(axes, wide, look)
+    band = axes.fill_between(wide.index, wide["q10"], wide["q90"], color=look.colour)
+    band.set(alpha=0.2, linewidth=0)
     axes.plot(wide["median"], markevery=MARK_EVERY, linestyle=look.dash, **look.mark)
     return axes
 
 
 def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build steps by rate: a row of panels for each optimiser, a column a d_k."""
-    rows = of_curve(curves, STEPS_CURVE)
-    picture = _build_panels(rows, curves)
-    if picture is None:
-        return None
-    for panel, mine in zip(picture.panels, _panel_rows(rows), strict=True):
+    budget = of_curve(curves, BUDGET_CURVE)
+
+    def plot(panel: Panel, rows: DataFrame) -> None:
         for lane, (arm, look) in enumerate(LOOKS.items(), start=1):
-            wide = _by_outcome(mine[mine["arm"].eq(arm)])
-            _plot_steps(panel.axes, wide, _steps(_budget(curves)), look, lane)
-        draw.logarithmic(panel.axes, x=True)
-        panel.axes.xaxis.set_major_locator(ticker.LogLocator(numticks=4))
-        _log_steps(panel.axes)
-    _share_y(picture.panels)
-    for line in picture.rows:
-        line[0].y = STEPS
-    for panel in picture.rows[-1]:
-        panel.x = Label(message("learning rate"), r"\eta")
-    draw.hide_inner(picture)
-    for panel in picture.panels:
+            wide = _by_outcome(rows[rows["arm"].eq(arm)])
+            _plot_steps(panel.axes, wide, budget, look, lane)
+        draw.logarithmic(panel.axes, x=True, most=4)
+
+    rows = of_curve(curves, STEPS_CURVE)
+    if budget.empty:
+        return None
+    rate = Label(message("learning rate"), r"\eta")
+    picture = _build_panels(rows, plot, STEPS, rate)
+    for panel in picture.panels if picture else ():  # optimisers have their own rates
         panel.axes.tick_params(labelbottom=True)
     return picture
 

@@ -10,9 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator
-from numpy.typing import NDArray
-from pandas import DataFrame
+from pandas import DataFrame, Series
 from scipy.special import ndtri
 
 from montecarlo.claims.checks import Words
@@ -27,7 +25,7 @@ from montecarlo.report.content.report_card import (
 )
 from montecarlo.report.content.tables.rows import with_interval
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.drawing import Key, Panel, Picture
+from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     BLUE,
@@ -81,14 +79,9 @@ def with_verdicts(
     return pd.concat([curves, added], ignore_index=True)
 
 
-def text_rows(curves: DataFrame) -> DataFrame:
-    """Return the rows of curves that hold a text's claim and its verdict."""
-    return of_curve(curves, CURVE)
-
-
 def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build a mark for each claim of each text, claims in columns, worst news first."""
-    rows = text_rows(curves)
+    rows = of_curve(curves, CURVE)
     if rows.empty:
         return None
     texts = dict(zip(rows["text"], rows["name"], strict=True))
@@ -98,17 +91,12 @@ def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
     for verdict, look in looks.items():
         mine = rows[rows["outcome"].eq(verdict)]
         lines = [list(texts).index(text) for text in mine["text"]]
-        mark = look.mark
-        panel.axes.plot(mine["x"], lines, linestyle="none", **mark)
+        panel.axes.plot(mine["x"], lines, linestyle="none", **look.mark)
     for line, name in enumerate(texts.values()):
-        panel.note(
-            Label(words=name, symbol=rf"\mathrm{{{line + 1}}}", told=True),
-            0.3,
-            line - 0.42,
-        )
+        label = Label(words=name, symbol=rf"\mathrm{{{line + 1}}}", told=True)
+        panel.notes.append(Note(label, 0.3, line - 0.42))
     panel.axes.set_yticks(range(len(texts)), [""] * len(texts))
-    panel.axes.set_ylim(len(texts) - 0.6, -0.75)
-    panel.axes.set_xlim(0.0, rows["x"].max() + 1.0)
+    panel.axes.set(ylim=(len(texts) - 0.6, -0.75), xlim=(0.0, rows["x"].max() + 1.0))
     panel.axes.spines["left"].set_visible(False)
     panel.axes.tick_params(left=False)
     panel.axes.grid(visible=False, axis="x")
@@ -120,11 +108,10 @@ def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
 
 def count_failing(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Count claims of all texts together, and those of them that fail."""
-    verdicts = text_rows(curves)["outcome"]
-    if verdicts.empty:
-        return None
+    verdicts = of_curve(curves, CURVE)["outcome"]
     failing = verdicts.isin(FAILING).sum()
-    return {"first": float(len(verdicts)), "second": float(failing)}
+    fact = {"first": float(len(verdicts)), "second": float(failing)}
+    return fact if len(verdicts) else None
 
 
 TEXTS = FigureSpec(
@@ -202,63 +189,58 @@ def build_cases(cases: DataFrame, _: DataFrame) -> Picture | None:
     if cases.empty:
         return None
     parts = [rows for _, rows in cases.groupby("panel", sort=True)]
-    columns = _lines_of(len(parts), CASE_COLUMNS)
-    picture = Picture(columns, [100.0] * len(columns), CASE_COLUMNS)
-    for panel, mark, rows in zip(
-        picture.panels, draw.letters(len(parts)), parts, strict=True
-    ):
+    picture = _lettered(len(parts), CASE_COLUMNS, 100.0)
+    for panel, rows in zip(picture.panels, parts, strict=True):
         plot_cases(panel, rows)
-        panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
-    outcomes = [name for name in CASE_LOOKS if cases["outcome"].eq(name).any()]
     picture.keys = [
-        Key(VERDICT_LOOKS[name].label, CASE_LOOKS[name]) for name in outcomes
+        Key(VERDICT_LOOKS[name].label, look)
+        for name, look in keep_looks(CASE_LOOKS, cases["outcome"]).items()
     ]
-    claimed = Look(UNDECIDED, "")
-    picture.keys.append(
-        Key(Label(message("what is claimed")), claimed, mark=False, area=1.0)
-    )
+    claimed = Label(message("what is claimed"))
+    picture.keys.append(draw.area_key(claimed, UNDECIDED))
     return picture
 
 
-def _lines_of(count: int, columns: int) -> list[int]:
-    """Return how many panels stand in each row: at most so many."""
-    return [min(columns, count - at) for at in range(0, count, columns)]
+def _lettered(count: int, columns: int, height: float) -> Picture:
+    """Return so many panels, each with a letter, at most some beside each other."""
+    lines = [min(columns, count - at) for at in range(0, count, columns)]
+    picture = Picture(lines, [height] * len(lines), columns)
+    for panel, mark in zip(picture.panels, draw.letters(count), strict=True):
+        panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
+    return picture
 
 
-def plot_cases(panel: Panel, rows: DataFrame) -> Axes:
+def plot_cases(panel: Panel, rows: DataFrame) -> None:
     """Draw cases over d_k, or over n where that alone varies; bars: the claimed."""
     axes = panel.axes
     x = "n_keys" if rows["d_k"].nunique() == 1 < rows["n_keys"].nunique() else "d_k"
-    rows = rows.sort_values(x)
+    panel.x = Label(symbol="n" if x == "n_keys" else "d_k")
     at = rows[x].to_numpy(float)
     shown = rows[["estimate", "low", "high", "least", "most"]].to_numpy(float)
     seen = shown[np.isfinite(shown)]
     if seen.min() > 0.0 and seen.max() >= TALL * seen.min():
         draw.logarithmic(axes, seen.min() / 2.0, seen.max() * 2.0)
     else:
-        margin = 0.15 * (seen.max() - seen.min() or abs(seen.max()) or 1.0)
+        margin = 0.15 * (np.ptp(seen) or abs(seen.max()) or 1.0)
         axes.set_ylim(seen.min() - margin, seen.max() + margin)
         draw.few_ticks(axes.yaxis)
     if at.max() >= WIDE * at.min():
         draw.powers_of_two(axes, at, CASE_COLUMNS)
     else:
-        axes.set_xticks(sorted(set(at)), [f"{size:.0f}" for size in sorted(set(at))])
+        draw.mark_ticks(axes.xaxis, sorted(set(at)))
         axes.set_xlim(0.9 * at.min(), 1.1 * at.max())
-    bottom, top = axes.get_ylim()
-    _, low, high, least, most = np.clip(shown, bottom, top).T  # some have no end
-    axes.vlines(at, least, most, color=UNDECIDED, linewidth=9.0, zorder=1.5)
-    for outcome in dict.fromkeys(rows["outcome"]):
-        mine = rows["outcome"].eq(outcome).to_numpy()
+    shown = np.clip(shown, *axes.get_ylim())  # some have no end
+    axes.vlines(at, shown[:, 3], shown[:, 4], color=UNDECIDED, linewidth=9, zorder=1.5)
+    for outcome, look in CASE_LOOKS.items():
+        value, low, high, *_ = shown[rows["outcome"].eq(outcome)].T
         axes.errorbar(
-            at[mine],
-            shown[mine, 0],
-            draw.bars(shown[mine, 0], low[mine], high[mine]),
+            at[rows["outcome"].eq(outcome)],
+            value,
+            draw.bars(value, low, high),
             linestyle="none",
             elinewidth=1.2,
-            **CASE_LOOKS.get(outcome, Look(INK, "o", size=draw.MARK)).mark,
+            **look.mark,
         )
-    panel.x = Label(symbol="n" if x == "n_keys" else "d_k")
-    return axes
 
 
 CASES = FigureSpec(
@@ -303,43 +285,34 @@ def build_thresholds(_: DataFrame, curves: DataFrame) -> Picture | None:
     drawn = drawn_interpretations(curves)
     if not drawn:
         return None
-    columns = _lines_of(len(drawn), COLUMNS)
-    picture = Picture(columns, [62.0] * len(columns), COLUMNS)
-    marks = draw.letters(len(drawn))
-    for mark, panel, rows in zip(marks, picture.panels, drawn.values(), strict=True):
+    picture = _lettered(len(drawn), COLUMNS, 62.0)
+    for panel, rows in zip(picture.panels, drawn.values(), strict=True):
         plot_outcomes(panel.axes, rows)
-        panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
-    for line in picture.rows:
-        for panel in line[1:]:
-            panel.axes.tick_params(labelleft=False)
+    for panel in (panel for line in picture.rows for panel in line[1:]):
+        panel.axes.tick_params(labelleft=False)
     picture.rows[0][0].y = Label(message("Cases, in per cent"))
     picture.panels[-1].x = Label(message("threshold"), r"\tau")
     picture.keys = [
-        Key(VERDICT_LOOKS[name].label, Look(colour, ""), mark=False, area=1.0)
-        for name, colour in OUTCOMES
+        draw.area_key(VERDICT_LOOKS[name].label, colour) for name, colour in OUTCOMES
     ]
     return picture
 
 
-def plot_outcomes(axes: Axes, table: DataFrame) -> Axes:
+def plot_outcomes(axes: Axes, table: DataFrame) -> None:
     """Draw shares of cases supported, undecided and refuted over thresholds."""
     shares = of_curve(table, SHARE)
     wide = shares.pivot_table(index="x", columns="outcome", values="estimate")
     supported, refuted = wide["supported"], wide["refuted"]
-    edges = (0.0 * supported, supported, 1.0 - refuted, 0.0 * supported + 1.0)
-    for (_, colour), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
-        axes.fill_between(
-            wide.index, low, high, facecolor=colour, edgecolor=PAGE, linewidth=0.8
-        )
+    areas = (supported, 1.0 - supported - refuted, refuted)
+    colours = [colour for _, colour in OUTCOMES]
+    axes.stackplot(wide.index, *areas, colors=colours, edgecolor=PAGE, linewidth=0.8)
     for used in table.loc[table["curve"].eq(USED), "x"]:
         axes.axvline(float(used), color=PAGE, linewidth=3.6)
         axes.axvline(float(used), color=INK, linewidth=1.3)
-    axes.set_xlim(wide.index.min(), wide.index.max())
     draw.few_ticks(axes.xaxis, 3)
     draw.percent(axes)
-    axes.set_ylim(0.0, 1.0)
+    axes.set(xlim=(wide.index.min(), wide.index.max()), ylim=(0.0, 1.0))
     axes.grid(visible=False)
-    return axes
 
 
 def pick_shares(_: DataFrame, curves: DataFrame) -> Fact | None:
@@ -375,94 +348,64 @@ THRESHOLDS = FigureSpec(
 
 # --- Estimates against exact theory -------------------------------------------------
 
-#: So many z-scores at either end are all drawn; in between, so many evenly spaced.
-ENDS, BETWEEN = 25, 160
-Scores = NDArray[np.float64]
 #: Rows of one point share their draws.  These, one per point, do not.
 ONE_EACH = (("score_variance", "none"), ("entropy", "sqrt"))
 #: With fewer of these, the others are the same few draws over and over.
 FEWEST_ALONE = 10
-ALL_LOOK = Look(
-    MUTED, "o", label=Label(message("all estimates")), filled=False, size=4.0
-)
+ALL_LOOK = Look(MUTED, "", label=Label(message("all estimates")))
 ALONE_LOOK = Look(
     BLUE, "s", label=Label(message("those that share no draws")), size=4.5
 )
 
 
-def build_z_scores(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build the z-scores of all estimates that theory knows, against normal ones."""
+def known_rows(measurements: DataFrame) -> DataFrame:
+    """Return the estimates that theory knows, with their z-scores in order."""
     rows = measurements[
-        measurements["reference"].notna()
-        & measurements["std_error"].gt(0.0)
-        & measurements["summary"].isin(("mean", "value"))
+        measurements["reference"].notna() & measurements["std_error"].gt(0.0)
     ]
     rows = with_interval(rows)  # of rare draws neither the mean nor its error is known
-    if len(rows) < 2 * ENDS or len(_one_each(rows)) < FEWEST_ALONE:
+    z = (rows["estimate"] - rows["reference"]) / rows["std_error"]
+    return rows.assign(z=z).sort_values("z")
+
+
+def build_z_scores(measurements: DataFrame, _: DataFrame) -> Picture | None:
+    """Build the z-scores of all estimates that theory knows, against normal ones."""
+    rows = known_rows(measurements)
+    rows = rows[rows["summary"].isin(("mean", "value"))]
+    pairs = zip(rows["quantity"], rows["divisor"], strict=True)
+    alone = rows[[pair in ONE_EACH for pair in pairs]]
+    if len(alone) < FEWEST_ALONE:
         return None
     picture = Picture((1,), (300.0,))
     (panel,) = picture.panels
-    picture.keys = plot_z_scores(panel.axes, rows)
+    plot_z_scores(panel.axes, rows["z"], ALL_LOOK)
+    plot_z_scores(panel.axes, alone["z"], ALONE_LOOK)
+    limit = 1.05 * max(rows["z"].abs().max(), 3.0)
+    panel.axes.plot((-limit, limit), (-limit, limit), color=INK, linewidth=0.8)
+    panel.axes.set(xlim=(-limit, limit), ylim=(-limit, limit))
+    draw.few_ticks(panel.axes.xaxis)
+    draw.few_ticks(panel.axes.yaxis)
     panel.y = Label(message("Distance from the exact value, in standard errors"), "z")
     panel.x = Label(message("normal quantile"), r"\Phi^{-1}")
+    names = [
+        look.label._replace(symbol=f"N = {len(part)}")
+        for part, look in ((rows, ALL_LOOK), (alone, ALONE_LOOK))
+    ]
+    picture.keys = [Key(names[0], ALL_LOOK, "line"), Key(names[1], ALONE_LOOK)]
     return picture
 
 
-def plot_z_scores(axes: Axes, table: DataFrame) -> list[Key]:
-    """Draw ordered z-scores against normal quantiles, with the line of equality.
-
-    Returns
-    -------
-    list of Key
-        The legend.
-    """
-    limit, keys = 0.0, []
-    for rows, look in ((table, ALL_LOOK), (_one_each(table), ALONE_LOOK)):
-        if rows.empty:
-            continue
-        normal, z = _ordered_scores(rows)
-        limit = max(limit, 1.05 * np.abs(z).max(), 1.05 * np.abs(normal).max())
-        shown = _thin(normal)
-        axes.plot(normal[shown], z[shown], linestyle="none", **look.mark)
-        keys.append(Key(look.label._replace(symbol=f"N = {len(rows)}"), look))
-    axes.plot((-limit, limit), (-limit, limit), color=MUTED, linewidth=1.1, zorder=1.5)
-    axes.set_xlim(-limit, limit)
-    axes.set_ylim(-limit, limit)
-    draw.few_ticks(axes.xaxis)
-    draw.few_ticks(axes.yaxis)
-    return keys
-
-
-def _one_each(table: DataFrame) -> DataFrame:
-    """Pick about one estimate for each point: these share no draws."""
-    return pd.concat(
-        [table[table["quantity"].eq(q) & table["divisor"].eq(d)] for q, d in ONE_EACH]
-    )
-
-
-def _ordered_scores(table: DataFrame) -> tuple[Scores, Scores]:
-    """Return normal quantiles and, in ascending order, the z-scores."""
-    error = table["estimate"] - table["reference"]
-    z = np.sort((error / table["std_error"]).to_numpy(dtype=np.float64))
-    return ndtri((np.arange(len(z)) + 0.5) / len(z)), z
-
-
-def _thin(normal: Scores) -> list[int]:
-    """Return the places of all points at the ends and of even ones in between."""
-    size = len(normal)
-    even = np.searchsorted(normal, np.linspace(normal[0], normal[-1], BETWEEN))
-    ends = [*range(min(ENDS, size)), *range(max(size - ENDS, 0), size)]
-    return sorted({*ends, *(int(place) for place in even)})
+def plot_z_scores(axes: Axes, z: "Series[float]", look: Look) -> None:
+    """Draw ordered z-scores against the quantiles of as many normal ones."""
+    normal = ndtri((np.arange(len(z)) + 0.5) / len(z))
+    axes.plot(normal, z, linestyle="none" if look.marker else "-", lw=3, **look.mark)
 
 
 def pick_z_scores(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the root mean square and the largest of all z-scores."""
-    known = measurements.dropna(subset=["reference", "std_error"])
-    known = with_interval(known[known["std_error"] > 0.0])
-    if known.empty:
-        return None
-    z = (known["estimate"] - known["reference"]) / known["std_error"]
-    return {"first": float(np.sqrt((z**2).mean())), "second": float(z.abs().max())}
+    z = known_rows(measurements)["z"]
+    fact = {"first": float(np.sqrt((z**2).mean())), "second": float(z.abs().max())}
+    return fact if len(z) else None
 
 
 Z_SCORES = FigureSpec(
@@ -493,15 +436,10 @@ COLOURS = {"supported": SUPPORTED, "refuted": REFUTED}
 DASHES: tuple[Dash, ...] = ((0, (2, 1.5)), "-")
 
 
-def card_rows(curves: DataFrame) -> DataFrame:
-    """Return the error rates that are drawn: of independent entries."""
-    rates = curves["curve"].isin((RATE_CURVE, EXTRAPOLATED_CURVE))
-    return curves[rates & curves["dependence"].eq("none")]
-
-
 def build_report_card(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build actual over stated error rates by distribution, and power beside them."""
-    rates, power = card_rows(curves), of_curve(curves, POWER_CURVE)
+    rates = of_curve(curves, RATE_CURVE, EXTRAPOLATED_CURVE)
+    rates, power = rates[rates["dependence"].eq("none")], of_curve(curves, POWER_CURVE)
     if rates.empty or power.empty:
         return None
     picture = Picture((2,), (150.0,))
@@ -514,7 +452,13 @@ def build_report_card(_: DataFrame, curves: DataFrame) -> Picture | None:
         }
         draw.plot_series(left.axes, of_kind, "distribution_k", looks, _plot_rates)
         picture.keys += draw.keys_of(looks, of_kind["distribution_k"])
-    _finish_rates(left.axes)
+    draw.logarithmic(left.axes, x=True, most=4)
+    draw.logarithmic(left.axes)
+    left.axes.invert_xaxis()
+    draw.level(left.axes, 1.0)
+    low, high = left.axes.get_ylim()
+    left.axes.axhspan(low, ALLOWED, color=GRID, alpha=0.5, linewidth=0)
+    left.axes.set_ylim(low, high)
     left.y = Label(message("Errors, times as often as stated"), r"\hat\alpha/\alpha")
     left.x = Label(message("stated rate"), r"\alpha")
     picture.keys += _plot_power(right.axes, power)
@@ -525,31 +469,14 @@ def build_report_card(_: DataFrame, curves: DataFrame) -> Picture | None:
     return picture
 
 
-def _plot_rates(axes: Axes, table: DataFrame, look: Look) -> Axes:
+def _plot_rates(axes: Axes, table: DataFrame, look: Look) -> None:
     """Draw how many times as often as stated a distribution's worst intervals miss."""
     table = table.sort_values("x", ascending=False)
     ratio = table["estimate"].clip(LEAST, MOST)
     counted = table["curve"].eq(RATE_CURVE)
     axes.plot(table["x"][counted], ratio[counted], linewidth=1.0, **look.mark)
-    axes.plot(
-        table["x"].iloc[-2:],
-        ratio.iloc[-2:],
-        color=look.colour,
-        linestyle=(0, (1.5, 1.5)),
-        linewidth=1.0,
-    )
-    return axes
-
-
-def _finish_rates(axes: Axes) -> None:
-    draw.logarithmic(axes, x=True)
-    draw.logarithmic(axes)
-    axes.invert_xaxis()
-    axes.xaxis.set_major_locator(LogLocator(numticks=4))
-    draw.level(axes, 1.0)
-    low, _ = axes.get_ylim()
-    axes.axhspan(low, ALLOWED, color=GRID, alpha=0.5, linewidth=0)
-    axes.set_ylim(bottom=low)
+    (end,) = axes.plot(table["x"].iloc[-2:], ratio.iloc[-2:], color=look.colour)
+    end.set(linestyle=(0, (1.5, 1.5)), linewidth=1.0)
 
 
 def _plot_power(axes: Axes, table: DataFrame) -> list[Key]:
@@ -557,19 +484,20 @@ def _plot_power(axes: Axes, table: DataFrame) -> list[Key]:
 
     Returns the legend.
     """
-    replicates, outcomes = table["n_replicates"].astype(int), table["outcome"]
     keys = [
         draw.line_key("-", VERDICT_LOOKS[name].label, colour)
         for name, colour in COLOURS.items()
     ]
+    replicates = table["n_replicates"].astype(int)
     for n, dash in zip(sorted(set(replicates)), DASHES, strict=False):
+        mine = table[replicates.eq(n)].sort_values("x")
         for name, colour in COLOURS.items():
-            line = table[replicates.eq(n) & outcomes.eq(name)].sort_values("x")
+            line = mine[mine["outcome"].eq(name)]
             axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
         keys.append(draw.line_key(dash, Label(message("replicates"), str(n))))
     axes.axvline(1.0, color=INK, linewidth=0.8)
     axes.set_xlim(*SHOWN)
-    axes.set_xticks((0.5, 1.0, 1.5), ("0.5", "1", "1.5"))
+    draw.mark_ticks(axes.xaxis, (0.5, 1.0, 1.5), "{:g}")
     draw.percent(axes)
     return keys
 

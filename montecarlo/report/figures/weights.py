@@ -3,8 +3,9 @@
 And what becomes of a planted key, by how far query and key agree.
 """
 
+from typing import Any
+
 import pandas as pd
-from matplotlib.axes import Axes
 from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import (
@@ -15,7 +16,7 @@ from montecarlo.report.content.tables.rows import (
 )
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE, SATURATED
-from montecarlo.report.figures.drawing import Picture
+from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import DIVISOR_LOOKS, resize
 from montecarlo.report.figures.specs import (
@@ -50,42 +51,43 @@ def weight_rows(measurements: DataFrame) -> DataFrame:
 def build_weights(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build saturated rows above, effective keys below, a column for each n."""
     rows = weight_rows(measurements)
-    saturated = with_interval(rows[rows["quantity"].eq("saturated")])
-    counts = key_counts(saturated, PANEL_KEYS, MOST_PANELS)
+    saturated, keys = (
+        rows[rows["quantity"].eq(name)] for name in ("saturated", "effective_keys")
+    )
+    counts = key_counts(with_interval(saturated), PANEL_KEYS, MOST_PANELS)
     if not counts:
         return None
-    picture = Picture((len(counts),) * 2, (105.0, 105.0))
-    picture.headings = [SATURATED, EFFECTIVE]
-    for line, name in zip(picture.rows, ("saturated", "effective_keys"), strict=True):
-        for panel, n_keys in zip(line, counts, strict=True):
-            here = rows["quantity"].eq(name) & rows["n_keys"].eq(n_keys)
-            plot_weights(panel.axes, rows[here])
-            draw.powers_of_two(panel.axes, rows["d_k"], columns=2)
-            panel.title = Label(symbol=f"n = {n_keys}")
-    for panel in picture.rows[-1]:
-        panel.x = HEAD_SIZE
-    draw.hide_inner(picture)
-    picture.keys = draw.keys_of(LOOKS, rows["divisor"], line=True)
+    titles = {n_keys: Label(symbol=f"n = {n_keys}") for n_keys in counts}
+    parts = [(SATURATED, saturated), (EFFECTIVE, keys)]
+    return _build_shares(parts, "n_keys", titles)
+
+
+def _build_shares(
+    parts: list[tuple[Label, DataFrame]], column: str, titles: dict[Any, Label]
+) -> Picture:
+    """Build shares against d_k, for each divisor, in rows and columns of panels."""
+    every = pd.concat([rows for _, rows in parts])
+
+    def plot(panel: Panel, rows: DataFrame) -> None:
+        draw.plot_series(panel.axes, rows, "divisor", LOOKS)
+        draw.percent(panel.axes)
+        draw.powers_of_two(panel.axes, every["d_k"], columns=2)
+
+    picture = draw.grid(parts, column, titles, 105.0, plot, HEAD_SIZE)
+    picture.keys = draw.keys_of(LOOKS, every["divisor"], line=True)
     return picture
-
-
-def plot_weights(axes: Axes, table: DataFrame) -> Axes:
-    """Draw a share against d_k, for each divisor."""
-    draw.plot_series(axes, table, "divisor", LOOKS)
-    draw.percent(axes)
-    return axes
 
 
 def pick_saturated(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the shares of saturated rows under two divisors, at one d_k."""
     rows = panel_of(measurements, quantity="saturated", summary="mean")
     rows = at_nearest(rows, "d_k", FACT_D_K)
-    return pick_two(draw.rescale(rows, lambda part: 100.0 * part), "divisor", *PAIR)
+    rows = draw.rescale(rows, lambda part: 100.0 * part)
+    return pick_two(rows, "divisor", "none", "sqrt")
 
 
 #: What alternative texts speak of, where the grid has it.
 FACT_D_K = 64
-PAIR = ("none", "sqrt")
 WEIGHTS = FigureSpec(
     "weights",
     build_weights,
@@ -117,7 +119,6 @@ PLANTED_LABELS = {
         told=True,
     ),
 }
-MOST_COLUMNS = 2
 
 
 def planted_rows(measurements: DataFrame) -> DataFrame:
@@ -142,23 +143,15 @@ def build_planted(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build one column of panels for each alignment: weight above, rank below."""
     rows = planted_rows(measurements)
     sizes = with_interval(rows).groupby("alignment")["d_k"].nunique()
-    shown = [a for a in sizes.index if sizes[a] >= FEWEST_POINTS][-MOST_COLUMNS:]
-    if not shown:
-        return None
-    picture = Picture((len(shown),) * len(PLANTED_LABELS), (100.0, 100.0))
-    picture.headings = list(PLANTED_LABELS.values())
-    for line, quantity in zip(picture.rows, PLANTED_LABELS, strict=True):
-        for panel, alignment in zip(line, shown, strict=True):
-            here = rows["quantity"].eq(quantity) & rows["alignment"].eq(alignment)
-            draw.plot_series(panel.axes, rows[here], "divisor", LOOKS)
-            draw.percent(panel.axes)
-            draw.powers_of_two(panel.axes, rows["d_k"], columns=2)
-            panel.title = Label(message("correlation"), rf"\rho = {alignment:g}")
-    for panel in picture.rows[-1]:
-        panel.x = HEAD_SIZE
-    draw.hide_inner(picture)
-    picture.keys = draw.keys_of(LOOKS, rows["divisor"], line=True)
-    return picture
+    titles = {
+        rho: Label(message("correlation"), rf"\rho = {rho:g}")
+        for rho in sizes.index[sizes >= FEWEST_POINTS][-MOST_PANELS:]
+    }
+    parts = [
+        (label, rows[rows["quantity"].eq(quantity)])
+        for quantity, label in PLANTED_LABELS.items()
+    ]
+    return _build_shares(parts, "alignment", titles) if titles else None
 
 
 def pick_planted_weights(measurements: DataFrame, _: DataFrame) -> Fact | None:

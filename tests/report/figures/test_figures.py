@@ -27,12 +27,16 @@ from montecarlo.report.figures.drawing import (
     house_style,
     plot_estimates,
 )
-from montecarlo.report.figures.gradients import above_mean, plot_rows
+from montecarlo.report.figures.gradients import (
+    ANSWERED,
+    ASKED,
+    above_mean,
+    build_gradients,
+)
 from montecarlo.report.figures.maps import percent, plot_saturation
 from montecarlo.report.figures.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
-    INK,
     LIGHT,
     MUTED,
     PAGE,
@@ -43,8 +47,7 @@ from montecarlo.report.figures.scores import (
     plot_relative_variance,
     plot_variance,
 )
-from montecarlo.report.figures.verdicts import plot_outcomes, plot_z_scores
-from montecarlo.report.figures.weights import plot_weights as plot_shares
+from montecarlo.report.figures.verdicts import plot_outcomes
 from montecarlo.report.figures.weights import weight_rows
 from montecarlo.report.language.catalogues import read_language
 
@@ -176,7 +179,9 @@ def test_variance_draws_what_the_table_says(results):
     """Points of the variance are the estimates, the line the exact values."""
     rows = plain_rows(results[0], quantity="score_variance")
     rows = rows[rows["ci_low"].notna()]
-    axes = plot_variance(panel(), rows)
+    one = panel()
+    plot_variance(one, rows)
+    axes = one.axes
     for divisor in VARIANCE_DIVISORS:
         look = DIVISOR_LOOKS[divisor]
         mine = rows[rows["divisor"].eq(divisor)]
@@ -198,7 +203,8 @@ def test_relative_variance_is_estimate_over_reference(results):
     """The lower panel shows Gaussian estimates over their exact values, in place."""
     rows = plain_rows(results[0], quantity="score_variance")
     rows = rows[rows["ci_low"].notna()]
-    axes = plot_relative_variance(Figure().subplots(), rows)
+    axes = Figure().subplots()
+    plot_relative_variance(axes, rows)
     raw = rows.query("divisor == 'none' and distribution_q == 'gaussian'")
     drawn = axes.containers[0].lines[0]
     assert list(drawn.get_xdata()) == raw["d_k"].tolist()
@@ -207,7 +213,8 @@ def test_relative_variance_is_estimate_over_reference(results):
 
 def test_distribution_without_variance_of_its_estimate_is_not_drawn(drawings):
     """An estimate without a valid interval, as that of t3, is left out."""
-    named = [key.label for key in drawings["variance"].layout.keys]
+    blocks = drawings["variance"].layout.blocks
+    named = [part.label for block in blocks for part in block.parts]
     assert DISTRIBUTION_LOOKS["laplace"].label in named
     assert DISTRIBUTION_LOOKS["student_t3"].label not in named
 
@@ -219,7 +226,10 @@ def test_effective_keys_are_drawn_as_part_of_n(results):
     drawn = drawn[drawn["n_keys"].eq(32) & drawn["divisor"].eq("none")]
     for quantity, n in (("effective_keys", 32), ("saturated", 1)):
         mine = rows[rows["quantity"].eq(quantity)]
-        axes = plot_shares(Figure().subplots(), drawn[drawn["quantity"].eq(quantity)])
+        axes = Figure().subplots()
+        plot_estimates(
+            axes, drawn[drawn["quantity"].eq(quantity)], DIVISOR_LOOKS["none"]
+        )
         assert numbers_drawn(axes, DIVISOR_LOOKS["none"].colour) == sorted(
             zip(mine["d_k"], mine["estimate"] / n, strict=True)
         )
@@ -359,22 +369,34 @@ def test_largest_scores_are_of_the_d_k_with_most_keys():
     assert largest_scores(measured({(64, 8): 1.4, (16, 32): 2.0}, **score)).empty
 
 
-def test_the_dot_of_gradients_is_what_was_measured():
-    """It stands at the scaled mean, at the share above it; else that of the curve."""
+def test_gradients_say_what_was_measured():
+    """The share of unscaled rows above the scaled mean, or else that of the curve;
+    bars have all rows, those that pass less than the axis shows in the first; the
+    title has the answer only where most unscaled rows are above.
+    """
     curve = pd.DataFrame(
-        {"n_keys": 32, "divisor": "none", "x": [0.1, 0.4], "estimate": [0.2, 0.6]}
+        {
+            "curve": "rows_jacobian_frobenius",
+            "n_keys": 32,
+            "divisor": "none",
+            "x": [1e-5, 0.1, 0.4, 0.5],
+            "estimate": [0.1, 0.2, 0.6, 1.0],
+        }
     )
     row = {"quantity": "jacobian_frobenius", "summary": "mean", "divisor": "sqrt"}
     mean = measured({(64, 32): 0.2}, **row)
     share = {**row, "summary": "share_above", "divisor": "none/sqrt"}
-    above = above_mean(mean, curve, "jacobian_frobenius")
-    assert above == pytest.approx((0.2, 1.0 - 0.4))  # halfway on a logarithmic scale
-    table = pd.concat([mean, measured({(64, 32): 0.7}, **share)])
-    assert above_mean(table, curve, "jacobian_frobenius") == (0.2, 0.7)
-    one = panel()
-    plot_rows(one, curve, "jacobian_frobenius", (0.2, 0.7))
-    assert (0.2, 0.7) in numbers_drawn(one.axes, INK)
-    assert one.notes[0].label.symbol == r"70\,\%"
+    assert above_mean(mean, curve) == pytest.approx((0.2, 0.6))  # halfway, of logs
+    for part, title in ((0.7, ANSWERED), (0.4, ASKED)):
+        table = pd.concat([mean, measured({(64, 32): part}, **share)])
+        assert above_mean(table, curve) == (0.2, part)
+        picture = build_gradients(table, curve)
+        assert picture.headings[0].words == title
+        (drawn,) = picture.panels
+        assert drawn.notes[0].label.symbol == rf"{100 * part:.0f}\,\%"
+        bars, *_ = drawn.axes.patches[0].get_data()
+        assert bars.sum() == pytest.approx(1.0)
+        assert bars[0] > 0.1
 
 
 def curve_of(name: str, outcome: str, points: dict[float, float]) -> pd.DataFrame:
@@ -394,16 +416,17 @@ def test_outcomes_are_stacked_and_the_threshold_marked():
             curve_of("threshold_used", "", {0.75: np.nan}),
         ]
     )
-    axes = plot_outcomes(Figure().subplots(), table)
+    axes, without = Figure().subplots(2)
+    plot_outcomes(axes, table)
     heights = []
     for area in axes.collections:
         corners = area.get_paths()[0].vertices
         at_end = corners[np.isclose(corners[:, 0], 0.9), 1]
         heights.append(at_end.max() - at_end.min())
-    assert heights == [0.25, 0.25, 0.5]
+    assert heights == pytest.approx([0.25, 0.25, 0.5])
     assert {tuple(line.get_xdata()) for line in axes.get_lines()} == {(0.75, 0.75)}
-    unmarked = plot_outcomes(Figure().subplots(), table.iloc[:4])
-    assert not unmarked.get_lines()
+    plot_outcomes(without, table.iloc[:4])
+    assert not without.get_lines()
 
 
 def test_thresholds_have_one_letter_each(build, results):
@@ -417,18 +440,20 @@ def test_thresholds_have_one_letter_each(build, results):
     ]
 
 
-def test_z_scores_are_ordered_pairs(results):
-    """Extreme z-scores are drawn, and no point that the table does not have."""
+def test_z_scores_are_ordered_pairs(results, build):
+    """All are drawn in order against as many normal quantiles."""
     rows = results[0].query("reference.notna() and std_error > 0")
     rows = rows[rows["summary"].isin(("mean", "value"))]
-    axes = Figure().subplots()
-    plot_z_scores(axes, rows)
     z = np.sort((rows["estimate"] - rows["reference"]) / rows["std_error"])
-    drawn = np.asarray(axes.get_lines()[0].get_ydata())
-    assert drawn[0] == z[0]
-    assert drawn[-1] == z[-1]
-    assert set(drawn) <= set(z)
-    assert (np.diff(drawn) >= 0.0).all()
+    (one,) = build("z-scores").panels
+    every, alone, equal = one.axes.get_lines()
+    assert every.get_ydata().tolist() == z.tolist()
+    assert set(alone.get_ydata()) < set(z)
+    for line in (every, alone):
+        normal = line.get_xdata()
+        assert (np.diff(normal) > 0.0).all()
+        assert normal == pytest.approx(-normal[::-1])
+    assert list(equal.get_xdata()) == list(equal.get_ydata())
 
 
 def test_key_counts_prefer_the_wanted_ones():

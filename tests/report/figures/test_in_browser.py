@@ -10,9 +10,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 WIDTHS = (366, 512)
 #: Pixels that a line of text is high, at least.
 LEAST = 11.0
-#: What sticks out of its figure, is too small, or stands upon something else, and marks
-#: of a legend that stand before no words; a box of text is as high as its font, which
-#: its letters do not fill.
+#: What sticks out of its figure, is too small, or stands upon something else; a box of
+#: text is as high as its font, which its letters do not fill.
 FAULTS = """([least]) => {
   const faults = [];
   for (const host of document.querySelectorAll("div")) {
@@ -34,13 +33,6 @@ FAULTS = """([least]) => {
         if (one.left < other.right && other.left < one.right
             && one.top < other.bottom && other.top < one.bottom)
           faults.push([host.id, "upon", one.said, other.said]);
-    }
-    for (const mark of svg.querySelectorAll("g[transform]")) {
-      const box = mark.getBoundingClientRect(), scale = around.width / 360;
-      const middle = (box.top + box.bottom) / 2;
-      if (!lines.some(one => one.top < middle && middle < one.bottom
-          && box.right < one.left && one.left < box.right + 80 * scale))
-        faults.push([host.id, "astray"]);
     }
     if (!lines.length) faults.push([host.id, "no text"]);
   }
@@ -85,11 +77,6 @@ def test_every_word_has_its_place(drawings, faults, code, width):
 def test_faults_are_found(drawings, faults):
     """A word that is cut, small, or upon another one is seen (a negative control)."""
     svg = drawings["texts"].written(read_language("de"))
-    moved = svg.replace(
-        '<g transform="translate(0 0)"', '<g transform="translate(0 600)"'
-    )
-    assert moved != svg
-    assert ["x", "astray"] in faults({"x": moved}, WIDTHS[0])
     for element, kind in (
         ('<text x="300" y="40">something that is cut</text>', "cut"),
         ('<text x="9" y="239" style="font-size:6px">small</text>', "small"),
