@@ -14,14 +14,8 @@ from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.content.tables.topics import (
-    AuditRow,
-    DivisorTable,
-    SaturatedRow,
-    TopicTable,
-    audit_rows,
-    divisor_table,
-    saturated_rows,
-    topic_tables,
+    Table,
+    make_tables,
 )
 from montecarlo.report.content.texts import Erratum, make_errata
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
@@ -101,13 +95,10 @@ class Contents:
     errata: Sequence[Erratum]  # those that are written with the pages
     figures: Mapping[str, Figure]
     drawings: Mapping[str, Drawing]  # what each figure is drawn from
-    tables: Mapping[str, TopicTable]
+    tables: Mapping[str, Table]
     facts: Mapping[str, Mapping[str, float]]  # numbers that alternative texts name
-    audit: Sequence[AuditRow]  # the table of initialisations
-    saturated: Sequence[SaturatedRow]  # the table of saturated rows and their gradients
     #: What the panels of the figure of thresholds show, in their order.
     threshold_panels: Sequence[tuple[ClaimOutcome, InterpretationOutcome]]
-    divisors: DivisorTable | None  # what each divisor makes of a row
     languages: Sequence[str]  # codes of the pages that are written together
     post: Post  # how Markdown is written
 
@@ -121,11 +112,8 @@ class Contents:
         findings, record = self.findings, self.findings.record
         carded = record.report_card and "report-card" in self.figures
         there = {
-            "divisors": self.divisors,
-            "audit": self.audit,
             "models": record.models,
             "records": record.records,
-            "saturated": self.saturated,
             "self-checks": record.self_checks,
             "sensitivity": record.sensitivity,
             "training": record.training,
@@ -259,12 +247,9 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         errata,
         draw_figures(drawings, languages, folder, spread, adaptive=adaptive),
         drawings,
-        topic_tables(findings.measurements),
+        make_tables(*tables),
         facts,
-        audit_rows(findings.measurements),
-        saturated_rows(findings.measurements),
         threshold_panels(findings.curves, findings.claims),
-        divisor_table(*tables),
         languages,
         post,
     )

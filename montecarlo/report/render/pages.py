@@ -29,7 +29,7 @@ from montecarlo.report.content.findings import (
     lines,
     table_name,
 )
-from montecarlo.report.content.tables.papers import view_literature
+from montecarlo.report.content.tables import papers
 from montecarlo.report.content.texts import Erratum, part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.captions import numbers_in_words
@@ -136,9 +136,13 @@ def environment() -> Environment:
         "cases": cases_of,
         "columns": columns,
         "counted": count_outcomes,
+        "error_of_exact": papers.error_of_exact,
+        "error_of_paper": papers.error_of_paper,
+        "error_of_region": papers.error_of_region,
         "exceptions": exceptions,
         "formula": check_formula,
         "lines": lines,
+        "sizes": papers.sizes_of,
         "symbol": check_symbol,
         "table_name": table_name,
         "telling": find_telling,
@@ -157,7 +161,7 @@ def environment() -> Environment:
         "place_figures": place_figures,
         "sayers_of": sayers_of,
         "tables_of": lambda topic: TABLES.get(topic, ()),
-        "view_literature": view_literature,
+        "view_literature": papers.view_literature,
     }
     return made
 
