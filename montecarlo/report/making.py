@@ -146,6 +146,10 @@ def import_all() -> None:
     """Import what figures and pages need: a worker that is sent this has done so."""
 
 
+#: Parts that calls are dealt into: few, as each is sent all that pages show.
+PARTS = 6
+
+
 def _each(
     executor: Executor | None,
     function: Callable[..., Any],
@@ -155,7 +159,17 @@ def _each(
 
     It is done here if the workers are not there or die of it.
     """
+    calls = list(zip(*arguments, strict=False))  # some of them are repeated for ever
     if executor is not None:
+        parts = [calls[first::PARTS] for first in range(PARTS)]
         with suppress(BrokenExecutor):
-            return list(executor.map(function, *arguments))
-    return list(map(function, *arguments))
+            found = calls.copy()
+            done = executor.map(_several, repeat(function), parts)
+            for first, results in enumerate(done):
+                found[first::PARTS] = results
+            return found
+    return _several(function, calls)
+
+
+def _several(function: Callable[..., Any], calls: Iterable[Sequence[Any]]) -> list[Any]:
+    return [function(*call) for call in calls]

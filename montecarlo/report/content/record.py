@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +33,7 @@ from montecarlo.report.content.training import (
     training_curves,
     view_training,
 )
-from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.small_files import read_small
 from montecarlo.study.columns import MEASUREMENTS, row_id
 from montecarlo.study.curves import tabulate_curves
@@ -168,8 +169,8 @@ def _parts(
         said = (one for one, place in claim.sentences() if place != "line")
         pairs = zip(said, outcome.sentences(), strict=True)
         sentences += [(at, sentence, found) for sentence, found in pairs]
-    for passage, found in zip(catalogue.passage, claims.passages, strict=True):
-        sentences.append((f"passage {passage.id!r}", passage.sentence, found))
+    for passage, told in zip(catalogue.passage, claims.passages, strict=True):
+        sentences.append((f"passage {passage.id!r}", passage.sentence, told))
     for at, sentence, found in sentences:
         yield f"checks of {at}", sentence.check, _asked(found)
         if found.holds:  # otherwise nobody looks for its numbers
@@ -234,16 +235,21 @@ def _name_of(line: Mapping[str, str | None]) -> str:
     text = {name: value or "" for name, value in line.items()}
     if text["quantity"] not in QUANTITIES:
         look_up("quantity", text["quantity"], {**QUANTITIES, OVERFLOW: None})
-    point = parse_point(
-        text["distribution_q"],
-        text["distribution_k"],
-        int(text["d_k"]),
-        int(text["n_keys"]) if text["n_keys"] else None,
-        text["dependence"],
-        text["initialisation"],
-    )
+    point = _point(*(text[name] for name in _OF_POINT))
     names = ("divisor", "quantity", "summary", "number_format", "softmax")
     return row_id(point, RowKey(*(text[name] for name in names)))
+
+
+#: Columns that name a design point.
+_OF_POINT = (
+    *("distribution_q", "distribution_k", "d_k", "n_keys"),
+    *("dependence", "initialisation"),
+)
+
+
+@lru_cache(maxsize=4096)  # a point has a hundred lines
+def _point(q: str, k: str, d_k: str, n_keys: str, *others: str) -> DesignPoint:
+    return parse_point(q, k, int(d_k), int(n_keys) if n_keys else None, *others)
 
 
 def read_claims(folder: Path) -> ReportRecord:

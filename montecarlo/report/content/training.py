@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
-import pandas as pd
 from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.stats import binomtest
@@ -149,14 +148,10 @@ class TrainingView:
     seeds: Seeds
     tuning: Tuning
     steps: Steps
-    learned: Annotated[
-        float, about("a run has learned when its loss stays below this")
-    ]
+    learned: Annotated[float, about("a run has learned when its loss stays below this")]
     n_keys: Annotated[int, about("tokens of a sequence")]
     n_queries: Annotated[int, about("queries of a sequence")]
-    lines: Annotated[
-        tuple[ArmLine, ...], about("one for each optimiser, d_k and arm")
-    ]
+    lines: Annotated[tuple[ArmLine, ...], about("one for each optimiser, d_k and arm")]
     theorem: Annotated[Theorem, about("what was measured of it")]
     published: Annotated[tuple[Published, ...], about("what it is held against")]
     language: Annotated[LanguageView | None, about("a second task")] = None
@@ -211,8 +206,12 @@ def view_training(record: Record, language: Runs | None = None) -> TrainingView:
         )
         lines.append(line)
     return TrainingView(
-        *(len(record.seeds[which]) for which in ("judged", "tuning")),
-        *(about_it[name] for name in ("steps", "learned", "n_keys", "n_queries")),
+        len(record.seeds["judged"]),
+        len(record.seeds["tuning"]),
+        about_it["steps"],
+        about_it["learned"],
+        about_it["n_keys"],
+        about_it["n_queries"],
         tuple(lines),
         view_theorem(record),
         read_published(),
@@ -251,8 +250,10 @@ def view_language(record: Runs) -> LanguageView:
         )
         lines.append(line)
     return LanguageView(
-        *(len(record.seeds[which]) for which in ("judged", "tuning")),
-        *(about_it["steps"], about_it["learned"]),
+        len(record.seeds["judged"]),
+        len(record.seeds["tuning"]),
+        about_it["steps"],
+        about_it["learned"],
         tuple(lines),
     )
 
@@ -281,7 +282,7 @@ def _finite(value: float) -> float | None:
 
 
 def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
-    """Yield the curves of the figures of training; those of a loss until it diverges."""
+    """Yield the curves of the figures of training; a loss until it diverges."""
     yield CurveLine(curve=BUDGET_CURVE, x=float(view.steps), estimate=view.learned)
     losses = record.losses
     drawn = losses["step"].lt(LATE) | losses["step"].mod(LATE_EVERY).eq(0)
@@ -292,7 +293,7 @@ def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
             if math.isfinite(one[which]):
                 yield replace(line, outcome=which, estimate=one[which])
     for setting, runs in record.judged.groupby(SETTING):
-        one = dict(zip(SETTING, cast("tuple[object, ...]", setting), strict=True))
+        one = dict(zip(SETTING, setting, strict=True))
         line = _line_of(one, SHARE_CURVE, one["rate"])
         line = replace(line, n_replicates=view.seeds)
         steps = runs["steps"].to_numpy()

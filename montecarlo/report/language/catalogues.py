@@ -40,7 +40,7 @@ class Language:
     @property
     def numbers(self) -> NumberFormat:
         """How it writes numbers."""
-        return NumberFormat(Locale.parse(self.code))
+        return _number_format(self.code)
 
     def translate(self, message: str) -> str:
         """Return a message in this language, or in English where it is lacking."""
@@ -73,6 +73,11 @@ def _fill(text: Markup, values: dict[str, object]) -> Markup:
         name: value if isinstance(value, Markup) else str(value)
         for name, value in values.items()
     }
+
+
+@lru_cache
+def _number_format(code: str) -> NumberFormat:
+    return NumberFormat(Locale.parse(code))
 
 
 SOURCE = "en"

@@ -29,7 +29,7 @@ from montecarlo.report.figures.verdicts import (
     drawn_checks,
     with_verdicts,
 )
-from montecarlo.report.language.catalogues import LANGUAGES, Language, read_language
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.folder import RUN_FILE, write_text
@@ -59,27 +59,6 @@ Drawing = tuple[FigureSpec, tuple[pd.DataFrame, pd.DataFrame]]
 Spread = Callable[..., Iterable[Any]]
 
 
-class Figure(NamedTuple):
-    """A figure as pages embed it, each in its own words."""
-
-    id: str
-    drawn: Drawn
-
-    @property
-    def width(self) -> int:
-        """Pixels at the least size that a page shows it in."""
-        return round(self.drawn.layout.width)
-
-    @property
-    def height(self) -> int:
-        """Pixels at that size."""
-        return round(self.drawn.layout.height)
-
-    def source(self, language: Language) -> Markup:
-        """Return its data URI, ready for an attribute in double quotes."""
-        return data_uri(self.drawn.written(language))
-
-
 class Numbers(NamedTuple):
     """Numbers of figures and of tables, by id."""
 
@@ -93,7 +72,7 @@ class Contents:
 
     findings: Findings
     errata: Sequence[Erratum]  # those that are written with the pages
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, Drawn]  # without words
     drawings: Mapping[str, Drawing]  # what each figure is drawn from
     tables: Mapping[str, Table]
     facts: Mapping[str, Mapping[str, float]]  # numbers that alternative texts name
@@ -262,13 +241,13 @@ def draw_figures(
     spread: Spread = map,
     *,
     adaptive: bool = True,
-) -> dict[str, Figure]:
+) -> dict[str, Drawn]:
     """Draw the figures whose tables have data for them, into a folder if there is one.
 
     There they are in the first language; files that are not ``adaptive`` are light, on
     a ground of their own, and in the other languages as well.
     """
-    figures = {}
+    figures: dict[str, Drawn] = {}
     specs = [spec for spec, _ in drawings.values()]
     tables = zip(*(tables for _, tables in drawings.values()), strict=True)
     drawn = spread(draw, specs, *tables) if specs else ()
@@ -280,7 +259,7 @@ def draw_figures(
                 svg = figure.written(read_language(code))
                 file = svg if adaptive else on_light_ground(svg)
                 write_text(folder / figure_file(name, code, languages), file)
-        figures[name] = Figure(name, figure)
+        figures[name] = figure
     return figures
 
 

@@ -43,7 +43,12 @@ from montecarlo.report.language.catalogues import (
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import OwnWords, set_own_words, show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
-from montecarlo.report.render.contents import TABLES, Contents, Figure, place_figures
+from montecarlo.report.render.contents import (
+    TABLES,
+    Contents,
+    data_uri,
+    place_figures,
+)
 from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
@@ -213,10 +218,6 @@ def functions_for(
         """Translate words of a catalogue, which have no placeholders."""
         return set_said(language, Said(words, {}), own)
 
-    def image(figure: Figure) -> Markup:
-        """Return a figure's data URI, in the language's words."""
-        return figure.source(language)
-
     def tex(latex: str) -> Markup:
         """Set a formula that the program made, with the language's decimal sign."""
         formula = math_ml(localise(language, latex), quotable=quotable)
@@ -230,7 +231,7 @@ def functions_for(
         "plain_words": partial(_plain_words, language, own),
         "other_language": partial(_other_language, language, own),
         "plain": plain,
-        "image": image,
+        "image": lambda figure: data_uri(figure.written(language)),
         "num": numbers.number,
         "pm": numbers.with_error,
         "percent": numbers.percent,

@@ -67,7 +67,7 @@ Asked = tuple[Question, Said | None, list[StatementView]]
 
 
 def view_literature(outcome: PapersOutcome) -> list[Asked]:
-    """Join the words of papers.toml to what came out; statements of papers are first."""
+    """Join the words of papers.toml to what came out; those of papers are first."""
     papers = read_papers()
     found = {one.id: one for one in outcome.claims}
     numbers, answers = {True: 0, False: 0}, iter(outcome.passages)

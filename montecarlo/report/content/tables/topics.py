@@ -177,7 +177,9 @@ def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
 
 
 def _table(
-    rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]], n_keys: int | None = None
+    rows: pd.DataFrame,
+    columns: Sequence[tuple[str, str, str]],
+    n_keys: int | None = None,
 ) -> Table:
     """Return a table with the columns of quantity, summary, divisor that there are."""
     rows = rows[rows["quantity"].isin([quantity for quantity, *_ in columns])]
