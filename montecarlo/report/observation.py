@@ -106,11 +106,8 @@ def observe_files(
 ) -> tuple[bool, str | None]:
     """Observe files, write tables, record and figure, and print the answer.
 
-    Returns
-    -------
-    bool, str or None
-        Whether a head is in a state named by ``--fail-on``; and the answer of
-        `montecarlo.model.answers.answer_scales`, if ``--expect`` was typed.
+    Returns whether a head is in a state named by ``--fail-on``, and the answer of
+    `montecarlo.model.answers.answer_scales`, if ``--expect`` was typed.
 
     Raises
     ------
@@ -161,11 +158,7 @@ def observe_files(
             "kind": "observation",
             "command": canonical_command(options, files, seed),
             "files": [
-                {
-                    "name": f.name,
-                    "bytes": f.stat().st_size,
-                    "sha256": file_hash(f),
-                }
+                {"name": f.name, "bytes": f.stat().st_size, "sha256": file_hash(f)}
                 for f in files
             ],
             "divisor": named,
@@ -229,21 +222,15 @@ def canonical_command(options: ObserveOptions, files: Sequence[Path], seed: int)
     alike = len(set(names)) < len(names)
     words = ["python -m montecarlo observe"]
     words += [shlex.quote(str(path) if alike else path.name) for path in files]
-    for name, value in (
-        ("axes", options.axes and ",".join(options.axes)),
-        ("names", options.names),
-        ("causal", options.causal),
-        ("steps", options.steps),
-        ("expect", options.expect),
-        ("rtol", None if options.rtol == str(RTOL) else options.rtol),
-        ("divisor", options.divisor),
-        ("seed", seed),
-    ):
+    if options.axes:
+        words.append(f"--axes {shlex.quote(','.join(options.axes))}")
+    for name in ("names", "causal", "steps", "expect", "rtol", "divisor"):
+        value = getattr(options, name)
         if value is True:
             words.append(f"--{name}")
-        elif value is not None and value is not False:
-            words.append(f"--{name} {shlex.quote(str(value))}")
-    return " ".join(words)
+        elif value and (name, value) != ("rtol", str(RTOL)):
+            words.append(f"--{name} {shlex.quote(value)}")
+    return " ".join([*words, f"--seed {seed}"])
 
 
 def write_observation(
@@ -258,15 +245,12 @@ def write_observation(
         tables[STEPS] = steps.frame
     for name, table in tables.items():
         table.to_csv(folder / name, index=False, lineterminator="\n")
-    record = record_observation(observation) | {"applied": record_scales(told)}
-    warnings = steps and {
-        "warnings": steps.warnings,
-        "hot": HOT,
-        "frozen": FROZEN,
-        "trend": TREND,
-        "factor": FACTOR,
+    borders = {"hot": HOT, "frozen": FROZEN, "trend": TREND, "factor": FACTOR}
+    record = record_observation(observation) | {
+        "applied": record_scales(told),
+        "steps": steps and {"warnings": steps.warnings, **borders},
     }
-    write_json(folder / RECORD, _finite(record | {"steps": warnings}))
+    write_json(folder / RECORD, _finite(record))
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - any data
@@ -282,24 +266,16 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 - any data
 def record_observation(observation: Observation) -> dict[str, Any]:
     """Return what an observation says, as data."""
     model = observation.model
-    heads = [
-        {
-            "layer": one.head.layer,
-            "head": one.head.head,
-            "state": one.state,
-            "assumptions": [
-                {
-                    "name": each.name,
-                    "verdict": str(each.verdict),
-                    "factor": each.factor.value,
-                    "low": each.factor.interval(POINTWISE).low,
-                    "high": each.factor.interval(POINTWISE).high,
-                }
-                for each in one.assumptions
-            ],
-        }
-        for one in observation.heads
-    ]
+    heads = []
+    for one in observation.heads:
+        assumptions = []
+        for each in one.assumptions:
+            low, high = each.factor.interval(POINTWISE)
+            named = {"name": each.name, "verdict": str(each.verdict)}
+            found = {"factor": each.factor.value, "low": low, "high": high}
+            assumptions.append(named | found)
+        place = {"layer": one.head.layer, "head": one.head.head}
+        heads.append({**place, "state": one.state, "assumptions": assumptions})
     return {
         "d_k": model.d_k,
         "layers": model.layers,

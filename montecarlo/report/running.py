@@ -74,16 +74,10 @@ def report_maker(
     flavour: str | None = None,
     front: Sequence[str] | None = None,
 ) -> Make:
-    """Return what writes a report in some formats, by default as pages.
+    """Return what writes a report in some of `FORMATS`, by default as pages.
 
-    Parameters
-    ----------
-    asked : sequence of str or None
-        Of `FORMATS`.
-    flavour : str or None
-        Of Markdown: of `FLAVOURS`.
-    front : sequence of str or None
-        Keys of the front matter of Markdown; the one key ``none``: no front matter.
+    The flavour, of `FLAVOURS`, and the keys of the front matter are those of Markdown;
+    the one key ``none``: no front matter.
 
     Raises
     ------

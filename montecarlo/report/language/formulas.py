@@ -60,19 +60,8 @@ _LOW_ROOT = re.compile(r"<msqrt>(<mi>[acemnopqrsuvwxyz]</mi>)</msqrt>")
 def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
     r"""Return a formula as MathML.
 
-    Parameters
-    ----------
-    latex : str
-        Without dollars around it.
-    display : bool
-        Whether the formula stands in a line of its own.
-    quotable : bool
-        Whether to add the LaTeX as an annotation, where the text does not say it.
-
-    Returns
-    -------
-    str
-        One ``<math>`` element.
+    ``display``: it stands in a line of its own.  ``quotable``: the LaTeX is added as an
+    annotation, where the text does not say it.
 
     Raises
     ------
@@ -106,12 +95,8 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
 def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     r"""Replace every ``$…$`` in a text by inline MathML.
 
-    Parameters
-    ----------
-    text : str or Markup
-        Markup is taken as it is, anything else is escaped.  ``\$`` is a dollar.
-    rewrite : callable
-        What is done to the LaTeX of each formula before it is set.
+    Markup is taken as it is, anything else is escaped; ``\$`` is a dollar.  The LaTeX
+    of each formula is rewritten before it is set.
 
     Raises
     ------

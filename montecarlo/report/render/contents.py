@@ -37,18 +37,10 @@ from montecarlo.study.presets import ERROR_RATE
 
 
 class Post(NamedTuple):
-    """How posts are written.
+    """How posts are written."""
 
-    Attributes
-    ----------
-    flavour : str
-        A name in `montecarlo.report.render.markdown.FLAVOURS`.
-    front_matter : tuple of str or None
-        Keys, as ``KEY`` or ``KEY=VALUE``; None: those of the flavour.
-    """
-
-    flavour: str = "kramdown"
-    front_matter: tuple[str, ...] | None = None
+    flavour: str = "kramdown"  # a name in `montecarlo.report.render.markdown.FLAVOURS`
+    front_matter: tuple[str, ...] | None = None  # keys, or KEY=VALUE; None: its own
 
 
 KRAMDOWN = Post()
@@ -191,18 +183,9 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
 ) -> Contents:
     """Gather what a report shows, and write its figures into a folder, if there is one.
 
-    Parameters
-    ----------
-    findings, languages, post
-        As for `montecarlo.report.making.make_report`.
-    names : collection of str
-        Keys of `EVERY_FIGURE`: those to draw.
-    folder : Path, optional
-    spread : callable
-        Draws figures, as ``map`` would.
-    adaptive : bool
-        Whether files suit themselves to light and dark pages; otherwise they are light,
-        on a ground of their own, and there is one for each language.
+    Of `EVERY_FIGURE` those that are named are drawn, by ``spread`` as ``map`` would.
+    ``adaptive`` files suit themselves to light and dark pages; others are light, on a
+    ground of their own, and there is one for each language.
     """
     texts = {} if findings.own else findings.names
     curves = with_verdicts(findings.curves, findings.claims, texts)

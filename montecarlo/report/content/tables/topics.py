@@ -115,11 +115,7 @@ def tail_table(measurements: pd.DataFrame) -> Table:
 def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Pick entry and scaled score variances of every initialisation, at one d_k.
 
-    Returns
-    -------
-    DataFrame, DataFrame
-        Rows of entries and of scores, one for each initialisation, by rising variance
-        of the scores.
+    Two tables with a row for each, by rising variance of the scores.
     """
     projected = measurements[
         measurements["initialisation"].notna()
