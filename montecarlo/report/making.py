@@ -14,12 +14,7 @@ from montecarlo.report.figures.verdicts import CASES, TEXTS
 from montecarlo.report.formats import DEFAULT, MARKDOWN
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render import pages
-from montecarlo.report.render.contents import (
-    KRAMDOWN,
-    Contents,
-    Post,
-    gather_contents,
-)
+from montecarlo.report.render.contents import KRAMDOWN, Contents, Post, gather_contents
 from montecarlo.report.render.json import render_findings
 from montecarlo.report.render.markdown import (
     link_beside,

@@ -67,12 +67,7 @@ SCALES, STEPS = "applied-scale.csv", "steps.csv"
 #: Heads that the terminal lists, and failing assumptions in the line of each.
 MOST_LINES, MOST_CAUSES = 12, 3
 #: Quantities in the line of a head.
-SHOWN = (
-    "score_variance",
-    "score_row_variance",
-    "scaled_row_variance",
-    "unit_divisor",
-)
+SHOWN = ("score_variance", "score_row_variance", "scaled_row_variance", "unit_divisor")
 
 
 @dataclass(frozen=True, slots=True)

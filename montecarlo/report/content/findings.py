@@ -35,11 +35,7 @@ from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.record import ReportRecord, read_claims, require_rows
 from montecarlo.report.language.symbols import check_formula
-from montecarlo.study.columns import (
-    MEASUREMENTS,
-    MeasurementLine,
-    validate_table,
-)
+from montecarlo.study.columns import MEASUREMENTS, MeasurementLine, validate_table
 from montecarlo.study.csv_files import read_table
 from montecarlo.study.curves import CURVE_FILES, read_curves
 

@@ -84,8 +84,7 @@ class Theorem:
     ]
     others: Annotated[tuple[float, ...], about("factors with which it did not")]
     off_sgd: Annotated[
-        float,
-        about("largest relative difference of a loss with these, rounded up"),
+        float, about("largest relative difference of a loss with these, rounded up")
     ]
     off_adam: Annotated[float, about("likewise with Adam, and any factor")]
 

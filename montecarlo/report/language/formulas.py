@@ -57,11 +57,10 @@ _LOW_ROOT = re.compile(r"<msqrt>(<mi>[acemnopqrsuvwxyz]</mi>)</msqrt>")
 
 
 @lru_cache(maxsize=4096)
-def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
+def math_ml(latex: str, *, quotable: bool = True) -> str:
     r"""Return a formula as MathML.
 
-    ``display``: it stands in a line of its own.  ``quotable``: the LaTeX is added as an
-    annotation, where the text does not say it.
+    ``quotable``: the LaTeX is added as an annotation, where the text does not say it.
 
     Raises
     ------
@@ -80,7 +79,7 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
     try:
         told = _TOLD.fullmatch(latex)
         converter = _CONVERTER if quotable and not told else _PLAIN
-        found = converter.convert_with_local_state(latex, displaystyle=display)
+        found = converter.convert_with_local_state(latex, displaystyle=False)
     except LatexError as error:
         raise InputError(f"formula ${latex}$ is not understood: {error}") from error
     if refused := _REFUSED.search(found):

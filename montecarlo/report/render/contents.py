@@ -13,10 +13,7 @@ from markupsafe import Markup
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
 from montecarlo.report.content.findings import Findings
-from montecarlo.report.content.tables.topics import (
-    Table,
-    make_tables,
-)
+from montecarlo.report.content.tables.topics import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
 from montecarlo.report.figures.captions import figure_facts, threshold_panels

@@ -43,12 +43,7 @@ from montecarlo.report.language.catalogues import (
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import in_language, set_own_words, show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
-from montecarlo.report.render.contents import (
-    TABLES,
-    Contents,
-    data_uri,
-    place_figures,
-)
+from montecarlo.report.render.contents import TABLES, Contents, data_uri, place_figures
 from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
