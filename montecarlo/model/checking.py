@@ -118,8 +118,9 @@ def assert_attention_scale(
     with TemporaryDirectory() as scratch:
         models = _open(captured, Path(scratch), axes)
         found = [find_scales(model) for model in models]
-    is_stored = isinstance(captured, str | Path | Mapping)
-    callers = () if is_stored else captured.callers
+    callers: Sequence[Caller] = ()
+    if not isinstance(captured, str | Path | Mapping):
+        callers = captured.callers
     told = []
     for model, scales in zip(models, found, strict=True):
         sizes = {"d_k": scales.d_k, "n_heads": scales.n_heads}

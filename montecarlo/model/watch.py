@@ -83,7 +83,7 @@ class _Look:
 
     rows: int | None
     sequences: int
-    config: None = None
+    config: Mapping[str, object] | None = None
     calls: list[RowNumbers] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
 

@@ -30,22 +30,11 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
     draw: Draw,
     wordless: bool = False,
 ) -> None:
-    """Write figures, and a file of captions, for each language into a folder.
+    """Write figures, and a file of captions, for each language into an existing folder.
 
-    Parameters
-    ----------
-    findings : Findings
-    languages : sequence of str
-        Codes of languages.
-    folder : Path
-        An existing folder.
-    chosen : sequence of str
-        Names of figures; those without data are left out.
-    draw : callable
-        `draw_files`, told formats and looks.
-    wordless : bool
-        Whether one set with symbols alone is written for all languages; otherwise the
-        name of a file has its language.
+    Of those that are chosen, ones without data are left out; ``draw`` is `draw_files`,
+    told formats and looks.  ``wordless``: one set with symbols alone for all languages;
+    otherwise the name of a file has its language.
 
     Raises
     ------
@@ -67,9 +56,8 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
         kinds = {kind for kind, _ in files}
         kind = next(kind for kind in SHOWN if kind in kinds)
         for code in languages:
-            shown[code][name] = (
-                f"{name}.{kind}" if wordless else f"{name}.{code}.{kind}"
-            )
+            parts = (name, kind) if wordless else (name, code, kind)
+            shown[code][name] = ".".join(parts)
     for language in spoken:
         text = captions(contents, shown[language.code], language)
         write_text(folder / f"captions.{language.code}.md", text)

@@ -16,12 +16,7 @@ from montecarlo.report.figures.verdicts import CASES, TEXTS
 from montecarlo.report.formats import DEFAULT, MARKDOWN
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render import pages
-from montecarlo.report.render.contents import (
-    KRAMDOWN,
-    Contents,
-    Post,
-    gather_contents,
-)
+from montecarlo.report.render.contents import KRAMDOWN, Contents, Post, gather_contents
 from montecarlo.report.render.json import render_findings
 from montecarlo.report.render.markdown import (
     link_beside,
@@ -44,23 +39,10 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     executor: Executor | None = None,
     post: Post = KRAMDOWN,
 ) -> None:
-    """Write the figures and the report in some languages into a folder.
+    """Write the figures and the report in some languages into an existing folder.
 
-    Parameters
-    ----------
-    findings : Findings
-        Read from disk; the only source of numbers and verdicts.
-    languages : sequence of str
-        Codes of languages.
-    folder : Path
-        An existing folder.
-    formats : sequence of str
-        Of `montecarlo.report.formats.FORMATS`.
-    executor : concurrent.futures.Executor, optional
-        Processes that draw figures and pages beside each other; by default this one
-        does.
-    post : Post
-        How Markdown is written.
+    Findings were read from disk: the only source of numbers and verdicts.  Processes
+    may draw figures and pages beside each other; without an executor this one does.
     """
     spread = partial(_each, executor, folder)
     contents = gather_contents(

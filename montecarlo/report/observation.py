@@ -69,12 +69,7 @@ SCALES, STEPS = "applied-scale.csv", "steps.csv"
 #: Heads that the terminal lists, and failing assumptions in the line of each.
 MOST_LINES, MOST_CAUSES = 12, 3
 #: Quantities in the line of a head.
-SHOWN = (
-    "score_variance",
-    "score_row_variance",
-    "scaled_row_variance",
-    "unit_divisor",
-)
+SHOWN = ("score_variance", "score_row_variance", "scaled_row_variance", "unit_divisor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +105,8 @@ def observe_files(
 ) -> tuple[bool, str | None]:
     """Observe files, write tables, record and figure, and print the answer.
 
-    Returns
-    -------
-    bool, str or None
-        Whether a head is in a state named by ``--fail-on``; and the answer of
-        `montecarlo.model.answers.answer_scales`, if ``--expect`` was typed.
+    Returns whether a head is in a state named by ``--fail-on``, and the answer of
+    `montecarlo.model.answers.answer_scales`, if ``--expect`` was typed.
 
     Raises
     ------
@@ -279,22 +271,17 @@ def canonical_command(options: ObserveOptions, files: Sequence[Path], seed: int)
     alike = len(set(names)) < len(names)
     words = ["python -m montecarlo observe"]
     words += [shlex.quote(str(path) if alike else path.name) for path in files]
-    for name, value in (
-        ("axes", options.axes and ",".join(options.axes)),
-        ("names", options.names),
-        ("causal", options.causal),
-        ("steps", options.steps),
-        ("expect", options.expect),
-        ("config", options.config and Path(options.config).name),
-        ("rtol", None if options.rtol == str(RTOL) else options.rtol),
-        ("divisor", options.divisor),
-        ("seed", seed),
-    ):
+    if options.axes:
+        words.append(f"--axes {shlex.quote(','.join(options.axes))}")
+    for name in ("names", "causal", "steps", "expect", "config", "rtol", "divisor"):
+        value = getattr(options, name)
+        if name == "config" and value:
+            value = Path(value).name
         if value is True:
             words.append(f"--{name}")
-        elif value is not None and value is not False:
-            words.append(f"--{name} {shlex.quote(str(value))}")
-    return " ".join(words)
+        elif value and (name, value) != ("rtol", str(RTOL)):
+            words.append(f"--{name} {shlex.quote(value)}")
+    return " ".join([*words, f"--seed {seed}"])
 
 
 def write_observation(
@@ -309,15 +296,12 @@ def write_observation(
         tables[STEPS] = steps.frame
     for name, table in tables.items():
         table.to_csv(folder / name, index=False, lineterminator="\n")
-    record = record_observation(observation) | {"applied": record_scales(told)}
-    warnings = steps and {
-        "warnings": steps.warnings,
-        "hot": HOT,
-        "frozen": FROZEN,
-        "trend": TREND,
-        "factor": FACTOR,
+    borders = {"hot": HOT, "frozen": FROZEN, "trend": TREND, "factor": FACTOR}
+    record = record_observation(observation) | {
+        "applied": record_scales(told),
+        "steps": steps and {"warnings": steps.warnings, **borders},
     }
-    write_json(folder / RECORD, _finite(record | {"steps": warnings}))
+    write_json(folder / RECORD, _finite(record))
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - any data
@@ -333,24 +317,16 @@ def _finite(value: Any) -> Any:  # noqa: ANN401 - any data
 def record_observation(observation: Observation) -> dict[str, Any]:
     """Return what an observation says, as data."""
     model = observation.model
-    heads = [
-        {
-            "layer": one.head.layer,
-            "head": one.head.head,
-            "state": one.state,
-            "assumptions": [
-                {
-                    "name": each.name,
-                    "verdict": str(each.verdict),
-                    "factor": each.factor.value,
-                    "low": each.factor.interval(POINTWISE).low,
-                    "high": each.factor.interval(POINTWISE).high,
-                }
-                for each in one.assumptions
-            ],
-        }
-        for one in observation.heads
-    ]
+    heads = []
+    for one in observation.heads:
+        assumptions = []
+        for each in one.assumptions:
+            low, high = each.factor.interval(POINTWISE)
+            named = {"name": each.name, "verdict": str(each.verdict)}
+            found = {"factor": each.factor.value, "low": low, "high": high}
+            assumptions.append(named | found)
+        place = {"layer": one.head.layer, "head": one.head.head}
+        heads.append({**place, "state": one.state, "assumptions": assumptions})
     return {
         "d_k": model.d_k,
         "layers": model.layers,

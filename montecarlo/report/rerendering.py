@@ -28,23 +28,10 @@ _ADDED = ("program", "schema", "sha256", "digest")
 def render_again(
     source: Path, target: Target, make: Make, *, with_data: bool = True
 ) -> tuple[Findings, Sequence[Path]]:
-    """Render an earlier run's results without sampling.
+    """Render the results in an earlier run's folder without sampling.
 
-    Parameters
-    ----------
-    source : Path
-        The earlier run's folder.
-    target : Target
-        Without languages: those of the earlier run.
-    make : callable
-        Writes the report from the results.
-    with_data : bool
-        Whether the results stand beside what is written.
-
-    Returns
-    -------
-    Findings, sequence of Path
-        What was rendered, and the files written.
+    A target without languages has those of the earlier run; ``with_data``: the results
+    stand beside what ``make`` writes.  Returns what was rendered, and the files.
 
     Raises
     ------

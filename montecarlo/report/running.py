@@ -8,23 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from montecarlo.claims.running import (
-    Study,
-    recipe,
-    run_study,
-    write_results,
-)
+from montecarlo.claims.running import Study, recipe, run_study, write_results
 from montecarlo.errors import InputError
 from montecarlo.names import NONE, look_up
 from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import Findings, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN
-from montecarlo.report.language.catalogues import (
-    LANGUAGES,
-    SOURCE,
-    require_languages,
-)
+from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, require_languages
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.making import import_all, make_report
 from montecarlo.report.render.contents import KRAMDOWN, Post
@@ -74,16 +65,10 @@ def report_maker(
     flavour: str | None = None,
     front: Sequence[str] | None = None,
 ) -> Make:
-    """Return what writes a report in some formats, by default as pages.
+    """Return what writes a report in some of `FORMATS`, by default as pages.
 
-    Parameters
-    ----------
-    asked : sequence of str or None
-        Of `FORMATS`.
-    flavour : str or None
-        Of Markdown: of `FLAVOURS`.
-    front : sequence of str or None
-        Keys of the front matter of Markdown; the one key ``none``: no front matter.
+    The flavour, of `FLAVOURS`, and the keys of the front matter are those of Markdown;
+    the one key ``none``: no front matter.
 
     Raises
     ------

@@ -45,7 +45,7 @@ from montecarlo.report.render import contents as gathering
 from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.pages import render, render_erratum
 from montecarlo.study.executors import make_executor
-from montecarlo.study.folder import write_run
+from montecarlo.study.folder import TIMING_FILE, files_of, write_run
 from montecarlo.study.presets import Block, Grid
 from tests.conftest import skip_or_fail
 
@@ -340,6 +340,15 @@ def sampled(study: Study, folder: Path, **more: str) -> None:
     Report(folder, study.catalogue)
 
 
+def bytes_of(folder: Path, *others: str) -> dict[str, bytes]:
+    """Return the bytes of every file, but of times, and others that may differ."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in files_of(folder)
+        if path.name not in {TIMING_FILE, *others}
+    }
+
+
 @pytest.fixture
 def drawn_here(monkeypatch):
     """What is rendered again is drawn here: workers take longer to start than that."""
@@ -380,10 +389,7 @@ def evidence(report, request):
 
 
 @pytest.fixture(
-    params=(
-        *(*CODES, *EVIDENCE_PAGES, *PAPERS_PAGES, INDEX),
-        *(*ERRATA, *OWN_PAGES),
-    )
+    params=(*(*CODES, *EVIDENCE_PAGES, *PAPERS_PAGES, INDEX), *(*ERRATA, *OWN_PAGES))
 )
 def any_page(request):
     """The report in each language, the index, the errata; and one of own claims."""
@@ -408,10 +414,7 @@ def kramdown():
 
     def run(text):
         done = subprocess.run(  # noqa: S603 - our own script, given as an argument
-            [ruby, "-e", KRAMDOWN],
-            input=text.encode(),
-            capture_output=True,
-            check=True,
+            [ruby, "-e", KRAMDOWN], input=text.encode(), capture_output=True, check=True
         )
         return done.stdout.decode(), done.stderr.decode()
 

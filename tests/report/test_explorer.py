@@ -11,11 +11,7 @@ import numpy as np
 import pytest
 
 from montecarlo.report.language.catalogues import template_folder
-from montecarlo.theory import (
-    expected_row,
-    largest_weight_share,
-    query_gradient_squared,
-)
+from montecarlo.theory import expected_row, largest_weight_share, query_gradient_squared
 from studies import explorer
 from tests.report.render.test_browser import WATCH
 

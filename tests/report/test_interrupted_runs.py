@@ -9,8 +9,9 @@ import pytest
 
 import montecarlo.report.running as report_command
 from montecarlo.cli.report import main
-from montecarlo.study.folder import JOURNAL, TIMING_FILE, files_of
+from montecarlo.study.folder import JOURNAL
 from montecarlo.study.journal import open_journal
+from tests.report.conftest import bytes_of
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
@@ -57,15 +58,6 @@ def interrupted(run, tmp_path, monkeypatch):
     return tmp_path / "output"
 
 
-def contents(folder):
-    """The bytes of every file, but what may differ."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in files_of(folder)
-        if path.name != TIMING_FILE
-    }
-
-
 @pytest.mark.slow
 def test_same_command_goes_on(run, interrupted, tmp_path, monkeypatch):
     """It samples nothing again, writes what an uninterrupted one writes, and leaves no
@@ -76,7 +68,7 @@ def test_same_command_goes_on(run, interrupted, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("montecarlo.estimation.engine.sample", None)
         assert run() == (0, "")
-    assert contents(interrupted) == contents(whole)
+    assert bytes_of(interrupted) == bytes_of(whole)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +82,7 @@ def test_another_command_is_refused(run, interrupted, monkeypatch, flags, words)
     """In one line, with what differs and what helps; so is what another version of the
     code has drawn.  Nothing is touched, and the way out that the message names is one.
     """
-    before = contents(interrupted)
+    before = bytes_of(interrupted)
     if not flags:
         monkeypatch.setattr("montecarlo.claims.running.code_digest", lambda: "other")
     status, complaint = run(*flags)
@@ -98,7 +90,7 @@ def test_another_command_is_refused(run, interrupted, monkeypatch, flags, words)
     assert words in complaint
     assert "--fresh" in complaint
     assert len(complaint.splitlines()) == 1
-    assert contents(interrupted) == before
+    assert bytes_of(interrupted) == before
     assert run("--fresh", *flags) == (0, "")
     assert not (interrupted / JOURNAL).exists()
 
@@ -109,7 +101,7 @@ def test_folder_in_use(run, tmp_path):
     """Two runs in one folder: the second is refused, whether it samples or renders."""
     assert run()[0] == 0
     output = tmp_path / "output"
-    before = contents(output)
+    before = bytes_of(output)
     with closing(open_journal(output)):
         for flags in ([], ["--fresh"]):
             status, complaint = run(*flags)
@@ -118,7 +110,7 @@ def test_folder_in_use(run, tmp_path):
             assert len(complaint.splitlines()) == 1
         again = ["--from", str(output), "--output", str(output), "--quiet"]
         assert main(again) == 3
-    assert contents(output) == before
+    assert bytes_of(output) == before
     assert main(again) == 0
 
 

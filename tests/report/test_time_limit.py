@@ -6,7 +6,8 @@ import html5lib
 import pytest
 
 from montecarlo.cli.report import main
-from montecarlo.study.folder import TIMING_FILE, files_of, write_run
+from montecarlo.study.folder import write_run
+from tests.report.conftest import bytes_of
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
@@ -48,15 +49,6 @@ def refused(tmp_path, capsys):
         return line
 
     return run_refused
-
-
-def contents(folder):
-    """The bytes of every file, but what may differ."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in files_of(folder)
-        if path.name != TIMING_FILE
-    }
 
 
 def record_of(folder):
@@ -103,7 +95,7 @@ def test_same_replicates_same_bytes(limited, tmp_path):
     source = str(limited / "run.json")
     given = ["--replicates-from", source, "--jobs", "1", "--quiet"]
     assert main([*given, "--output", str(again)]) == 0
-    assert contents(again) == contents(limited)
+    assert bytes_of(again) == bytes_of(limited)
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,7 @@ from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.record import ReportRecord, read_claims, require_rows
 from montecarlo.report.language.symbols import check_formula
-from montecarlo.study.columns import (
-    MEASUREMENTS,
-    MeasurementLine,
-    validate_table,
-)
+from montecarlo.study.columns import MEASUREMENTS, MeasurementLine, validate_table
 from montecarlo.study.csv_files import read_table
 from montecarlo.study.curves import CURVE_FILES, read_curves
 
@@ -72,28 +68,14 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class Findings:
-    """A results folder, read back and verified, and what it was judged by.
-
-    Attributes
-    ----------
-    measurements, curves : DataFrame
-        The tables.
-    record : ReportRecord
-        What claims.json holds.
-    run : dict
-        What run.json holds, or will.
-    catalogue : Catalogue
-        Of the claims in the record: their words.
-    selected : bool
-        Whether claims that were judged are left out.
-    """
+    """A results folder, read back and verified, and what it was judged by."""
 
     measurements: pd.DataFrame
     curves: pd.DataFrame
-    record: ReportRecord
-    run: dict[str, Any]
-    catalogue: Catalogue
-    selected: bool = False
+    record: ReportRecord  # claims.json
+    run: dict[str, Any]  # what run.json holds, or will
+    catalogue: Catalogue  # of the claims in the record: their words
+    selected: bool = False  # whether claims that were judged are left out
 
     def only(self, catalogue: Catalogue) -> "Findings":
         """Return them with the claims of a part of the catalogue alone."""
@@ -141,10 +123,7 @@ class Findings:
         return next(found, None)
 
     def number(self, claim: ClaimOutcome) -> int:
-        """Return its place in the catalogue, from 1.
-
-        Questions of readers, which no text says, are counted apart.
-        """
+        """Return its place in the catalogue, from 1; questions of readers apart."""
         return self._numbers[claim.id]
 
     def words_of(self, claim: ClaimOutcome) -> Claim:
@@ -159,17 +138,16 @@ class Findings:
         found = (one.label for one in entries if one.id == interpretation.id)
         return next(found, None)
 
-    def finding(self, claim: ClaimOutcome) -> Said | None:
-        """Return the first sentence of the catalogue that holds of a claim."""
-        pairs = zip(claim.findings, self.words_of(claim).finding, strict=True)
-        said = (_say(outcome, sentence.text) for outcome, sentence in pairs)
-        return next((one for one in said if one is not None), None)
+    def finding(self, claim: ClaimOutcome, *, short: bool = False) -> Said | None:
+        """Return the first sentence of the catalogue that holds of a claim.
 
-    def in_short(self, claim: ClaimOutcome) -> Said | None:
-        """Return the same in a few words, where the catalogue has them."""
+        If ``short``, in a few words, where the catalogue has them.
+        """
         pairs = zip(claim.findings, self.words_of(claim).finding, strict=True)
-        said = (_say(outcome, one.short or one.text) for outcome, one in pairs)
-        return next((one for one in said if one is not None), None)
+        said = (
+            _say(one, (short and words.short) or words.text) for one, words in pairs
+        )
+        return next(filter(None, said), None)
 
     def lines(self, topic: str) -> list[tuple[ClaimOutcome, ...]]:
         """Return the claims of a topic, one that others restate together with them.
@@ -200,7 +178,7 @@ class Findings:
             return None
         sentence = _say(claim.right, words.sentence)
         line = _say(claim.right, words.arithmetic)
-        return None if sentence is None or line is None else (sentence, line)
+        return (sentence, line) if sentence and line else None
 
     def concedes(self, claim: ClaimOutcome) -> Said | None:
         """Return what is right in a claim that fails."""
@@ -255,16 +233,10 @@ class Findings:
 def read_results(
     folder: Path, catalogue: Catalogue | None = None, run: dict[str, Any] | None = None
 ) -> Findings:
-    """Read a results folder.
+    """Read a results folder, judged by a catalogue, or else by that of the five texts.
 
-    Parameters
-    ----------
-    folder : Path
-    catalogue : Catalogue, optional
-        What it was judged by; by default that of the five texts.
-    run : dict, optional
-        The record that run.json will hold, for a folder that is being made; by
-        default run.json is read and the files are checked against it.
+    ``run`` is what run.json will hold, of a folder that is being made; by default
+    run.json is read and the files are checked against it.
 
     Raises
     ------
@@ -390,11 +362,10 @@ def _smallest(
 
 def _placed(interpretations: Sequence[InterpretationOutcome]) -> Iterator[Telling]:
     """Yield the cases that are of a size or of a distribution, with their checks."""
-    for one in interpretations:
-        for check in one.checks:
-            for case in check.cases:
-                if case.d_k_range is not None or case.distribution:
-                    yield check, case
+    for check in (check for one in interpretations for check in one.checks):
+        for case in check.cases:
+            if case.d_k_range is not None or case.distribution:
+                yield check, case
 
 
 def _is_vague(case: CaseOutcome) -> bool:

@@ -1,8 +1,8 @@
 """claims.json of a report: how everything came out, and what pages show beside it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,23 +69,29 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
     if card is None:
         return results
     rate = results.claims.simultaneous_error
-    view = view_card(card, rate)
-    return replace(
-        results,
-        curves=pd.concat([results.curves, card_curves(view, card)], ignore_index=True),
-        claims=_with(
-            results.claims, error_rate_counted=count_rate(card, rate), report_card=view
-        ),
-    )
+    view, counted = view_card(card, rate), count_rate(card, rate)
+    claims = _with(results.claims, error_rate_counted=counted, report_card=view)
+    return _with_curves(results, claims, card_curves(view, card))
 
 
 def with_studies(results: StudyResults) -> StudyResults:
     """Put beside results what training and papers say, and what choices change."""
     record, papers = read_record(), read_papers_record()
     studies = _studies(record)
-    claims = _with(results.claims, **studies)
     lines = (*training_curves(studies["training"], record), *papers.curves)
-    curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
+    claims = _with(results.claims, **studies)
+    return _with_curves(results, claims, tabulate_curves(lines))
+
+
+def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:
+    """Return a record with further fields: numbers of pages come from results files."""
+    return ReportRecord(**(msgspec.structs.asdict(claims) | beside))
+
+
+def _with_curves(
+    results: StudyResults, claims: ReportRecord, more: pd.DataFrame
+) -> StudyResults:
+    curves = pd.concat([results.curves, more], ignore_index=True)
     return replace(results, curves=curves, claims=claims)
 
 
@@ -122,10 +128,9 @@ def require_fits(claims: ReportRecord, catalogue: Catalogue) -> None:
     if catalogue.language is not None:  # of one's own claims there are no studies
         return
     for name, ships in _studies(read_record()).items():
-        came = msgspec.to_builtins(getattr(claims, name))
-        shipped = msgspec.to_builtins(ships)
-        if came is not None and (place := _first_unlike(shipped, came, name)):
-            raise ResultsError(of_version % ("records", place))
+        found = getattr(claims, name)
+        if found is not None and _fixed(ships) != _fixed(found):
+            raise ResultsError(of_version % ("records", name))
 
 
 def _parts(
@@ -141,14 +146,9 @@ def _parts(
         ("self-checks", catalogue.self_check, claims.self_checks),
     ):
         yield f"ids of {name}", [one.id for one in entries], [o.id for o in outcomes]
+    sentences: list[tuple[str, Sentence, SentenceOutcome]] = []
     for claim, outcome in zip(catalogue.claim, claims.claims, strict=True):
-        at = f"claim {claim.id!r}"
-        yield f"kind of {at}", claim.kind, outcome.kind
-        yield f"topic of {at}", claim.topic, outcome.topic
-        yield f"sources of {at}", claim.source, outcome.sources
-        texts = {source.text for source in claim.source}
-        yield f"texts of {at}", texts, set(outcome.texts)
-        voting = claim.admitted()
+        at, voting = f"claim {claim.id!r}", claim.admitted()
         wanted = [
             (one.id, one.id in voting, one.quantifier, one.form, one.share, one.check)
             for one in claim.interpretation
@@ -158,26 +158,27 @@ def _parts(
             for one in outcome.interpretations
         ]
         yield f"interpretations of {at}", wanted, came
+        texts = {source.text for source in claim.source}
         number = len(claim.finding), claim.right is None, claim.concedes is None
         there = len(outcome.findings), outcome.right is None, outcome.concedes is None
+        yield f"kind of {at}", claim.kind, outcome.kind
+        yield f"topic of {at}", claim.topic, outcome.topic
+        yield f"sources of {at}", claim.source, outcome.sources
+        yield f"texts of {at}", texts, set(outcome.texts)
         yield f"sentences of {at}", number, there
-        sentences = (one for one, place in claim.sentences() if place != "line")
-        for sentence, said in zip(sentences, outcome.sentences(), strict=True):
-            yield from _sentence_parts(at, sentence, said)
-    for passage, said in zip(catalogue.passage, claims.passages, strict=True):
-        yield from _sentence_parts(f"passage {passage.id!r}", passage.sentence, said)
-    for check, found in zip(catalogue.self_check, claims.self_checks, strict=True):
-        yield f"self-check {check.id!r}", check.check, _asked(found)
+        said = (one for one, place in claim.sentences() if place != "line")
+        pairs = zip(said, outcome.sentences(), strict=True)
+        sentences += [(at, sentence, found) for sentence, found in pairs]
+    for passage, told in zip(catalogue.passage, claims.passages, strict=True):
+        sentences.append((f"passage {passage.id!r}", passage.sentence, told))
+    for at, sentence, found in sentences:
+        yield f"checks of {at}", sentence.check, _asked(found)
+        if found.holds:  # otherwise nobody looks for its numbers
+            yield f"numbers of {at}", set(sentence.value), set(found.numbers)
+    for check, judged in zip(catalogue.self_check, claims.self_checks, strict=True):
+        yield f"self-check {check.id!r}", check.check, _asked(judged)
     yield "models", catalogue.model, claims.models
     yield "records", catalogue.record, claims.records
-
-
-def _sentence_parts(
-    place: str, sentence: Sentence, said: SentenceOutcome
-) -> Iterator[tuple[str, object, object]]:
-    yield f"checks of {place}", sentence.check, _asked(said)
-    if said.holds:  # otherwise nobody looks for its numbers
-        yield f"numbers of {place}", set(sentence.value), set(said.numbers)
 
 
 def _asked(
@@ -186,28 +187,16 @@ def _asked(
     return tuple(check.asked for check in judged.checks)
 
 
-def _first_unlike(ships: object, came: object, place: str) -> str:
-    """Return the first place where a study has other parts; empty where none.
-
-    What it found may differ: verdicts, outcomes, and all numbers but d_k.
-    """
-    if isinstance(ships, dict) and isinstance(came, dict):
-        if ships.keys() != came.keys():
-            return place
-        parts = [(f"{place}.{key}", ships[key], came[key]) for key in ships]
-    elif isinstance(ships, list | tuple) and isinstance(came, list | tuple):
-        if len(ships) != len(came):
-            return place
-        pairs = enumerate(zip(ships, came, strict=True))
-        parts = [(f"{place}[{number}]", *pair) for number, pair in pairs]
-    else:
-        name = place.rpartition(".")[2]
-        both = (ships, came)
-        numbers = all(one is None or isinstance(one, int | float) for one in both)
-        free = name in {"verdict", "outcome"} or (numbers and name != "d_k")
-        return "" if free or ships == came else place
-    unlike = (_first_unlike(one, other, where) for where, one, other in parts)
-    return next(filter(None, unlike), "")
+def _fixed(study: object, name: str = "") -> object:
+    """Return a study without what it found: verdicts, outcomes, numbers but d_k."""
+    plain = msgspec.to_builtins(study)
+    if isinstance(plain, dict):
+        return {key: _fixed(value, key) for key, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return [_fixed(value) for value in plain]
+    is_number = plain is None or isinstance(plain, int | float)
+    found = name in {"verdict", "outcome"} or (is_number and name != "d_k")
+    return None if found else plain
 
 
 def require_rows(lines: Iterable[Mapping[str, str | None]], claims: Judgement) -> None:
@@ -219,11 +208,10 @@ def require_rows(lines: Iterable[Mapping[str, str | None]], claims: Judgement) -
         One line: file, line, requirement, what came.
     """
     there: set[str] = set()
-    parse = cache(parse_point)  # a point has many lines
     for number, line in enumerate(lines, start=2):
         place, name = f"{MEASUREMENTS}, line {number},", str(line["row_id"])
         try:
-            made = _name_of(line, parse)
+            made = _name_of(line)
         except ValueError as error:
             raise ResultsError(f"{place} must say what was sampled: {error}") from None
         if made != name:
@@ -242,26 +230,26 @@ def require_rows(lines: Iterable[Mapping[str, str | None]], claims: Judgement) -
         )
 
 
-def _name_of(line: Mapping[str, str | None], parse: Callable[..., DesignPoint]) -> str:
+def _name_of(line: Mapping[str, str | None]) -> str:
     """Return the name that a line has by what identifies it."""
     text = {name: value or "" for name, value in line.items()}
     if text["quantity"] not in QUANTITIES:
         look_up("quantity", text["quantity"], {**QUANTITIES, OVERFLOW: None})
-    point = parse(
-        text["distribution_q"],
-        text["distribution_k"],
-        int(text["d_k"]),
-        int(text["n_keys"]) if text["n_keys"] else None,
-        text["dependence"],
-        text["initialisation"],
-    )
+    point = _point(*(text[name] for name in _OF_POINT))
     names = ("divisor", "quantity", "summary", "number_format", "softmax")
     return row_id(point, RowKey(*(text[name] for name in names)))
 
 
-def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:
-    """Return a record with further fields: numbers of pages come from results files."""
-    return ReportRecord(**(msgspec.structs.asdict(claims) | beside))
+#: Columns that name a design point.
+_OF_POINT = (
+    *("distribution_q", "distribution_k", "d_k", "n_keys"),
+    *("dependence", "initialisation"),
+)
+
+
+@lru_cache(maxsize=4096)  # a point has a hundred lines
+def _point(q: str, k: str, d_k: str, n_keys: str, *others: str) -> DesignPoint:
+    return parse_point(q, k, int(d_k), int(n_keys) if n_keys else None, *others)
 
 
 def read_claims(folder: Path) -> ReportRecord:

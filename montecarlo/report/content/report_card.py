@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 from msgspec import Meta
@@ -23,47 +23,47 @@ from montecarlo.records.calibration import (
 )
 from montecarlo.report.language.symbols import row_symbol
 from montecarlo.study.curves import CurveLine, tabulate_curves
+from montecarlo.study.validating import about
 
 #: Distances, in tolerances, at which the table shows how a claim comes out.
 SHOWN_DISTANCES = (0.0, 0.5, 0.9, 1.0, 1.1, 2.0)
-#: The rows whose power the table shows: quantity and divisor.
+#: The rows whose power the table shows, quantity and divisor; the first of them the
+#: figure as well.
 SHOWN_ROWS = (
     ("score_variance", "none"),
     ("inverse_participation", "sqrt"),
     ("entropy", "sqrt"),
 )
-SHOWN_DISTRIBUTION, SHOWN_D_K = "gaussian", 64
+SHOWN_DISTRIBUTION, SHOWN_D_K, SHOWN_N_KEYS = "gaussian", 64, 128
 #: The curves of its figure; of miss rates, `outcome` says whether rows are judged.
 RATE_CURVE, POWER_CURVE = "miss_rate", "power"
 EXTRAPOLATED_CURVE = "miss_rate_extrapolated"
+#: What the curves of power are of.
+OUTCOMES = ("supported", "refuted")
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """How the intervals of one distribution fared.
-
-    Attributes
-    ----------
-    distribution, context : str
-    judged : bool
-        False: the distribution lacks moments that these rows need.
-    groups : int
-        Combinations of d_k and quantity.
-    worst : tuple of float
-        Actual over nominal rate of the worst of them, by nominal rate.
-    extrapolated : float
-        The same at the error rate of one simultaneous interval, by the model.
-    covered : (float, float)
-        Least and largest share of 95 % intervals of a row that hold the truth.
-    """
+    """How the intervals of one distribution fared."""
 
     distribution: str
     context: str
-    judged: bool
-    groups: int
-    worst: tuple[float, ...]
-    extrapolated: float
-    covered: tuple[float, float]
+    judged: Annotated[
+        bool, about("false: the distribution lacks moments that these rows need")
+    ]
+    groups: Annotated[int, about("combinations of d_k and quantity")]
+    worst: Annotated[
+        tuple[float, ...],
+        about("actual over nominal rate of the worst of them, by nominal rate"),
+    ]
+    extrapolated: Annotated[
+        float,
+        about("the same at the error rate of one simultaneous interval, by the model"),
+    ]
+    covered: Annotated[
+        tuple[float, float],
+        about("least and largest share of 95 % intervals of a row that hold the truth"),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,64 +94,13 @@ class CardView:
     earlier_claims: bool = False  # the studies judged other claims than there are now
 
 
-def card_curves(view: CardView, card: Card) -> pd.DataFrame:
-    """Return the curves of the card's figure, with the columns of `CURVE_COLUMNS`."""
-    return tabulate_curves([*_rate_curves(view), *_power_curves(card.power)])
-
-
-def _rate_curves(view: CardView) -> Iterator[CurveLine]:
-    """Yield how many times as often as stated a distribution's worst intervals miss."""
-    for grade in view.grades:
-        line = CurveLine(
-            distribution_q=grade.distribution,
-            distribution_k=grade.distribution,
-            dependence=grade.context or "none",
-            curve=RATE_CURVE,
-            outcome="judged" if grade.judged else "shown",
-            x=view.simultaneous_error,
-            estimate=grade.extrapolated,
-        )
-        for rate, ratio in zip(view.rates, grade.worst, strict=True):
-            yield replace(line, x=rate, estimate=ratio)
-        yield replace(line, curve=EXTRAPOLATED_CURVE)
-
-
-def _power_curves(power: pd.DataFrame) -> Iterator[CurveLine]:
-    """Yield the shares of claims supported and refuted, by distance from the truth."""
-    here = power[
-        power["distribution"].eq(SHOWN_DISTRIBUTION) & power["d_k"].eq(SHOWN_D_K)
-    ]
-    quantity, divisor = SHOWN_ROWS[0]
-    here = here[here["quantity"].eq(quantity) & here["divisor"].eq(divisor)]
-    for one in here.to_dict("records"):
-        for outcome in ("supported", "refuted"):
-            yield CurveLine(
-                distribution_q=SHOWN_DISTRIBUTION,
-                distribution_k=SHOWN_DISTRIBUTION,
-                dependence="none",
-                d_k=SHOWN_D_K,
-                divisor=divisor,
-                curve=POWER_CURVE,
-                outcome=outcome,
-                n_replicates=one["replicates"],
-                x=float(one["distance"]),
-                estimate=short(one[outcome] / one["samples"]),
-            )
-
-
 def view_card(card: Card, error_rate: float) -> CardView:
     """Turn a card into what the pages show.
 
-    Parameters
-    ----------
-    card : Card
-    error_rate : float
-        One-sided, of each interval of the report: what counts are extrapolated to.
+    ``error_rate`` is the one-sided one of each interval of the report, which counts are
+    extrapolated to.
     """
-    studies = tuple(
-        Tally(**{str(name): value for name, value in one.items()})
-        for one in card.studies.to_dict("records")
-    )
+    studies = card.studies.to_dict("records")
     return CardView(
         RATES,
         ALLOWED,
@@ -159,7 +108,7 @@ def view_card(card: Card, error_rate: float) -> CardView:
         int(short(card.rates["samples"].sum())),
         int(card.rates["draws"].min()),
         tuple(_grades(card.rates, error_rate)),
-        studies,
+        tuple(Tally(**{str(name): one[name] for name in one}) for one in studies),
         SHOWN_DISTANCES,
         tuple(_power(card.power)),
         find_uncounted(card.rates),
@@ -175,9 +124,9 @@ def _grades(rates: pd.DataFrame, error_rate: float) -> Iterator[Grade]:
     covered = (rates["covered"] / rates["draws"]).groupby([rates[n] for n in names])
     least, most = covered.min(), covered.max()
     in_order = groups[names].drop_duplicates().sort_values("judged", ascending=False)
-    for judged, distribution, context in in_order.itertuples(index=False):
-        mine = (groups[names] == [judged, distribution, context]).all(axis=1)
-        key = (judged, distribution, context)
+    for key in in_order.itertuples(index=False, name=None):
+        mine = (groups[names] == list(key)).all(axis=1)
+        judged, distribution, context = key
         yield Grade(
             distribution,
             context,
@@ -189,20 +138,60 @@ def _grades(rates: pd.DataFrame, error_rate: float) -> Iterator[Grade]:
         )
 
 
+def _shown(power: pd.DataFrame, quantity: str, divisor: str) -> pd.DataFrame:
+    """Return the lines of one row at the size that is shown."""
+    wanted: dict[str, Any] = {"distribution": SHOWN_DISTRIBUTION, "d_k": SHOWN_D_K}
+    wanted |= {"quantity": quantity, "divisor": divisor}
+    return power[(power[list(wanted)] == list(wanted.values())).all(axis=1)]
+
+
 def _power(power: pd.DataFrame) -> Iterator[PowerLine]:
-    here = power[
-        (power["distribution"] == SHOWN_DISTRIBUTION) & (power["d_k"] == SHOWN_D_K)
-    ]
-    here = here[here["context"].eq("") & here["distance"].isin(SHOWN_DISTANCES)]
-    here = here[here["n_keys"].isna() | here["n_keys"].eq(128)]
-    for quantity, divisor in SHOWN_ROWS:
-        mine = here[here["quantity"].eq(quantity) & here["divisor"].eq(divisor)]
-        for replicates, lines in mine.groupby("replicates"):
+    power = power[power["context"].eq("") & power["distance"].isin(SHOWN_DISTANCES)]
+    power = power[power["n_keys"].isna() | power["n_keys"].eq(SHOWN_N_KEYS)]
+    for row in SHOWN_ROWS:
+        quantity, divisor = row
+        for replicates, lines in _shown(power, *row).groupby("replicates"):
             shares = []
             for one in lines.sort_values("distance").to_dict("records"):
-                yes = one["supported"] / one["samples"]
-                no = one["refuted"] / one["samples"]
+                yes, no = (one[name] / one["samples"] for name in OUTCOMES)
                 shares.append((short(yes), short(1.0 - yes - no), short(no)))
             tolerance = float(lines["tolerance"].iloc[0])
             symbol = row_symbol(quantity, str(lines["summary"].iloc[0]), divisor)
             yield PowerLine(symbol, int(str(replicates)), tolerance, tuple(shares))
+
+
+def card_curves(view: CardView, card: Card) -> pd.DataFrame:
+    """Return the curves of the card's figure, with the columns of `CURVE_COLUMNS`.
+
+    How many times as often as stated a distribution's worst intervals miss, and the
+    shares of claims supported and refuted, by distance from the truth.
+    """
+    lines = []
+    for grade in view.grades:
+        line = CurveLine(
+            distribution_q=grade.distribution,
+            distribution_k=grade.distribution,
+            dependence=grade.context or "none",
+            curve=RATE_CURVE,
+            outcome="judged" if grade.judged else "shown",
+            x=view.simultaneous_error,
+            estimate=grade.extrapolated,
+        )
+        for rate, ratio in zip(view.rates, grade.worst, strict=True):
+            lines.append(replace(line, x=rate, estimate=ratio))
+        lines.append(replace(line, curve=EXTRAPOLATED_CURVE))
+    for one in _shown(card.power, *SHOWN_ROWS[0]).to_dict("records"):
+        line = CurveLine(
+            distribution_q=SHOWN_DISTRIBUTION,
+            distribution_k=SHOWN_DISTRIBUTION,
+            dependence="none",
+            d_k=SHOWN_D_K,
+            divisor=SHOWN_ROWS[0][1],
+            curve=POWER_CURVE,
+            n_replicates=one["replicates"],
+            x=float(one["distance"]),
+        )
+        for outcome in OUTCOMES:
+            share = short(one[outcome] / one["samples"])
+            lines.append(replace(line, outcome=outcome, estimate=share))
+    return tabulate_curves(lines)

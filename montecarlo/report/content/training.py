@@ -5,24 +5,26 @@ it ends would need more steps than it had, and so may a median, or an end of its
 interval, be beyond them: None.
 """
 
+import dataclasses
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
-from typing import cast
+from pathlib import Path
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
-import pandas as pd
 from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from montecarlo.estimation.estimates import POINTWISE, median_estimate
 from montecarlo.records.training import ARM, ARMS, RATES, SETTING, Record, Runs
-from montecarlo.report.content.published import Published, read_published
 from montecarlo.study.curves import CurveLine
+from montecarlo.study.validating import about
 
 #: The curves of its figures; of the first two, `outcome` says which quantile it is, or
 #: which end of an interval.
@@ -37,124 +39,90 @@ LOSS_D_K = (64, 256)
 LATE, LATE_EVERY = 100, 20
 #: Median, and the ends of its interval.
 MEDIAN = ("median", "low", "high")
+#: What others published of training.
+PUBLISHED = Path(__file__).with_name("published.toml")
 
 #: A number, and the ends of its interval.
 WithEnds = tuple[float | None, float | None, float | None]
+Arm = Annotated[str, about("a key of `montecarlo.records.training.ARMS`")]
+Rate = Annotated[float, about("of learning")]
 
 
 @dataclass(frozen=True, slots=True)
 class ArmLine:
-    """How an arm fared with an optimiser at one d_k, at the rate chosen for it.
+    """How an arm fared with an optimiser at one d_k, at the rate chosen for it."""
 
-    Attributes
-    ----------
-    optimiser : str
-        `sgd`: plain gradient descent; or `adam`.
-    arm : str
-        A key of `montecarlo.records.training.ARMS`.
-    d_k : int
-    rate : float
-        Of learning.
-    rates : int
-        At how many of the rates tried more than half of the seeds learn.
-    tried : int
-        Rates tried.
-    largest : bool
-        Whether the rate chosen is the largest of them: one beyond may be better.
-    steps : tuple of float or None
-        Median steps until learned, and the ends of its interval.
-    share : (float, float, float)
-        Of seeds that learn, and the ends of its interval.
-    left : float or None
-        Median loss at the end; None: infinite.
-    gradient : float
-        Median norm of the first gradient by W_Q and W_K.
-    """
-
-    optimiser: str
-    arm: str
+    optimiser: Annotated[str, about("`sgd`: plain gradient descent; or `adam`")]
+    arm: Arm
     d_k: int
-    rate: float
-    rates: int
-    tried: int
-    largest: bool
-    steps: WithEnds
-    share: tuple[float, float, float]
-    left: float | None
-    gradient: float
+    rate: Rate
+    rates: Annotated[
+        int, about("at how many of the rates tried more than half of the seeds learn")
+    ]
+    tried: Annotated[int, about("rates tried")]
+    largest: Annotated[
+        bool, about("whether none larger was tried: one beyond may be better")
+    ]
+    steps: Annotated[
+        WithEnds, about("median steps until learned, and the ends of its interval")
+    ]
+    share: Annotated[
+        tuple[float, float, float],
+        about("of seeds that learn, and the ends of its interval"),
+    ]
+    left: Annotated[float | None, about("median loss at the end; null: infinite")]
+    gradient: Annotated[float, about("median norm of the first, by W_Q and W_K")]
 
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
-    """What was measured of the divisor being no freedom of its own.
+    """What was measured of the divisor being no freedom of its own."""
 
-    Attributes
-    ----------
-    steps : int
-        That rescaled runs were trained for.
-    exact, others : tuple of float
-        Factors with which plain gradient descent gave equal weights, to the bit, and
-        those with which it did not.
-    off_sgd, off_adam : float
-        Largest relative difference of a loss, with these others and with Adam, rounded
-        up to two digits.
-    """
-
-    steps: int
-    exact: tuple[float, ...]
-    others: tuple[float, ...]
-    off_sgd: float
-    off_adam: float
+    steps: Annotated[int, about("that rescaled runs were trained for")]
+    exact: Annotated[
+        tuple[float, ...],
+        about("factors with which gradient descent gave equal weights, to the bit"),
+    ]
+    others: Annotated[tuple[float, ...], about("factors with which it did not")]
+    off_sgd: Annotated[
+        float, about("largest relative difference of a loss with these, rounded up")
+    ]
+    off_adam: Annotated[float, about("likewise with Adam, and any factor")]
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageLine:
-    """How an arm fared in the language model at one d_k, at the rate chosen for it.
+    """How an arm fared in the language model at one d_k, at the rate chosen for it."""
 
-    Attributes
-    ----------
-    arm : str
-        A key of `montecarlo.records.training.ARMS`.
-    d_k : int
-    rate : float
-        Of learning.
-    learned : int
-        Seeds that came below the level.
-    steps : float or None
-        Median steps until then; None: beyond the last.
-    held_out : (float, float, float)
-        Loss on text that was not learned from: median, least and largest of the seeds.
-    """
-
-    arm: str
+    arm: Arm
     d_k: int
-    rate: float
-    learned: int
-    steps: float | None
-    held_out: tuple[float, float, float]
+    rate: Rate
+    learned: Annotated[int, about("seeds that came below the level")]
+    steps: Annotated[
+        float | None, about("median steps until then; null: beyond the last")
+    ]
+    held_out: Annotated[
+        tuple[float, float, float],
+        about("loss on text not learned from: median, least and largest of the seeds"),
+    ]
+
+
+Seeds = Annotated[int, about("seeds that are judged")]
+Tuning = Annotated[int, about("others, on which rates were chosen")]
+Steps = Annotated[int, about("after which a run ends")]
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageView:
-    """The record of the language model as the pages show it.
+    """The record of the language model as the pages show it."""
 
-    Attributes
-    ----------
-    seeds, tuning : int
-        Seeds that are shown, and others on which rates were chosen.
-    steps : int
-        After which a run ends.
-    learned : float
-        A run has learned when the mean loss of some steps comes below this.
-    lines : tuple of LanguageLine
-        One for each d_k and arm.
-    """
-
-    seeds: int
-    tuning: int
-    steps: int
-    learned: float
-    lines: tuple[LanguageLine, ...]
+    seeds: Seeds
+    tuning: Tuning
+    steps: Steps
+    learned: Annotated[
+        float, about("a run has learned when its mean loss comes below this")
+    ]
+    lines: Annotated[tuple[LanguageLine, ...], about("one for each d_k and arm")]
 
     def count(self, arm: str) -> tuple[int, int]:
         """Return how many runs of an arm learned, and of how many."""
@@ -163,39 +131,30 @@ class LanguageView:
 
 
 @dataclass(frozen=True, slots=True)
+class Published:
+    """What others published of training: numbers with a source, and no words."""
+
+    id: Annotated[str, about("by which pages know what is to be said of it")]
+    source: str
+    numbers: Annotated[
+        Mapping[str, float], about("those that are told of it, by name")
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingView:
-    """The record of training as the pages show it.
+    """The record of training as the pages show it."""
 
-    Attributes
-    ----------
-    seeds, tuning : int
-        Seeds that are judged, and others on which rates were chosen.
-    steps : int
-        After which a run ends.
-    learned : float
-        A run has learned when its loss stays below this.
-    n_keys, n_queries : int
-        Tokens and queries of a sequence.
-    lines : tuple of ArmLine
-        One for each optimiser, d_k and arm.
-    theorem : Theorem
-        What was measured of it.
-    published : tuple of Published
-        What it is held against.
-    language : LanguageView or None
-        A second task.
-    """
-
-    seeds: int
-    tuning: int
-    steps: int
-    learned: float
-    n_keys: int
-    n_queries: int
-    lines: tuple[ArmLine, ...]
-    theorem: Theorem
-    published: tuple[Published, ...]
-    language: LanguageView | None = None
+    seeds: Seeds
+    tuning: Tuning
+    steps: Steps
+    learned: Annotated[float, about("a run has learned when its loss stays below this")]
+    n_keys: Annotated[int, about("tokens of a sequence")]
+    n_queries: Annotated[int, about("queries of a sequence")]
+    lines: Annotated[tuple[ArmLine, ...], about("one for each optimiser, d_k and arm")]
+    theorem: Annotated[Theorem, about("what was measured of it")]
+    published: Annotated[tuple[Published, ...], about("what it is held against")]
+    language: Annotated[LanguageView | None, about("a second task")] = None
 
     @property
     def sizes(self) -> list[int]:
@@ -215,42 +174,44 @@ class TrainingView:
         )
 
 
+def read_published(file: Path = PUBLISHED) -> tuple[Published, ...]:
+    """Read what others published."""
+    kind = dict[str, tuple[Published, ...]]
+    return msgspec.toml.decode(file.read_bytes(), type=kind)["published"]
+
+
 def view_training(record: Record, language: Runs | None = None) -> TrainingView:
     """Return what the pages show of a record, and of that of the language model."""
     settings = dict(iter(record.judged.groupby(SETTING)))
-    configuration = record.about["configuration"]
+    about_it = record.about["configuration"]
     lines = []
-    for optimiser, d_k, arm in product(RATES, configuration["d_k"], ARMS):
-        rate = record.chosen[optimiser, arm, d_k]
+    for optimiser, d_k, arm in product(RATES, about_it["d_k"], ARMS):
+        rate, tried = record.chosen[optimiser, arm, d_k], about_it["rates"][optimiser]
         runs = settings[optimiser, arm, d_k, rate]
         medians = [
             some["steps"].median()
             for key, some in settings.items()
             if key[:-1] == (optimiser, arm, d_k)
         ]
-        tried = configuration["rates"][optimiser]
-        lines.append(
-            ArmLine(
-                optimiser,
-                arm,
-                d_k,
-                rate,
-                rates=int(np.isfinite(medians).sum()),
-                tried=len(tried),
-                largest=rate == max(tried),
-                steps=median_with_ends(runs["steps"].to_numpy()),
-                share=share_with_ends(runs["steps"].to_numpy()),
-                left=_finite(float(runs["final_loss"].median())),
-                gradient=float(runs["gradient"].median()),
-            )
+        steps = runs["steps"].to_numpy()
+        line = ArmLine(
+            *(optimiser, arm, d_k, rate),
+            rates=int(np.isfinite(medians).sum()),
+            tried=len(tried),
+            largest=rate == max(tried),
+            steps=median_with_ends(steps),
+            share=share_with_ends(steps),
+            left=_finite(float(runs["final_loss"].median())),
+            gradient=float(runs["gradient"].median()),
         )
+        lines.append(line)
     return TrainingView(
         len(record.seeds["judged"]),
         len(record.seeds["tuning"]),
-        configuration["steps"],
-        configuration["learned"],
-        configuration["n_keys"],
-        configuration["n_queries"],
+        about_it["steps"],
+        about_it["learned"],
+        about_it["n_keys"],
+        about_it["n_queries"],
         tuple(lines),
         view_theorem(record),
         read_published(),
@@ -275,27 +236,24 @@ def view_theorem(record: Record) -> Theorem:
 def view_language(record: Runs) -> LanguageView:
     """Return what the pages show of the language model."""
     settings = dict(iter(record.judged.groupby(SETTING)))
-    configuration = record.about["configuration"]
+    about_it = record.about["configuration"]
     lines = []
-    for d_k, arm in product(configuration["d_k"], configuration["arms"]):
-        key = configuration["optimiser"], arm, d_k
+    for d_k, arm in product(about_it["d_k"], about_it["arms"]):
+        key = about_it["optimiser"], arm, d_k
         runs = settings[*key, record.chosen[key]]
-        learned = int(np.isfinite(runs["steps"]).sum())
-        steps = _finite(float(runs["steps"].median()))
-        of_seeds = runs["held_out"]
-        held_out = (
-            float(of_seeds.median()),
-            float(of_seeds.min()),
-            float(of_seeds.max()),
+        steps, out = runs["steps"], runs["held_out"]
+        line = LanguageLine(
+            *(arm, d_k, record.chosen[key]),
+            learned=int(np.isfinite(steps).sum()),
+            steps=_finite(float(steps.median())),
+            held_out=(float(out.median()), float(out.min()), float(out.max())),
         )
-        lines.append(
-            LanguageLine(arm, d_k, record.chosen[key], learned, steps, held_out)
-        )
+        lines.append(line)
     return LanguageView(
         len(record.seeds["judged"]),
         len(record.seeds["tuning"]),
-        configuration["steps"],
-        configuration["learned"],
+        about_it["steps"],
+        about_it["learned"],
         tuple(lines),
     )
 
@@ -321,8 +279,7 @@ def _share_with_ends(hits: int, n: int) -> tuple[float, float, float]:
 
 def _round_up(value: float) -> float:
     """Return a bound with two digits, above the value."""
-    found = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(value)
-    return float(found)
+    return float(Context(2, ROUND_CEILING).create_decimal_from_float(value))
 
 
 def _finite(value: float) -> float | None:
@@ -330,55 +287,34 @@ def _finite(value: float) -> float | None:
 
 
 def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
-    """Yield the curves of the figures of training."""
+    """Yield the curves of the figures of training; a loss until it diverges."""
     yield CurveLine(curve=BUDGET_CURVE, x=float(view.steps), estimate=view.learned)
-    yield from _loss_curves(record.losses)
-    for setting, runs in record.judged.groupby(SETTING):
-        optimiser, arm, d_k, rate = cast("tuple[str, str, int, float]", setting)
-        steps = runs["steps"].to_numpy()
-        line = CurveLine(
-            optimiser=optimiser,
-            arm=arm,
-            d_k=int(d_k),
-            curve=SHARE_CURVE,
-            n_replicates=view.seeds,
-            x=rate,
-            estimate=share_with_ends(steps)[0],
-        )
-        yield line
-        yield from _with_ends(line, STEPS_CURVE, rate, median_with_ends(steps))
-    for one in view.lines:
-        line = CurveLine(
-            optimiser=one.optimiser,
-            arm=one.arm,
-            d_k=one.d_k,
-            curve=START_CURVE,
-            n_replicates=view.seeds,
-            x=one.gradient,
-        )
-        yield from _with_ends(line, START_CURVE, one.gradient, one.steps)
-
-
-def _with_ends(
-    line: CurveLine, curve: str, x: float, values: WithEnds
-) -> Iterator[CurveLine]:
-    for outcome, value in zip(MEDIAN, values, strict=True):
-        yield replace(line, curve=curve, x=x, outcome=outcome, estimate=value)
-
-
-def _loss_curves(losses: pd.DataFrame) -> Iterator[CurveLine]:
-    """Yield quantiles of the loss by step, up to where they diverge."""
+    losses = record.losses
     drawn = losses["step"].lt(LATE) | losses["step"].mod(LATE_EVERY).eq(0)
     shown = losses[drawn & losses["d_k"].isin(LOSS_D_K)].sort_values([*ARM, "step"])
     for one in shown.to_dict("records"):
-        for outcome in ("q10", "median", "q90"):
-            if math.isfinite(one[outcome]):
-                yield CurveLine(
-                    optimiser=one["optimiser"],
-                    arm=one["arm"],
-                    d_k=one["d_k"],
-                    curve=LOSS_CURVE,
-                    outcome=outcome,
-                    x=float(one["step"]),
-                    estimate=one[outcome],
-                )
+        line = _line_of(one, LOSS_CURVE, one["step"])
+        for which in ("q10", "median", "q90"):
+            if math.isfinite(one[which]):
+                yield replace(line, outcome=which, estimate=one[which])
+    for setting, runs in record.judged.groupby(SETTING):
+        one = dict(zip(SETTING, setting, strict=True))
+        line = _line_of(one, SHARE_CURVE, one["rate"])
+        line = replace(line, n_replicates=view.seeds)
+        steps = runs["steps"].to_numpy()
+        yield replace(line, estimate=share_with_ends(steps)[0])
+        yield from _with_ends(replace(line, curve=STEPS_CURVE), median_with_ends(steps))
+    for each in view.lines:
+        line = _line_of(dataclasses.asdict(each), START_CURVE, each.gradient)
+        yield from _with_ends(replace(line, n_replicates=view.seeds), each.steps)
+
+
+def _line_of(one: Mapping[Any, Any], curve: str, x: Any) -> CurveLine:  # noqa: ANN401
+    """Return the line of an arm, without a number yet."""
+    arm = {"optimiser": one["optimiser"], "arm": one["arm"], "d_k": int(one["d_k"])}
+    return CurveLine(**arm, curve=curve, x=float(x))
+
+
+def _with_ends(line: CurveLine, values: WithEnds) -> Iterator[CurveLine]:
+    for outcome, value in zip(MEDIAN, values, strict=True):
+        yield replace(line, outcome=outcome, estimate=value)

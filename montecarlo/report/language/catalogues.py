@@ -40,7 +40,7 @@ class Language:
     @property
     def numbers(self) -> NumberFormat:
         """How it writes numbers."""
-        return NumberFormat(Locale.parse(self.code))
+        return _number_format(self.code)
 
     def translate(self, message: str) -> str:
         """Return a message in this language, or in English where it is lacking."""
@@ -55,26 +55,19 @@ class Language:
             return Markup(self.translate(message))  # noqa: S704 - see above
         return Markup(f'<span lang="{SOURCE}">{message}</span>')  # noqa: S704
 
-    def say(self, message: str, **values: object) -> Markup:
+    def say(self, message: str, /, **values: object) -> Markup:
         """Return a message as markup with its placeholders filled in.
 
         Values are escaped unless they are markup.
         """
-        return _fill(self.markup(message), values)
+        return self.markup(message) % values
 
-    def say_plain(self, message: str, **values: object) -> str:
+    def say_plain(self, message: str, /, **values: object) -> str:
         """Return the same for an attribute or a title, where no markup can stand."""
-        text = Markup(self.translate(message))  # noqa: S704 - see `markup`
-        return str(_fill(text, values))
+        return str(Markup(self.translate(message)) % values)  # noqa: S704 - see above
 
 
-def _fill(text: Markup, values: dict[str, object]) -> Markup:
-    return text % {
-        name: value if isinstance(value, Markup) else str(value)
-        for name, value in values.items()
-    }
-
-
+_number_format = lru_cache(lambda code: NumberFormat(Locale.parse(code)))
 SOURCE = "en"
 #: Code to BCP 47 tag and own name.
 LANGUAGES = {

@@ -57,22 +57,10 @@ _LOW_ROOT = re.compile(r"<msqrt>(<mi>[acemnopqrsuvwxyz]</mi>)</msqrt>")
 
 
 @lru_cache(maxsize=4096)
-def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
+def math_ml(latex: str, *, quotable: bool = True) -> str:
     r"""Return a formula as MathML.
 
-    Parameters
-    ----------
-    latex : str
-        Without dollars around it.
-    display : bool
-        Whether the formula stands in a line of its own.
-    quotable : bool
-        Whether to add the LaTeX as an annotation, where the text does not say it.
-
-    Returns
-    -------
-    str
-        One ``<math>`` element.
+    ``quotable``: the LaTeX is added as an annotation, where the text does not say it.
 
     Raises
     ------
@@ -91,7 +79,7 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
     try:
         told = _TOLD.fullmatch(latex)
         converter = _CONVERTER if quotable and not told else _PLAIN
-        found = converter.convert_with_local_state(latex, displaystyle=display)
+        found = converter.convert_with_local_state(latex, displaystyle=False)
     except LatexError as error:
         raise InputError(f"formula ${latex}$ is not understood: {error}") from error
     if refused := _REFUSED.search(found):
@@ -106,12 +94,8 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
 def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     r"""Replace every ``$…$`` in a text by inline MathML.
 
-    Parameters
-    ----------
-    text : str or Markup
-        Markup is taken as it is, anything else is escaped.  ``\$`` is a dollar.
-    rewrite : callable
-        What is done to the LaTeX of each formula before it is set.
+    Markup is taken as it is, anything else is escaped; ``\$`` is a dollar.  The LaTeX
+    of each formula is rewritten before it is set.
 
     Raises
     ------

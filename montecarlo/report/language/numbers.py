@@ -9,11 +9,12 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from babel import Locale
-from babel.numbers import format_decimal
-from markupsafe import Markup, escape
+from babel.numbers import get_decimal_symbol, get_group_symbol
+from markupsafe import Markup
 
 #: Below and above these sizes a number is shown as a mantissa times a power of ten.
 SMALL, LARGE = 1e-3, 1e6
@@ -36,8 +37,7 @@ UP_TO, FROM = "\N{LESS-THAN OR EQUAL TO}", "\N{GREATER-THAN OR EQUAL TO}"
 UNQUOTED = re.compile(r"[\w./-]*\w")
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """How a number is laid out: times a power of ten, with so many decimals."""
 
     exponent: int
@@ -131,33 +131,37 @@ def error_of_end(end: float, error: float | None) -> float | None:
     return None if math.isclose(shown, end, rel_tol=1e-9) else error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NumberFormat:
     """How one language writes numbers."""
 
     locale: Locale
 
-    def text(self, value: float | Decimal, decimals: int) -> str:
-        """Write a number with a fixed number of decimals, as plain text."""
-        shown = round_decimal(exact(value), decimals)
-        pattern = "#,##0" if abs(shown) >= GROUPED else "0"
-        if decimals > 0:
-            pattern += "." + "0" * decimals
-        if shown == 0:
-            shown = abs(shown)  # no "-0.00"
-        written = format_decimal(shown, pattern, self.locale)
-        return written.replace("-", MINUS)
+    @cached_property
+    def signs(self) -> dict[int, str]:
+        """What it writes for the point, comma and minus of a number in Python."""
+        point, comma = get_decimal_symbol(self.locale), get_group_symbol(self.locale)
+        return str.maketrans({".": point, ",": comma, "-": MINUS})
 
     @property
     def mark(self) -> str:
         """The decimal sign."""
-        return self.text(0.5, 1)[1]
+        return self.signs[ord(".")]
+
+    def text(self, value: float | Decimal, decimals: int) -> str:
+        """Write a number with a fixed number of decimals, as plain text."""
+        shown = round_decimal(exact(value), decimals)
+        if shown == 0:
+            shown = abs(shown)  # no "-0.00"
+        grouped = "," if abs(shown) >= GROUPED else ""
+        return f"{shown:{grouped}.{decimals}f}".translate(self.signs)
 
     def plain(self, value: float, error: float | None = None) -> str:
         """Write a number as plain text, for alternative texts."""
         layout = lay_out(value, error)
         written = self.text(layout.mantissa(value), layout.decimals)
-        return f"{written}{_plain_power(layout.exponent)}"
+        power = str(layout.exponent).translate(_RAISED)
+        return f"{written}×10{power}" if layout.exponent else written
 
     def number(
         self, value: float | None, error: float | None = None, row: str = ""
@@ -178,9 +182,7 @@ class NumberFormat:
             return Markup('<span class="open" aria-hidden="true">–</span>')
         layout = lay_out(value, error)
         mantissa = self.text(layout.mantissa(value), layout.decimals)
-        return Markup("<data{}>{}{}</data>").format(
-            _attributes(value, row), mantissa, _power(layout.exponent)
-        )
+        return _markup(_data(value, f"{mantissa}{_power(layout.exponent)}", row))
 
     def with_error(self, value: float, error: float | None, row: str = "") -> Markup:
         """Write a value and its standard error, both to the error's digits.
@@ -192,19 +194,9 @@ class NumberFormat:
             return self.number(value, row=row)
         layout = lay_out(value, error)
         if error > 0.0 and layout.rounds_to_zero(error):
-            return Markup("{}{}{}").format(
-                self.number(value, error, row), PLUS_MINUS, self.number(error)
-            )
-        pair = Markup("<data{}>{}</data>{}<data{}>{}</data>").format(
-            _attributes(value, row, layout.exponent),
-            self.text(layout.mantissa(value), layout.decimals),
-            PLUS_MINUS,
-            _attributes(error, "", layout.exponent),
-            self.text(layout.mantissa(error), layout.decimals),
-        )
-        if layout.exponent == 0:
-            return pair
-        return Markup("({}){}").format(pair, _power(layout.exponent))
+            pair = self.number(value, error, row), self.number(error)
+            return _markup(PLUS_MINUS.join(pair))
+        return self._of_layout((value, error), layout, row)
 
     def percent(self, value: float, error: float | None, row: str = "") -> Markup:
         """Write a share in per cent, with its error where it has one.
@@ -212,22 +204,30 @@ class NumberFormat:
         The raw value is that of the share; ``data-percent`` says that it is shown a
         hundredfold.
         """
-        shown = [(value, row)]
-        if error and math.isfinite(error):
-            shown.append((error, ""))
-        hundredfold = [exact(raw).scaleb(2) for raw, _ in shown]
-        layout = lay_out(float(hundredfold[0]), *map(float, hundredfold[1:]))
-        elements = [
-            Markup("<data{} data-percent>{}</data>").format(
-                _attributes(raw, of_row, layout.exponent),
-                self.text(number.scaleb(-layout.exponent), layout.decimals),
-            )
-            for (raw, of_row), number in zip(shown, hundredfold, strict=True)
-        ]
-        brackets = "({}){}" if layout.exponent and len(elements) > 1 else "{}{}"
-        joined = escape(PLUS_MINUS).join(elements)
-        power = _power(layout.exponent)
-        return escape(brackets).format(joined, power) + f"{self.before_percent}%"
+        known = error is not None and error > 0.0 and math.isfinite(error)
+        raws = (value, error) if known and error else (value,)
+        layout = lay_out(*(float(exact(raw).scaleb(2)) for raw in raws))
+        found = self._of_layout(raws, layout, row, percent=True)
+        return found + f"{self.before_percent}%"
+
+    def _of_layout(
+        self,
+        raws: tuple[float, ...],
+        layout: Layout,
+        row: str,
+        *,
+        percent: bool = False,
+    ) -> Markup:
+        """Write a number, or it and its error in brackets, times a power of ten."""
+        exponent, decimals = layout
+        elements = []
+        for raw, of_row in zip(raws, (row, ""), strict=False):
+            mantissa = exact(raw).scaleb((2 if percent else 0) - exponent)
+            written = self.text(mantissa, decimals)
+            elements.append(_data(raw, written, of_row, exponent, percent=percent))
+        joined = PLUS_MINUS.join(elements)
+        joined = f"({joined})" if exponent and len(elements) > 1 else joined
+        return _markup(f"{joined}{_power(exponent)}")
 
     def brief(
         self, value: float, error: float | None, row: str = "", *, percent: bool = False
@@ -252,29 +252,18 @@ class NumberFormat:
         layout = lay_out(float(shown), None if whole else max(coarse, known))
         if layout.rounds_to_zero(float(shown)):
             layout = lay_out(float(shown), size)
-        decimals = layout.decimals
+        exponent, decimals = layout
         if not error:  # no more than it needs
             decimals = min(decimals, lay_out(float(shown)).decimals)
-        mantissa = self.text(shown.scaleb(-layout.exponent), decimals)
-        parts = (
-            _attributes(value, row, layout.exponent),
-            mantissa,
-            _power(layout.exponent),
-        )
-        if percent:
-            pattern = Markup("<data{} data-percent>{}</data>{}{}%")
-            return pattern.format(*parts, self.before_percent)
-        return Markup("<data{}>{}</data>{}").format(*parts)
+        mantissa = self.text(shown.scaleb(-exponent), decimals)
+        found = _data(value, mantissa, row, exponent, percent=percent)
+        found += _power(exponent)
+        return _markup(f"{found}{self.before_percent}%" if percent else found)
 
     @property
     def before_percent(self) -> str:
         """What stands before a sign of per cent: a space, or nothing."""
         return "" if self.locale.language in CLOSE_PERCENT else KEPT
-
-    @property
-    def _between(self) -> str:
-        """What stands between two numbers: no comma where that marks decimals."""
-        return f"{';' if self.mark == ',' else ','}{KEPT}"
 
     def interval(
         self, low: float | None, high: float | None, region: tuple[float | None, ...]
@@ -288,7 +277,8 @@ class NumberFormat:
                 self.number(v, error_unless_nothing(v, error, region))
                 for v in (low, high)
             ]
-        return Markup("[{}]").format(escape(self._between).join(ends))
+        between = ";" if self.mark == "," else ","
+        return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
 
     def region(
         self, region: tuple[float | None, ...], low: float | None, high: float | None
@@ -306,37 +296,32 @@ class NumberFormat:
             if end is not None
         ]
         if len(ends) == 1:
-            return Markup("{}{}{}").format(
-                UP_TO if region[0] is None else FROM, KEPT, ends[0]
-            )
-        return escape(f"{KEPT}…{KEPT}").join(ends)
+            return _markup(f"{UP_TO if region[0] is None else FROM}{KEPT}{ends[0]}")
+        return _markup(f"{KEPT}…{KEPT}".join(ends))
 
 
-def _attributes(value: float, row: str, exponent: int = 0) -> Markup:
-    """Return the raw value, its row, and the power of ten that stands outside.
+def _markup(written: str) -> Markup:
+    return Markup(written)  # noqa: S704 - digits, our own elements, names of rows
 
-    Thousands of them stand on a page, so they have no quotes, which HTML asks for
+
+def _data(
+    value: float, written: str, row: str, exponent: int = 0, *, percent: bool = False
+) -> str:
+    """Return a ``data`` element: the raw value, its row, the power that stands outside.
+
+    Thousands of them stand on a page, so attributes have no quotes, which HTML asks for
     around spaces and a few signs only.
     """
     raw = repr(int(value)) if float(value).is_integer() else repr(float(value))
-    attributes = f" value={raw}"
-    if row:
-        if not UNQUOTED.fullmatch(row):
-            raise ValueError(f"row must need no quotes in HTML, got {row!r}")
-        attributes += f" data-row={row}"
-    if exponent:
-        attributes += f" data-power={exponent}"
-    return Markup(attributes)  # noqa: S704 - numbers, and letters and digits
+    if row and not UNQUOTED.fullmatch(row):
+        raise ValueError(f"row must need no quotes in HTML, got {row!r}")
+    of_row = f" data-row={row}" if row else ""
+    power = f" data-power={exponent}" if exponent else ""
+    hundredfold = " data-percent" if percent else ""
+    return f"<data value={raw}{of_row}{power}{hundredfold}>{written}</data>"
 
 
-def _power(exponent: int) -> Markup:
+def _power(exponent: int) -> str:
     """Return the power of ten of a mantissa; nothing for 10 to the 0."""
-    if exponent == 0:
-        return Markup()
     written = str(exponent).replace("-", MINUS)
-    return Markup("<span class=power>×10<sup>{}</sup></span>").format(written)
-
-
-def _plain_power(exponent: int) -> str:
-    """Return the same as plain text."""
-    return f"×10{str(exponent).translate(_RAISED)}" if exponent else ""
+    return f"<span class=power>×10<sup>{written}</sup></span>" if exponent else ""

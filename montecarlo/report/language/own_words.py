@@ -1,10 +1,9 @@
-r"""What a user wrote: read, checked, and set for pages as data, never as markup.
+"""What a user wrote: read, checked, and set for pages as data, never as markup.
 
 A text is in one or several languages.  A page shows that of its own language, or else
 the first, marked as being in another.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,35 +20,25 @@ from montecarlo.report.language.formulas import prose
 OWN_FILE = "claims.toml"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class OwnWords:
-    """A text of a user's own: codes of languages with what stands in them."""
-
-    texts: tuple[tuple[str, str], ...]
-
-    def in_language(self, code: str) -> tuple[str, str]:
-        """Return code and text: of this language, or else the first."""
-        return next((pair for pair in self.texts if pair[0] == code), self.texts[0])
-
-
-#: A message, or what a user wrote.
-Shown = str | OwnWords
+#: A message; or what a user wrote, by code of the language.
+Shown = str | dict[str, str]
 
 
 def show_words(words: Words, language: str | None) -> Shown:
     """Return a text of a catalogue as pages show it.
 
-    Parameters
-    ----------
-    words : str or dict
-    language : str or None
-        As `Catalogue.language`: None for messages; otherwise that of a plain text, and
-        the first of several.
+    ``language`` is that of `Catalogue.language`: None for messages; otherwise that of a
+    plain text, and the first of several.
     """
     if isinstance(words, str):
-        return words if language is None else OwnWords(((language, words),))
+        return words if language is None else {language: words}
     # stable: without the file's language, the first is the one that is written first
-    return OwnWords(tuple(sorted(words.items(), key=lambda text: text[0] != language)))
+    return dict(sorted(words.items(), key=lambda text: text[0] != language))
+
+
+def in_language(words: dict[str, str], code: str) -> tuple[str, str]:
+    """Return code and text of a user's words: of this language, or else the first."""
+    return (code, words[code]) if code in words else next(iter(words.items()))
 
 
 def set_own_words(code: str, text: str) -> Markup:
@@ -67,12 +56,7 @@ def set_own_words(code: str, text: str) -> Markup:
 
 
 def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
-    """Read a user's file, and make sure that pages can show it.
-
-    Returns
-    -------
-    Catalogue, bytes
-        What the file says, and the file.
+    """Read a user's file, make sure that pages can show it; return the bytes as well.
 
     Raises
     ------
@@ -85,7 +69,7 @@ def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
         look_up("language", catalogue.language or "", LANGUAGES)
     for words, place in catalogue.words():
         own = show_words(words, catalogue.language)
-        for code, text in own.texts if isinstance(own, OwnWords) else ():
+        for code, text in own.items() if isinstance(own, dict) else ():
             with name_place(f"{path.name}: {place}", code):
                 set_own_words(code, text)
     return catalogue, content

@@ -27,10 +27,7 @@ def divisor_symbol(divisor: str) -> str:
 def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     """Return a row of the table as LaTeX, with its divisor where it has one.
 
-    Parameters
-    ----------
-    quantity, summary, divisor : str
-        As in measurements.csv; the divisor may be a pair such as ``none/sqrt``.
+    The divisor may be a pair such as ``none/sqrt``.
     """
     if quantity in RECORDED:
         return _recorded_symbol(quantity, summary, divisor)

@@ -13,16 +13,7 @@ from markupsafe import Markup
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
 from montecarlo.report.content.findings import Findings
-from montecarlo.report.content.tables.topics import (
-    AuditRow,
-    DivisorTable,
-    SaturatedRow,
-    TopicTable,
-    audit_rows,
-    divisor_table,
-    saturated_rows,
-    topic_tables,
-)
+from montecarlo.report.content.tables.topics import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
 from montecarlo.report.figures.captions import figure_facts, threshold_panels
@@ -35,7 +26,7 @@ from montecarlo.report.figures.verdicts import (
     drawn_checks,
     with_verdicts,
 )
-from montecarlo.report.language.catalogues import LANGUAGES, Language, read_language
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.folder import RUN_FILE, write_text
@@ -43,18 +34,10 @@ from montecarlo.study.presets import ERROR_RATE
 
 
 class Post(NamedTuple):
-    """How posts are written.
+    """How posts are written."""
 
-    Attributes
-    ----------
-    flavour : str
-        A name in `montecarlo.report.render.markdown.FLAVOURS`.
-    front_matter : tuple of str or None
-        Keys, as ``KEY`` or ``KEY=VALUE``; None: those of the flavour.
-    """
-
-    flavour: str = "kramdown"
-    front_matter: tuple[str, ...] | None = None
+    flavour: str = "kramdown"  # a name in `montecarlo.report.render.markdown.FLAVOURS`
+    front_matter: tuple[str, ...] | None = None  # keys, or KEY=VALUE; None: its own
 
 
 KRAMDOWN = Post()
@@ -63,27 +46,6 @@ Drawing = tuple[FigureSpec, tuple[pd.DataFrame, pd.DataFrame]]
 #: Calls a function for each of some arguments, as ``map`` does, on workers if there are
 #: any.
 Spread = Callable[..., Iterable[Any]]
-
-
-class Figure(NamedTuple):
-    """A figure as pages embed it, each in its own words."""
-
-    id: str
-    drawn: Drawn
-
-    @property
-    def width(self) -> int:
-        """Pixels at the least size that a page shows it in."""
-        return round(self.drawn.layout.width)
-
-    @property
-    def height(self) -> int:
-        """Pixels at that size."""
-        return round(self.drawn.layout.height)
-
-    def source(self, language: Language) -> Markup:
-        """Return its data URI, ready for an attribute in double quotes."""
-        return data_uri(self.drawn.written(language))
 
 
 class Numbers(NamedTuple):
@@ -99,15 +61,12 @@ class Contents:
 
     findings: Findings
     errata: Sequence[Erratum]  # those that are written with the pages
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, Drawn]  # without words
     drawings: Mapping[str, Drawing]  # what each figure is drawn from
-    tables: Mapping[str, TopicTable]
+    tables: Mapping[str, Table]
     facts: Mapping[str, Mapping[str, float]]  # numbers that alternative texts name
-    audit: Sequence[AuditRow]  # the table of initialisations
-    saturated: Sequence[SaturatedRow]  # the table of saturated rows and their gradients
     #: What the panels of the figure of thresholds show, in their order.
     threshold_panels: Sequence[tuple[ClaimOutcome, InterpretationOutcome]]
-    divisors: DivisorTable | None  # what each divisor makes of a row
     languages: Sequence[str]  # codes of the pages that are written together
     post: Post  # how Markdown is written
 
@@ -121,11 +80,8 @@ class Contents:
         findings, record = self.findings, self.findings.record
         carded = record.report_card and "report-card" in self.figures
         there = {
-            "divisors": self.divisors,
-            "audit": self.audit,
             "models": record.models,
             "records": record.records,
-            "saturated": self.saturated,
             "self-checks": record.self_checks,
             "sensitivity": record.sensitivity,
             "training": record.training,
@@ -224,18 +180,9 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
 ) -> Contents:
     """Gather what a report shows, and write its figures into a folder, if there is one.
 
-    Parameters
-    ----------
-    findings, languages, post
-        As for `montecarlo.report.making.make_report`.
-    names : collection of str
-        Keys of `EVERY_FIGURE`: those to draw.
-    folder : Path, optional
-    spread : callable
-        Draws figures, as ``map`` would.
-    adaptive : bool
-        Whether files suit themselves to light and dark pages; otherwise they are light,
-        on a ground of their own, and there is one for each language.
+    Of `EVERY_FIGURE` those that are named are drawn, by ``spread`` as ``map`` would.
+    ``adaptive`` files suit themselves to light and dark pages; others are light, on a
+    ground of their own, and there is one for each language.
     """
     texts = {} if findings.own else findings.names
     curves = with_verdicts(findings.curves, findings.claims, texts)
@@ -259,12 +206,9 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         errata,
         draw_figures(drawings, languages, folder, spread, adaptive=adaptive),
         drawings,
-        topic_tables(findings.measurements),
+        make_tables(*tables),
         facts,
-        audit_rows(findings.measurements),
-        saturated_rows(findings.measurements),
         threshold_panels(findings.curves, findings.claims),
-        divisor_table(*tables),
         languages,
         post,
     )
@@ -277,13 +221,13 @@ def draw_figures(
     spread: Spread = map,
     *,
     adaptive: bool = True,
-) -> dict[str, Figure]:
+) -> dict[str, Drawn]:
     """Draw the figures whose tables have data for them, into a folder if there is one.
 
     There they are in the first language; files that are not ``adaptive`` are light, on
     a ground of their own, and in the other languages as well.
     """
-    figures = {}
+    figures: dict[str, Drawn] = {}
     specs = [spec for spec, _ in drawings.values()]
     tables = zip(*(tables for _, tables in drawings.values()), strict=True)
     drawn = spread(draw, specs, *tables) if specs else ()
@@ -295,7 +239,7 @@ def draw_figures(
                 svg = figure.written(read_language(code))
                 file = svg if adaptive else on_light_ground(svg)
                 write_text(folder / figure_file(name, code, languages), file)
-        figures[name] = Figure(name, figure)
+        figures[name] = figure
     return figures
 
 

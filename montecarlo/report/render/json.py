@@ -21,7 +21,7 @@ from montecarlo.report.content.findings import Said, find_telling
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.captions import name_numbers
 from montecarlo.report.language.catalogues import Language, read_language
-from montecarlo.report.language.own_words import OwnWords, show_words
+from montecarlo.report.language.own_words import show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
 from montecarlo.report.render.contents import Contents
 
@@ -39,8 +39,8 @@ def render_findings(contents: Contents, _: Language) -> str:
         if words is None:
             return None
         shown = show_words(words, findings.catalogue.language)
-        if isinstance(shown, OwnWords):
-            return dict(shown.texts)
+        if isinstance(shown, dict):
+            return shown
         return {each.code: each.translate(shown) for each in languages}
 
     def say(said: Said | None) -> Plain | None:

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from html import escape
+from html import escape, unescape
 from itertools import groupby
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ from montecarlo.errors import InputError
 from montecarlo.names import look_up
 from montecarlo.report.content.texts import Erratum
 from montecarlo.report.language.catalogues import SOURCE, Language
-from montecarlo.report.render.contents import KRAMDOWN, Contents, figure_file
+from montecarlo.report.render.contents import Contents, figure_file
 from montecarlo.report.render.pages import render, render_erratum
 
 #: What is of no use outside of a page; an unseen caption is the title of its table.
@@ -40,6 +40,8 @@ _SIGNS = re.compile(r"([\\`*_\[\]|<>#~])")
 #: What begins a list, a heading or a definition at the beginning of a line.
 _START = re.compile(r"^(\d+(?=[.)])|(?=[-+:=]))")
 _LIQUID = re.compile(r"\{(?=[{%])")
+#: What means the same between dollars, where nothing can be escaped.
+_BETWEEN_DOLLARS = {"*": r"\ast ", "<": r"\lt ", ">": r"\gt "}
 _CODE_SIGNS = re.compile(r"[&<>*_`\\\[\]|{}$#~\"']")
 
 
@@ -84,15 +86,7 @@ def to_markdown(
     link: Callable[[str], str] = str,
     flavour: "type[Kramdown] | None" = None,
 ) -> str:
-    """Return an element as Markdown, by default kramdown's.
-
-    Parameters
-    ----------
-    element : Tag
-    link : callable
-        What becomes of addresses.
-    flavour : type, optional
-    """
+    """Return an element as Markdown; ``link`` says what becomes of addresses."""
     return (flavour or Kramdown)(link).convert_soup(element).strip("\n") + "\n"
 
 
@@ -125,12 +119,9 @@ class Kramdown(MarkdownConverter):
         return re.sub(r"\{(?=[{%:])", "&#123;", text)
 
     def convert_p(self, el: Tag, text: str, **_: object) -> str:
-        line = text.strip()
-        formula = el.find("math")
+        formula, line = el.find("math"), self.begin(text.strip())
         if formula is not None and _is_alone(formula, el):
             line = self.write_block_formula(_latex(formula))
-        else:
-            line = self.begin(line)
         return f"\n\n{line}\n\n" if line else ""
 
     def begin(self, line: str) -> str:
@@ -141,8 +132,9 @@ class Kramdown(MarkdownConverter):
         """Return a formula within a line."""
         return f"$${latex}$$"
 
-    #: A formula that stands alone: kramdown sees that itself.
-    write_block_formula = write_formula
+    def write_block_formula(self, latex: str) -> str:
+        """Return a formula that stands alone: kramdown sees that itself."""
+        return self.write_formula(latex)
 
     def name_heading(self, heading: str, name: str) -> str:
         """Return a heading that links can name."""
@@ -153,10 +145,8 @@ class Kramdown(MarkdownConverter):
         return f"{block}\n{{: #{name}}}"
 
     def convert_hN(self, n: int, el: Tag, text: str, *_: object) -> str:  # noqa: N802
-        heading = f"{'#' * n} {text.strip()}"
-        if "id" in el.attrs:
-            heading = self.name_heading(heading, str(el["id"]))
-        return f"\n\n{heading}\n\n"
+        heading, name = f"{'#' * n} {text.strip()}", el.attrs.get("id")
+        return f"\n\n{self.name_heading(heading, str(name)) if name else heading}\n\n"
 
     def convert_ul(self, el: Tag, text: str, **_: object) -> str:
         """Keep a list and the one right before it from becoming one, by a comment."""
@@ -181,11 +171,8 @@ class Kramdown(MarkdownConverter):
         return f"\n\n{self._name(text.strip(), el)}\n\n"
 
     def _name(self, written: str, block: Tag) -> str:
-        return (
-            self.name_block(written, str(block["id"]))
-            if "id" in block.attrs
-            else written
-        )
+        name = block.attrs.get("id")
+        return self.name_block(written, str(name)) if name else written
 
     def convert_details(self, _el: Tag, text: str, **_: object) -> str:
         return f'\n\n<details markdown="1">{text.rstrip()}\n\n</details>\n\n'
@@ -242,7 +229,7 @@ _COMMON_START = re.compile(r"^(?:(\d+)(?=[.)])|([-+:=]))")
 _COMMON_TAKEN = re.compile(r"\\(?:[A-Za-z]+|.)|[&*<>`~\[\]]|(?<![A-Za-z0-9])_")
 #: What means the same.  Between spaces ``_`` begins no emphasis, and GitHub refuses
 #: ``\operatorname``.
-_SAME = {"*": r"\ast ", "<": r"\lt ", ">": r"\gt ", "_": " _ "}
+_SAME = {**_BETWEEN_DOLLARS, "_": " _ "}
 _SAME |= {r"\,": r"\thinspace ", r"\:": r"\ ", r"\;": r"\ ", r"\!": r"\negthinspace "}
 _SAME |= {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\operatorname": r"\mathrm"}
 
@@ -327,12 +314,7 @@ _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 def front_matter(code: str, title: str, keys: Sequence[str]) -> str:
     """Return what a static site wants to know of a post, in the order of its keys.
 
-    Parameters
-    ----------
-    code, title : str
-        Of the post.
-    keys : sequence of str
-        ``KEY=VALUE``, or one that is known: title, lang, generated and translated.
+    These are ``KEY=VALUE``, or known ones: title, lang, generated and translated.
 
     Raises
     ------
@@ -366,21 +348,20 @@ def _quote(text: str) -> str:
 
 def render_markdown_post(contents: Contents, language: Language) -> str:
     """Return the report of a language as a post."""
-    tree = read_html(render("report", contents, language, quotable=True))
-    heading = tree.find("h1")
-    if heading is not None:
-        heading.extract()
+    page = render("report", contents, language, quotable=True)
+    tree, title = read_html(page), _TITLE.findall(page)[0]
     flavour = FLAVOURS[contents.post.flavour]
     link = partial(link_beside, code=language.code, languages=contents.languages)
-    convert = partial(to_markdown, link=link, flavour=flavour)
-    text = convert(tree)
-    if flavour.titled and heading is not None:
-        text = f"{convert(heading)}\n{text}"
+    if not flavour.titled and (heading := tree.find("h1")):
+        heading.extract()
     keys = contents.post.front_matter
     front = flavour.front_matter if keys is None else keys
-    # the heading of the captions has no formula
-    title = _title(read_html(render("captions", contents, language, quotable=True)))
-    return front_matter(language.code, title, front) + text
+    text = to_markdown(tree, link, flavour)
+    return front_matter(language.code, unescape(title), front) + text
+
+
+#: The title of a page, which has no formula.
+_TITLE = re.compile("<title>(.*?)</title>")
 
 
 def link_beside(
@@ -401,21 +382,17 @@ def render_markdown_erratum(
 ) -> str:
     """Return the erratum of a text as Markdown that its author pastes.
 
-    Formulas stand between the signs of that text's own Markdown; in another flavour
-    than kramdown, as it writes them.  ``link`` says what becomes of addresses.
+    In kramdown, as the texts are written, formulas stand between the signs of that
+    text; in another flavour, as it writes them.
     """
-    tree = read_html(render_erratum(contents, language, erratum, quotable=True))
-    front = ""
+    page = render_erratum(contents, language, erratum, quotable=True)
+    front, flavour = "", FLAVOURS[contents.post.flavour]
     if contents.post.front_matter:  # what is pasted has none, if it is not asked for
-        front = front_matter(language.code, _title(tree), contents.post.front_matter)
-    if contents.post.flavour == KRAMDOWN.flavour:  # as the texts are written
-        return front + erratum_markdown(erratum.text.key, tree, link)
-    return front + to_markdown(tree, link, FLAVOURS[contents.post.flavour])
-
-
-def _title(tree: Tag) -> str:
-    heading = tree.find("h1")
-    return "" if heading is None else heading.get_text().strip()
+        title = unescape(_TITLE.findall(page)[0])
+        front = front_matter(language.code, title, contents.post.front_matter)
+    if flavour is Kramdown:
+        return front + erratum_markdown(erratum.text.key, read_html(page), link)
+    return front + to_markdown(read_html(page), link, flavour)
 
 
 #: Before and behind a formula, by key of the text; the notes' signs for all others.
@@ -427,26 +404,18 @@ _PASTED_TAKEN = re.compile(
 )
 #: Signs that lose a backslash before them, doubled or not.
 _ESCAPABLE = set("\\.*_+`<>()[]{}#!:|\"'$=-~")
-#: What means the same between dollars, where nothing can be escaped.
-_BETWEEN_DOLLARS = {"*": r"\ast ", "<": r"\lt ", ">": r"\gt "}
 
 
 def erratum_markdown(key: str, page: Tag, link: Callable[[str], str] = str) -> str:
-    """Return an erratum as Markdown.
+    """Return an erratum's page as Markdown for the text of a key."""
 
-    Parameters
-    ----------
-    key : str
-        That of the text.
-    page : Tag
-        The erratum's page, with the LaTeX of each formula.
-    link : callable
-        What becomes of addresses.
-    """
-    text = to_markdown(page, link)
-    pieces = text.split("$$")  # any other dollar is written as a number
-    pieces[1::2] = [formula_in_text(key, latex) for latex in pieces[1::2]]
-    return "".join(pieces)
+    class Pasted(Kramdown):
+        """Kramdown in which formulas stand as that text has them."""
+
+        def write_formula(self, latex: str) -> str:
+            return formula_in_text(key, latex)
+
+    return to_markdown(page, link, Pasted)
 
 
 def formula_in_text(key: str, latex: str) -> str:

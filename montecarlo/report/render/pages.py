@@ -29,7 +29,7 @@ from montecarlo.report.content.findings import (
     lines,
     table_name,
 )
-from montecarlo.report.content.tables.papers import view_literature
+from montecarlo.report.content.tables import papers
 from montecarlo.report.content.texts import Erratum, part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.captions import numbers_in_words
@@ -41,9 +41,9 @@ from montecarlo.report.language.catalogues import (
     template_folder,
 )
 from montecarlo.report.language.formulas import math_ml, prose
-from montecarlo.report.language.own_words import OwnWords, set_own_words, show_words
+from montecarlo.report.language.own_words import in_language, set_own_words, show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
-from montecarlo.report.render.contents import TABLES, Contents, Figure, place_figures
+from montecarlo.report.render.contents import TABLES, Contents, data_uri, place_figures
 from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
@@ -62,7 +62,12 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 
 
 def render(
-    template: str, contents: Contents, language: Language, *, quotable: bool = False
+    template: str,
+    contents: Contents,
+    language: Language,
+    *,
+    quotable: bool = False,
+    **values: object,
 ) -> str:
     """Render a page in a language, or what Markdown is made of.
 
@@ -75,50 +80,38 @@ def render(
     quotable : bool
         Whether each formula, also of tables, has its LaTeX with it, as `to_markdown`
         needs; there is no script then, and no link to the evidence.
+    values
+        What this template alone has.
     """
-    return _render(template, contents, language, quotable=quotable)
+    findings = contents.findings
+    if template == "report" and findings.own:
+        template = "own"  # a user's claims have one page, with their evidence
+    style = stylesheet()
+    script = explorer_script() if template == "report" and not quotable else ""
+    page = environment().get_template(f"{template}.html.j2")
+    text = page.render(
+        **functions_for(language, findings.catalogue.language, quotable=quotable),
+        contents=contents,
+        findings=findings,
+        numbers=contents.numbers,
+        quotable=quotable,
+        shown=set(),  # names of tables of checks that stand on the page so far
+        language=language,
+        languages=[(code, *LANGUAGES[code]) for code in contents.languages],
+        policy=policy(style, script),
+        script=Markup(script),  # noqa: S704 - our own file, no message in it
+        style=Markup(style),  # noqa: S704 - our own file, no message in it
+        **values,
+    )
+    text = text.rstrip("\n") + "\n"
+    return text if quotable else _IMPLIED.sub("", text)
 
 
 def render_erratum(
     contents: Contents, language: Language, erratum: Erratum, *, quotable: bool = False
 ) -> str:
     """Render the erratum of one text; ``quotable`` as for `render`."""
-    return _render("erratum", contents, language, quotable=quotable, erratum=erratum)
-
-
-def _render(
-    template: str,
-    contents: Contents,
-    language: Language,
-    *,
-    quotable: bool,
-    **values: object,
-) -> str:
-    if template == "report" and contents.findings.own:
-        template = "own"  # a user's claims have one page, with their evidence
-    own = contents.findings.catalogue.language
-    style = stylesheet()
-    script = explorer_script() if template == "report" and not quotable else ""
-    page = (
-        environment()
-        .get_template(f"{template}.html.j2")
-        .render(
-            **functions_for(language, own, quotable=quotable),
-            contents=contents,
-            findings=contents.findings,
-            numbers=contents.numbers,
-            quotable=quotable,
-            shown=set(),  # names of tables of checks that stand on the page so far
-            language=language,
-            languages=[(code, *LANGUAGES[code]) for code in contents.languages],
-            policy=policy(style, script),
-            script=Markup(script),  # noqa: S704 - our own file, no message in it
-            style=Markup(style),  # noqa: S704 - our own file, no message in it
-            **values,
-        )
-    )
-    page = page.rstrip("\n") + "\n"
-    return page if quotable else _IMPLIED.sub("", page)
+    return render("erratum", contents, language, quotable=quotable, erratum=erratum)
 
 
 @lru_cache(maxsize=1)
@@ -136,9 +129,13 @@ def environment() -> Environment:
         "cases": cases_of,
         "columns": columns,
         "counted": count_outcomes,
+        "error_of_exact": papers.error_of_exact,
+        "error_of_paper": papers.error_of_paper,
+        "error_of_region": papers.error_of_region,
         "exceptions": exceptions,
         "formula": check_formula,
         "lines": lines,
+        "sizes": papers.sizes_of,
         "symbol": check_symbol,
         "table_name": table_name,
         "telling": find_telling,
@@ -157,7 +154,7 @@ def environment() -> Environment:
         "place_figures": place_figures,
         "sayers_of": sayers_of,
         "tables_of": lambda topic: TABLES.get(topic, ()),
-        "view_literature": view_literature,
+        "view_literature": papers.view_literature,
     }
     return made
 
@@ -195,23 +192,15 @@ def functions_for(
     ``own`` is the language of a user's own words where they do not say, and None for
     the five texts; with ``quotable`` formulas have their LaTeX.
     """
-    numbers = language.numbers
+    numbers, bare = language.numbers, dict[str, Markup]()
 
     def say(message: str, /, **values: object) -> Markup:
         """Translate a message, fill in its placeholders, set its formulas."""
-        return _localised_prose(language, language.say(message, **values))
-
-    def plain(message: str, /, **values: object) -> str:
-        """Translate a message for an attribute or a title: escaped on use."""
-        return language.say_plain(message, **values)
-
-    def translated(words: Words) -> Markup:
-        """Translate words of a catalogue, which have no placeholders."""
-        return set_said(language, Said(words, {}), own)
-
-    def image(figure: Figure) -> Markup:
-        """Return a figure's data URI, in the language's words."""
-        return figure.source(language)
+        if values:
+            return _localised_prose(language, language.say(message, **values))
+        if message not in bare:
+            bare[message] = _localised_prose(language, language.say(message))
+        return bare[message]
 
     def tex(latex: str) -> Markup:
         """Set a formula that the program made, with the language's decimal sign."""
@@ -220,13 +209,15 @@ def functions_for(
 
     return {
         "_": say,
-        "translated": translated,
-        "said": lambda said: set_said(language, said, own),
-        "briefly": lambda said: set_said(language, said, own, brief=True),
+        # for an attribute or a title: escaped on use
+        "plain": language.say_plain,
+        "said": partial(set_said, language, own),
+        "briefly": partial(set_said, language, own, brief=True),
+        # words of a catalogue have no placeholders
+        "translated": lambda words: set_said(language, own, Said(words, {})),
         "plain_words": partial(_plain_words, language, own),
         "other_language": partial(_other_language, language, own),
-        "plain": plain,
-        "image": image,
+        "image": lambda figure: data_uri(figure.written(language)),
         "num": numbers.number,
         "pm": numbers.with_error,
         "percent": numbers.percent,
@@ -238,37 +229,26 @@ def functions_for(
 
 
 def set_said(
-    language: Language, said: Said, own: str | None = None, *, brief: bool = False
+    language: Language, own: str | None, said: Said, *, brief: bool = False
 ) -> Markup:
     """Set a sentence that holds, with its numbers in the language's format.
 
-    Parameters
-    ----------
-    language : Language
-    said : Said
-    own : str, optional
-        The language of a user's own words where they do not say.
-    brief : bool
-        Whether numbers have at most three digits, and no error beside them.
-
-    Returns
-    -------
-    Markup
-        Each number has its raw value, and the row it comes from; a user's own words
-        are in the page's language, or else in another.
+    Each has its raw value, and the row it comes from; if ``brief``, at most three
+    digits and no error.  A user's ``own`` words, in that language where they do not
+    say, are in the page's language, or else in another.
     """
     words = show_words(said.text, own)
 
     def fill(placeholder: re.Match[str]) -> str:
         if placeholder[0] == "%%":  # a user's words come out as they were typed
-            return "%%" if isinstance(words, OwnWords) else "%"
+            return "%%" if isinstance(words, dict) else "%"
         number = said.numbers.get(placeholder[1])
         if number is None:
             return placeholder[0]
         return (set_brief if brief else set_number)(language, number)
 
-    if isinstance(words, OwnWords):
-        text = set_own_words(*words.in_language(language.code))
+    if isinstance(words, dict):
+        text = set_own_words(*in_language(words, language.code))
         return Markup(_PLACEHOLDER.sub(fill, text))  # noqa: S704 - escaped, see there
     filled = _PLACEHOLDER.sub(fill, language.markup(words))
     # a message, checked when read, and our numbers
@@ -278,13 +258,14 @@ def set_said(
 def set_number(language: Language, number: NumberOutcome) -> Markup:
     """Set a number of a sentence: value ± error, or a share in per cent.
 
-    A count stands in full, an exact value with three digits.
+    A count stands in full, an exact value, which has no row, with three digits.
     """
-    row = number.row if number.std_error is not None else ""  # an exact value has none
-    if number.std_error is None and not number.value.is_integer():
-        return language.numbers.number(number.value, abs(number.value) / 10.0)
+    value, error = number.value, number.std_error
+    row = number.row if error is not None else ""
+    if error is None and not value.is_integer():
+        return language.numbers.number(value, abs(value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error
-    return write(number.value, number.std_error, row)
+    return write(value, error, row)
 
 
 def set_brief(language: Language, number: NumberOutcome) -> Markup:
@@ -298,8 +279,8 @@ def set_brief(language: Language, number: NumberOutcome) -> Markup:
 def _plain_words(language: Language, own: str | None, words: Words) -> str:
     """Return words where no markup may stand, their formulas as they were typed."""
     text = show_words(words, own)
-    if isinstance(text, OwnWords):
-        return text.in_language(language.code)[1].replace(r"\$", "$")
+    if isinstance(text, dict):
+        return in_language(text, language.code)[1].replace(r"\$", "$")
     return language.translate(text)
 
 
@@ -308,9 +289,9 @@ def _other_language(
 ) -> tuple[str, str] | None:
     """Return tag and name of the language of words, where it is not the page's."""
     text = show_words(words, own)
-    if not isinstance(text, OwnWords):
+    if not isinstance(text, dict):
         return None
-    code, _ = text.in_language(language.code)
+    code, _ = in_language(text, language.code)
     name = Locale.parse(code).get_language_name(language.code)
     return None if code == language.code else (LANGUAGES[code][0], name or code)
 

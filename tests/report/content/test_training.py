@@ -18,7 +18,6 @@ from montecarlo.records.training import (
     Rescaled,
     read_language,
 )
-from montecarlo.report.content.published import read_published
 from montecarlo.report.content.training import (
     BUDGET_CURVE,
     LOSS_CURVE,
@@ -26,6 +25,7 @@ from montecarlo.report.content.training import (
     START_CURVE,
     STEPS_CURVE,
     median_with_ends,
+    read_published,
     share_with_ends,
     training_curves,
     view_language,

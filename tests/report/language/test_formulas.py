@@ -135,12 +135,6 @@ def test_formula_is_converted_as_before(latex):
     )
 
 
-def test_display_is_a_block():
-    """A formula in a line of its own says so, one in a sentence does not."""
-    assert math_ml("x", display=True).startswith('<math display="block">')
-    assert math_ml("x").startswith("<math><")
-
-
 def test_symbol_is_converted():
     """Every symbol becomes one well-formed formula with the LaTeX beside it, if its
     text is not the same.

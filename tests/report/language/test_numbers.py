@@ -199,11 +199,7 @@ def test_number_alone_reads_back(value, code):
     assert (shown == 0) == (value == 0.0)
 
 
-@given(
-    value=USUAL | st.just(0.0),
-    error=USUAL.map(abs),
-    code=st.sampled_from(CODES),
-)
+@given(value=USUAL | st.just(0.0), error=USUAL.map(abs), code=st.sampled_from(CODES))
 @example(1.0, 1e-15, "en")
 @example(1e-5, 0.1, "de")
 @example(123456.7, 2e-9, "es")
@@ -219,11 +215,7 @@ def test_value_and_error_read_back(value, error, code):
         assert found[0][1] != 0
 
 
-@given(
-    value=st.floats(-1e5, 1e5),
-    digits=st.floats(1.0, 9.9),
-    place=st.integers(-6, 6),
-)
+@given(value=st.floats(-1e5, 1e5), digits=st.floats(1.0, 9.9), place=st.integers(-6, 6))
 @settings(deadline=None)
 def test_error_has_two_digits(value, digits, place):
     """The error shows two digits, or all of its whole ones."""
@@ -285,11 +277,7 @@ def test_interval_has_the_digits_that_tell(low, high, region, shown):
 
 @pytest.mark.parametrize(
     ("region", "shown"),
-    [
-        ((0.95, 1.05), "0.95 … 1.05"),
-        ((None, 0.1), "≤ 0.1"),
-        ((1.0, None), "≥ 1"),
-    ],
+    [((0.95, 1.05), "0.95 … 1.05"), ((None, 0.1), "≤ 0.1"), ((1.0, None), "≥ 1")],
 )
 def test_open_regions_are_bounds(region, shown):
     """A region that is open to a side has no dash for it, which could be a minus."""

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from montecarlo.errors import InputError
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import (
+    in_language,
     read_own_claims,
     set_own_words,
     show_words,
@@ -71,10 +72,10 @@ def shown(page):
 def test_first_is_that_of_the_file(words, language, texts):
     """The file's language goes first, or else what was written first."""
     found = show_words(words, language)
-    assert found.texts[: len(texts)] == tuple(texts)
-    for code, text in found.texts:
-        assert found.in_language(code) == (code, text)
-    assert found.in_language("zh") == texts[0]
+    assert list(found.items())[: len(texts)] == texts
+    for code, text in found.items():
+        assert in_language(found, code) == (code, text)
+    assert in_language(found, "zh") == texts[0]
 
 
 def test_messages_stay_messages():

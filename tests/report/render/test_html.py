@@ -53,10 +53,7 @@ def words(element):
 
 def bad_links(page, report):
     """Return links that lead nowhere; other languages' pages are written as well."""
-    names = [
-        *LANGUAGES,
-        *(f"erratum-{e.text.key}" for e in report.contents.errata),
-    ]
+    names = [*LANGUAGES, *(f"erratum-{e.text.key}" for e in report.contents.errata)]
     texts = {f"{name}.md" for name in names if name not in LANGUAGES}
     if page.name.partition("/")[0] != "own_report":
         names += [f"{kind}{code}" for kind in (EVIDENCE, PAPERS) for code in LANGUAGES]

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date
 
 import html5lib
@@ -23,6 +24,7 @@ from montecarlo.report.render.markdown import (
     FLAVOURS,
     front_matter,
     read_html,
+    render_markdown_erratum,
     to_markdown,
 )
 from montecarlo.report.running import _read_post, report_maker
@@ -466,22 +468,13 @@ def test_mkdocs_builds_the_posts(posts, report, tmp_path):
             assert not re.search(r"\*\*|\]\(|(?<!\\)\$|&#", words)
 
 
-@pytest.mark.slow
-def test_errata_have_front_matter_if_it_is_asked_for(report, tmp_path):
+def test_errata_have_front_matter_if_it_is_asked_for(report):
     """What is pasted has none; a post of its own has the keys that were named."""
-    for keys, first in ((None, "#"), (("layout=post", "title"), "---")):
-        post = Post("kramdown", keys)
-        with report.keep_figures():
-            make_report(
-                report.results,
-                ("de",),
-                tmp_path,
-                ("markdown",),
-                post=post,
-            )
-        text = (tmp_path / "erratum-de.md").read_text(encoding="utf-8")
-        assert text.startswith(first)
-        assert ("layout: post" in text) == (keys is not None)
+    german = read_language("de")
+    (erratum,) = (one for one in report.contents.errata if one.text.key == "de")
+    for keys, first in ((None, "#"), (("layout=post", "title"), "---\nlayout: post\n")):
+        contents = replace(report.contents, post=Post("kramdown", keys))
+        assert render_markdown_erratum(contents, german, erratum).startswith(first)
 
 
 @pytest.mark.parametrize(

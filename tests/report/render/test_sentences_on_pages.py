@@ -35,9 +35,7 @@ def pattern_of(message):
 
 
 #: What is said of a claim without a finding that holds: a badge, and counts.
-COUNTED = re.compile(
-    f"^[a-z ]*( ?{pattern_of(COUNTS).pattern})?$",
-)
+COUNTED = re.compile(f"^[a-z ]*( ?{pattern_of(COUNTS).pattern})?$")
 
 
 def numbers_of(message, record, kind):

@@ -46,16 +46,9 @@ def has_interval(table: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[int]:
-    """Return the numbers of keys that panels over d_k are drawn for.
+    """Return the numbers of keys that panels over d_k are drawn for, so many at most.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Rows of one quantity.
-    wanted : iterable of int
-        Taken first, where the table has them.
-    most : int
-        Panels at most.
+    The table has rows of one quantity; what is ``wanted`` is taken first.
     """
     points = table.groupby("n_keys")["d_k"].nunique()
     there = [int(n) for n in points.index[points >= FEWEST_POINTS]]
@@ -65,25 +58,16 @@ def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[in
 
 
 def saturation_cells(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean largest weights that a map over d_k and n has cells for.
-
-    Returns
-    -------
-    DataFrame
-        As `map_cells` gives them.
-    """
+    """Return the mean largest weights that a map over d_k and n has cells for."""
     return map_cells(measurements, "weight_max")
 
 
 def map_cells(measurements: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """Return the means of a quantity that a map over d_k and n has cells for.
 
-    Returns
-    -------
-    DataFrame
-        Rows unscaled and divided by sqrt(d_k).  An n, or d_k, with less than half as
-        many cells as the fullest one stands apart from the map and is left out; empty
-        without several of both.
+    Rows are unscaled and divided by sqrt(d_k).  An n, or d_k, with less than half as
+    many cells as the fullest one stands apart from the map and is left out; there are
+    none without several of both.
     """
     rows = gaussian_rows(measurements, quantity=quantity, summary="mean")
     rows = with_interval(rows[rows["divisor"].isin(("none", "sqrt"))])
@@ -97,11 +81,7 @@ def map_cells(measurements: pd.DataFrame, quantity: str) -> pd.DataFrame:
 def largest_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     """Return the mean largest scaled scores at the d_k that has them for most n.
 
-    Returns
-    -------
-    DataFrame
-        Rows of one d_k, ordered by ``n_keys``, each with an exact value; empty where no
-        d_k has several n.
+    By rising ``n_keys``, each with an exact value; none where no d_k has several n.
     """
     rows = gaussian_rows(
         measurements, quantity="score_max", divisor="sqrt", summary="mean"

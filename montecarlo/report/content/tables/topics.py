@@ -22,17 +22,16 @@ from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS
 MOST_ROWS = 8
 #: Number of keys that the tables of rows are made for, where the grid has it.
 N_KEYS = 128
-#: d_k that the table of initialisations is made for.
-AUDIT_D_K = 64
+#: d_k that the tables of initialisations and, where the grid has it, of divisors are
+#: made for; n of the latter is among so many, the largest.
+AUDIT_D_K = DIVISOR_D_K = 64
+MOST_KEYS = 3
 #: Gradients of saturated rows whose means and medians are shown.
 GRADIENTS = ("jacobian_trace", "jacobian_frobenius", "gradient_query")
 #: What divisors make of a row: ranks whose mean weights are shown, the largest first,
 #: and quantities beside them, by their means.
 RANKS = (1, 2)
 BESIDE = ("entropy", "jacobian_frobenius", "gradient_query")
-#: The d_k of that, where the grid has it; its n is among so many, the largest.
-DIVISOR_D_K = 64
-MOST_KEYS = 3
 
 
 class TableCell(NamedTuple):
@@ -44,26 +43,22 @@ class TableCell(NamedTuple):
     reference: float | None = None
 
 
-#: The cells of a line of a table, one a column; None where one is missing.
-Cells = tuple[TableCell | None, ...]
-
-
-class TopicTable(NamedTuple):
-    """Columns as LaTeX, or as names of number formats, and a line for each size."""
+class Table(NamedTuple):
+    """Columns as LaTeX or names, and for each line what it is of and its cells."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[int, Cells], ...]  # each with its d_k, or its number of keys
+    rows: tuple[tuple[Any, tuple[TableCell | None, ...]], ...]
     n_keys: int | None = None  # of all rows
     head: str = "d_k"  # what the rows are of, as LaTeX
     d_k: int | None = None  # of all rows
 
 
-def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
-    """Pick the tables of all topics that measurements.csv has rows for."""
+def make_tables(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, Table]:
+    """Pick all tables that there are rows for, by id."""
     gaussian = gaussian_rows(measurements)
     pairs = gaussian[gaussian["n_keys"].isna()]
     variance = [("score_variance", "value", divisor) for divisor in DIVISORS]
-    tables = {"variance": _table(pairs, variance)}
+    tables = {"audit": audit_rows(measurements), "variance": _table(pairs, variance)}
     sizes = sorted({int(n_keys) for n_keys in gaussian["n_keys"].dropna()})
     if sizes:
         n_keys = min(sizes, key=lambda n: abs(n - N_KEYS))
@@ -79,19 +74,21 @@ def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
     tables["saturation"] = saturation_table(measurements)
     tables["largest-score"] = largest_score_table(measurements)
     tables["tails"] = tail_table(measurements)
-    return {topic: table for topic, table in tables.items() if table.rows}
+    tables["saturated"] = saturated_rows(measurements)
+    tables["divisors"] = divisor_table(measurements, curves)
+    return {name: table for name, table in tables.items() if table.rows}
 
 
-def saturation_table(measurements: pd.DataFrame) -> TopicTable:
+def saturation_table(measurements: pd.DataFrame) -> Table:
     """Pick the mean largest weights of undivided rows, one column for each n."""
     rows = saturation_cells(measurements)
     rows = rows[rows["divisor"] == "none"]
     cells = read_cells(rows, "d_k", "n_keys")
     sizes = thin(sorted({int(n_keys) for n_keys in rows["n_keys"]}))
-    return TopicTable(tuple(f"n = {n}" for n in sizes), _lines(cells, sizes))
+    return Table(tuple(f"n = {n}" for n in sizes), _lines(cells, sizes))
 
 
-def largest_score_table(measurements: pd.DataFrame) -> TopicTable:
+def largest_score_table(measurements: pd.DataFrame) -> Table:
     """Set the mean largest scaled score beside sqrt(2 ln n), one row for each n."""
     rows = []
     d_k = None
@@ -102,39 +99,23 @@ def largest_score_table(measurements: pd.DataFrame) -> TopicTable:
         ratio = limit / mean.value
         error = None if mean.error is None else ratio * mean.error / mean.value
         rows.append((n_keys, (mean, TableCell(limit), TableCell(ratio, error))))
-    mean_symbol = row_symbol("score_max", "mean", "sqrt")
     limit_symbol = r"\sqrt{2\ln n}"
     ratio_symbol = rf"{limit_symbol}\,/\operatorname{{E}}\, s_{{\max}}"
-    columns = (mean_symbol, limit_symbol, ratio_symbol)
-    return TopicTable(columns, tuple(rows), head="n", d_k=d_k)
+    columns = (row_symbol("score_max", "mean", "sqrt"), limit_symbol, ratio_symbol)
+    return Table(columns, tuple(rows), head="n", d_k=d_k)
 
 
-def tail_table(measurements: pd.DataFrame) -> TopicTable:
+def tail_table(measurements: pd.DataFrame) -> Table:
     """Pick the overflow probabilities of single scores, one column a number format."""
     tails = measurements[measurements["quantity"] == "overflow_probability"]
     formats = tuple(tails["number_format"].unique())
-    return TopicTable(
-        formats, _lines(read_cells(tails, "d_k", "number_format"), formats)
-    )
-
-
-class AuditRow(NamedTuple):
-    """One initialisation."""
-
-    initialisation: str
-    entry: TableCell
-    score: TableCell
-    frozen_below: float
+    return Table(formats, _lines(read_cells(tails, "d_k", "number_format"), formats))
 
 
 def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Pick entry and scaled score variances of every initialisation, at one d_k.
 
-    Returns
-    -------
-    DataFrame, DataFrame
-        Rows of entries and of scores, one for each initialisation, by rising variance
-        of the scores.
+    Two tables with a row for each, by rising variance of the scores.
     """
     projected = measurements[
         measurements["initialisation"].notna()
@@ -155,23 +136,25 @@ def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     return entries.loc[scores.index], scores
 
 
-def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
-    """Return the table of initialisations, in that order."""
+def audit_rows(measurements: pd.DataFrame) -> Table:
+    """Return initialisations in that order; last e^(V/2), with V of the scores."""
     entries, scores = audit_table(measurements)
-    return [
-        AuditRow(
-            str(initialisation),
-            read_cell(entry),
-            read_cell(score),
-            math.exp(0.5 * score["estimate"]),
-        )
-        for initialisation, entry, score in zip(
+    found = [
+        (name, read_cell(entry), read_cell(score))
+        for name, entry, score in zip(
             scores.index,
             entries.to_dict("records"),
             scores.to_dict("records"),
             strict=True,
         )
     ]
+    return Table(
+        (),
+        tuple(
+            (name, (entry, score, TableCell(math.exp(0.5 * score.value))))
+            for name, entry, score in found
+        ),
+    )
 
 
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
@@ -193,20 +176,23 @@ def _table(
     rows: pd.DataFrame,
     columns: Sequence[tuple[str, str, str]],
     n_keys: int | None = None,
-) -> TopicTable:
+) -> Table:
     """Return a table with the columns of quantity, summary, divisor that there are."""
     rows = rows[rows["quantity"].isin([quantity for quantity, *_ in columns])]
     named = read_cells(rows, "d_k", "quantity", "summary", "divisor")
-    cells = {(d_k, tuple(column)): cell for (d_k, *column), cell in named.items()}
-    cells = {key: cell for key, cell in cells.items() if key[1] in columns}
+    cells = {
+        (d_k, column): cell
+        for (d_k, *column_), cell in named.items()
+        if (column := tuple(column_)) in columns
+    }
     present = [column for column in columns if any(key[1] == column for key in cells)]
     symbols = tuple(row_symbol(*column) for column in present)
-    return TopicTable(symbols, _lines(cells, present), n_keys)
+    return Table(symbols, _lines(cells, present), n_keys)
 
 
 def _lines(
     cells: Mapping[Any, TableCell], columns: Sequence[object]
-) -> tuple[tuple[int, Cells], ...]:
+) -> tuple[tuple[int, tuple[TableCell | None, ...]], ...]:
     """Return the lines of cells that are known by size and column."""
     return tuple(
         (size, tuple(cells.get((size, column)) for column in columns))
@@ -220,24 +206,13 @@ def thin(sizes: list[int]) -> list[int]:
     return sizes[::-1][::step][::-1] if sizes else []
 
 
-class SaturatedRow(NamedTuple):
-    """What rows of one size come to: a share, then means and medians of gradients.
-
-    ``threshold`` is what the largest weight is at least; None: all rows, divided by
-    sqrt(d_k), without a share: the yardstick of what is small.
-    """
-
-    d_k: int
-    n_keys: int
-    threshold: float | None
-    cells: Cells
-
-
-def saturated_rows(measurements: pd.DataFrame) -> list[SaturatedRow]:
-    """Pick how many rows are saturated, and how small their gradients are.
+def saturated_rows(measurements: pd.DataFrame) -> Table:
+    """Pick how many rows are saturated, and means and medians of their gradients.
 
     At the sizes of practice that the results have; of the numbers of keys, the
-    smallest and the largest are shown.
+    smallest and the largest are shown.  A line is of a d_k, an n, and what the largest
+    weight is at least; None: all rows, divided by sqrt(d_k), without a share: the
+    yardstick of what is small.
     """
     rows = gaussian_rows(measurements)
     inside = rows["d_k"].isin(PRACTICE_D_K) & rows["n_keys"].isin(PRACTICE_N_KEYS)
@@ -248,37 +223,20 @@ def saturated_rows(measurements: pd.DataFrame) -> list[SaturatedRow]:
         *("d_k", "n_keys", "divisor", "quantity", "summary"),
     )
     sizes = {(int(n), int(d)) for d, n in zip(rows["d_k"], rows["n_keys"], strict=True)}
-    table = []
+    lines = []
     for n_keys, d_k in sorted(sizes):
         for name, threshold in (*SATURATED.items(), ("", None)):
             divisor, suffix = ("none", f"_{name}") if name else ("sqrt", "")
-            share = found.get((d_k, n_keys, divisor, name, "mean"))
-            given = [
-                found.get((d_k, n_keys, divisor, f"{gradient}{suffix}", summary))
-                for gradient in GRADIENTS
-                for summary in ("mean", "median")
-            ]
-            table.append(SaturatedRow(d_k, n_keys, threshold, (share, *given)))
-    return table
+            asked = [(name, "mean")]
+            for gradient in GRADIENTS:
+                asked += [(f"{gradient}{suffix}", one) for one in ("mean", "median")]
+            cells = (found.get((d_k, n_keys, divisor, *what)) for what in asked)
+            lines.append(((d_k, n_keys, threshold), tuple(cells)))
+    return Table((), tuple(lines))
 
 
-#: What one divisor makes of a row: its symbol as LaTeX, and a cell for each column.
-DivisorRow = tuple[str, Cells]
-
-
-class DivisorTable(NamedTuple):
-    """What each divisor makes of a row, at one n and d_k."""
-
-    n_keys: int
-    d_k: int
-    columns: tuple[str, ...]  # LaTeX
-    rows: tuple[DivisorRow, ...]
-
-
-def divisor_table(
-    measurements: pd.DataFrame, curves: pd.DataFrame
-) -> DivisorTable | None:
-    """Pick the rows of Gaussian queries and keys at one size; None without a grid."""
+def divisor_table(measurements: pd.DataFrame, curves: pd.DataFrame) -> Table:
+    """Pick what each divisor makes of a row at one size; no rows without a grid."""
     weights = gaussian_rows(curves, curve="weight_by_rank")
     weights = weights[weights["x"].isin(RANKS)]
     means = gaussian_rows(measurements, summary="mean")
@@ -293,17 +251,19 @@ def divisor_table(
     keys = [n for n in sorted(sizes) if len(sizes[n]) > most / 2][-MOST_KEYS:]
     common = set.intersection(*(sizes[n] for n in keys)) if keys else set()
     if len(common) < FEWEST_POINTS:
-        return None
+        return Table((), ())
     n_keys = nearest(keys, N_KEYS) or 0
     d_k = nearest(thin(sorted(common)), DIVISOR_D_K) or 0
-    asked = (*RANKS, *BESIDE)
     rows = [
-        (name, tuple(cells.get((n_keys, d_k, name, what)) for what in asked))
+        (
+            divisor_symbol(name),
+            tuple(cells.get((n_keys, d_k, name, what)) for what in (*RANKS, *BESIDE)),
+        )
         for name in DIVISORS
     ]
     columns = [rf"\operatorname{{E}}\, p_{{({rank})}}" for rank in RANKS]
     columns += [
         row_symbol(name, "mean", "none").partition(r"\;\;")[0] for name in BESIDE
     ]
-    shown = tuple((divisor_symbol(name), found) for name, found in rows if any(found))
-    return DivisorTable(n_keys, d_k, tuple(columns), shown)
+    shown = tuple((symbol, found) for symbol, found in rows if any(found))
+    return Table(tuple(columns), shown, n_keys, d_k=d_k)
