@@ -1,6 +1,7 @@
 """The action for others' CI runs as a shell would; the citation is of this version."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -16,6 +17,7 @@ import montecarlo
 HERE = Path(__file__).parents[1]
 ACTION = yaml.safe_load((HERE / "action.yml").read_text(encoding="utf-8"))
 WORKFLOW = yaml.safe_load((HERE / "docs" / "workflow.yml").read_text(encoding="utf-8"))
+CITATION = yaml.safe_load((HERE / "CITATION.cff").read_text(encoding="utf-8"))
 DEFAULTS = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
 
 
@@ -159,10 +161,39 @@ def test_the_example_uses_what_there_is():
     assert (HERE / last["with"]["claims"]).exists()
 
 
-def test_the_citation_is_of_this_version():
-    """Version, licence and name of the project are those of pyproject.toml."""
-    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
-    citation = yaml.safe_load((HERE / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == project["version"]
-    assert citation["license"] == project["license"]
-    assert citation["authors"] == project["authors"]
+def test_the_example_uses_this_release():
+    """The workflow names the tag of the version that it comes with."""
+    (*_, last) = WORKFLOW["jobs"]["scaling"]["steps"]
+    assert last["uses"].endswith(f"@v{CITATION['version']}")
+
+
+def test_the_citation_is_of_this_project():
+    """It holds the version, which stands nowhere else, and the year."""
+    settings = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+    project, place = settings["project"], settings["tool"]["hatch"]["version"]
+    assert project["dynamic"] == ["version"]
+    text = (HERE / place["path"]).read_text(encoding="utf-8")
+    (found,) = re.finditer(place["pattern"], text, re.MULTILINE)
+    assert found["version"] == CITATION["version"]
+    assert str(CITATION["date-released"])[:4].isdigit()
+    assert CITATION["license"] == project["license"]
+    assert CITATION["authors"] == project["authors"]
+    log = (HERE / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {CITATION['version']} - {CITATION['date-released']}\n" in log
+
+
+def test_releases_are_tested_where_they_say_they_run():
+    """On each Python of the classifiers, from the wheel; published by a tag alone."""
+    path = HERE / ".github" / "workflows" / "release.yml"
+    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    settings = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+    versions = [
+        text.rpartition(" ")[2]
+        for text in settings["project"]["classifiers"]
+        if re.search(r":: 3\.\d+$", text)
+    ]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == versions
+    assert settings["project"]["requires-python"] == f">={versions[0]}"
+    assert jobs["publish"]["needs"] == "test"
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert jobs["publish"]["if"] == "github.ref_type == 'tag'"
