@@ -1,4 +1,4 @@
-.PHONY: help test slow capture-tests lint report translations readme records baselines
+.PHONY: help test slow capture-tests lint report docs house translations readme records baselines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -18,10 +18,16 @@ capture-tests: ## Test capture on the torch and transformers that are installed
 report: ## Write the report to output/
 	python -m montecarlo report --output output
 
+docs: report ## Build the site into build/site (pip install -e ".[documents]")
+	python -m mkdocs build --strict
+
+house: ## Draw the picture of the rooms in CONTRIBUTING.md again
+	python docs/make_house.py
+
 translations: ## Bring the language catalogues up to date; fails if a translation lacks
 	python -m montecarlo.report.language.messages
 
-readme: report ## Make the README's figure and verdict table again
+readme: report ## Make what README and docs quote of a report again
 	python docs/make_readme.py output
 
 records: ## Make the records and tables of long runs again (hours)
