@@ -49,8 +49,10 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(
     r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL
 )
-#: Elements that scroll have to be reached by the keyboard.
-TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+#: A heading that says nothing is none.
+EMPTY = re.compile(r"<th[^>]*></th>")
+#: What scrolls has to be reached by the keyboard.
+TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
 
 Lists = tuple[tuple[str, ...], Iterator[tuple[str, ...]]]
 
@@ -161,7 +163,17 @@ def on_page_content(content: str, **_: Any) -> str:  # noqa: ANN401
         latex = html.unescape(found[3])
         return math_ml(latex, display=found[2] == "[")
 
-    return FORMULA.sub(set_formula, content)
+    content = FORMULA.sub(set_formula, content)
+    content = EMPTY.sub("<td></td>", content)
+    return TABLE.sub(
+        r'<div class="scroll" role="group" aria-label="Table" tabindex="0">\g<0></div>',
+        content,
+    )
+
+
+def on_post_page(output: str, **_: Any) -> str:  # noqa: ANN401
+    """Name what the theme leaves without a name."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
 
 
 # --- What is generated ----------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,8 +13,6 @@ import numpy as np
 import pytest
 import yaml
 
-import montecarlo
-
 HERE = Path(__file__).parents[1]
 ACTION = yaml.safe_load((HERE / "action.yml").read_text(encoding="utf-8"))
 WORKFLOW = yaml.safe_load((HERE / "docs" / "workflow.yml").read_text(encoding="utf-8"))
@@ -21,13 +20,13 @@ CITATION = yaml.safe_load((HERE / "CITATION.cff").read_text(encoding="utf-8"))
 DEFAULTS = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
 
 
-def value(expression, inputs):
+def value(expression, inputs, action):
     """Return what GitHub puts in the place of an expression of a step's environment."""
     name = expression.removeprefix("${{ ").removesuffix(" }}")
-    return {"github.action_path": str(HERE)}.get(name) or inputs[name.split(".")[1]]
+    return {"github.action_path": str(action)}.get(name) or inputs[name.split(".")[1]]
 
 
-def run_step(name, tmp_path, python=sys.executable, cwd=HERE, **given):
+def run_step(name, tmp_path, python=sys.executable, cwd=HERE, action=HERE, **given):
     """Run one step as a shell would; returns its status, or None if it is left out."""
     (step,) = (one for one in ACTION["runs"]["steps"] if one["name"] == name)
     assert step["shell"] == "bash"
@@ -39,7 +38,7 @@ def run_step(name, tmp_path, python=sys.executable, cwd=HERE, **given):
             return None
     environment = {
         **os.environ,
-        **{key: value(text, inputs) for key, text in step["env"].items()},
+        **{key: value(text, inputs, action) for key, text in step["env"].items()},
         "RUNNER_TEMP": str(tmp_path / "runner"),
         "PYTHONPATH": str(HERE),
         "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}",
@@ -50,10 +49,10 @@ def run_step(name, tmp_path, python=sys.executable, cwd=HERE, **given):
     return done.returncode
 
 
-def model(path, divisor):
+def model(path, divisor, axes=(1,)):
     """Write queries, keys and weights of a head with a divisor."""
     rng = np.random.default_rng(1)
-    q, k = rng.normal(size=(2, 1, 48, 16))
+    q, k = rng.normal(size=(2, *axes, 48, 16))
     scores = q @ k.swapaxes(-1, -2) / divisor
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
@@ -136,13 +135,18 @@ def test_what_is_not_asked_for_is_left_out(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_action_installs_its_own_checkout(tmp_path, checkout):
-    """What is installed is this checkout: its commands and its version; nothing of the
-    caller's is run meanwhile.
+def test_the_action_installs_its_own_release(tmp_path, checkout):
+    """What a tag is unpacked to, without a history, is installed: its commands and its
+    version; nothing of the caller's is run meanwhile.
     """
+    release = tmp_path / "release"
+    ignored = shutil.ignore_patterns(
+        ".git", "build", "output", "__pycache__", ".*_cache"
+    )
+    shutil.copytree(HERE, release, ignore=ignored)
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
-    assert run_step("install", tmp_path, python, cwd=checkout) == 0
+    assert run_step("install", tmp_path, python, cwd=checkout, action=release) == 0
     assert not (checkout / "planted").exists()
     told = subprocess.run(  # noqa: S603 - the environment's own
         [python, "-m", "montecarlo", "--version"],
@@ -151,7 +155,21 @@ def test_the_action_installs_its_own_checkout(tmp_path, checkout):
         text=True,
         check=True,
     )
-    assert told.stdout.split() == ["montecarlo", montecarlo.__version__]
+    assert told.stdout.split() == ["montecarlo", CITATION["version"]]
+
+
+@pytest.mark.slow
+def test_the_example_runs(tmp_path):
+    """The inputs of the workflow, with what its own script would have saved."""
+    (*_, last) = WORKFLOW["jobs"]["scaling"]["steps"]
+    given = last["with"]
+    (tmp_path / "docs").mkdir()
+    shutil.copy(HERE / "docs" / "own-claim.toml", tmp_path / "docs")
+    model(tmp_path / given["model"], 4.0, axes=(1, 1, 1))
+    assert run_step("judge", tmp_path, cwd=tmp_path, **given) == 0
+    assert run_step("observe", tmp_path, cwd=tmp_path, **given) == 0
+    model(tmp_path / given["model"], 8.0, axes=(1, 1, 1))
+    assert run_step("observe", tmp_path, cwd=tmp_path, **given) == 1
 
 
 def test_the_example_uses_what_there_is():

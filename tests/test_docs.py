@@ -238,3 +238,18 @@ def test_every_page_is_in_the_navigation():
     for page in DOCS.glob("*.md"):
         if not page.name.endswith(".in.md"):
             assert f": {page.name}\n" in navigation, page.name
+
+
+def test_picture_of_the_house_is_fresh():
+    """It shows the imports of today: `make house`."""
+    path = DOCS / "make_house.py"
+    spec = importlib.util.spec_from_file_location("make_house", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    imports = module.read_imports(ROOT / "montecarlo")
+    assert module.PICTURE.read_text(encoding="utf-8") == module.draw(imports)
+    rooms = list(module.ROOMS)
+    for room, others in imports.items():
+        assert all(rooms.index(other) < rooms.index(room) for other in others), room
+    without = imports | {"cli": imports["cli"] - {"report"}}
+    assert module.draw(without) != module.draw(imports)
