@@ -52,6 +52,7 @@ SLOW = {
 SET_UP = re.compile(r"^python -m (venv|pip install) |^python examples/")
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`[^`\n]*`")
+NO_BREAK = re.compile("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 TEST_FILE = re.compile(r"# (test_\w+\.py)\n")
 #: Where a report is looked for that no block of the page has made.
@@ -84,8 +85,9 @@ def blocks_of(text):
 
 def matches(shown, printed):
     """Whether what was printed is what a page shows; ``...`` stands for anything."""
-    parts = [re.escape(part) for part in shown.strip().split("...")]
-    return re.fullmatch(".*".join(parts), printed.strip(), re.DOTALL) is not None
+    shown, printed = (NO_BREAK.sub(" ", text).strip() for text in (shown, printed))
+    parts = [re.escape(part) for part in shown.split("...")]
+    return re.fullmatch(".*".join(parts), printed, re.DOTALL) is not None
 
 
 def run_shell(script, folder):
