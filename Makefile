@@ -1,6 +1,8 @@
-.PHONY: help test slow capture-tests trial lint report translations readme records baselines
+.PHONY: help test slow capture-tests trial lint report docs house translations readme \
+    records baselines
 
-CAPTURE_TESTS = tests/model/test_capture.py tests/model/test_reported.py tests/model/test_trial.py
+CAPTURE_TESTS = tests/model/test_capture.py tests/model/test_reported.py \
+    tests/model/test_trial.py
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -23,10 +25,16 @@ trial: ## Try some sixty architectures of transformers, right and with errors (a
 report: ## Write the report to output/
 	python -m montecarlo report --output output
 
+docs: report ## Build the site into build/site (pip install -e ".[documents]")
+	python -m mkdocs build --strict
+
+house: ## Draw the picture of the rooms in CONTRIBUTING.md again
+	python docs/make_house.py
+
 translations: ## Bring the language catalogues up to date; fails if a translation lacks
 	python -m montecarlo.report.language.messages
 
-readme: report ## Make the README's figure and verdict table again
+readme: report ## Make what README and docs quote of a report again
 	python docs/make_readme.py output
 
 records: ## Make the records and tables of long runs again (hours)

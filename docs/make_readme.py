@@ -1,13 +1,14 @@
-"""Make the README's figure and verdict table again from a report's results.
+"""Make what README and docs quote of a report again, from its results.
 
 ``python docs/make_readme.py output`` reads a results folder (the standard preset, seed
-1) and writes ``docs/attention.svg``, the table between the markers of README.md, its
-line about the error rate, and the verdicts of docs/changes-after-results.md.  A test
-compares them with a fresh run.
+1) and writes ``docs/attention.svg``, what stands between markers in README.md,
+docs/verdicts.md and docs/error-rates.md, and the verdicts of
+docs/changes-after-results.md.  A test compares them with a fresh run.
 """
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from montecarlo.claims.catalogue import read_catalogue
@@ -20,11 +21,10 @@ from montecarlo.report.render.pages import set_number
 from montecarlo.study.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
-START, END = "<!-- verdicts: made by docs/make_readme.py -->", "<!-- end -->"
-
-
-#: What the README says of the error rate, and how it names what was not counted.
-RATE_LINE = re.compile(r"^Nominal \d.*$", re.MULTILINE)
+CHANGES = "docs/changes-after-results.md"
+#: A row of the page of changes: claim, verdict before, verdict after.
+ROW = re.compile(r"^(\| `([\w-]+)` \| \w+ \| )\*\*[^*]+\*\*", re.MULTILINE)
+#: How the line on error rates names what was not counted.
 FAMILY_WORDS = {
     "slope": "slopes",
     "ratio_of_ends": "ratios of ends",
@@ -32,8 +32,28 @@ FAMILY_WORDS = {
     "share": "shares of rows",
     "score_std": "the standard deviation of the score",
 }
-#: A row of the page of changes: claim, verdict before, verdict after.
-ROW = re.compile(r"^(\| `([\w-]+)` \| \w+ \| )\*\*[^*]+\*\*", re.MULTILINE)
+#: What came out, with numbers of findings: claim and name in the catalogue, and digits.
+SENTENCES = """\
+1. The variance of q·k is {variance-equals-dimension.a:.1f} at d_k = 64: independent entries of variance 1 give d_k, whatever their distribution.
+2. A row of 128 keys uses {unscaled-few-positions.a:.1f} of them without division, {scaled-balanced.s:.0f} divided by sqrt(d_k), and {linear-near-uniform.a:.0f} divided by d_k.
+3. That "gradients vanish" without division is half true: the softmax Jacobian goes to zero as d_k grows, but at d_k = 64 its mean norm is larger than divided by sqrt(d_k), {unscaled-gradient-vanishes.f:.2f} against {unscaled-gradient-vanishes.s:.2f}.
+4. The mean gradient norm by the query is {unscaled-gradient-explodes.r:.0f} times as large without division; 8 of that is the divisor itself.
+5. A small layer needs {unscaled-hinders-learning.f:.1f} to {unscaled-hinders-learning.g:.1f} times as many steps to learn without division, and {unscaled-hinders-learning.e:.1f} to {unscaled-hinders-learning.h:.1f} times if W_Q is divided at the start instead.
+"""  # noqa: E501
+NUMBER = re.compile(r"\{([\w-]+)\.(\w+):([^}]+)\}")
+
+
+def say_sentences(findings: Findings) -> str:
+    """Return the README's sentences with their numbers."""
+    claims = {claim.id: claim for claim in findings.claims}
+
+    def fill(found: re.Match[str]) -> str:
+        said = findings.finding(claims[found[1]])
+        if said is None:
+            raise ValueError(f"claim {found[1]} must have a finding, got none")
+        return format(said.numbers[found[2]].value, found[3])
+
+    return NUMBER.sub(fill, SENTENCES).rstrip()
 
 
 def verdict_table(findings: Findings) -> str:
@@ -44,8 +64,7 @@ def verdict_table(findings: Findings) -> str:
         found = "" if finding is None else plain_said(finding)
         number = f"{'' if claim.sources else 'Q'}{findings.number(claim)}"
         statement = findings.words_of(claim).statement
-        line = f"| {number} | {statement} | **{claim.verdict}** | {found} |"
-        lines.append(line)
+        lines.append(f"| {number} | {statement} | **{claim.verdict}** | {found} |")
     return "\n".join(lines)
 
 
@@ -59,7 +78,7 @@ def plain_said(said: Said) -> str:
     return str(said.text) % numbers
 
 
-def error_rate_line() -> str:
+def error_rate_line(_: Findings | None = None) -> str:
     """Return what the nominal rate of the standard preset was found to be worth."""
     card = read_card()
     if card is None:
@@ -82,9 +101,21 @@ def error_rate_line() -> str:
     return line
 
 
-def with_error_rate(readme: str) -> str:
-    """Put that line into a README, in the place of the one that is there."""
-    return RATE_LINE.sub(lambda _: error_rate_line(), readme)
+#: What stands between markers: its name, its page, and what makes it.
+PARTS: dict[str, tuple[str, Callable[[Findings], str]]] = {
+    "sentences": ("README.md", say_sentences),
+    "verdicts": ("docs/verdicts.md", verdict_table),
+    "error-rate": ("docs/error-rates.md", error_rate_line),
+}
+
+
+def with_part(text: str, name: str, part: str) -> str:
+    """Put a part between its markers in a page."""
+    before, start, rest = text.partition(f"<!-- made: {name} -->")
+    _, end, after = rest.partition("<!-- end -->")
+    if not end:
+        raise ValueError(f"the page must have a place for {name}, got none")
+    return f"{before}{start}\n\n{part}\n\n{end}{after}"
 
 
 def with_verdicts(page: str, findings: Findings) -> str:
@@ -93,27 +124,25 @@ def with_verdicts(page: str, findings: Findings) -> str:
     return ROW.sub(lambda row: f"{row[1]}**{verdicts[row[2]]}**", page)
 
 
-def with_table(readme: str, table: str) -> str:
-    """Put the table between the markers of a README."""
-    before, _, rest = readme.partition(START)
-    _, _, after = rest.partition(END)
-    return f"{before}{START}\n\n{table}\n\n{END}{after}"
+def rewrite(name: str, change: Callable[[str], str]) -> None:
+    """Change a file of the repository."""
+    path = ROOT / name
+    text = change(path.read_text(encoding="utf-8"))
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def main(folder: Path) -> None:
-    """Write the figure and the table."""
+    """Write the figure, the parts and the verdicts."""
     findings = read_results(folder)
     tables = (findings.measurements, findings.curves)
     svg = render_svg(FIGURES["attention"], *tables, read_language(SOURCE))
     if svg is None:
         raise ValueError("results must hold what the figure of attention needs")
     (ROOT / "docs" / "attention.svg").write_text(svg, encoding="utf-8", newline="\n")
-    readme = ROOT / "README.md"
-    text = with_table(readme.read_text(encoding="utf-8"), verdict_table(findings))
-    readme.write_text(with_error_rate(text), encoding="utf-8", newline="\n")
-    changes = ROOT / "docs" / "changes-after-results.md"
-    text = with_verdicts(changes.read_text(encoding="utf-8"), findings)
-    changes.write_text(text, encoding="utf-8", newline="\n")
+    for name, (page, make) in PARTS.items():
+        part = make(findings)
+        rewrite(page, lambda text, name=name, part=part: with_part(text, name, part))
+    rewrite(CHANGES, lambda text: with_verdicts(text, findings))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from importlib import import_module
 import montecarlo
 from montecarlo.cli.exits import DONE, INPUT_ERROR, complain_of
 from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.names import look_up
+from montecarlo.names import PROJECT, look_up
 from montecarlo.printing import prepare_streams, print_lines
 
 #: Each is a module of `montecarlo.cli`, with what it is for.
@@ -27,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()
     try:
+        require_own_package()
         if not typed:
             print_lines(list_commands(), sys.stderr)
             return INPUT_ERROR
@@ -45,6 +46,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         status = import_module(f"montecarlo.cli.{name}").main(rest)
     return status
+
+
+def require_own_package() -> None:
+    """Make sure that the package was not overwritten.
+
+    Another distribution has the same import: installed after this one, it puts its own
+    ``montecarlo/__init__.py`` in the place of ours.
+
+    Raises
+    ------
+    UnfinishedError
+        If it did; says what to do.
+    """
+    if hasattr(montecarlo, "_LIBRARY"):
+        return
+    owners = import_module("importlib.metadata").packages_distributions()
+    others = {*owners.get("montecarlo", ())} - {PROJECT}
+    name = " ".join(sorted(others)) or "montecarlo"
+    raise UnfinishedError(
+        f"montecarlo/__init__.py must be that of {PROJECT}, got one of {name} "
+        f"({montecarlo.__file__}): python -m pip uninstall {name}, then install "
+        f"{PROJECT} again with --force-reinstall --no-deps"
+    )
 
 
 def list_commands() -> str:

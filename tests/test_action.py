@@ -1,6 +1,8 @@
 """The action for others' CI runs as a shell would; the citation is of this version."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -11,21 +13,20 @@ import numpy as np
 import pytest
 import yaml
 
-import montecarlo
-
 HERE = Path(__file__).parents[1]
 ACTION = yaml.safe_load((HERE / "action.yml").read_text(encoding="utf-8"))
 WORKFLOW = yaml.safe_load((HERE / "docs" / "workflow.yml").read_text(encoding="utf-8"))
+CITATION = yaml.safe_load((HERE / "CITATION.cff").read_text(encoding="utf-8"))
 DEFAULTS = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
 
 
-def value(expression, inputs):
+def value(expression, inputs, action):
     """Return what GitHub puts in the place of an expression of a step's environment."""
     name = expression.removeprefix("${{ ").removesuffix(" }}")
-    return {"github.action_path": str(HERE)}.get(name) or inputs[name.split(".")[1]]
+    return {"github.action_path": str(action)}.get(name) or inputs[name.split(".")[1]]
 
 
-def run_step(name, tmp_path, python=sys.executable, cwd=HERE, **given):
+def run_step(name, tmp_path, python=sys.executable, cwd=HERE, action=HERE, **given):
     """Run one step as a shell would; returns its status, or None if it is left out."""
     (step,) = (one for one in ACTION["runs"]["steps"] if one["name"] == name)
     assert step["shell"] == "bash"
@@ -37,7 +38,7 @@ def run_step(name, tmp_path, python=sys.executable, cwd=HERE, **given):
             return None
     environment = {
         **os.environ,
-        **{key: value(text, inputs) for key, text in step["env"].items()},
+        **{key: value(text, inputs, action) for key, text in step["env"].items()},
         "RUNNER_TEMP": str(tmp_path / "runner"),
         "PYTHONPATH": str(HERE),
         "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}",
@@ -48,10 +49,10 @@ def run_step(name, tmp_path, python=sys.executable, cwd=HERE, **given):
     return done.returncode
 
 
-def model(path, divisor):
+def model(path, divisor, axes=(1,)):
     """Write queries, keys and weights of a head with a divisor."""
     rng = np.random.default_rng(1)
-    q, k = rng.normal(size=(2, 1, 48, 16))
+    q, k = rng.normal(size=(2, *axes, 48, 16))
     scores = q @ k.swapaxes(-1, -2) / divisor
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
@@ -134,13 +135,18 @@ def test_what_is_not_asked_for_is_left_out(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_action_installs_its_own_checkout(tmp_path, checkout):
-    """What is installed is this checkout: its commands and its version; nothing of the
-    caller's is run meanwhile.
+def test_the_action_installs_its_own_release(tmp_path, checkout):
+    """What a tag is unpacked to, without a history, is installed: its commands and its
+    version; nothing of the caller's is run meanwhile.
     """
+    release = tmp_path / "release"
+    ignored = shutil.ignore_patterns(
+        ".git", "build", "output", "__pycache__", ".*_cache"
+    )
+    shutil.copytree(HERE, release, ignore=ignored)
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
-    assert run_step("install", tmp_path, python, cwd=checkout) == 0
+    assert run_step("install", tmp_path, python, cwd=checkout, action=release) == 0
     assert not (checkout / "planted").exists()
     told = subprocess.run(  # noqa: S603 - the environment's own
         [python, "-m", "montecarlo", "--version"],
@@ -149,7 +155,21 @@ def test_the_action_installs_its_own_checkout(tmp_path, checkout):
         text=True,
         check=True,
     )
-    assert told.stdout.split() == ["montecarlo", montecarlo.__version__]
+    assert told.stdout.split() == ["montecarlo", CITATION["version"]]
+
+
+@pytest.mark.slow
+def test_the_example_runs(tmp_path):
+    """The inputs of the workflow, with what its own script would have saved."""
+    (*_, last) = WORKFLOW["jobs"]["scaling"]["steps"]
+    given = last["with"]
+    (tmp_path / "docs").mkdir()
+    shutil.copy(HERE / "docs" / "own-claim.toml", tmp_path / "docs")
+    model(tmp_path / given["model"], 4.0, axes=(1, 1, 1))
+    assert run_step("judge", tmp_path, cwd=tmp_path, **given) == 0
+    assert run_step("observe", tmp_path, cwd=tmp_path, **given) == 0
+    model(tmp_path / given["model"], 8.0, axes=(1, 1, 1))
+    assert run_step("observe", tmp_path, cwd=tmp_path, **given) == 1
 
 
 def test_the_example_uses_what_there_is():
@@ -159,10 +179,39 @@ def test_the_example_uses_what_there_is():
     assert (HERE / last["with"]["claims"]).exists()
 
 
-def test_the_citation_is_of_this_version():
-    """Version, licence and name of the project are those of pyproject.toml."""
-    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
-    citation = yaml.safe_load((HERE / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == project["version"]
-    assert citation["license"] == project["license"]
-    assert citation["authors"] == project["authors"]
+def test_the_example_uses_this_release():
+    """The workflow names the tag of the version that it comes with."""
+    (*_, last) = WORKFLOW["jobs"]["scaling"]["steps"]
+    assert last["uses"].endswith(f"@v{CITATION['version']}")
+
+
+def test_the_citation_is_of_this_project():
+    """It holds the version, which stands nowhere else, and the year."""
+    settings = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+    project, place = settings["project"], settings["tool"]["hatch"]["version"]
+    assert project["dynamic"] == ["version"]
+    text = (HERE / place["path"]).read_text(encoding="utf-8")
+    (found,) = re.finditer(place["pattern"], text, re.MULTILINE)
+    assert found["version"] == CITATION["version"]
+    assert str(CITATION["date-released"])[:4].isdigit()
+    assert CITATION["license"] == project["license"]
+    assert CITATION["authors"] == project["authors"]
+    log = (HERE / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {CITATION['version']} - {CITATION['date-released']}\n" in log
+
+
+def test_releases_are_tested_where_they_say_they_run():
+    """On each Python of the classifiers, from the wheel; published by a tag alone."""
+    path = HERE / ".github" / "workflows" / "release.yml"
+    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    settings = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+    versions = [
+        text.rpartition(" ")[2]
+        for text in settings["project"]["classifiers"]
+        if re.search(r":: 3\.\d+$", text)
+    ]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == versions
+    assert settings["project"]["requires-python"] == f">={versions[0]}"
+    assert jobs["publish"]["needs"] == "test"
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert jobs["publish"]["if"] == "github.ref_type == 'tag'"

@@ -134,7 +134,7 @@ def test_a_figure_is_whole(name, messages):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_is_whole(name):
-    """It has files of its own in each language, and help and README name it.
+    """It has files of its own in each language, and help and docs name it.
 
     That they are written, by whomever, is the matter of `test_formats`.
     """
@@ -146,7 +146,8 @@ def test_a_format_is_whole(name):
     written = [file for each in files.values() for file, *_ in each]
     assert len(set(written)) == len(written), "two formats write the same file"
     root = Path(__file__).parents[1]
-    assert re.search(rf"\b{name}\b", (root / "README.md").read_text(encoding="utf-8"))
+    page = (root / "docs" / "first-report.md").read_text(encoding="utf-8")
+    assert re.search(rf"\b{name}\b", page)
     assert name in build_parser().format_help()
 
 

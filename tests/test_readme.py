@@ -1,4 +1,4 @@
-"""The README: its commands are the tested ones, its table and figure are fresh."""
+"""The README: its commands are the tested ones; what it and docs/ quote is fresh."""
 
 import importlib.util
 import re
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.figures import FIGURES, render_svg
 
@@ -17,7 +18,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 APART = 0.5
 
 
-def load_script():
+@pytest.fixture(scope="module")
+def script():
     """Import docs/make_readme.py, which is no module of the package."""
     path = ROOT / "docs" / "make_readme.py"
     spec = importlib.util.spec_from_file_location("make_readme", path)
@@ -32,12 +34,15 @@ def coordinates(svg):
     return np.array([float(x) for x in re.findall(r"-?\d+\.?\d*", paths)])
 
 
-def test_error_rate_is_what_was_counted():
-    """The README's numbers of the error rate are those of the report card."""
-    script = load_script()
-    (line,) = script.RATE_LINE.findall(README)
-    assert line == script.error_rate_line()
-    assert "times as often as stated" in line
+def page_of(script, name):
+    """The page that holds a part."""
+    return (ROOT / script.PARTS[name][0]).read_text(encoding="utf-8")
+
+
+def test_readme_fits_on_two_screens():
+    """At most 120 lines and 7 kB."""
+    assert len(README.splitlines()) <= 120
+    assert len(README.encode()) <= 7000
 
 
 def test_commands_are_the_tested_ones():
@@ -46,6 +51,13 @@ def test_commands_are_the_tested_ones():
     assert 'python -m pip install -e ".[test]" && python -m pytest\n' in README
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert 'python -m pip install -e ".[test]" && python -m pytest\n' in ci
+
+
+def test_error_rate_is_what_was_counted(script):
+    """The numbers of the error rate are those of the report card."""
+    line = script.error_rate_line()
+    assert f"\n\n{line}\n\n" in page_of(script, "error-rate")
+    assert "times as often as stated" in line
 
 
 def numbered_claims():
@@ -57,53 +69,57 @@ def numbered_claims():
     yield from ((f"Q{n}", claim) for n, claim in enumerate(asked, start=1))
 
 
-def test_every_claim_is_in_the_table():
-    """The table between the markers names each claim once, with a verdict."""
-    script = load_script()
-    table = README.partition(script.START)[2].partition(script.END)[0]
+def test_every_claim_is_in_the_table(script):
+    """The table names each claim once, with a verdict."""
+    table = page_of(script, "verdicts")
     for number, claim in numbered_claims():
         assert table.count(f"\n| {number} | {claim.statement} | **") == 1
 
 
-def verdicts_of_table(table):
-    """Return the verdict of each claim of a table, by its number."""
-    rows = re.findall(r"^\| (Q?\d+) \|.* \| \*\*(\w+)\*\* \|", table, re.MULTILINE)
-    return dict(rows)
+def test_every_verdict_is_explained(script):
+    """The page says what each word means."""
+    page = page_of(script, "verdicts")
+    for verdict in Verdict:
+        assert page.count(f"\n| **{verdict}** | ") == 1
 
 
-def test_page_of_changes_has_the_verdicts_of_the_table():
+def test_page_of_changes_has_the_verdicts_of_the_table(script):
     """What came of a change is what the table says of that claim today."""
-    script = load_script()
     numbers = {claim.id: number for number, claim in numbered_claims()}
-    table = README.partition(script.START)[2].partition(script.END)[0]
-    verdicts = verdicts_of_table(table)
+    rows = re.findall(
+        r"^\| (Q?\d+) \|.* \| \*\*(\w+)\*\* \|",
+        page_of(script, "verdicts"),
+        re.MULTILINE,
+    )
+    verdicts = dict(rows)
     assert len(verdicts) == len(numbers)
-    page = (ROOT / "docs" / "changes-after-results.md").read_text(encoding="utf-8")
-    rows = [found.group() for found in script.ROW.finditer(page)]
-    changes = [re.findall(r"`([\w-]+)`|\*\*(.+)\*\*", row) for row in rows]
+    page = (ROOT / script.CHANGES).read_text(encoding="utf-8")
+    found = [row.group() for row in script.ROW.finditer(page)]
+    changes = [re.findall(r"`([\w-]+)`|\*\*(.+)\*\*", row) for row in found]
     assert len(changes) == len(re.findall(r"^\| `", page, re.MULTILINE)) > 20
     for (claim, _), (_, verdict) in changes:
         assert verdict == verdicts[numbers[claim]], claim
 
 
-def test_replacing_the_table_keeps_the_rest():
+def test_a_part_takes_the_place_of_what_was_there(script):
     """Only what stands between the markers changes."""
-    script = load_script()
-    changed = script.with_table(README, "| new |")
-    assert script.with_table(changed, "| other |") == script.with_table(
-        README, "| other |"
+    changed = script.with_part(README, "sentences", "new")
+    assert "new" in changed
+    assert script.with_part(changed, "sentences", "x") == script.with_part(
+        README, "sentences", "x"
     )
-    assert changed.partition(script.START)[0] == README.partition(script.START)[0]
-    assert changed.partition(script.END)[2] == README.partition(script.END)[2]
+    assert changed.partition("<!-- made")[0] == README.partition("<!-- made")[0]
+    assert changed.partition("<!-- end")[2] == README.partition("<!-- end")[2]
+    with pytest.raises(ValueError, match="must have a place for verdicts"):
+        script.with_part(README, "verdicts", "new")
 
 
 @pytest.mark.slow
-def test_table_and_figure_are_those_of_the_standard_report(standard_report):
-    """The standard preset at seed 1 gives the README's table and figure again."""
-    script = load_script()
+def test_what_is_quoted_is_that_of_the_standard_report(script, standard_report):
+    """The standard preset at seed 1 gives every part and the figure again."""
     results = read_results(standard_report)
-    table = script.verdict_table(results)
-    assert table in README
+    for name, (_, make) in script.PARTS.items():
+        assert f"\n\n{make(results)}\n\n" in page_of(script, name), name
     fresh = render_svg(FIGURES["attention"], results.measurements, results.curves)
     kept = (ROOT / "docs" / "attention.svg").read_text(encoding="utf-8")
     new, old = coordinates(fresh), coordinates(kept)

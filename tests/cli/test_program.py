@@ -1,12 +1,15 @@
 """One program: its commands, what each says of itself, and how options are spelt."""
 
 import re
+import shutil
 import subprocess
 import sys
 import time
 from dataclasses import fields
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -109,6 +112,21 @@ def test_library_is_there_and_the_package_light():
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own
     with pytest.raises(AttributeError, match="no attribute 'mesure'"):
         montecarlo.mesure  # noqa: B018 - that it raises is what is tested
+
+
+def test_a_package_that_was_overwritten_is_told(tmp_path):
+    """Another distribution's `__init__` in the place of ours: one line, status 3."""
+    package = tmp_path / "montecarlo"
+    shutil.copytree(Path(montecarlo.__file__).parent, package)
+    command = [sys.executable, "-m", "montecarlo", "--version"]
+    run = partial(subprocess.run, command, cwd=tmp_path, capture_output=True, text=True)
+    assert run(check=True).stdout == f"montecarlo {version(PROJECT)}\n"
+    (package / "__init__.py").write_text('__version__ = "0.1.17"\n', encoding="utf-8")
+    done = run(check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    (line,) = done.stderr.splitlines()
+    assert f"must be that of {PROJECT}, got one of montecarlo (" in line
+    assert "pip uninstall montecarlo, then install" in line
 
 
 # --- Help -----------------------------------------------------------------------------

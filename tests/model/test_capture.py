@@ -5,7 +5,6 @@ Slow, and only where both are installed; a whole stage of the continuous integra
 
 import importlib.util
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -272,14 +271,3 @@ def test_nothing_recorded_is_said():
         pass
     with pytest.raises(InputError, match=r"got none: call captured\.record\(q, k, "):
         captured.applied_scale()
-
-
-def test_the_readme_s_lines_run(capsys):
-    """From a model in memory to the answer, as they stand there."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    blocks = [block.partition("```")[0] for block in readme.split("```python\n")[1:]]
-    (lines,) = (block for block in blocks if "capture(model)" in block)
-    exec(compile(lines, "README.md", "exec"), {})  # noqa: S102 - our own README
-    assert "sqrt(d_k)" in capsys.readouterr().out
-    statements = [line for line in lines.splitlines() if line and "import" not in line]
-    assert len(statements) <= 10

@@ -108,18 +108,18 @@ def test_table_is_made(tmp_path, capsys):
 
 
 def rounded(value):
-    """A number as the README shows it: two digits, or whole from 10 on."""
+    """A number as docs/cost.md shows it: two digits, or whole from 10 on."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def test_readme_holds_the_table():
-    """The README's table is the one beside the benchmark, in fewer digits."""
+def test_page_holds_the_table():
+    """The page's table is the one beside the benchmark, in fewer digits."""
     with speed.TABLE.open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
-    readme = (growth.PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
     shown = [
         [float(x) for x in line.strip("| ").split("|")[-1].split(", ")]
-        for line in readme.split("## How fast")[1]
+        for line in growth.PAGE.read_text(encoding="utf-8")
+        .split("## How fast")[1]
         .split("|--:|\n")[1]
         .split("\n\n")[0]
         .splitlines()

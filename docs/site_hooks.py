@@ -1,0 +1,237 @@
+"""What MkDocs does not do by itself: pages made of tables and results, formulas, links.
+
+Parsers, tables and a finished report (`extra.report` of mkdocs.yml) go in, pages come
+out.  Formulas are MathML, made when the site is: its pages need no script for them and
+nothing from other hosts.
+"""
+
+import base64
+import html
+import json
+import posixpath
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from montecarlo.__main__ import COMMANDS
+from montecarlo.cli.listing import KINDS
+from montecarlo.report.figures import EVERY_FIGURE
+from montecarlo.report.language.catalogues import LANGUAGES
+from montecarlo.report.language.formulas import math_ml
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Files of the repository that are pages, and how these are called.
+PAGES = {
+    "CONTRIBUTING.md": "contributing.md",
+    "tests/README.md": "tests.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+    "docs/ask.ipynb": "ask.md",
+}
+#: Files outside docs/ that pages link to.
+FILES = ("CITATION.cff", "action.yml", "examples/text.txt")
+#: Where figures are drawn for the gallery.
+DRAWN = ROOT / "build" / "figures"
+MARK = re.compile(r"<!-- generated: (\w+) -->")
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+FORMULA = re.compile(
+    r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL
+)
+#: A heading that says nothing is none.
+EMPTY = re.compile(r"<th[^>]*></th>")
+#: What scrolls has to be reached by the keyboard.
+TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
+
+Lists = tuple[tuple[str, ...], Iterator[tuple[str, ...]]]
+
+
+# --- Files ----------------------------------------------------------------------------
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the repository's own pages, the notebook, the report and its figures."""
+    report = ROOT / config.extra["report"]
+    if not (report / "run.json").exists():
+        raise PluginError(f"{report} must hold a report, which `make docs` makes")
+    draw_figures(report)
+    for source, name in PAGES.items():
+        if source.endswith(".md"):
+            text = (ROOT / source).read_text(encoding="utf-8")
+            files.append(File.generated(config, name, content=text))
+    for name, content in read_notebook(ROOT / "docs" / "ask.ipynb"):
+        files.append(File.generated(config, name, content=content))
+    copied = {f"files/{name}": ROOT / name for name in FILES}
+    for folder, under in ((report, "report"), (DRAWN, "gallery")):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.name.startswith("."):
+                copied[f"{under}/{path.relative_to(folder).as_posix()}"] = path
+    for name, path in copied.items():
+        if not name.endswith(".md"):  # posts are for other sites
+            files.append(File.generated(config, name, abs_src_path=str(path)))
+    return files
+
+
+def draw_figures(report: Path) -> None:
+    """Draw all figures of a report, on a light ground for pages of either scheme."""
+    shutil.rmtree(DRAWN, ignore_errors=True)
+    command = [sys.executable, "-m", "montecarlo", "figures", "--lang", "en", "--quiet"]
+    asked = ["--from", str(report), "--output", str(DRAWN)]
+    subprocess.run([*command, *asked], check=True, cwd=ROOT)  # noqa: S603 - our own
+
+
+def read_notebook(path: Path) -> Iterator[tuple[str, str | bytes]]:
+    """Yield a notebook as a page, and its pictures; what it shows stands in it."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    parts = []
+    for at, cell in enumerate(cells):
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            continue
+        parts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            data = output.get("data", {"text/plain": output.get("text")})
+            if "image/png" in data:
+                picture = f"ask-{at}.png"
+                yield picture, base64.b64decode("".join(data["image/png"]))
+                parts.append(f"![What the cell above draws]({picture})")
+            elif "text/html" in data:
+                table = re.sub(r"(?s)<style.*?</style>", "", "".join(data["text/html"]))
+                parts.append(re.sub(r"\n\s*", "\n", table).strip())
+            else:
+                shown = "".join(data["text/plain"]).rstrip()
+                parts.append(f"```text\n{shown}\n```")
+    parts.append(f'<a href="{path.name}" download>{path.name}</a> is the notebook.')
+    yield "ask.md", "\n\n".join(parts) + "\n"
+
+
+# --- Pages ----------------------------------------------------------------------------
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:  # noqa: ANN401
+    """Fill in what is generated, and point links at pages of the site."""
+    report = ROOT / config.extra["report"]
+    markdown = MARK.sub(lambda mark: "\n".join(GENERATED[mark[1]](report)), markdown)
+    here = posixpath.dirname(source_of(page.file.src_uri))
+    kept = FENCE.findall(markdown)
+    pieces = FENCE.split(markdown)
+    linked = [
+        LINK.sub(lambda link: f"{link[1]}{in_site(link[2], here)}{link[3]}", piece)
+        for piece in pieces
+    ]
+    return "".join(a + b for a, b in zip(linked, [*kept, ""], strict=True))
+
+
+def source_of(name: str) -> str:
+    """Return the file of the repository that a page of the site is."""
+    known = {page: source for source, page in PAGES.items()}
+    return known.get(name, f"docs/{name}")
+
+
+def in_site(target: str, here: str) -> str:
+    """Return a link of a file in a folder of the repository as one of the site."""
+    parts = urlsplit(target)
+    if parts.scheme or not parts.path:
+        return target
+    path = posixpath.normpath(posixpath.join(here, parts.path))
+    anchor = f"#{parts.fragment}" if parts.fragment else ""
+    if path in PAGES:
+        return PAGES[path] + anchor
+    if path in FILES:
+        return f"files/{path}"
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/") + anchor
+    raise PluginError(f"{target}: {path} must be among PAGES or FILES of the site")
+
+
+def on_page_content(content: str, **_: Any) -> str:  # noqa: ANN401
+    """Set formulas as MathML; let tables be reached and scrolled."""
+
+    def set_formula(found: re.Match[str]) -> str:
+        latex = html.unescape(found[3])
+        return math_ml(latex, display=found[2] == "[")
+
+    content = FORMULA.sub(set_formula, content)
+    content = EMPTY.sub("<td></td>", content)
+    return TABLE.sub(
+        r'<div class="scroll" role="group" aria-label="Table" tabindex="0">\g<0></div>',
+        content,
+    )
+
+
+def on_post_page(output: str, **_: Any) -> str:  # noqa: ANN401
+    """Name what the theme leaves without a name."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
+
+
+# --- What is generated ----------------------------------------------------------------
+
+
+def write_table(headings: tuple[str, ...], rows: Any) -> Iterator[str]:  # noqa: ANN401
+    """Yield a table whose first column is code."""
+    yield f"| {' | '.join(headings)} |"
+    yield "|---" * len(headings) + "|"
+    for name, *others in rows:
+        cells = [f"`{name}`", *(other.replace("|", r"\|") or "-" for other in others)]
+        yield f"| {' | '.join(cells)} |"
+
+
+def write_commands(_: Path) -> Iterator[str]:
+    """Yield what each parser's help says."""
+    for name, purpose in COMMANDS.items():
+        parser = import_module(f"montecarlo.cli.{name}").build_parser()
+        told = parser.format_help().rstrip()
+        yield f"\n## {name}\n\n{purpose[0].upper()}{purpose[1:]}.\n"
+        yield f"```text\n{told}\n```\n"
+
+
+def write_lists(_: Path) -> Iterator[str]:
+    """Yield every table that `--list` prints."""
+    for name, (told, headings, rows) in list(KINDS.items())[1:]:
+        yield f"\n## {name.capitalize()}\n\n{told[0].upper()}{told[1:]}.\n"
+        yield from write_table(headings, rows(str))
+        yield ""
+
+
+def write_gallery(_: Path) -> Iterator[str]:
+    """Yield every figure with its caption, its alternative text and its line."""
+    captions = (DRAWN / "captions.en.md").read_text(encoding="utf-8")
+    for section in re.split(r"^## ", captions, flags=re.MULTILINE)[1:]:
+        name, _, told = section.partition("\n")
+        shows = EVERY_FIGURE[name].shows
+        yield f"\n## {shows[0].upper()}{shows[1:]} {{#{name}}}"
+        yield told.replace(f"({name}.", f"(gallery/{name}.").rstrip()
+        yield f"\n```sh\npython -m montecarlo figures --only {name}\n```"
+
+
+def write_report(report: Path) -> Iterator[str]:
+    """Yield links to the report's pages in each language."""
+    yield "| language | report | evidence | papers |\n|---|---|---|---|"
+    for code, (tag, name) in LANGUAGES.items():
+        pages = (f"{code}.html", f"evidence-{code}.html", f"papers-{code}.html")
+        cells = [
+            f"[{word}](report/{page}){{hreflang={tag}}}"
+            for word, page in zip(("report", "evidence", "papers"), pages, strict=True)
+            if (report / page).exists()
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+GENERATED: dict[str, Callable[[Path], Iterator[str]]] = {
+    "commands": write_commands,
+    "gallery": write_gallery,
+    "lists": write_lists,
+    "report": write_report,
+}

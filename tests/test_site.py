@@ -1,0 +1,152 @@
+"""The site as a browser shows it: no request elsewhere, no barrier, found by a search.
+
+MONTECARLO_SITE names the folder that `make docs` or .ci/run built; skipped without.
+"""
+
+import functools
+import os
+import re
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import montecarlo
+from montecarlo.__main__ import COMMANDS
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.report.language.catalogues import LANGUAGES
+
+SITE = os.environ.get("MONTECARLO_SITE")
+#: One of each kind: text, code, tables, formulas, figures, generated pages.
+EXAMINED = (
+    "index",
+    "api",
+    "ask",
+    "check-a-port",
+    "commands",
+    "contributing",
+    "gallery",
+    "quantities",
+    "verdicts",
+    "why-divide",
+)
+WIDTHS = (390, 1280)
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not SITE, reason="MONTECARLO_SITE is not set"),
+]
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and says nothing of it."""
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The site on a port of this machine."""
+    handler = functools.partial(Quiet, directory=SITE)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Open a page; returns it and the addresses that were asked for elsewhere."""
+    contexts = []
+
+    def open_page(name, scheme="light"):
+        context = browser.new_context(color_scheme=scheme, reduced_motion="reduce")
+        contexts.append(context)
+        page, elsewhere = context.new_page(), []
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith((address, "data:", "blob:"))
+                else elsewhere.append(request.url)
+            ),
+        )
+        page.goto(f"{address}{name}.html", wait_until="networkidle")
+        return page, elsewhere
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("name", EXAMINED)
+def test_pages_ask_for_nothing_and_fit(name, opened):
+    """No request to other hosts, no fault of axe in either scheme, no page too wide."""
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+    for scheme in ("light", "dark"):
+        page, elsewhere = opened(name, scheme)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            wide = page.evaluate("document.scrollingElement.scrollWidth")
+            assert wide <= width, f"{name}: {wide} px at {width}"
+            found = Axe().run(page, options={"resultTypes": ["violations"]})
+            faults = [
+                (fault["id"], node["html"][:160])
+                for fault in found.response["violations"]
+                for node in fault["nodes"]
+            ]
+            assert not faults, f"{name}, {scheme}, {width}: {faults}"
+        assert not elsewhere
+
+
+def test_no_page_names_another_host():
+    """No script, style, font or picture of elsewhere; links are for readers."""
+    loaded = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?https?:")
+    pages = sorted(Path(SITE).glob("*.html"))
+    assert len(pages) > 20
+    for page in pages:
+        assert not loaded.search(page.read_text(encoding="utf-8")), page.name
+
+
+def test_the_search_finds_what_is_written(opened):
+    """Typed into the field, a word leads to a page; without another host."""
+    page, elsewhere = opened("index")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    field = page.get_by_role("textbox", name="Search")
+    field.click()
+    field.press_sequentially("unit of independence")
+    results = page.locator(".md-search-result__item a")
+    results.first.wait_for(state="attached", timeout=120_000)
+    found = [one.get_attribute("href") for one in results.all()]
+    assert any("judging.html" in address for address in found)
+    assert not elsewhere
+
+
+def test_reference_is_whole():
+    """Every public name, command and quantity, and the report in each language."""
+    site = Path(SITE)
+    api = (site / "api.html").read_text(encoding="utf-8")
+    for name in montecarlo.__all__:
+        assert f'id="montecarlo.{name}"' in api, name
+    commands = (site / "commands.html").read_text(encoding="utf-8")
+    for name in COMMANDS:
+        assert f'id="{name}"' in commands, name
+    quantities = (site / "quantities.html").read_text(encoding="utf-8")
+    for name, one in QUANTITIES.items():
+        assert not one.words or f"<code>{name}</code>" in quantities, name
+    for code in LANGUAGES:
+        assert (site / "report" / f"{code}.html").stat().st_size > 10_000
+
+
+def test_gallery_shows_every_figure():
+    """Each with the line that makes it, which names a figure that there is."""
+    from montecarlo.report.figures import FIGURES  # noqa: PLC0415
+
+    text = (Path(SITE) / "gallery.html").read_text(encoding="utf-8")
+    for name in FIGURES:
+        assert f'src="gallery/{name}.' in text, name
+        assert f"--only {name}" in re.sub(r"<[^>]+>", "", text), name
