@@ -1,8 +1,8 @@
 .PHONY: help test slow capture-tests trial lint report docs house translations readme \
     records baselines
 
-CAPTURE_TESTS = tests/model/test_capture.py tests/model/test_reported.py \
-    tests/model/test_trial.py
+CAPTURE_TESTS = tests/model/test_capture.py tests/model/test_follow.py \
+    tests/model/test_reported.py tests/model/test_trial.py
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)

@@ -32,7 +32,7 @@ TREND, FEWEST_STEPS = 0.8, 3
 #: What a head may be, over steps or at the last one.
 WARNINGS = ("growing", "hot", "frozen")
 #: Masks of which what is hidden is read from the zeros of weights.
-PARTIAL = ("window", "keys", "causal_keys", "other")
+PARTIAL = ("window", "chunks", "keys", "causal_keys", "other")
 COLUMNS = (
     "step",
     "file",

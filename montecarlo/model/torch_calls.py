@@ -16,6 +16,7 @@ from montecarlo.model.expected import Caller
 try:
     import torch
     from torch.nn import functional
+    from torch.overrides import enable_reentrant_dispatch
     from torch.utils._python_dispatch import TorchDispatchMode
 except ImportError as error:  # an extra
     raise InputError(
@@ -26,7 +27,7 @@ from montecarlo.model.following import Follower, base_name, to_numpy
 from montecarlo.model.projections import Projections
 
 #: Torch's own attention as a single operation; on each device it is another.
-FUSED, FUSED_HERE = "scaled_dot_product_attention", "_scaled_dot_product"
+FUSED = "_scaled_dot_product"
 #: Whole layers, as evaluation without gradients runs them.
 FAST_ATTENTION = "_native_multi_head_attention"
 FAST_LAYER = "_transformer_encoder_layer_fwd"
@@ -146,14 +147,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         way = self._ways.get(func)
         if way is None:
             way = self._ways.setdefault(func, self._way_to_record(func))
-        if way is _in_parts and not _is_fused(func, args, kwargs):
-            with self:
+        if way is _in_parts:  # as they are where this mode is not
+            with enable_reentrant_dispatch(), self:
                 return func.decompose(*args, **kwargs)
         result = func(*args, **kwargs)
-        if way is not _in_parts:
-            way(func, args, kwargs, result)
-        else:
-            self._record_fused(func, args, kwargs, result)
+        way(func, args, kwargs, result)
         return result
 
     def _way_to_record(self, func: Any) -> Callable[..., None]:  # noqa: ANN401
@@ -164,7 +162,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         name = base_name(func)
         if func._can_decompose():  # in inference mode these come undivided
             return _in_parts
-        if name.startswith(FUSED_HERE) and not name.endswith("backward"):
+        if name.startswith(FUSED) and not name.endswith("backward"):
             return self._record_fused
         if name in {FAST_ATTENTION, FAST_LAYER}:
             return self._record_fast
@@ -317,16 +315,6 @@ def _nothing(*_: object) -> None:
 
 def _in_parts(*_: object) -> None:
     """Stand for operations that consist of others."""
-
-
-def _is_fused(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:  # noqa: ANN401
-    """Tell whether an operation is torch's own attention, and gives outputs.
-
-    With dropout these tell no scale: the weights within do.
-    """
-    if base_name(func) != FUSED:
-        return False
-    return not _by_name(func, args, kwargs).get("dropout_p")
 
 
 def _by_name(

@@ -19,6 +19,8 @@ if HAS_BOTH:
     import torch
     import transformers
     from torch.nn.functional import scaled_dot_product_attention
+
+    torch.set_num_threads(1)  # tests run beside each other
 elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
     raise ImportError("torch and transformers must be installed for these tests")
 else:
