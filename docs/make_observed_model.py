@@ -109,8 +109,8 @@ With attention weights, or values and outputs, `observe` says of each head one o
 - `no_information`: nothing can be told; too few weights differ, they were rounded to 8
   bits, or scores are so large that their rounding may hide the scale.
 
-The answer is no after `uniform`, `over_queries`, a scale that is another and, from weights, `by_row`;
-it cannot be told after `no_fit` and `no_information`.
+The answer is no after `uniform`, `over_queries` and another scale, from weights also
+after `by_row`; it cannot be told after `no_fit` and `no_information`.
 
 Seed {seed}; {versions}.
 """
