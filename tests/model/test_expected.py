@@ -104,6 +104,7 @@ def test_exceptions_by_layer():
         # what rotary embeddings do cannot be told: no factor is believed
         (LLAMA | {"rope_scaling": {"rope_type": "longrope"}}, 1.5, 128**0.5),
         ({**LLAMA, "model_type": "llama4_text"}, 1.1, 128**0.5),
+        ({**LLAMA, "model_type": "olmo", "clip_qkv": 8.0}, 0.9, 128**0.5),
     ],
 )
 def test_what_projections_give_out_counts(config, factor, divisor):
