@@ -139,8 +139,8 @@ scores before softmax), `observe` says of each head one of:
 - `no_information`: nothing can be told; too few weights differ, they were rounded to 8
   bits, or scores are so large that their rounding may hide the scale.
 
-The answer is no after `uniform`, `by_row`, `over_queries` and a scale that is another;
-it cannot be told after `no_fit` and `no_information`.
+The answer is no after `uniform`, `over_queries` and another scale, from weights also
+after `by_row`; it cannot be told after `no_fit` and `no_information`.
 
 Seed {seed}; {versions}.
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from montecarlo import small_files
-from montecarlo.model import arrays, files
+from montecarlo.model import arrays, expected, files
 from montecarlo.report.content import record
 from montecarlo.study import columns, folder
 
@@ -21,6 +21,7 @@ LIMITS = [
     ("| arrays", files.MOST_TENSORS),
     ("digits of a number in a name", files.MOST_DIGITS),
     ("| configuration, claims of one's own", small_files.MOST_WRITTEN),
+    ("| `config.json` of a model", expected.MOST_CONFIG),
     ("parts of a key", small_files.MOST_PARTS),
     ("| `run.json`", folder.MOST_RUN),
     ("| `claims.json`", record.MOST_CLAIMS),

@@ -45,21 +45,23 @@ _WAYS = (
         cohere cohere2 cohere2_moe csm cwm data2vec-text deit dinov2
         dinov2_with_registers dinov3_vit distilbert doge dots1 dpt electra
         emu3_text_model ernie ernie4_5 ernie4_5_moe eurobert exaone4 exaone_moe
-        falcon_h1 flex_olmo gemma glm glm4 glm4_moe gpt_neox gpt_oss gptj gte helium
-        hubert hunyuan_v1_dense hunyuan_v1_moe hy_v3 ijepa jais2 jamba
-        jina_embeddings_v3 layoutlm lfm2 lfm2_moe llama m2m_100 marian mbart minimax_m2
-        ministral mistral mixtral modernbert modernbert-decoder nanochat nemotron
-        nllb-moe olmo olmo2 olmo3 olmoe pegasus persimmon phi phi3 phimoe plbart qwen2
-        qwen2_moe qwen2_vl_text qwen3 qwen3_moe qwen3_next qwen3_vl_text recurrent_gemma
-        roberta roberta-prelayernorm roc_bert seed_oss siglip_text_model
-        siglip_vision_model smollm3 solar_open splinter stablelm starcoder2 videomae vit
-        vit_mae vit_msn wav2vec2 xlm-roberta xlm-roberta-xl xmod
+        flex_olmo gemma glm glm4 glm4_moe gpt_neox gpt_oss gptj gte helium hubert
+        hunyuan_v1_dense hunyuan_v1_moe hy_v3 ijepa jais2 jamba jina_embeddings_v3
+        layoutlm lfm2 lfm2_moe llama m2m_100 marian mbart minimax_m2 ministral mistral
+        mixtral modernbert modernbert-decoder nanochat nemotron nllb-moe olmo olmo2
+        olmo3 olmoe pegasus persimmon phi phi3 phimoe plbart qwen2 qwen2_moe
+        qwen2_vl_text qwen3 qwen3_moe qwen3_next qwen3_vl_text recurrent_gemma roberta
+        roberta-prelayernorm roc_bert seed_oss siglip_text_model siglip_vision_model
+        smollm3 solar_open splinter stablelm starcoder2 videomae vit vit_mae vit_msn
+        wav2vec2 xlm-roberta xlm-roberta-xl xmod
         """,
     ),
     (Convention(width=("kv_channels",)), "jetmoe"),
-    (Convention(width=("attention_head_dim",), factor=0.5), "zamba zamba2"),
-    # queries are multiplied by a temperature of their position
-    (Convention(is_seen=False), "llama4_text ministral3"),
+    (Convention(width=("attention_head_dim",), factor=0.5), "zamba"),
+    # adapters are added to queries
+    (Convention(width=("attention_head_dim",), factor=0.5, is_seen=False), "zamba2"),
+    # queries are multiplied by a temperature of their position, or keys by a field
+    (Convention(is_seen=False), "falcon_h1 llama4_text ministral3"),
     (
         Convention(is_before=True),
         """

@@ -409,7 +409,8 @@ def _measured(
     Rotary embeddings aside; the usual factor where it is near to that.
     """
     rotary = _rotary_factor(fields)
-    if not convention.is_seen or rotary is None or math.isnan(caller.factor):
+    is_seen = convention.is_seen and fields.config.get("clip_qkv") is None
+    if not is_seen or rotary is None or math.isnan(caller.factor):
         return None
     factor = caller.factor / rotary
     is_usual = abs(factor / usual - 1.0) <= ROUNDED

@@ -93,6 +93,8 @@ ARCHITECTURES = {
     **dict.fromkeys(("stablelm", "starcoder2", "glm", "glm4", "helium"), PLAIN),
     **dict.fromkeys(("nemotron", "persimmon", "smollm3", "ernie4_5"), PLAIN),
     **dict.fromkeys(("gpt_neox", "biogpt", "gpt_oss", "llama4_text"), PLAIN),
+    # entries that are cut off: their lengths say nothing
+    "olmo-clip": Architecture(more={"clip_qkv": 1.0}, kind="olmo"),
     # a window in outputs
     "mistral-window": Architecture(
         more={"sliding_window": 12}, kind="mistral", untold=("sdpa",)

@@ -104,6 +104,7 @@ def test_exceptions_by_layer():
         # what rotary embeddings do cannot be told: no factor is believed
         (LLAMA | {"rope_scaling": {"rope_type": "longrope"}}, 1.5, 128**0.5),
         ({**LLAMA, "model_type": "llama4_text"}, 1.1, 128**0.5),
+        ({**LLAMA, "model_type": "olmo", "clip_qkv": 8.0}, 0.9, 128**0.5),
     ],
 )
 def test_what_projections_give_out_counts(config, factor, divisor):
@@ -310,6 +311,13 @@ def run(tmp_path, capsys):
             "cannot be told: how model_type 'mine' scales",
             "next: name the divisor (--expect), or compare with a reference",
         ),
+        (
+            1e12,  # every key counts the same, which no architecture wants
+            {"model_type": "mine"},
+            4,
+            "cannot be told: how model_type 'mine' scales",
+            "next: name the divisor (--expect), or compare with a reference",
+        ),
     ],
 )
 def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
@@ -322,7 +330,7 @@ def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
         lines = told.splitlines()
         assert answer in lines[0]
         assert lines[1] == after or lines[1].startswith(after)
-        assert lines[2].startswith("  layer 0, all heads: scores are divided by ")
+        assert lines[2].startswith("  layer 0, all heads: ")
 
 
 def test_the_record_says_what_was_expected(run, tmp_path):

@@ -103,15 +103,15 @@ def test_a_right_model_is_right(name, implementation, kind):
 def test_an_error_is_none_that_is_right(name, place, implementation, kind):
     """Planted in the attention function, or in what modules hold as their scale."""
     wrong = {}
+    _, right = record(*build_or_skip(name, implementation, kind))
     for what, factor in plants_of(name).items():
-        model, inputs = build_or_skip(name, implementation, kind)
+        model, inputs = build(name, implementation, getattr(torch, kind))
         if place == "attention":
             with planted_in_attention(factor):
                 captured, made = record(model, inputs)
         else:
             planted_in_modules(model, factor)
             captured, made = record(model, inputs)
-        _, right = record(*build(name, implementation, getattr(torch, kind)))
         if not torch.equal(made, right):  # the planted number is one that counts
             wrong[what] = answer(captured)[0]
     assert YES not in wrong.values(), wrong
