@@ -13,7 +13,8 @@ lint: ## Check style and types
 	ruff check . && ruff format --check . && mypy --strict
 
 capture-tests: ## Test capture on the torch and transformers that are installed
-	MONTECARLO_REQUIRE_TORCH=1 python -m pytest -m "slow or not slow" tests/model/test_capture.py
+	MONTECARLO_REQUIRE_TORCH=1 python -m pytest -m "slow or not slow" tests/model/test_capture.py \
+	    tests/model/test_watch.py tests/studies/test_watch_studies.py
 
 report: ## Write the report to output/
 	python -m montecarlo report --output output

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.yardsticks import ONE_HOT
+from montecarlo.model.arrays import UNSEEN
 
 #: A scaled score beyond this is what practice takes measures against, such as capping
 #: scores or normalising queries and keys.
 HOT = 100.0
 #: Largest scores that become so many times as large grow.
 FACTOR = 2.0
-#: What is added to a score and is no more than this hides its key.
-HIDDEN = -1e4
 #: Of the largest scores of rows.
 QUANTILES = (0.5, 0.9, 0.99)
 #: Sums of weights are 1 up to this, in half precision too, where nothing was dropped.
@@ -104,18 +103,17 @@ def measure_rows(
         `montecarlo.model.captured.Call`.
     passed : mapping
         ``source``, ``scale``, ``cap``; ``queries``, of which ``q`` holds the last; and
-        ``added``, shape (n_sequences or 1, n_heads or 1, n_rows or 1, n_keys): what
-        was added to scores, or where keys are seen.
+        ``hidden``, shape (n_sequences or 1, n_heads or 1, n_rows or 1, n_keys): a mask
+        that stands beside weights, added or of booleans.
     """
-    added = passed.get("added", arrays.get("added"))
-    is_known = "added" in passed or "added" in arrays
+    added = arrays.get("added", passed.get("hidden"))
     sequences = []
     for number in range(len(arrays["q"])):
         one = {name: np.asarray(array[number]) for name, array in arrays.items()}
         one.pop("added", None)
         if isinstance(added, Sequence | np.ndarray):
             one["added"] = np.asarray(added[min(number, len(added) - 1)])
-        elif not is_known and "weights" in one:
+        elif "weights" in one:
             one["added"] = _seen_by(one["weights"])
         sequences.append(one)
     with np.errstate(all="ignore"):  # what is not finite is told as such
@@ -171,7 +169,7 @@ def _read_added(
     """Return what is added to the scores of keys that are seen, and which these are."""
     if added is None or added.dtype == bool:
         return None, added
-    seen = added > HIDDEN
+    seen = added > UNSEEN
     bias = np.where(seen, added, 0.0).astype(np.float32)
     return (bias if bias.any() else None), (None if seen.all() else seen)
 

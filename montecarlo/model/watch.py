@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.errors import InputError, show
 from montecarlo.model.answers import say_numbers
+from montecarlo.model.captured import Arrays
 from montecarlo.model.head_summary import (
     FACTOR,
     HOT,
@@ -84,6 +84,7 @@ class _Look:
     rows: int | None
     sequences: int
     calls: list[RowNumbers] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
 
     def begin(self) -> None:
         """Begin a pass: there is one only."""
@@ -92,12 +93,15 @@ class _Look:
         """Return how many sequences are taken."""
         return self.sequences
 
-    def add(
-        self, arrays: dict[str, NDArray[Any]], passed: Mapping[str, object]
-    ) -> None:
-        """Measure a call."""
-        if arrays["q"].shape[2] > 1:
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
+        """Measure a call; one with a single key has no choice."""
+        if max(one.shape[1] for one in arrays["k"]) > 1:
             self.calls.append(measure_rows(arrays, passed))
+
+    def miss(self, told: str, *, is_certain: bool) -> None:
+        """Note attention that could not be followed."""
+        del is_certain
+        self.missed.append(told)
 
 
 class ScoreWatch:
@@ -245,9 +249,8 @@ class ScoreWatch:
             self._tell(look.calls)
         elif not self.summaries:
             raise InputError(
-                "model must call scaled_dot_product_attention, or an attention "
-                "function of transformers, with at least 2 queries, got no such call "
-                "in a pass: what runs compiled is not seen"
+                "model must compute attention that capture can follow, got "
+                f"{look.missed[0] if look.missed else 'none'}"
             )
 
     def _tell(self, calls: Sequence[RowNumbers]) -> None:

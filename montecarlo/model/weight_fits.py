@@ -337,7 +337,7 @@ class Mask:
 def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
     """Find the mask in attention weights: zeros where scores do not make them."""
     hidden = [_hidden_pairs(block, fit) for block in blocks]
-    mask, window = _name_mask(blocks, hidden)
+    mask, window = name_mask(blocks, hidden, [one.weights > 0.0 for one in blocks])
     weights = [block.weights for block in blocks]
     sums = np.concatenate([p.sum(axis=1) for p in weights])
     unit, found = unit_of(format_of(weights)), "one"
@@ -366,12 +366,17 @@ def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
     return found
 
 
-def _name_mask(
-    blocks: Sequence[Rows], hidden: Sequence[NDArray[np.bool_]]
+def name_mask(
+    blocks: Sequence[Rows],
+    hidden: Sequence[NDArray[np.bool_]],
+    seen: Sequence[NDArray[np.bool_]],
 ) -> tuple[str, int]:
+    """Return what a mask is called, and how many keys its window has.
+
+    ``hidden`` are pairs that surely are, ``seen`` those that surely are not.
+    """
     if not any(one.any() for one in hidden):
         return "none", 0
-    seen = [block.weights > 0.0 for block in blocks]
     ahead = [block.offsets > 0 for block in blocks]
     if any(block.shift > 0 for block in blocks):
         later = [block.offsets > -block.shift for block in blocks]

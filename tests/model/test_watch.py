@@ -325,7 +325,7 @@ def test_a_model_without_attention_is_refused_at_the_first_look():
     model = torch.nn.Linear(2, 2)
     with (
         ScoreWatch(model),
-        pytest.raises(InputError, match=r"model must call .* got no such call"),
+        pytest.raises(InputError, match=r"model must compute attention .* got none"),
     ):
         model(torch.zeros(2))
 
