@@ -113,8 +113,8 @@ def measure_rows(
         one.pop("added", None)
         if isinstance(added, Sequence | np.ndarray):
             one["added"] = np.asarray(added[min(number, len(added) - 1)])
-        elif "weights" in one:
-            one["added"] = _seen_by(one["weights"])
+        elif "weights" in one and (causal := _seen_by(one["weights"])) is not None:
+            one["added"] = causal
         sequences.append(one)
     with np.errstate(all="ignore"):  # what is not finite is told as such
         scale = _find_scale(sequences, passed)
@@ -174,19 +174,17 @@ def _read_added(
     return (bias if bias.any() else None), (None if seen.all() else seen)
 
 
-def _seen_by(weights: Numbers) -> NDArray[np.bool_]:
+def _seen_by(weights: Numbers) -> NDArray[np.bool_] | None:
     """Return which keys are seen where no mask was handed over, (1, n_rows, n_keys).
 
-    A zero alone tells nothing, as it may be a small weight: a causal mask is told by
-    zeros wherever it hides, and a hidden key by zeros of all rows.
+    Zeros tell nothing, as they may be small weights, but a causal mask: they are
+    wherever it hides.
     """
     n_rows, n_keys = weights.shape[1:]
     own = np.arange(n_keys - n_rows, n_keys)[:, None]
     causal: NDArray[np.bool_] = own >= np.arange(n_keys)
-    found = np.broadcast_to(weights.any(axis=(0, 1)), causal.shape)
-    if not weights[:, ~causal].any():
-        found = found & causal
-    return found[None]
+    hidden = weights[:, ~causal]
+    return causal[None] if hidden.size and not hidden.any() else None
 
 
 def _are_whole(weights: Numbers) -> bool:
