@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from montecarlo import ScoreWatch, capture
+from montecarlo import ScoreWatch, assert_attention_scale, capture
 from montecarlo.errors import InputError
 from montecarlo.model.watch import LOOKS, ScoreWarning
 
@@ -328,6 +328,28 @@ def test_a_model_without_attention_is_refused_at_the_first_look():
         pytest.raises(InputError, match=r"model must compute attention .* got none"),
     ):
         model(torch.zeros(2))
+
+
+def test_the_fixture_checks_a_model(attention_scale, tmp_path):
+    """Where the block ends; a failure says how to see more, and the file is there."""
+    model, ids = build()
+    model.eval()
+    with torch.no_grad(), attention_scale(model, expect="sqrt", rtol=1e-3):
+        model(input_ids=ids)
+    with (
+        pytest.raises(AssertionError, match=r"divided by d_k = 8\? no\n") as error,
+        attention_scale(expect="linear"),
+        torch.no_grad(),
+    ):
+        model(input_ids=ids)
+    told = str(error.value).splitlines()
+    path = tmp_path / "attention.npz"
+    assert told[-1] == (
+        f"  head by head: python -m montecarlo observe {path} --expect linear"
+    )
+    assert_attention_scale(path, "sqrt", rtol=1e-3)
+    with pytest.raises(KeyError, match="own"), attention_scale(model):
+        raise KeyError("own")
 
 
 NO_NUMBERS = ("100", None, True, float("nan"), -1.0, float("inf"))
