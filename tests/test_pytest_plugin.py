@@ -122,8 +122,9 @@ def test_a_failure_reads_like_the_terminal(path, tmp_path, capsys):
     """Its line, and the answer of `observe`; no line of ours is shown."""
     told = ["observe", str(path), "--axes", "head,token,d", "--expect", "sqrt"]
     assert main([*told, "--output", str(tmp_path / "observed")]) == 1
-    answer = capsys.readouterr().out.splitlines()[:2]
-    assert answer[0] == "scores divided by sqrt(d_k) = 4? no"
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == "scores divided by sqrt(d_k) = 4? no"
+    (finding,) = [line for line in rest if line.startswith("  layer 0")]
     (tmp_path / "test_port.py").write_text(TESTS.format(path=str(path)), "utf-8")
     options = "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"
     shown = run("-m", "pytest", *options, "test_port.py", cwd=tmp_path)
@@ -131,8 +132,8 @@ def test_a_failure_reads_like_the_terminal(path, tmp_path, capsys):
         "\n".join(
             (
                 '>       attention_scale(arrays, expect="sqrt", axes=AXES)',
-                f"E       AssertionError: {answer[0]}",
-                f"E       {answer[1]}",
+                f"E       AssertionError: {first}",
+                f"E       {finding}",
                 "",
                 "test_port.py:",
             )

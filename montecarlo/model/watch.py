@@ -85,6 +85,7 @@ class _Look:
     sequences: int
     calls: list[RowNumbers] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
+    config: Mapping[str, object] | None = None
 
     def begin(self) -> None:
         """Begin a pass: there is one only."""
