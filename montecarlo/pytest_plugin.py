@@ -54,7 +54,7 @@ def attention_scale(
     and checks it where the block ends; without a model, whatever attention of torch
     runs in the block.  Called with anything else that `assert_attention_scale` takes,
     such as arrays or a file, it checks at once.  Options are those of
-    `assert_attention_scale`: ``expect``, ``rtol``, ``axes``.
+    `assert_attention_scale`: ``expect``, ``rtol``, ``axes`` and so on.
     """
     recordings = []
 
@@ -106,6 +106,6 @@ def _check(
         except InputError:  # its layers differ in a size
             raise error from None
         more = ["python", "-m", "montecarlo", "observe", str(path)]
-        if "expect" in options:
+        if options.get("expect") not in {None, "config"}:
             more += ["--expect", str(options["expect"])]
         raise AssertionError(f"{error}\n  head by head: {shlex.join(more)}") from None

@@ -40,9 +40,18 @@ RATE, WARM_UP = 2e-3, 50
 FROM, BY, TIMES = 300, 1.01, 30.0
 #: The loss rises where the mean of so many steps lies so far, in nats, above the
 #: smallest one before.
-MEAN_OF, RISE = 25, 0.1
-TASKS, PLANTS = ("text", "copy"), ("none", "growth", "rate")
+MEAN_OF, RISE = 50, 0.25
+TASKS = ("text", "copy")
+#: What is planted, and how it is said.
+PLANTS = {
+    "none": "nothing",
+    "growth": "queries and keys grow by 1 % a step",
+    "rate": "a learning rate thirty times as large",
+}
 KINDS = ("growing", "hot", "frozen")
+#: Of planted runs: those whose loss rose, of these those that were not warned of
+#: before, and by how many steps the others were, at the median and at least.
+LEADS = ("loss_rose", "rose_unwarned", "lead", "least_lead")
 
 
 class Transformers(nn.Module):  # type: ignore[misc]
@@ -193,11 +202,6 @@ def line(task: str, plant: str, parts: Sequence[Runs]) -> dict[str, object]:
     rises = [one for part in parts for one in part.rises]
     losses = [one for part in parts for one in part.losses]
     firsts = [min(one.values(), default=None) for one in alarms]
-    leads = [
-        rise - first
-        for rise, first in zip(rises, firsts, strict=True)
-        if rise is not None and first is not None
-    ]
     told = [first for first in firsts if first is not None]
     return {
         "task": task,
@@ -206,15 +210,24 @@ def line(task: str, plant: str, parts: Sequence[Runs]) -> dict[str, object]:
         **{f"warned_{kind}": sum(kind in one for one in alarms) for kind in KINDS},
         "warned": len(told),
         "first_warning": statistics.median(told) if told else "",
-        "loss_rose": len(rises) - rises.count(None),
-        "rose_unwarned": sum(
-            rise is not None and (first is None or first > rise)
-            for rise, first in zip(rises, firsts, strict=True)
-        ),
-        "lead": statistics.median(leads) if leads else "",
-        "least_lead": min(leads, default=""),
+        **(_leads(rises, firsts) if plant != "none" else dict.fromkeys(LEADS, "")),
         "last_loss": round(statistics.median(losses), 3),
     }
+
+
+def _leads(
+    rises: Sequence[int | None], firsts: Sequence[int | None]
+) -> dict[str, object]:
+    """Return how many steps the first warning comes before the loss rises."""
+    risen = [pair for pair in zip(rises, firsts, strict=True) if pair[0] is not None]
+    leads = [rise - first for rise, first in risen if rise and first is not None]
+    values = (
+        len(risen),
+        len(risen) - sum(lead >= 0 for lead in leads),
+        statistics.median(leads) if leads else "",
+        min(leads, default=""),
+    )
+    return dict(zip(LEADS, values, strict=True))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -72,6 +72,7 @@ LATE = {
         for module, function in (
             ("model.captured", "passed"),
             ("model.captured", "summary"),
+            ("model.captured", "applied_scale"),
             ("model.checking", "compare"),
             ("model.observing", "tidy"),
             ("model.scales", "scales_table"),

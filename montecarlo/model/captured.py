@@ -280,7 +280,7 @@ class Captured:
             defines them: ``score_max`` and quantiles, ``entropy``, ``entropy_share``,
             ``weight_max``, ``saturated_rows``, ``scale``.
         """
-        self._groups(None)
+        self._groups(None)  # something was recorded, as much in every pass
         numbers = [
             [measure_rows(call.arrays, call.passed) for call in calls]
             for calls in zip(*self._passes, strict=True)
@@ -292,9 +292,9 @@ class Captured:
 
     def applied_scale(self, layers: Sequence[int] | None = None) -> "pd.DataFrame":
         """Tell the scale that the model applies: `montecarlo.applied_scale`."""
-        frames = [scales_table(find_scales(model)) for model in self.models(layers)]
         import pandas as pd
 
+        frames = [scales_table(find_scales(model)) for model in self.models(layers)]
         table = pd.concat(frames, ignore_index=True)
         return table.sort_values(["layer", "head"], ignore_index=True)
 

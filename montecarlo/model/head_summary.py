@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.yardsticks import ONE_HOT
+from montecarlo.model.arrays import UNSEEN
 
 #: A scaled score beyond this is what practice takes measures against, such as capping
 #: scores or normalising queries and keys.
 HOT = 100.0
 #: Largest scores that become so many times as large grow.
 FACTOR = 2.0
-#: What is added to a score and is no more than this hides its key.
-HIDDEN = -1e4
 #: Of the largest scores of rows.
 QUANTILES = (0.5, 0.9, 0.99)
 #: Sums of weights are 1 up to this, in half precision too, where nothing was dropped.
@@ -104,19 +103,18 @@ def measure_rows(
         `montecarlo.model.captured.Call`.
     passed : mapping
         ``source``, ``scale``, ``cap``; ``queries``, of which ``q`` holds the last; and
-        ``added``, shape (n_sequences or 1, n_heads or 1, n_rows or 1, n_keys): what
-        was added to scores, or where keys are seen.
+        ``hidden``, shape (n_sequences or 1, n_heads or 1, n_rows or 1, n_keys): a mask
+        that stands beside weights, added or of booleans.
     """
-    added = passed.get("added", arrays.get("added"))
-    is_known = "added" in passed or "added" in arrays
+    added = arrays.get("added", passed.get("hidden"))
     sequences = []
     for number in range(len(arrays["q"])):
         one = {name: np.asarray(array[number]) for name, array in arrays.items()}
         one.pop("added", None)
         if isinstance(added, Sequence | np.ndarray):
             one["added"] = np.asarray(added[min(number, len(added) - 1)])
-        elif not is_known and "weights" in one:
-            one["added"] = _seen_by(one["weights"])
+        elif "weights" in one and (causal := _seen_by(one["weights"])) is not None:
+            one["added"] = causal
         sequences.append(one)
     with np.errstate(all="ignore"):  # what is not finite is told as such
         scale = _find_scale(sequences, passed)
@@ -171,24 +169,22 @@ def _read_added(
     """Return what is added to the scores of keys that are seen, and which these are."""
     if added is None or added.dtype == bool:
         return None, added
-    seen = added > HIDDEN
+    seen = added > UNSEEN
     bias = np.where(seen, added, 0.0).astype(np.float32)
     return (bias if bias.any() else None), (None if seen.all() else seen)
 
 
-def _seen_by(weights: Numbers) -> NDArray[np.bool_]:
+def _seen_by(weights: Numbers) -> NDArray[np.bool_] | None:
     """Return which keys are seen where no mask was handed over, (1, n_rows, n_keys).
 
-    A zero alone tells nothing, as it may be a small weight: a causal mask is told by
-    zeros wherever it hides, and a hidden key by zeros of all rows.
+    Zeros tell nothing, as they may be small weights, but a causal mask: they are
+    wherever it hides.
     """
     n_rows, n_keys = weights.shape[1:]
     own = np.arange(n_keys - n_rows, n_keys)[:, None]
     causal: NDArray[np.bool_] = own >= np.arange(n_keys)
-    found = np.broadcast_to(weights.any(axis=(0, 1)), causal.shape)
-    if not weights[:, ~causal].any():
-        found = found & causal
-    return found[None]
+    hidden = weights[:, ~causal]
+    return causal[None] if hidden.size and not hidden.any() else None
 
 
 def _are_whole(weights: Numbers) -> bool:

@@ -202,7 +202,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             "scale": given.get("scale"),
             "mask": "causal" if is_causal else _kind_of(passed_mask),
             "cap": None,
-            "queries": query.shape[-2],
+            "queries": n_rows[0],
         }
         self.keep(arrays, passed)
 
@@ -300,13 +300,6 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
                 kept = kept[:, :, -self.rows :]
             arrays[name] = to_numpy(kept)
         return arrays
-
-    def some_of_mask(self, mask: torch.Tensor | None) -> NDArray[Any] | None:
-        """Return some rows and sequences of what is added to scores."""
-        if mask is None:
-            return None
-        last = slice(None) if self.rows is None else slice(-self.rows, None)
-        return to_numpy(mask[: self.room(), :, last])
 
 
 def _nothing(*_: object) -> None:
@@ -415,38 +408,6 @@ def _kind_of(mask: object) -> str:
     return "of booleans" if mask.dtype == torch.bool else "added"
 
 
-def _causal(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-    """Return which keys each query sees: as many as stand up to its own number."""
-    queries, keys = (torch.arange(x.shape[-2], device=x.device) for x in (query, key))
-    return (queries[:, None] >= keys)[None, None]
-
-
-def _added_by_transformers(  # noqa: PLR0913, PLR0917 - what a call is made of
-    module: torch.nn.Module,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    arrays: Mapping[str, NDArray[Any]],
-    mask: torch.Tensor | None,
-    passed: Mapping[str, Any],
-) -> torch.Tensor | None:
-    """Return what is added to scores, or which keys are seen, with four axes."""
-    bias = passed.get("position_bias")
-    if mask is not None and mask.ndim == 2:
-        mask = mask[:, None, None].bool()  # of padding alone
-    is_causal = passed.get("is_causal")
-    if is_causal is None:
-        is_causal = getattr(module, "is_causal", True)
-    if (mask is None or mask.shape[-2] == 1) and "weights" not in arrays and is_causal:
-        mask = _causal(query, key) if mask is None else _causal(query, key) & mask
-    if not isinstance(bias, torch.Tensor):
-        return mask
-    if mask is None:
-        return bias
-    if mask.dtype == torch.bool:
-        return bias.masked_fill(~mask, -torch.inf)
-    return bias + mask
-
-
 @contextmanager
 def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
     """Wrap the attention functions that transformers hands out to its models."""
@@ -517,13 +478,11 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             if "added" in inner:  # heads that share keys may have come as rows
                 shape = (*arrays["q"].shape[:3], key.shape[2])
                 arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
-        if "added" not in arrays:
-            passed["added"] = mode.some_of_mask(
-                _added_by_transformers(
-                    module, query, key, arrays, attention_mask, kwargs
-                )
-            )
-        mode.keep(arrays, {**passed, "queries": query.shape[2]})
+        passed["queries"] = query.shape[2]
+        if attention_mask is not None and attention_mask.ndim == 4:
+            mask = attention_mask[: mode.room(), :, -arrays["q"].shape[2] :]
+            passed["hidden"] = to_numpy(mask[..., : key.shape[2]])
+        mode.keep(arrays, passed)
         return made
 
     return recorded

@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.errors import InputError, show
 from montecarlo.model.answers import say_numbers
+from montecarlo.model.captured import Arrays
 from montecarlo.model.head_summary import (
     FACTOR,
     HOT,
@@ -94,13 +94,9 @@ class _Look:
         """Return how many sequences are taken."""
         return self.sequences
 
-    def add(
-        self,
-        arrays: Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]],
-        passed: Mapping[str, object],
-    ) -> None:
-        """Measure a call."""
-        if max(one.shape[1] for one in arrays["q"]) > 1:
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
+        """Measure a call; one with a single key has no choice."""
+        if max(one.shape[1] for one in arrays["k"]) > 1:
             self.calls.append(measure_rows(arrays, passed))
 
     def miss(self, told: str, *, is_certain: bool) -> None:
@@ -254,9 +250,8 @@ class ScoreWatch:
             self._tell(look.calls)
         elif not self.summaries:
             raise InputError(
-                "model must run attention that can be followed, with at least 2 "
-                f"queries, got {'; '.join(look.missed[:3]) or 'none'} in a pass: what "
-                "runs compiled is not seen"
+                "model must compute attention that capture can follow, got "
+                f"{look.missed[0] if look.missed else 'none'}"
             )
 
     def _tell(self, calls: Sequence[RowNumbers]) -> None:

@@ -66,7 +66,7 @@ def told(arrays, **passed):
 def test_plain_rows(key_heads):
     """Every key is seen; of grouped heads, each by its own queries."""
     q, k = entries(1, key_heads=key_heads)
-    found = told({"q": q, "k": k}, source="torch", added=None)
+    found = told({"q": q, "k": k}, source="torch")
     expected = by_hand(q, k, D_K**-0.5)
     assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5)
     assert 0.0 < np.array(found)[:, 8].mean() < 1.0  # some are saturated
@@ -77,7 +77,7 @@ def test_plain_rows(key_heads):
 def test_masks_hide_keys(added, scale):
     """A mask of booleans or of what is added; the first row has no choice."""
     q, k = entries(2)
-    passed = {"scale": scale, "added": added.reshape(1, 1, TOKENS, TOKENS)}
+    passed = {"scale": scale, "hidden": added.reshape(1, 1, TOKENS, TOKENS)}
     found = told({"q": q, "k": k}, **passed, queries=TOKENS)
     expected = by_hand(q, k, scale, seen=CAUSAL)
     assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5)
@@ -88,7 +88,7 @@ def test_last_rows_of_a_causal_mask():
     """Rows that were kept have the mask of their own places."""
     q, k = entries(3)
     added = CAUSAL[None, None, -ROWS:]
-    found = told({"q": q[:, :, -ROWS:], "k": k}, source="torch", added=added)
+    found = told({"q": q[:, :, -ROWS:], "k": k}, source="torch", hidden=added)
     expected = by_hand(q[:, :, -ROWS:], k, D_K**-0.5, seen=CAUSAL[-ROWS:])
     assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5)
 
@@ -97,7 +97,7 @@ def test_bias_and_cap():
     """A bias counts in weights and is no score; a cap bounds scores."""
     q, k = entries(4)
     bias = -0.3 * np.abs(np.subtract.outer(np.arange(TOKENS), np.arange(TOKENS)))
-    passed = {"scale": 0.5, "cap": 1.5, "added": bias[None, None]}
+    passed = {"scale": 0.5, "cap": 1.5, "hidden": bias[None, None]}
     found = told({"q": q, "k": k}, **passed)
     expected = by_hand(q, k, 0.5, bias=bias, cap=1.5)
     assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5)
@@ -117,7 +117,7 @@ def test_dropout_changes_nothing():
     whole = weights_of(q, k, D_K**-0.5)
     kept = np.random.default_rng(6).random(whole.shape) > 0.1
     dropped = np.where(kept, whole / 0.9, 0.0)
-    passed = {"source": "transformers", "added": CAUSAL[None, None]}
+    passed = {"source": "transformers", "hidden": CAUSAL[None, None]}
     found = [told({"q": q, "k": k, "weights": w}, **passed) for w in (whole, dropped)]
     assert np.array(found[1]) == pytest.approx(np.array(found[0]), rel=1e-4)
     wrong = -(dropped * np.log(np.where(dropped > 0, dropped, 1))).sum(-1).mean()
@@ -139,10 +139,10 @@ def test_padding_is_left_out():
     q, k = entries(8)
     seen = np.repeat(CAUSAL[None, None], SEQUENCES, axis=0)
     seen[1, :, :, 7:] = False
-    lines = told({"q": q, "k": k}, source="torch", added=seen, queries=TOKENS)
+    lines = told({"q": q, "k": k}, source="torch", hidden=seen, queries=TOKENS)
     assert {line[0] for line in lines} == {(TOKENS - 1) + 6}
     seen[:] = False
-    lines = told({"q": q, "k": k}, source="torch", added=seen, queries=TOKENS)
+    lines = told({"q": q, "k": k}, source="torch", hidden=seen, queries=TOKENS)
     assert {line[0] for line in lines} == {0}
     assert all(math.isnan(line[1]) for line in lines)
 
@@ -152,7 +152,7 @@ def test_scores_that_are_not_finite_are_infinite(what):
     """They are beyond any border, and no warning of NumPy is in the way."""
     q, k = entries(9)
     q[0, 1, 3, 0] = what
-    lines = told({"q": q, "k": k}, source="torch", added=None)
+    lines = told({"q": q, "k": k}, source="torch")
     assert lines[1][1] == math.inf
     assert math.isfinite(lines[0][1])
 
@@ -161,7 +161,7 @@ def test_half_precision_is_enough():
     """In float16, too, scores are added up in float32."""
     q, k = entries(10, size=30.0)
     both = [
-        told({"q": q.astype(kind), "k": k.astype(kind)}, source="torch", added=None)
+        told({"q": q.astype(kind), "k": k.astype(kind)}, source="torch")
         for kind in (np.float32, np.float16)
     ]
     assert np.array(both[1]) == pytest.approx(np.array(both[0]), rel=0.02)
@@ -174,7 +174,7 @@ def test_summary_of_what_was_captured():
         captured.begin()
         for _ in range(3):
             q, k = entries(seed)
-            captured.add({"q": q, "k": k}, {"source": "torch", "added": None})
+            captured.add({"q": q, "k": k}, {"source": "torch"})
     frame = captured.summary()
     assert list(frame.columns) == list(HeadSummary._fields)
     assert list(frame["layer"]) == [0] * HEADS + [1] * HEADS + [2] * HEADS

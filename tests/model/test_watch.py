@@ -6,12 +6,13 @@ Slow, and only where both are installed; a part of the stage of capture.
 import importlib.util
 import os
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from montecarlo import ScoreWatch, capture
+from montecarlo import ScoreWatch, assert_attention_scale, capture
 from montecarlo.errors import InputError
 from montecarlo.model.watch import LOOKS, ScoreWarning
 
@@ -325,9 +326,50 @@ def test_a_model_without_attention_is_refused_at_the_first_look():
     model = torch.nn.Linear(2, 2)
     with (
         ScoreWatch(model),
-        pytest.raises(InputError, match=r"model must run attention .* got none in a pass"),
+        pytest.raises(InputError, match=r"model must compute attention .* got none"),
     ):
         model(torch.zeros(2))
+
+
+def test_the_fixture_checks_a_model(attention_scale, tmp_path):
+    """Where the block ends; a failure says how to see more, and the file is there."""
+    model, ids = build()
+    model.eval()
+    with torch.no_grad(), attention_scale(model, expect="sqrt", rtol=1e-3):
+        model(input_ids=ids)
+    with (
+        pytest.raises(AssertionError, match=r"divided by d_k = 8\? no\n") as error,
+        attention_scale(expect="linear"),
+        torch.no_grad(),
+    ):
+        model(input_ids=ids)
+    told = str(error.value).splitlines()
+    path = tmp_path / "attention.npz"
+    assert told[-1] == (
+        f"  head by head: python -m montecarlo observe {path} --expect linear"
+    )
+    assert_attention_scale(path, "sqrt", rtol=1e-3)
+    with pytest.raises(KeyError, match="own"), attention_scale(model):
+        raise KeyError("own")
+
+
+def test_the_page_s_lines_run(attention_scale, tmp_path, monkeypatch, capsys):
+    """A loop, a writer, a test of a port and one of arrays, as they stand there."""
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[2] / "docs" / "watch.md"
+    text = page.read_text(encoding="utf-8")
+    blocks = [block.partition("```")[0] for block in text.split("```python\n")[1:]]
+    loop, writer, trainer, port, arrays = blocks
+    names = {"attention_scale": attention_scale}
+    for block in (loop, writer, port):
+        exec(compile(block, page, "exec"), names)  # noqa: S102 - our own page
+    names["test_port"](attention_scale)
+    assert "score_max" in capsys.readouterr().out
+    assert "from montecarlo.model.trainer_callback import" in trainer
+    weights = np.tril(np.ones((1, 9, 9))) / np.arange(1.0, 10.0)[:, None]
+    names |= dict(zip("qk", np.zeros((2, 1, 9, 4)), strict=True)) | {"w": weights}
+    with pytest.raises(AssertionError, match="cannot be told"):
+        exec(compile(arrays, page, "exec"), names)  # noqa: S102 - our own page
 
 
 NO_NUMBERS = ("100", None, True, float("nan"), -1.0, float("inf"))
