@@ -7,11 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from montecarlo.claims import simulation, verdicts
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.running import Study, needed_budgets, run_study, write_results
+from montecarlo.claims.schema import Catalogue
+from montecarlo.study import table
 from montecarlo.study.columns import IDENTITY
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import file_hash, files_of
@@ -240,6 +243,24 @@ def test_only_what_the_claims_need():
         results = run_study(Study(nothing, rows, whole_grid=False), executor)
     assert results.measurements.empty
     assert results.claims.claims[0].verdict == "not_measured"
+
+
+def test_exact_values_do_not_depend_on_the_cores(monkeypatch):
+    """They are found with BLAS on one thread, however many it may have elsewhere."""
+    threads = set()
+
+    def look(_point, _key):
+        threads.update(
+            one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"
+        )
+
+    monkeypatch.setattr(table, "find_reference", look)
+    one = msgspec.structs.replace(
+        FIXED, d_k=(16,), edges=(), distributions=(), blocks=(), tails=()
+    )
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as executor:
+        run_study(Study(Catalogue(), one), executor)
+    assert threads == {1}
 
 
 def test_two_analyses_are_one_long_one(workers, fixed):

@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from montecarlo.estimation.engine import SampleStore
 from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
@@ -136,6 +137,26 @@ def test_a_batch_of_another_place_is_not_taken(output):
         )
     with closing(open_journal(output)) as journal:
         assert journal.find(ROWS.name, 4, 5) is None
+
+
+def test_samples_stay_in_the_journal(output):
+    """Of what is in the journal a store keeps the numbers alone; what was changed there
+    meanwhile is not estimated from.
+    """
+    with closing(open_journal(output)) as journal:
+        journal.take_up(RECIPE)
+        store = JournaledStore(journal=journal)
+        store.add(ROWS, 4, 6, drawn(ROWS, 4, 6))
+        assert store.recall(ROWS, 0, 3)
+        assert store.recall(ROWS, 3, 4)
+        assert not any(SampleStore.packed(store, ROWS))
+        whole = sample(ROWS, 1, 0, 6, DIVISORS)
+        assert store.samples(ROWS).means.tobytes() == whole.means.tobytes()
+        name = {"place": f"{ROWS.name} 3:4"}
+        statement = "UPDATE batch SET content = zeroblob(9) WHERE place = :place"
+        journal._connection.execute(statement, name)
+        with pytest.raises(JournalError, match="replicates 3 to 3 of"):
+            store.samples(ROWS)
 
 
 @pytest.mark.parametrize("what", ["text", "cut", "earlier"])

@@ -1,6 +1,8 @@
 """The tidy table: its columns, the names of its rows, and which references it shows."""
 
 import math
+import pickle
+from dataclasses import replace
 from itertools import chain
 from types import NoneType
 
@@ -12,6 +14,7 @@ from scipy.special import ndtr
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
@@ -29,7 +32,10 @@ from montecarlo.study.table import (
     curves_by_rank,
     distribution_curves,
     example_curves,
+    find_reference,
+    references_of,
     rows_of,
+    table_of,
     tabulate,
 )
 from montecarlo.theory.references import Reference
@@ -92,6 +98,33 @@ def test_interval_is_the_pointwise_one():
 
     assert (line.estimate, line.std_error) == (estimate.value, estimate.std_error)
     assert (line.ci_low, line.ci_high) == tuple(estimate.interval(0.025))
+
+
+@pytest.mark.parametrize("point", [PAIRS, ROWS], ids=lambda c: c.name)
+def test_a_point_without_its_samples(point):
+    """What a worker makes of packed batches is what the samples say: rows, curves, and
+    estimates with their intervals at the error rates that were asked for, no others.
+    """
+    summaries, ratios = summaries_of(point), ("none/linear",)
+    packed = [pack(sample(point, 1, *ends, ALL)) for ends in ((0, 2), (2, 6))]
+    references, rates = references_of(point, ALL, ratios), (1e-4, 0.025)
+    found = table_of(point, packed, ALL, ratios, references, set(references), rates)
+    found = pickle.loads(pickle.dumps(found))  # noqa: S301 - of our own
+
+    expected = rows_of(replace(summaries, ratios=ratios), find_reference)
+    assert list(map(repr, found.rows)) == list(map(repr, expected))
+    assert found.curves == tuple(curves_by_rank(summaries))
+    assert found.n_replicates == 6
+    bounded = 0
+    for key in references:
+        one, other = found.estimate(key), summaries.estimate(key)
+        for rate in rates:
+            assert repr(one.interval(rate)) == repr(other.interval(rate))
+        if other.bounds is not None:
+            bounded += 1
+            with pytest.raises(KeyError):
+                one.interval(0.01)
+    assert bounded
 
 
 @pytest.mark.parametrize(

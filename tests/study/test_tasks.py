@@ -52,6 +52,16 @@ def test_every_task_is_done_once(jobs):
     assert found == {n: n * n for n in range(20) if n != 5}
 
 
+def test_tasks_are_made_when_there_is_room():
+    """What is to be sent may be large: it is not all made at once."""
+    made, taken = [], 0
+    with make_executor(1, "threads") as executor:
+        for _ in finish(executor, abs, ((made.append(n) or n,) for n in range(50))):
+            assert len(made) <= taken + ROOM
+            taken += 1
+    assert taken == 50
+
+
 def test_what_is_not_wanted_any_more_is_not_begun():
     """Tasks that have become unwanted are left out."""
     begun = []
