@@ -23,11 +23,13 @@ from montecarlo.report.figures.drawing import (
     house_style,
     plot_estimates,
 )
+from montecarlo.report.figures.formats import ANSWERED as BREAKS
+from montecarlo.report.figures.formats import ASKED as ASKED_OF_FORMATS
 from montecarlo.report.figures.gradients import (
     ANSWERED,
     ASKED,
-    above_mean,
     build_gradients,
+    shares_above,
 )
 from montecarlo.report.figures.maps import percent, plot_saturation
 from montecarlo.report.figures.palette import (
@@ -297,9 +299,9 @@ def test_percentage_is_whole_but_neither_0_nor_100(part, written):
 
 
 def test_gradients_say_what_was_measured():
-    """The share of unscaled rows above the scaled mean, or else that of the curve;
-    bars have all rows, those that pass less than the axis shows in the first; the
-    title has the answer only where most unscaled rows are above.
+    """The share of unscaled rows above the scaled mean; bars have all rows, those that
+    pass less than the axis shows in the first; the title has the answer only where most
+    unscaled rows are above.
     """
     curve = pd.DataFrame(
         {
@@ -313,10 +315,9 @@ def test_gradients_say_what_was_measured():
     row = {"quantity": "jacobian_frobenius", "summary": "mean", "divisor": "sqrt"}
     mean = measured({(64, 32): 0.2}, **row)
     share = {**row, "summary": "share_above", "divisor": "none/sqrt"}
-    assert above_mean(mean, curve) == pytest.approx((0.2, 0.6))  # halfway, of logs
     for part, title in ((0.7, ANSWERED), (0.4, ASKED)):
         table = pd.concat([mean, measured({(64, 32): part}, **share)])
-        assert above_mean(table, curve) == (0.2, part)
+        assert shares_above(table) == {32: (0.2, part)}
         picture = build_gradients(table, curve)
         assert picture.headings[0].words == title
         (drawn,) = picture.panels
@@ -324,6 +325,38 @@ def test_gradients_say_what_was_measured():
         bars, *_ = drawn.axes.patches[0].get_data()
         assert bars.sum() == pytest.approx(1.0)
         assert bars[0] > 0.1
+    assert build_gradients(mean, curve).headings[0].words == ASKED
+
+
+@pytest.mark.parametrize(
+    ("useless", "title"),
+    [
+        ((), ASKED_OF_FORMATS),
+        (("float16", "float32"), ASKED_OF_FORMATS),
+        (("float16",), BREAKS),
+    ],
+)
+def test_formats_say_which_break(useless, title):
+    """The title has the answer where unscaled weights in float16 alone are useless with
+    nothing subtracted.
+    """
+    broken = {(name, "naive", "none") for name in useless}
+    rows = [
+        measured(
+            {(64, 128): 0.9 if (name, way, divisor) in broken else 1e-3},
+            quantity="format_error",
+            summary="mean",
+            number_format=name,
+            softmax=way,
+            divisor=divisor,
+        )
+        for name in ("bfloat16", "float16", "float32")
+        for way in ("naive", "shifted")
+        for divisor in ("none", "sqrt")
+    ]
+    picture = FIGURES["formats"].build(pd.concat(rows), pd.DataFrame())
+    assert picture.headings[0].words == title
+    assert len(picture.panels[0].notes) == 2 + len(useless)
 
 
 def curve_of(name: str, outcome: str, points: dict[float, float]) -> pd.DataFrame:
