@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from pandas import DataFrame
 
 from montecarlo.model.answers import ScaleAnswer
@@ -83,9 +82,13 @@ def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
     divisors = scales["implied_divisor"].where(told)
     expected = scales.groupby("layer")["expected"].first().dropna()
     every = [*expected.unique(), *divisors.dropna()]
-    draw.logarithmic(axes, min(every, default=1.0) / 1.5, max(every, default=1.0) * 1.5)
-    high = axes.get_ylim()[1]
-    _mark_divisors(axes, every)
+    high = max(every, default=1.0) * 1.5
+    draw.logarithmic(axes, min(every, default=1.0) / 1.5, high)
+    shown: list[float] = []
+    for one in every:  # the first ones that are apart
+        if all(abs(np.log(one / other)) > APART for other in shown):
+            shown.append(one)
+    draw.mark_ticks(axes.yaxis, shown[:MOST_MARKS], "{:.3g}")
     keys = []
     for layer, divisor in expected.items():
         middle = layers.index(layer)
@@ -102,42 +105,22 @@ def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
         keys.append(draw.line_key(draw.LIMIT_DASH, label, MUTED))
     # an interval that reaches the scale 0 is open upwards
     tops = (1.0 / scales["ci_low"]).where(scales["ci_low"].gt(0.0), high)
-    axes.errorbar(
-        place,
-        divisors,
-        draw.bars(divisors, 1.0 / scales["ci_high"], tops),
-        color=INK,
-        marker="o",
-        markersize=3.2,
-        linestyle="none",
-        linewidth=0.9,
-    )
-    for shown, marker, words in (
+    bars = draw.bars(divisors, 1.0 / scales["ci_high"], tops)
+    mark = Look(INK, "o", size=3.2).mark
+    axes.errorbar(place, divisors, bars, linestyle="none", elinewidth=0.9, **mark)
+    for which, marker, words in (
         (uniform, "^", "all keys alike"),
         (~told & ~uniform, "x", "none above 0"),
     ):
-        if shown.any():
+        if which.any():
             look = Look(VERMILLION, marker, size=4.0)
-            top = np.full(shown.sum(), high / 1.15)
-            axes.plot(place[shown], top, linestyle="none", **look.mark)
+            top = np.full(which.sum(), high / 1.15)
+            axes.plot(place[which], top, linestyle="none", **look.mark)
             keys.append(Key(Label(words), look))
     step = -(-len(layers) // MOST_LAYERS)
-    axes.xaxis.set_major_locator(FixedLocator(range(0, len(layers), step)))
-    axes.set_xticklabels([str(layer) for layer in layers[::step]])
+    axes.set_xticks(range(0, len(layers), step), [str(one) for one in layers[::step]])
     axes.set_xlim(-0.5, len(layers) - 0.5)
     return keys
-
-
-def _mark_divisors(axes: Axes, divisors: list[float]) -> None:
-    """Write divisors on the axis, the first ones that are apart from each other."""
-    shown: list[float] = []
-    for one in divisors:
-        apart = all(abs(np.log(one / other)) > APART for other in shown)
-        if apart and len(shown) < MOST_MARKS:
-            shown.append(one)
-    axes.yaxis.set_major_locator(FixedLocator(shown))
-    axes.yaxis.set_major_formatter(FixedFormatter([f"{one:.3g}" for one in shown]))
-    axes.yaxis.set_minor_locator(NullLocator())
 
 
 APPLIED_SCALES = FigureSpec("applied-scales", build_scales)

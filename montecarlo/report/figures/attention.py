@@ -54,18 +54,16 @@ FACT_D_K = 64
 
 def example_weights(curves: DataFrame) -> Iterator[tuple[str, int, Weights]]:
     """Yield divisor, d_k and weights, shape (queries, keys), of the rows drawn."""
-    rows = of_curve(curves, EXAMPLE)
-    for divisor in DIVISORS:
-        mine = rows[rows["divisor"].eq(divisor)].sort_values("x")
-        if len(mine):
-            n_keys = int(mine["n_keys"].iloc[0])
-            weights = mine["estimate"].to_numpy(dtype=np.float64)
-            if len(weights) % n_keys:
-                raise ResultsError(
-                    f"curves/{EXAMPLE}.csv must hold example rows of {n_keys} weights "
-                    f"each, got {len(weights)} under the divisor {divisor}"
-                )
-            yield divisor, int(mine["d_k"].iloc[0]), weights.reshape(-1, n_keys)
+    rows = of_curve(curves, EXAMPLE).sort_values("x")
+    for divisor, mine in keep_looks(dict([*rows.groupby("divisor")]), DIVISORS).items():
+        n_keys = int(mine["n_keys"].iloc[0])
+        weights = mine["estimate"].to_numpy(dtype=np.float64)
+        if len(weights) % n_keys:
+            raise ResultsError(
+                f"curves/{EXAMPLE}.csv must hold example rows of {n_keys} weights "
+                f"each, got {len(weights)} under the divisor {divisor}"
+            )
+        yield str(divisor), int(mine["d_k"].iloc[0]), weights.reshape(-1, n_keys)
 
 
 def saturated_rows(measurements: DataFrame) -> DataFrame:

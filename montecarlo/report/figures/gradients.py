@@ -63,18 +63,16 @@ def build_gradients(measurements: DataFrame, curves: DataFrame) -> Picture | Non
 
     The title has the answer where most unscaled rows lie above the scaled mean.
     """
-    rows = row_curves(curves)
-    shares = {
-        n_keys: above_mean(measurements, rows[rows["n_keys"].eq(n_keys)])
-        for n_keys in sorted(set(rows["n_keys"]))
-    }
-    if not shares:
+    rows, shares = row_curves(curves), shares_above(measurements)
+    counts = sorted(set(rows["n_keys"]))
+    if not counts:
         return None
-    picture = Picture((1,) * len(shares), (96.0,) * len(shares))
-    answered = all(above and above[1] > 0.5 for above in shares.values())
+    picture = Picture((1,) * len(counts), (96.0,) * len(counts))
+    parts = [shares[n_keys][1] for n_keys in counts if n_keys in shares]
+    answered = len(parts) == len(counts) and min(parts) > 0.5
     picture.headings[0] = Label(ANSWERED if answered else ASKED)
-    for panel, (n_keys, above) in zip(picture.panels, shares.items(), strict=True):
-        plot_rows(panel, rows[rows["n_keys"].eq(n_keys)], above)
+    for panel, n_keys in zip(picture.panels, counts, strict=True):
+        plot_rows(panel, rows[rows["n_keys"].eq(n_keys)], shares.get(n_keys))
         panel.title = Label(message("keys of a row"), f"n = {n_keys:.0f}")
     picture.panels[0].y = Label(message("Rows, in per cent"))
     picture.share_axes(
@@ -83,25 +81,16 @@ def build_gradients(measurements: DataFrame, curves: DataFrame) -> Picture | Non
     return picture
 
 
-def above_mean(measurements: DataFrame, table: DataFrame) -> tuple[float, float] | None:
-    """Return the mean of scaled rows, and the share of unscaled rows above it.
-
-    The share is as measured, or else read off the curve; None where one is lacking.
-    """
+def shares_above(measurements: DataFrame) -> dict[float, tuple[float, float]]:
+    """Return the mean of scaled rows and the share of unscaled ones above it, by n."""
     rows = gaussian_rows(measurements, quantity=JACOBIAN, d_k=ROWS_D_K)
-    rows = rows[rows["n_keys"].isin(table["n_keys"])]
-    means = rows[rows["divisor"].eq("sqrt") & rows["summary"].eq("mean")]["estimate"]
-    mine = table[table["divisor"].eq("none")]
-    if means.empty or mine.empty:
-        return None
-    mean = float(means.iloc[0])
-    paired = rows["divisor"].eq("none/sqrt") & rows["summary"].eq("share_above")
-    measured = rows[paired]["estimate"]
-    if len(measured):
-        return mean, float(measured.iloc[0])
-    mine = mine.sort_values("x")
-    below = np.interp(np.log(mean), np.log(mine["x"]), mine["estimate"])
-    return mean, 1.0 - float(below)
+    means, parts = (
+        rows[rows["divisor"].eq(divisor) & rows["summary"].eq(summary)]
+        for divisor, summary in (("sqrt", "mean"), ("none/sqrt", "share_above"))
+    )
+    both = means.merge(parts, on="n_keys", suffixes=("", "_above"))
+    pairs = zip(both["estimate"], both["estimate_above"], strict=True)
+    return dict(zip(both["n_keys"], pairs, strict=True))
 
 
 def plot_rows(
@@ -142,17 +131,12 @@ def plot_rows(
 
 def pick_row_shares(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the shares of unscaled rows whose Jacobian exceeds the scaled mean."""
-    parts = [part for _, part in row_curves(curves).groupby("n_keys")]
-    found = [above_mean(measurements, part) for part in parts]
-    if not found or found[0] is None or found[-1] is None:
+    counts, shares = sorted({*row_curves(curves)["n_keys"]}), shares_above(measurements)
+    if not counts or not {counts[0], counts[-1]} <= set(shares):
         return None
-    return {
-        "first": 100.0 * found[0][1],
-        "second": 100.0 * found[-1][1],
-        "d_k": float(ROWS_D_K),
-        "fewest": float(parts[0]["n_keys"].iloc[0]),
-        "n": float(parts[-1]["n_keys"].iloc[0]),
-    }
+    first, second = (100.0 * shares[n_keys][1] for n_keys in (counts[0], counts[-1]))
+    sizes = {"d_k": float(ROWS_D_K), "fewest": counts[0], "n": counts[-1]}
+    return {"first": first, "second": second, **sizes}
 
 
 GRADIENTS = FigureSpec(

@@ -105,17 +105,12 @@ def at_nearest(rows: DataFrame, column: str, wanted: float) -> DataFrame:
     return rows[rows[column].eq(nearest(rows[column].dropna(), wanted) or 0)]
 
 
-def gaussian_panel(measurements: DataFrame) -> DataFrame:
-    """Return what was measured of Gaussian rows of one n that has a panel over d_k."""
+def panel_of(measurements: DataFrame, **values: str) -> DataFrame:
+    """Return Gaussian rows with such values, of one n that has a panel over d_k."""
     rows = gaussian_rows(measurements)
     rows = rows[rows["d_k"].le(MOST_D_K) & rows["n_keys"].notna()]
     points = rows.groupby("n_keys")["d_k"].transform("nunique")
-    return at_nearest(rows[points >= FEWEST_POINTS], "n_keys", N_KEYS)
-
-
-def panel_of(measurements: DataFrame, **values: str) -> DataFrame:
-    """Return the rows of `gaussian_panel` that have such values."""
-    rows = gaussian_panel(measurements)
+    rows = at_nearest(rows[points >= FEWEST_POINTS], "n_keys", N_KEYS)
     for column, value in values.items():
         rows = rows[rows[column].eq(value)]
     return rows

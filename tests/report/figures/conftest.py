@@ -1,83 +1,25 @@
-"""Results of a small real study, written and read as a report would."""
+"""The figures of the one report that all tests of reports share."""
 
 import pandas as pd
 import pytest
 
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.running import Study, run_study, write_results
-from montecarlo.records.calibration import read_card
-from montecarlo.report.content.findings import read_results
-from montecarlo.report.content.record import with_calibration, with_studies
-from montecarlo.report.figures import FIGURES, files
+from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing import house_style
-from montecarlo.report.figures.verdicts import with_verdicts
 from montecarlo.report.language.catalogues import read_language
-from montecarlo.study.executors import make_executor
-from montecarlo.study.presets import Block, Grid
-
-INITIALISATION = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
-SMALL = Grid(
-    d_k=(4, 16, 64),
-    n_keys=(16, 32),
-    distributions=("laplace", "student_t3"),
-    distribution_d_k=(16,),
-    distribution_n_keys=(),
-    blocks=(
-        Block((16, 64), (32,), pairs=False, dependence="planted(0.5)"),
-        Block((64,), initialisation=INITIALISATION),
-        Block((64,), (32,), pairs=False, formats=True),
-        Block((64,), (128,), pairs=False),  # within the scope of the claims
-    ),
-    tails=((16, 4), (64, 4)),
-    first=64,
-    most=64,
-)
 
 
 @pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """Measurements and curves of a study of a few replicates, read from disk."""
-    folder = tmp_path_factory.mktemp("results")
-    with make_executor(1) as executor:
-        found = run_study(Study(read_catalogue(), SMALL), executor)
-    results = with_studies(with_calibration(found, read_card()))
-    record = write_results(results, folder)
-    read = read_results(folder, run=record)
-    curves = with_verdicts(read.curves, read.claims, read.names)
-    return with_saturated(read.measurements), curves
-
-
-def with_saturated(measurements):
-    """Add shares of saturated rows, made up from mean largest weights, if need be."""
-    if measurements["quantity"].eq("saturated").any():
-        return measurements
-    rows = measurements[
-        measurements["quantity"].eq("weight_max") & measurements["summary"].eq("mean")
-    ].assign(quantity="saturated", reference=float("nan"))
-    for name in ("estimate", "ci_low", "ci_high"):
-        rows[name] = (2.0 * rows[name] - 1.0).clip(0.0)
-    return pd.concat([measurements, rows], ignore_index=True)
+def results(report):
+    """Measurements and curves that figures are drawn from."""
+    _, tables = report.contents.drawings["texts"]
+    return tables
 
 
 @pytest.fixture(scope="session")
-def rendered(results):
-    """The drawing of every figure, and what matplotlib wrote for it."""
-    compact, written = files.compact, []
-
-    def note(text, *more, **options):
-        written.append(text)
-        return compact(text, *more, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "compact", note)
-        drawings = {name: files.draw(spec, *results) for name, spec in FIGURES.items()}
-    return drawings, dict(zip(drawings, written, strict=True))
-
-
-@pytest.fixture(scope="session")
-def drawings(rendered):
+def drawings(report):
     """Every figure as it is before it has words."""
-    return rendered[0]
+    figures = report.contents.figures
+    return {name: figures[name].drawn for name in FIGURES}
 
 
 @pytest.fixture(scope="session")
@@ -85,12 +27,6 @@ def svgs(drawings):
     """The SVG text of every figure, in English."""
     english = read_language("en")
     return {name: drawing.written(english) for name, drawing in drawings.items()}
-
-
-@pytest.fixture(scope="session")
-def written(rendered):
-    """What matplotlib wrote for every figure."""
-    return rendered[1]
 
 
 @pytest.fixture
@@ -102,3 +38,26 @@ def build(results):
             return FIGURES[name].build(*results)
 
     return build_figure
+
+
+def measured(cells: dict[tuple[int, int], float], **values) -> pd.DataFrame:
+    """Rows of measurements.csv of Gaussian rows: (d_k, n) to estimate."""
+    plain = {
+        "distribution_q": "gaussian",
+        "distribution_k": "gaussian",
+        "dependence": "none",
+    }
+    plain |= {"initialisation": None, "number_format": "float64", "softmax": "shifted"}
+    return pd.DataFrame(
+        {
+            **plain,
+            **values,
+            "d_k": d_k,
+            "n_keys": n_keys,
+            "estimate": estimate,
+            "ci_low": 0.99 * estimate,
+            "ci_high": 1.01 * estimate,
+            "reference": estimate,
+        }
+        for (d_k, n_keys), estimate in cells.items()
+    )

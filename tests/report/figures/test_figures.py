@@ -8,10 +8,6 @@ from matplotlib.figure import Figure
 
 from montecarlo.report.content.tables.rows import (
     gaussian_rows,
-    key_counts,
-    largest_scores,
-    nearest,
-    plain_rows,
     saturation_cells,
 )
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
@@ -27,11 +23,13 @@ from montecarlo.report.figures.drawing import (
     house_style,
     plot_estimates,
 )
+from montecarlo.report.figures.formats import ANSWERED as BREAKS
+from montecarlo.report.figures.formats import ASKED as ASKED_OF_FORMATS
 from montecarlo.report.figures.gradients import (
     ANSWERED,
     ASKED,
-    above_mean,
     build_gradients,
+    shares_above,
 )
 from montecarlo.report.figures.maps import percent, plot_saturation
 from montecarlo.report.figures.palette import (
@@ -46,10 +44,12 @@ from montecarlo.report.figures.scores import (
     VARIANCE_DIVISORS,
     plot_relative_variance,
     plot_variance,
+    same_distribution,
 )
 from montecarlo.report.figures.verdicts import plot_outcomes
 from montecarlo.report.figures.weights import weight_rows
 from montecarlo.report.language.catalogues import read_language
+from tests.report.figures.conftest import measured
 
 SHADE_OF = {LIGHT[shade]: shade for shade in SHADES}
 
@@ -120,12 +120,12 @@ def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
     """Where there is no estimate, or an interval without bounds, a line ends."""
     measurements, curves = results
     planted = measurements["dependence"].str.startswith("planted")
-    further = measurements[planted & measurements["d_k"].eq(16)].assign(d_k=4)
+    further = measurements[planted & measurements["d_k"].eq(16)].assign(d_k=64)
     table = pd.concat([measurements, further], ignore_index=True)
     with house_style():
-        assert {(4, 16), (16, 64)} <= joined(FIGURES[name].build(table, curves))
+        assert {(16, 64), (64, 256)} <= joined(FIGURES[name].build(table, curves))
 
-    at = table["d_k"].eq(16)
+    at = table["d_k"].eq(64)
     table.loc[at, "reference"] = np.nan  # an exact line needs no estimate
     if unknown == "unbounded":
         table.loc[at, ["ci_low", "ci_high"]] = -np.inf, np.inf
@@ -134,8 +134,8 @@ def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
         table.loc[at, values] = np.nan
     with house_style():
         pieces = joined(FIGURES[name].build(table, curves))
-    assert (4, 4) in pieces
-    assert not any(low <= 16 <= high for low, high in pieces)
+    assert (256, 256) in pieces
+    assert not any(low <= 64 <= high for low, high in pieces)
 
 
 def test_a_point_without_bounds_is_drawn_open(results):
@@ -176,37 +176,26 @@ def test_global_style_is_left_alone(results):
 
 
 def test_variance_draws_what_the_table_says(results):
-    """Points of the variance are the estimates, the line the exact values."""
-    rows = plain_rows(results[0], quantity="score_variance")
-    rows = rows[rows["ci_low"].notna()]
-    one = panel()
+    """Points of the variance are the estimates, the line the exact values; below, they
+    stand over these.
+    """
+    rows = same_distribution(results[0], "score_variance", summary="value")
+    one, below = panel(), Figure().subplots()
     plot_variance(one, rows)
-    axes = one.axes
     for divisor in VARIANCE_DIVISORS:
-        look = DIVISOR_LOOKS[divisor]
         mine = rows[rows["divisor"].eq(divisor)]
-        assert numbers_drawn(axes, look.colour) == sorted(
+        assert numbers_drawn(one.axes, DIVISOR_LOOKS[divisor].colour) == sorted(
             zip(mine["d_k"], mine["estimate"], strict=True)
         )
-    gaussian = rows[rows["distribution_q"].eq("gaussian")]
+    gaussian = gaussian_rows(rows)
     gaussian = gaussian[gaussian["divisor"].isin(VARIANCE_DIVISORS)]
-    assert np.allclose(
-        bars_drawn(axes),
-        sorted(zip(gaussian["ci_low"], gaussian["ci_high"], strict=True)),
-    )
-    raw = gaussian[gaussian["divisor"].eq("none")]
-    lines = [list(line.get_ydata()) for line in axes.get_lines()]
+    ends = zip(gaussian["ci_low"], gaussian["ci_high"], strict=True)
+    assert np.allclose(bars_drawn(one.axes), sorted(ends))
+    raw = gaussian[gaussian["divisor"].eq("none")].sort_values("d_k")
+    lines = [list(line.get_ydata()) for line in one.axes.get_lines()]
     assert raw["reference"].tolist() in lines
-
-
-def test_relative_variance_is_estimate_over_reference(results):
-    """The lower panel shows Gaussian estimates over their exact values, in place."""
-    rows = plain_rows(results[0], quantity="score_variance")
-    rows = rows[rows["ci_low"].notna()]
-    axes = Figure().subplots()
-    plot_relative_variance(axes, rows)
-    raw = rows.query("divisor == 'none' and distribution_q == 'gaussian'")
-    drawn = axes.containers[0].lines[0]
+    plot_relative_variance(below, rows)
+    drawn = below.containers[0].lines[0]
     assert list(drawn.get_xdata()) == raw["d_k"].tolist()
     assert list(drawn.get_ydata()) == (raw["estimate"] / raw["reference"]).tolist()
 
@@ -235,29 +224,6 @@ def test_effective_keys_are_drawn_as_part_of_n(results):
         )
 
 
-def measured(cells: dict[tuple[int, int], float], **values) -> pd.DataFrame:
-    """Rows of measurements.csv of Gaussian rows: (d_k, n) to estimate."""
-    plain = {
-        "distribution_q": "gaussian",
-        "distribution_k": "gaussian",
-        "dependence": "none",
-    }
-    plain |= {"initialisation": None, "number_format": "float64", "softmax": "shifted"}
-    return pd.DataFrame(
-        {
-            **plain,
-            **values,
-            "d_k": d_k,
-            "n_keys": n_keys,
-            "estimate": estimate,
-            "ci_low": 0.99 * estimate,
-            "ci_high": 1.01 * estimate,
-            "reference": estimate,
-        }
-        for (d_k, n_keys), estimate in cells.items()
-    )
-
-
 def cells_drawn(axes: Axes) -> dict[tuple[float, float, float, float], str]:
     """Shade of each cell of a map, by its left, right, lower and upper end."""
     (cells,) = axes.collections
@@ -280,9 +246,9 @@ def test_saturation_draws_what_the_table_says(results):
         axes = plot_saturation(one, table, limit=divisor == "none")
         numbers = {(note.x, note.y): note.label.symbol for note in one.notes}
         shades = cells_drawn(axes)
-        assert len(numbers) == len(shades) == len(table) == 6
+        assert len(numbers) == len(shades) == len(table) == 10
         for row in table.itertuples():
-            assert numbers[row.d_k, row.n_keys] == f"{100.0 * row.estimate:.0f}"
+            assert numbers[row.d_k, row.n_keys] == percent(row.estimate)
             (shade,) = (
                 shade
                 for (left, right, low, high), shade in shades.items()
@@ -312,8 +278,8 @@ def test_limit_is_drawn_where_it_is_a_limit(results):
     assert len(lines) == 2  # one of them clears the way
     for line in lines:
         n = np.asarray(line.get_ydata())
-        assert n.min() < 16.0
-        assert n.max() > 32.0
+        assert n.min() < 32.0
+        assert n.max() > 128.0
         assert np.allclose(line.get_xdata(), 2.0 * np.log(n))
     assert not plot_saturation(panel(), table, limit=False).get_lines()
     sizes = {(d_k, n): 0.5 for d_k in (1, 16) for n in (2, 32)}
@@ -321,32 +287,6 @@ def test_limit_is_drawn_where_it_is_a_limit(results):
     assert axes.get_ylim()[0] < 1.0
     for line in axes.get_lines():
         assert (np.asarray(line.get_xdata()) > 0.0).all()
-
-
-def test_cell_far_off_is_left_out_of_the_map():
-    """An edge of the grid has no line of its own in the map."""
-    grid = {(d_k, n): 0.5 for d_k in (4, 16, 64, 256) for n in (8, 32, 128)}
-    edges = {(4096, 32): 0.5, (64, 2048): 0.5}
-    table = measured(
-        grid | edges, quantity="weight_max", summary="mean", divisor="none"
-    )
-    kept = saturation_cells(table)
-    assert set(zip(kept["d_k"], kept["n_keys"], strict=True)) == set(grid)
-
-
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        [(4, 8), (16, 8), (64, 8)],
-        [(16, 8), (16, 32)],
-        [(4, 8), (16, 32)],
-        [(4, 8), (16, 8), (16, 32), (64, 32)],
-    ],
-)
-def test_line_of_cells_is_no_map(sizes):
-    """A map needs several d_k and several n; of a staircase nothing is left."""
-    row = {"quantity": "weight_max", "summary": "mean", "divisor": "none"}
-    assert saturation_cells(measured(dict.fromkeys(sizes, 0.5), **row)).empty
 
 
 @pytest.mark.parametrize(
@@ -358,21 +298,10 @@ def test_percentage_is_whole_but_neither_0_nor_100(part, written):
     assert percent(part) == written
 
 
-def test_largest_scores_are_of_the_d_k_with_most_keys():
-    """The figure against n takes the d_k that has most n, or else one near 64."""
-    score = {"quantity": "score_max", "summary": "mean", "divisor": "sqrt"}
-    grid = {(d_k, n): 2.0 for d_k in (1, 16, 128) for n in (8, 32)}
-    assert set(largest_scores(measured(grid, **score))["d_k"]) == {128}
-    more = measured(grid | {(16, 2048): 3.0}, **score)
-    assert largest_scores(more)["n_keys"].tolist() == [8, 32, 2048]
-    assert set(largest_scores(more)["d_k"]) == {16}
-    assert largest_scores(measured({(64, 8): 1.4, (16, 32): 2.0}, **score)).empty
-
-
 def test_gradients_say_what_was_measured():
-    """The share of unscaled rows above the scaled mean, or else that of the curve;
-    bars have all rows, those that pass less than the axis shows in the first; the
-    title has the answer only where most unscaled rows are above.
+    """The share of unscaled rows above the scaled mean; bars have all rows, those that
+    pass less than the axis shows in the first; the title has the answer only where most
+    unscaled rows are above.
     """
     curve = pd.DataFrame(
         {
@@ -386,10 +315,9 @@ def test_gradients_say_what_was_measured():
     row = {"quantity": "jacobian_frobenius", "summary": "mean", "divisor": "sqrt"}
     mean = measured({(64, 32): 0.2}, **row)
     share = {**row, "summary": "share_above", "divisor": "none/sqrt"}
-    assert above_mean(mean, curve) == pytest.approx((0.2, 0.6))  # halfway, of logs
     for part, title in ((0.7, ANSWERED), (0.4, ASKED)):
         table = pd.concat([mean, measured({(64, 32): part}, **share)])
-        assert above_mean(table, curve) == (0.2, part)
+        assert shares_above(table) == {32: (0.2, part)}
         picture = build_gradients(table, curve)
         assert picture.headings[0].words == title
         (drawn,) = picture.panels
@@ -397,6 +325,38 @@ def test_gradients_say_what_was_measured():
         bars, *_ = drawn.axes.patches[0].get_data()
         assert bars.sum() == pytest.approx(1.0)
         assert bars[0] > 0.1
+    assert build_gradients(mean, curve).headings[0].words == ASKED
+
+
+@pytest.mark.parametrize(
+    ("useless", "title"),
+    [
+        ((), ASKED_OF_FORMATS),
+        (("float16", "float32"), ASKED_OF_FORMATS),
+        (("float16",), BREAKS),
+    ],
+)
+def test_formats_say_which_break(useless, title):
+    """The title has the answer where unscaled weights in float16 alone are useless with
+    nothing subtracted.
+    """
+    broken = {(name, "naive", "none") for name in useless}
+    rows = [
+        measured(
+            {(64, 128): 0.9 if (name, way, divisor) in broken else 1e-3},
+            quantity="format_error",
+            summary="mean",
+            number_format=name,
+            softmax=way,
+            divisor=divisor,
+        )
+        for name in ("bfloat16", "float16", "float32")
+        for way in ("naive", "shifted")
+        for divisor in ("none", "sqrt")
+    ]
+    picture = FIGURES["formats"].build(pd.concat(rows), pd.DataFrame())
+    assert picture.headings[0].words == title
+    assert len(picture.panels[0].notes) == 2 + len(useless)
 
 
 def curve_of(name: str, outcome: str, points: dict[float, float]) -> pd.DataFrame:
@@ -454,22 +414,6 @@ def test_z_scores_are_ordered_pairs(results, build):
         assert (np.diff(normal) > 0.0).all()
         assert normal == pytest.approx(-normal[::-1])
     assert list(equal.get_xdata()) == list(equal.get_ydata())
-
-
-def test_key_counts_prefer_the_wanted_ones():
-    """Wanted numbers of keys come first, single points are no panel."""
-    table = pd.DataFrame(
-        {"n_keys": [8, 8, 32, 32, 64, 64, 512], "d_k": [1, 2, 1, 2, 1, 2, 64]}
-    )
-    assert key_counts(table, (32, 512), 2) == [8, 32]
-    assert key_counts(table, (64, 32), 2) == [32, 64]
-    assert key_counts(table.iloc[:0], (64,), 2) == []
-
-
-def test_nearest_is_by_ratio():
-    """128 is nearer to 256 than to 32; of nothing, nothing is nearest."""
-    assert nearest([32, 256], 128) == 256
-    assert nearest([], 128) is None
 
 
 def test_attention_draws_the_weights_of_the_example(results):

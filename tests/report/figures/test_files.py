@@ -12,7 +12,6 @@ from montecarlo.errors import InputError
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.files import (
-    ARITY,
     compact,
     draw_files,
     render_svg,
@@ -34,7 +33,6 @@ from montecarlo.report.figures.palette import (
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 
 SVG = "http://www.w3.org/2000/svg"
-HREF = "{http://www.w3.org/1999/xlink}href"
 COUNTERPARTS = {LIGHT[name]: DARK[name] for name in LIGHT}
 #: What must be told from the page; grid lines and undecided areas need not stand out.
 STANDING_OUT = set(LIGHT) - {PAGE, GRID, UNDECIDED, *SHADES}
@@ -248,30 +246,6 @@ def test_unknown_path_command_is_refused():
     """A command that matplotlib does not write is an error, not another drawing."""
     with pytest.raises(ValueError, match="'A'"):
         short_path("M0 0A1 1 0 0 0 2 2")
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_matplotlib_writes_what_is_rewritten(written, name):
-    """What `compact` relies on in matplotlib's text; where this fails, matplotlib
-    writes otherwise than in the versions that pyproject.toml allows: colours stand in
-    style attributes alone, points in these attributes, paths have absolute commands
-    with a letter each, and references are of two kinds.
-    """
-    root = parse(written[name])
-    assert sheet_of(root) == "*{stroke-linejoin: round; stroke-linecap: butt}"
-    assert not re.search('<g [^>]*id=(?!"[^>]*?")|clip-path[^>]*id=', written[name])
-    places = {"d", "x", "y", "width", "height", "transform", "viewBox"}
-    known = {"id", "style", "class", "type", "version", "clip-path", HREF, *places}
-    for element in root.iter():
-        assert set(element.attrib) <= known, element.attrib
-        for part in filter(None, element.get("style", "").split("; ")):
-            assert re.fullmatch(r"[a-z-]+: [^:;]+", part), part
-        assert re.fullmatch(r"url\(#\w+\)|", element.get("clip-path", ""))
-        assert element.get(HREF, "#").startswith("#")
-        for letter, points in re.findall(
-            r"([A-Za-z])([^A-Za-z]*)", element.get("d", "")
-        ):
-            assert len(points.split()) == ARITY[letter]
 
 
 def test_unknown_colour_is_refused():
