@@ -41,6 +41,14 @@ OVERFLOW = """() => {
   }
   return out;
 }"""
+#: Tables that go on to a side, and how many of them throw no shadow there.
+CUES = """() => {
+  const wide = [...document.querySelectorAll(".scroll")].filter(
+    e => e.scrollWidth > e.clientWidth);
+  const bare = wide.filter(
+    e => getComputedStyle(e).backgroundImage.split("gradient").length < 5);
+  return [wide.length, bare.length];
+}"""
 #: Draws each character, and characters that no font has; returns those that look alike.
 BOXES = """([characters, family, language]) => {
   document.documentElement.lang = language;
@@ -165,6 +173,9 @@ def test_page_in_a_browser(visited, browser):
     found.page.evaluate(OPEN)
     for width in WIDTHS:
         assert found.overflow(width) == []
+        if width == WIDTHS[0] and name in {*EVIDENCE_PAGES, *PAPERS_PAGES}:
+            wide, bare = found.page.evaluate(CUES)
+            assert wide > bare == 0
     if name in EXAMINED:
         assert found.faults() == []
         found.page.evaluate(CUT, KEPT)

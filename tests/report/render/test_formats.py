@@ -24,11 +24,11 @@ class Drawing(Executor):
     def __init__(self):
         self.drawn = 0
 
-    def map(self, function, *tables):
+    def map(self, several, functions, parts):
         """Work here."""
-        for arguments in zip(*tables, strict=False):
-            self.drawn += 1
-            yield function(*arguments)
+        for function, calls in zip(functions, parts, strict=False):
+            self.drawn += len(calls)
+            yield several(function, calls)
 
 
 @pytest.mark.parametrize("workers", [None, Dying(), Drawing()])

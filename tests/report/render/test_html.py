@@ -257,7 +257,7 @@ def test_images_are_the_figures(any_page):
     """Each picture is its figure in the words of the page; the file is in English."""
     for image in any_page.root.iter("img"):
         name = any_page.parents[image].get("id").removeprefix("figure-")
-        drawn = any_page.home.contents.figures[name].drawn
+        drawn = any_page.home.contents.figures[name]
         said = drawn.written(read_language(any_page.code))
         assert plain_tree(picture(image.get("src"))) == plain_tree(said)
         file = (any_page.home.folder / "figures" / f"{name}.svg").read_text()
