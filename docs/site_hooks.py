@@ -54,9 +54,6 @@ EMPTY = re.compile(r"<th[^>]*></th>")
 #: What scrolls has to be reached by the keyboard.
 TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
 
-Lists = tuple[tuple[str, ...], Iterator[tuple[str, ...]]]
-
-
 # --- Files ----------------------------------------------------------------------------
 
 
@@ -188,6 +185,12 @@ def write_table(headings: tuple[str, ...], rows: Any) -> Iterator[str]:  # noqa:
         yield f"| {' | '.join(cells)} |"
 
 
+def write_claims(_: Path) -> Iterator[str]:
+    """Yield the file of claims that says what such a file may hold."""
+    text = (ROOT / "docs" / "own-claim.toml").read_text(encoding="utf-8")
+    yield f"```toml\n{text}```"
+
+
 def write_commands(_: Path) -> Iterator[str]:
     """Yield what each parser's help says."""
     for name, purpose in COMMANDS.items():
@@ -230,6 +233,7 @@ def write_report(report: Path) -> Iterator[str]:
 
 
 GENERATED: dict[str, Callable[[Path], Iterator[str]]] = {
+    "claims": write_claims,
     "commands": write_commands,
     "gallery": write_gallery,
     "lists": write_lists,
