@@ -29,9 +29,7 @@ def store_of(starts, point=ONE):
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(data=st.data(), cuts=st.sets(st.integers(1, N - 1)))
 def test_batches_in_any_order(data, cuts):
-    """However batches are cut and in whatever order they come, the samples are the
-    bytes of one batch.
-    """
+    """However cut and ordered: the bytes of one batch."""
     starts = data.draw(st.permutations([0, *cuts]))
     whole = sample(ONE, 1, 0, N, DIVISORS)
     samples = store_of(starts).samples(ONE)

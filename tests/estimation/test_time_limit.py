@@ -33,9 +33,7 @@ def run_for(times):
 
 @pytest.mark.parametrize("times", [0, 1, 5, 12, 14])
 def test_time_that_runs_out(times):
-    """Whenever it runs out, each point has at least two replicates, none is missing
-    before another, and they are those of a run with more time.
-    """
+    """At least two replicates, in order, those of a longer run."""
     store, sufficed = run_for(times)
     numbers = {c: store.n_replicates(c) for c in POINTS}
 

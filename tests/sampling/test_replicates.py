@@ -110,9 +110,7 @@ def test_divisors_do_not_see_each_other(point):
 
 @pytest.mark.parametrize("change", ["seed", "index", "point"])
 def test_other_key_other_replicate(change):
-    """The tests above can fail: another seed, index or name changes every column but
-    shares of rows, which may agree.
-    """
+    """Another seed, index or name changes every column but shares."""
     one = sample(SMALL, SEED, 0, 1, ("sqrt",)).means
     other = {
         "seed": lambda: sample(SMALL, SEED + 1, 0, 1, ("sqrt",)),
@@ -189,9 +187,7 @@ def test_scores_do_not_tie_before_they_are_rounded():
 
 
 def test_number_formats_of_long_rows():
-    """Emulated sums, which take a step a key, are left out of long rows, and of these
-    fewer are computed.
-    """
+    """Emulated sums are left out, and fewer rows computed."""
     long = FURTHER[1]
     names = {
         name.split("@", 1)[1]
@@ -206,9 +202,7 @@ def test_number_formats_of_long_rows():
 
 
 def test_planted_columns_are_there_where_a_key_is_planted():
-    """A query's own key has columns where it is planted; a projection has none of the
-    quantities of independent Gaussian keys.
-    """
+    """And the identity where keys are Gaussian."""
     for point in EVERY:
         if point.n_keys is not None:
             names = {name for _, name in mean_columns(point, ("sqrt",))}
@@ -240,9 +234,7 @@ def test_rises_are_those_of_powers_of_cumulative_counts(point):
 
 @pytest.mark.parametrize("point", EVERY, ids=EVERY_ID)
 def test_every_row_is_counted_once(point):
-    """Each histogram counts every row that its quantity is evaluated on; one of some
-    rows alone, those that its columns say it has.
-    """
+    """Each histogram counts every row that its quantity has."""
     n = affordable(point)
     batch = sample(point, SEED, 0, n, ALL)
     columns = mean_columns(point, ALL)

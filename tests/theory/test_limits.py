@@ -23,9 +23,7 @@ LIMIT = 5.2
 
 @pytest.mark.parametrize("n", [2, 3, 32, 512, 10**6])
 def test_density_agrees_with_another_quadrature(n):
-    """By mpmath with 30 digits it is the same, and so is the expected largest of n
-    normals.
-    """
+    """By mpmath with 30 digits."""
     with mpmath.workdps(30):
 
         def integrand(x):

@@ -62,9 +62,7 @@ POINTS = (
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda c: c.name)
 def test_simulation_agrees(point):
-    """Means over replicates lie within their noise of the references; those for
-    twice the keys do not.
-    """
+    """Means lie within noise of references; not of those for twice the keys."""
     divisors = ("none", "sqrt", "linear")
     gaps = standardised_gaps(point, divisors)
     assert {name for _, name in gaps} >= {*ROW_NAMES, "element_gradient"}
@@ -225,9 +223,7 @@ def gap_to(point, quantity, scale=1.0):
 
 @pytest.mark.parametrize("point", PAIRS, ids=lambda c: c.name)
 def test_simulated_pairs_agree(point):
-    """Estimates of pairs lie within their noise of the references, with dependence and
-    behind a projection as well; a variance a third larger does not.
-    """
+    """With dependence and projections; a variance a third larger does not."""
     gaps = {
         name: gap
         for name in ("entry_variance_q", "entry_variance_k", "score_variance")
@@ -239,9 +235,7 @@ def test_simulated_pairs_agree(point):
 
 
 def test_largest_score():
-    """E|q| times the expected largest of n normal ones, over the divisor; Rademacher
-    queries have one length.
-    """
+    """E|q| times the largest of n normal ones; Rademacher queries have one length."""
     one = reference(
         "score_max", parse_point("gaussian(std=3.0)", "gaussian", 1, 64), "none", "mean"
     )
