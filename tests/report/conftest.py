@@ -74,11 +74,13 @@ SMALL = Grid(
 INDEX = "index"
 ERRATUM = "erratum-"
 EVIDENCE, PAPERS = "evidence-", "papers-"
-#: Three languages: with most texts of its own, with some, with next to none.
-OWN_PAGES = ("own_report/de", "own_report/ja", "own_report/zh", "own_report/index")
+#: Languages with most texts of its own, and with next to none.
+OWN_PAGES = ("own_report/de", "own_report/zh", "own_report/index")
 OWN_CLAIMS = Path(__file__).with_name("own_claims.toml")
-EVIDENCE_PAGES = tuple(f"{EVIDENCE}{code}" for code in CODES)
-PAPERS_PAGES = tuple(f"{PAPERS}{code}" for code in CODES)
+#: Long pages are those of English in other words: of these two languages of each.
+#: That a translation keeps numbers and markup is the matter of `language/`.
+EVIDENCE_PAGES = tuple(f"{EVIDENCE}{code}" for code in ("en", "de"))
+PAPERS_PAGES = tuple(f"{PAPERS}{code}" for code in ("en", "ja"))
 ERRATA = tuple(f"{ERRATUM}{text.key}" for text in read_catalogue().text)
 
 
@@ -170,6 +172,11 @@ class Page:
         """Return what elements are tagged with, in order."""
         start = self.root if inside is None else inside
         return [v for e in start.iter() if (v := e.get("data-verdict")) is not None]
+
+
+def words(element: Element) -> str:
+    """Return what an element says, with single spaces."""
+    return " ".join("".join(element.itertext()).split())
 
 
 def texts_of(element: Element) -> Iterator[tuple[str, Element]]:
@@ -373,10 +380,10 @@ def page(report, request):
     return report.page(request.param)
 
 
-@pytest.fixture(params=CODES)
+@pytest.fixture(params=EVIDENCE_PAGES)
 def evidence(report, request):
-    """The evidence in each language."""
-    return report.page(f"{EVIDENCE}{request.param}")
+    """The evidence in two languages."""
+    return report.page(request.param)
 
 
 @pytest.fixture(

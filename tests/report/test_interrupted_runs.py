@@ -9,8 +9,9 @@ import pytest
 
 import montecarlo.report.running as report_command
 from montecarlo.cli.report import main
-from montecarlo.study.folder import JOURNAL, TIMING_FILE, files_of
+from montecarlo.study.folder import JOURNAL
 from montecarlo.study.journal import open_journal
+from tests.conftest import contents
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
@@ -57,22 +58,17 @@ def interrupted(run, tmp_path, monkeypatch):
     return tmp_path / "output"
 
 
-def contents(folder):
-    """The bytes of every file, but what may differ."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in files_of(folder)
-        if path.name != TIMING_FILE
-    }
-
-
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn_here")
 def test_same_command_goes_on(run, interrupted, tmp_path, monkeypatch):
-    """It samples nothing again, writes what an uninterrupted one writes, and leaves no
-    journal.
+    """It samples nothing again, also after other results were rendered there, writes
+    what an uninterrupted one writes, and leaves no journal.
     """
     whole = tmp_path / "whole"
     assert run("--output", whole)[0] == 0
+    kept = (interrupted / JOURNAL).stat().st_size
+    assert main(["--from", str(whole), "--output", str(interrupted), "--quiet"]) == 0
+    assert (interrupted / JOURNAL).stat().st_size == kept
     with monkeypatch.context() as patch:
         patch.setattr("montecarlo.estimation.engine.sample", None)
         assert run() == (0, "")
@@ -120,19 +116,6 @@ def test_folder_in_use(run, tmp_path):
         assert main(again) == 3
     assert contents(output) == before
     assert main(again) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("drawn_here")
-def test_rendering_again_leaves_the_journal(run, interrupted, tmp_path):
-    """An interrupted run can still go on after other results were rendered there."""
-    whole = tmp_path / "whole"
-    assert run("--output", whole)[0] == 0
-    kept = (interrupted / JOURNAL).stat().st_size
-    again = ["--from", str(whole), "--output", str(interrupted), "--quiet"]
-    assert main(again) == 0
-    assert (interrupted / JOURNAL).stat().st_size == kept
-    assert run() == (0, "")
 
 
 def test_folder_that_cannot_be_written(run, monkeypatch):

@@ -6,7 +6,8 @@ import html5lib
 import pytest
 
 from montecarlo.cli.report import main
-from montecarlo.study.folder import TIMING_FILE, files_of, write_run
+from montecarlo.study.folder import write_run
+from tests.conftest import contents
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
@@ -50,24 +51,13 @@ def refused(tmp_path, capsys):
     return run_refused
 
 
-def contents(folder):
-    """The bytes of every file, but what may differ."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in files_of(folder)
-        if path.name != TIMING_FILE
-    }
-
-
 def record_of(folder):
     """What run.json says."""
     return json.loads((folder / "run.json").read_bytes())
 
 
 def test_what_is_undecided_is_undecided(limited):
-    """With two replicates of each point no claim is decided by sampling, but by what
-    is on record; the numbers are in run.json.
-    """
+    """Two replicates decide no claim; what is on record does."""
     claims = json.loads((limited / "claims.json").read_bytes())["claims"]
     measured = {
         interpretation["verdict"]
@@ -97,6 +87,7 @@ def test_page_says_so(limited):
     assert "".join(shown.itertext()).strip() == command
 
 
+@pytest.mark.slow
 def test_same_replicates_same_bytes(limited, tmp_path):
     """From run.json alone every file is made again to the byte."""
     again = tmp_path / "again"

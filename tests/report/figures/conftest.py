@@ -1,5 +1,7 @@
 """Results of a small real study, written and read as a report would."""
 
+import pickle
+
 import pandas as pd
 import pytest
 
@@ -14,6 +16,7 @@ from montecarlo.report.figures.verdicts import with_verdicts
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import Block, Grid
+from tests.report.conftest import made_once
 
 INITIALISATION = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
 SMALL = Grid(
@@ -34,17 +37,39 @@ SMALL = Grid(
 )
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory):
-    """Measurements and curves of a study of a few replicates, read from disk."""
-    folder = tmp_path_factory.mktemp("results")
+def draw_all(folder):
+    """Sample and judge; keep tables, drawings of all, and what matplotlib wrote."""
     with make_executor(1) as executor:
         found = run_study(Study(read_catalogue(), SMALL), executor)
     results = with_studies(with_calibration(found, read_card()))
     record = write_results(results, folder)
     read = read_results(folder, run=record)
     curves = with_verdicts(read.curves, read.claims, read.names)
-    return with_saturated(read.measurements), curves
+    tables = with_saturated(read.measurements), curves
+    compact, written = files.compact, []
+
+    def note(text, *more, **options):
+        written.append(text)
+        return compact(text, *more, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "compact", note)
+        drawings = {name: files.draw(spec, *tables) for name, spec in FIGURES.items()}
+    texts = dict(zip(drawings, written, strict=True))
+    (folder / "kept").write_bytes(pickle.dumps((tables, drawings, texts)))
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory):
+    """The same, made once for all workers."""
+    folder = made_once(tmp_path_factory, "figures", draw_all)
+    return pickle.loads((folder / "kept").read_bytes())  # noqa: S301 - our own
+
+
+@pytest.fixture(scope="session")
+def results(kept):
+    """Measurements and curves of a study of a few replicates, as read from disk."""
+    return kept[0]
 
 
 def with_saturated(measurements):
@@ -60,24 +85,9 @@ def with_saturated(measurements):
 
 
 @pytest.fixture(scope="session")
-def rendered(results):
-    """The drawing of every figure, and what matplotlib wrote for it."""
-    compact, written = files.compact, []
-
-    def note(text, *more, **options):
-        written.append(text)
-        return compact(text, *more, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "compact", note)
-        drawings = {name: files.draw(spec, *results) for name, spec in FIGURES.items()}
-    return drawings, dict(zip(drawings, written, strict=True))
-
-
-@pytest.fixture(scope="session")
-def drawings(rendered):
+def drawings(kept):
     """Every figure as it is before it has words."""
-    return rendered[0]
+    return kept[1]
 
 
 @pytest.fixture(scope="session")
@@ -88,9 +98,9 @@ def svgs(drawings):
 
 
 @pytest.fixture(scope="session")
-def written(rendered):
+def written(kept):
     """What matplotlib wrote for every figure."""
-    return rendered[1]
+    return kept[2]
 
 
 @pytest.fixture

@@ -7,19 +7,14 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from montecarlo.report.content.tables.rows import (
-    gaussian_rows,
-    key_counts,
     largest_scores,
-    nearest,
     plain_rows,
     saturation_cells,
 )
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
 from montecarlo.report.figures.attention import (
     example_weights,
-    plot_saturated,
     plot_weights,
-    saturated_rows,
 )
 from montecarlo.report.figures.drawing import (
     Panel,
@@ -30,21 +25,17 @@ from montecarlo.report.figures.drawing import (
 from montecarlo.report.figures.gradients import above_mean, plot_rows
 from montecarlo.report.figures.maps import percent, plot_saturation
 from montecarlo.report.figures.palette import (
-    DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     INK,
     LIGHT,
-    MUTED,
     PAGE,
     SHADES,
 )
 from montecarlo.report.figures.scores import (
     VARIANCE_DIVISORS,
-    plot_relative_variance,
     plot_variance,
 )
-from montecarlo.report.figures.verdicts import plot_outcomes, plot_z_scores
-from montecarlo.report.figures.weights import plot_weights as plot_shares
+from montecarlo.report.figures.verdicts import plot_outcomes
 from montecarlo.report.figures.weights import weight_rows
 from montecarlo.report.language.catalogues import read_language
 
@@ -78,9 +69,7 @@ def bars_drawn(axes: Axes) -> list[tuple[float, float]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_same_results_give_same_bytes(svgs, results, name):
-    """A figure is drawn, and from the results alone: not an earlier figure, the style,
-    or the order of measurements.
-    """
+    """From the results alone: not an earlier figure, a style or an order."""
     assert svgs[name]
     assert FIGURES[name].id == name
     measurements, curves = results
@@ -91,7 +80,11 @@ def test_same_results_give_same_bytes(svgs, results, name):
 
 
 #: Figures that join estimates against d_k, down to the least of the small study.
-JOINED = ("weights", "gradient-sizes", "planted")
+JOINED = [
+    ("weights", "none"),
+    ("gradient-sizes", "unbounded"),
+    ("planted", "unbounded"),
+]
 
 
 def joined(picture: Picture) -> set[tuple[float, float]]:
@@ -111,8 +104,7 @@ def joined(picture: Picture) -> set[tuple[float, float]]:
     return pieces
 
 
-@pytest.mark.parametrize("name", JOINED)
-@pytest.mark.parametrize("unknown", ["unbounded", "none"])
+@pytest.mark.parametrize(("name", "unknown"), JOINED)
 def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
     """Where there is no estimate, or an interval without bounds, a line ends."""
     measurements, curves = results
@@ -194,45 +186,11 @@ def test_variance_draws_what_the_table_says(results):
     assert raw["reference"].tolist() in lines
 
 
-def test_relative_variance_is_estimate_over_reference(results):
-    """The lower panel shows Gaussian estimates over their exact values, in place."""
-    rows = plain_rows(results[0], quantity="score_variance")
-    rows = rows[rows["ci_low"].notna()]
-    axes = plot_relative_variance(Figure().subplots(), rows)
-    raw = rows.query("divisor == 'none' and distribution_q == 'gaussian'")
-    drawn = axes.containers[0].lines[0]
-    assert list(drawn.get_xdata()) == raw["d_k"].tolist()
-    assert list(drawn.get_ydata()) == (raw["estimate"] / raw["reference"]).tolist()
-
-
-def test_distribution_without_variance_of_its_estimate_is_not_drawn(drawings):
-    """An estimate without a valid interval, as that of t3, is left out."""
-    named = [key.label for key in drawings["variance"].layout.keys]
-    assert DISTRIBUTION_LOOKS["laplace"].label in named
-    assert DISTRIBUTION_LOOKS["student_t3"].label not in named
-
-
-def test_effective_keys_are_drawn_as_part_of_n(results):
-    """Points are estimates over n; shares of saturated rows are as they are."""
-    rows = gaussian_rows(results[0], summary="mean", n_keys=32, divisor="none")
-    drawn = weight_rows(results[0])
-    drawn = drawn[drawn["n_keys"].eq(32) & drawn["divisor"].eq("none")]
-    for quantity, n in (("effective_keys", 32), ("saturated", 1)):
-        mine = rows[rows["quantity"].eq(quantity)]
-        axes = plot_shares(Figure().subplots(), drawn[drawn["quantity"].eq(quantity)])
-        assert numbers_drawn(axes, DIVISOR_LOOKS["none"].colour) == sorted(
-            zip(mine["d_k"], mine["estimate"] / n, strict=True)
-        )
-
-
 def measured(cells: dict[tuple[int, int], float], **values) -> pd.DataFrame:
     """Rows of measurements.csv of Gaussian rows: (d_k, n) to estimate."""
-    plain = {
-        "distribution_q": "gaussian",
-        "distribution_k": "gaussian",
-        "dependence": "none",
-    }
-    plain |= {"initialisation": None, "number_format": "float64", "softmax": "shifted"}
+    plain = dict.fromkeys(("distribution_q", "distribution_k"), "gaussian")
+    plain |= {"dependence": "none", "initialisation": None}
+    plain |= {"number_format": "float64", "softmax": "shifted"}
     return pd.DataFrame(
         {
             **plain,
@@ -292,27 +250,6 @@ def test_combination_that_was_not_measured_stays_empty():
     assert set(found.values()) == {SHADES[5]}
 
 
-def test_limit_is_drawn_where_it_is_a_limit(results):
-    """The line is at 2 ln n over unscaled rows; scaled ones have none.
-
-    Below n = 1, 2 ln n has no place on a logarithmic axis.
-    """
-    table = saturation_cells(results[0]).query("divisor == 'none'")
-    lines = plot_saturation(panel(), table, limit=True).get_lines()
-    assert len(lines) == 2  # one of them clears the way
-    for line in lines:
-        n = np.asarray(line.get_ydata())
-        assert n.min() < 16.0
-        assert n.max() > 32.0
-        assert np.allclose(line.get_xdata(), 2.0 * np.log(n))
-    assert not plot_saturation(panel(), table, limit=False).get_lines()
-    sizes = {(d_k, n): 0.5 for d_k in (1, 16) for n in (2, 32)}
-    axes = plot_saturation(panel(), measured(sizes), limit=True)
-    assert axes.get_ylim()[0] < 1.0
-    for line in axes.get_lines():
-        assert (np.asarray(line.get_xdata()) > 0.0).all()
-
-
 def test_cell_far_off_is_left_out_of_the_map():
     """An edge of the grid has no line of its own in the map."""
     grid = {(d_k, n): 0.5 for d_k in (4, 16, 64, 256) for n in (8, 32, 128)}
@@ -325,13 +262,7 @@ def test_cell_far_off_is_left_out_of_the_map():
 
 
 @pytest.mark.parametrize(
-    "sizes",
-    [
-        [(4, 8), (16, 8), (64, 8)],
-        [(16, 8), (16, 32)],
-        [(4, 8), (16, 32)],
-        [(4, 8), (16, 8), (16, 32), (64, 32)],
-    ],
+    "sizes", [[(4, 8), (16, 8), (64, 8)], [(4, 8), (16, 8), (16, 32), (64, 32)]]
 )
 def test_line_of_cells_is_no_map(sizes):
     """A map needs several d_k and several n; of a staircase nothing is left."""
@@ -417,36 +348,6 @@ def test_thresholds_have_one_letter_each(build, results):
     ]
 
 
-def test_z_scores_are_ordered_pairs(results):
-    """Extreme z-scores are drawn, and no point that the table does not have."""
-    rows = results[0].query("reference.notna() and std_error > 0")
-    rows = rows[rows["summary"].isin(("mean", "value"))]
-    axes = Figure().subplots()
-    plot_z_scores(axes, rows)
-    z = np.sort((rows["estimate"] - rows["reference"]) / rows["std_error"])
-    drawn = np.asarray(axes.get_lines()[0].get_ydata())
-    assert drawn[0] == z[0]
-    assert drawn[-1] == z[-1]
-    assert set(drawn) <= set(z)
-    assert (np.diff(drawn) >= 0.0).all()
-
-
-def test_key_counts_prefer_the_wanted_ones():
-    """Wanted numbers of keys come first, single points are no panel."""
-    table = pd.DataFrame(
-        {"n_keys": [8, 8, 32, 32, 64, 64, 512], "d_k": [1, 2, 1, 2, 1, 2, 64]}
-    )
-    assert key_counts(table, (32, 512), 2) == [8, 32]
-    assert key_counts(table, (64, 32), 2) == [32, 64]
-    assert key_counts(table.iloc[:0], (64,), 2) == []
-
-
-def test_nearest_is_by_ratio():
-    """128 is nearer to 256 than to 32; of nothing, nothing is nearest."""
-    assert nearest([32, 256], 128) == 256
-    assert nearest([], 128) is None
-
-
 def test_attention_draws_the_weights_of_the_example(results):
     """Each cell has the shade of its weight; the scale's steps are squares."""
     weights = {d: w for d, _, w in example_weights(results[1])}
@@ -466,21 +367,3 @@ def test_attention_draws_the_weights_of_the_example(results):
                 seen[cells] = SHADES.index(SHADE_OF[to_hex(shade)])
         assert (seen == np.floor(10.0 * np.sqrt(one))).all()
     assert weights["none"].max(axis=1).mean() > 2.0 * weights["sqrt"].max(axis=1).mean()
-
-
-def test_attention_draws_the_shares_of_the_table():
-    """Points are percentages with their intervals, at d_k from 8 to 1024 alone."""
-    sizes = {(d_k, n): d_k / 4096 for d_k in (4, 64, 128, 2048) for n in (128, 1024)}
-    row = {"quantity": "saturated", "summary": "mean", "divisor": "none"}
-    rows = saturated_rows(measured(sizes, **row))
-    assert set(rows["d_k"]) == {64, 128}
-    axes = Figure().subplots()
-    keys = plot_saturated(axes, rows)
-    points = numbers_drawn(axes, DIVISOR_LOOKS["none"].colour)
-    assert points == [(64.0, 1 / 64)] * 2 + [(128.0, 1 / 32)] * 2
-    assert np.allclose(bars_drawn(axes)[0], (0.99 / 64, 1.01 / 64))
-    marks = [
-        line.get_xdata()[0] for line in axes.get_lines() if line.get_color() == MUTED
-    ]
-    assert marks == [64, 128]
-    assert {"n = 128", "n = 1024"} < {key.label.symbol for key in keys}
