@@ -135,9 +135,7 @@ def test_what_is_not_asked_for_is_left_out(tmp_path):
 
 @pytest.mark.slow
 def test_the_action_installs_its_own_checkout(tmp_path, checkout):
-    """What is installed is this checkout: its commands and its version; nothing of the
-    caller's is run meanwhile.
-    """
+    """Commands and version are its own, nothing is the caller's."""
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
     assert run_step("install", tmp_path, python, cwd=checkout) == 0

@@ -64,10 +64,7 @@ def test_distributions_have_references():
 
 @pytest.mark.parametrize("name", DIVISORS)
 def test_a_divisor_is_whole(name):
-    """It has a symbol that can be set, a look, and exact rows.
-
-    Its number stands a second time in `tests/theory/test_references.py`.
-    """
+    """It has a symbol that can be set, a look, and exact rows."""
     one = DIVISORS[name]
     assert "<math" in str(math_ml(one.symbol))
     assert name in DIVISOR_LOOKS
@@ -96,10 +93,7 @@ def test_looks_tell_entries_apart(looks):
 
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_a_quantity_is_whole(name):
-    """It stands under its own name and has a symbol that can be set.
-
-    That every summary is found a second time is the matter of `test_second_ways`.
-    """
+    """It stands under its own name and has a symbol that can be set."""
     quantity = QUANTITIES[name]
     assert quantity.name == name
     assert "<math" in str(math_ml(quantity.symbol))
@@ -119,10 +113,7 @@ def messages():
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_whole(name, messages):
-    """It is described, its words are found for translation, it has a place on a page.
-
-    That its words name what its fact has is seen where pages are rendered.
-    """
+    """It is described, can be translated, and has a place on a page."""
     spec = FIGURES[name]
     assert spec.id == name
     assert spec.shows
@@ -135,10 +126,7 @@ def test_a_figure_is_whole(name, messages):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_is_whole(name):
-    """It has files of its own in each language, and help and README name it.
-
-    That they are written, by whomever, is the matter of `test_formats`.
-    """
+    """It has files of its own in each language; help and README name it."""
     findings = SimpleNamespace(own=False, record=SimpleNamespace(literature=()))
     whole = SimpleNamespace(languages=LANGUAGES, errata=(), findings=findings)
     files = {one: list(FILES[one](whole)) for one in FORMATS}
@@ -165,9 +153,7 @@ def test_an_executor_is_whole(name):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_every_figure_has_one_place(own):
-    """On the two pages of a report together, or that of papers, and on that of own
-    claims.
-    """
+    """On the two pages of a report, that of papers, or of own claims."""
     orders = [place_figures(own=own, on_report=page) for page in {True, own}]
     placed = [one for order in orders for ids in order.values() for one in ids]
     placed += [one.figure for one in read_papers().question if one.figure]
