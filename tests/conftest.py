@@ -22,6 +22,17 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "browser: needs Chromium, Playwright and axe")
 
 
+def contents(folder, *apart):
+    """Return the bytes of every file of a folder, but of its times and some others."""
+    from montecarlo.study.folder import TIMING_FILE, files_of  # noqa: PLC0415
+
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in files_of(folder)
+        if path.name not in (TIMING_FILE, *apart)
+    }
+
+
 def skip_or_fail(reason):
     """Skip a test, or fail where a browser is required."""
     if os.environ.get(REQUIRED) == "1":

@@ -64,10 +64,7 @@ def test_distributions_have_references():
 
 @pytest.mark.parametrize("name", DIVISORS)
 def test_a_divisor_is_whole(name):
-    """It has a symbol that can be set, a look, and exact rows.
-
-    Its number stands a second time in `tests/theory/test_references.py`.
-    """
+    """It has a symbol that can be set, a look, and exact rows."""
     one = DIVISORS[name]
     assert "<math" in str(math_ml(one.symbol))
     assert name in DIVISOR_LOOKS
@@ -95,10 +92,7 @@ def test_looks_tell_entries_apart(looks):
 
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_a_quantity_is_whole(name):
-    """It stands under its own name and has a symbol that can be set.
-
-    That every summary is found a second time is the matter of `test_second_ways`.
-    """
+    """It stands under its own name and has a symbol that can be set."""
     quantity = QUANTITIES[name]
     assert quantity.name == name
     assert "<math" in str(math_ml(quantity.symbol))
@@ -118,10 +112,7 @@ def messages():
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_whole(name, messages):
-    """It is described, its words are found for translation, it has a place on a page.
-
-    That its words name what its fact has is seen where pages are rendered.
-    """
+    """It is described, can be translated, and has a place on a page."""
     spec = FIGURES[name]
     assert spec.id == name
     assert spec.shows

@@ -401,22 +401,6 @@ def test_own_claims(fuzz, tmp_path):
         fuzz.run(judge.main, [path], f"claims {number}")
 
 
-@pytest.mark.parametrize("kind", ["config", "claims", "npy", "replicates"])
-def test_files_without_an_end(fuzz, tmp_path, kind):
-    """What has no end is read to a limit."""
-    path = tmp_path / "zero.npy"
-    path.symlink_to("/dev/zero")
-    commands = {
-        "config": (report.main, ["--config", path]),
-        "claims": (judge.main, [path]),
-        "npy": (observe.main, [path, path]),
-        "replicates": (report.main, ["--replicates-from", path]),
-    }
-    main, arguments = commands[kind]
-    fuzz.run(main, arguments, kind)
-    assert set(fuzz.counts) == {f"status {exits.INPUT_ERROR}"}
-
-
 # --- Options ------------------------------------------------------------------------
 
 WORDS_TYPED = """

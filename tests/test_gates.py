@@ -87,9 +87,7 @@ def told(capsys):
     ],
 )
 def test_what_is_not_judged_does_not_pass(check, why, file, capsys):
-    """Status 4 and a line that names claim, distribution and reason; whatever
-    `--fail-on` asks, as long as it names no verdict that is there.
-    """
+    """Status 4, and claim, distribution and reason; whatever `--fail-on`."""
     path = file(*check)
     for asked in ("refuted,undecided", "none"):
         assert judge([path, "--jobs", "1", "--fail-on", asked]) == 4
@@ -171,9 +169,7 @@ KEPT = 'number_format = "bfloat16"\nsoftmax = "naive"'
     ],
 )
 def test_checks_that_nobody_can_judge_are_refused(check, message, file, capsys):
-    """What is not read would seem to have been judged, and what cannot be sampled
-    is known before: one line, status 2.
-    """
+    """Or that nobody can sample: one line, status 2."""
     assert judge([file(*check)]) == 2
     line = told(capsys)
     assert "claim 'mine'" in line

@@ -18,15 +18,12 @@ import pytest
 
 from montecarlo.cli.report import main
 from montecarlo.estimation import engine
-from montecarlo.report.render import contents as gathering
+from montecarlo.report import making
 from montecarlo.report.render import pages
-from montecarlo.study.folder import (
-    JOURNAL,
-    TIMING_FILE,
-    files_of,
-)
+from montecarlo.study.folder import JOURNAL
 from montecarlo.study.journal import Journal
 from montecarlo.study.workers import ROOM
+from tests.conftest import contents
 
 STUDY = """
 lang = ["ja"]
@@ -41,16 +38,10 @@ most = 1024
 """
 #: Shorter batches than usual, so that there are many moments to be killed at.
 BATCH_SECONDS = 0.002
-#: Each chain is killed once at each of these, in this order, and then let finish.
+#: A run is killed once at each of these, in this order, and then let finish.
 MOMENTS = ("sampling", "committing", "rendering", "renaming")
-CHAINS = 2
 #: What the dying process and the draws are noted in, beside the output.
 LOG = "log.txt"
-
-
-def leave_out():
-    """Draw no figures: no kill is aimed there."""
-    gathering.draw_figures = lambda *_, **__: {}
 
 
 def run_and_die(folder, moment, count, steps):
@@ -84,7 +75,7 @@ def run_and_die(folder, moment, count, steps):
     engine.sample = dying("sampling", engine.sample)
     Journal.keep = dying("committing", Journal.keep)
     pages.render = dying("rendering", pages.render)
-    leave_out()
+    making.FIGURES = {"variance": making.FIGURES["variance"]}  # no kill is aimed there
     Path.replace = dying("renaming", Path.replace)
     arguments = ["--config", str(folder / "study.toml"), "--quiet"]
     sys.exit(main([*arguments, "--output", str(folder / "output")]))
@@ -121,56 +112,41 @@ def prepare(folder):
 
 
 def draws(folder):
-    """How many replicates were drawn, over all attempts, in how many batches, and in
-    the largest of them.
-    """
+    """How many replicates over all attempts, in how many batches, the most in one."""
     found = [int(n) for n in re.findall(r"drawn (\d+)", (folder / LOG).read_text())]
     return sum(found), len(found), max(found)
 
 
-def contents(folder):
-    """The bytes of every file of a report, but what may differ."""
-    output = folder / "output"
-    return {
-        path.relative_to(output).as_posix(): path.read_bytes()
-        for path in files_of(output)
-        if path.name != TIMING_FILE
-    }
-
-
 @pytest.mark.slow
 def test_killed_runs_go_on(attempt, tmp_path):
-    """Kills at moments drawn at random, two of each kind: every run ends in the bytes
-    of one that was never interrupted, with at most 1.05 times its draws.
+    """Kills at moments drawn at random, one of each kind: the run ends in the bytes of
+    one that was never interrupted, with at most 1.05 times its draws.
 
     That holds however slow the machine is: each of two kills can lose the batches that
     the worker was given, and what is lost then is less than a twentieth.
     """
     whole = prepare(tmp_path / "whole")
     assert attempt(whole) == 0
-    expected = contents(whole)
+    expected = contents(whole / "output")
     drawn, batches, largest = draws(whole)
     assert 2 * ROOM * largest <= 0.05 * drawn
     rng = random.Random(20)  # noqa: S311
-    moments = Counter()
-    for number in range(CHAINS):
-        folder = prepare(tmp_path / f"chain{number}")
-        third = batches // 3
-        counts = {
-            "sampling": rng.randint(1, third),
-            "committing": rng.randint(1, third),
-            "rendering": 1,
-            "renaming": rng.randint(1, 6),
-        }
-        for moment in MOMENTS:
-            steps = rng.randint(1, 30)
-            status = attempt(folder, moment, counts[moment], steps)
-            assert status == -signal.SIGKILL, (number, moment, counts)
-        assert attempt(folder) == 0
-        assert contents(folder) == expected, (number, counts)
-        assert draws(folder)[0] <= 1.05 * drawn, (number, counts)
-        moments.update(re.findall(r"killed while (\w+)", (folder / LOG).read_text()))
-    assert moments == dict.fromkeys(MOMENTS, CHAINS)
+    folder = prepare(tmp_path / "chain")
+    third = batches // 3
+    counts = {
+        "sampling": rng.randint(1, third),
+        "committing": rng.randint(1, third),
+        "rendering": 1,
+        "renaming": rng.randint(1, 6),
+    }
+    for moment in MOMENTS:
+        status = attempt(folder, moment, counts[moment], rng.randint(1, 30))
+        assert status == -signal.SIGKILL, (moment, counts)
+    assert attempt(folder) == 0
+    assert contents(folder / "output") == expected, counts
+    assert draws(folder)[0] <= 1.05 * drawn, counts
+    told = re.findall(r"killed while (\w+)", (folder / LOG).read_text())
+    assert tuple(told) == MOMENTS
 
 
 @pytest.mark.slow
@@ -201,7 +177,7 @@ def test_killed_from_outside_with_workers(tmp_path):
     subprocess.run([*typed, str(whole / "output")], check=True)  # noqa: S603
     seconds = time.monotonic() - started
     rng, killed = random.Random(21), Counter()  # noqa: S311
-    for victim in ("command", "worker", "command"):
+    for victim in ("worker", "command"):
         process = subprocess.Popen(  # noqa: S603
             [*typed, str(folder / "output")], stderr=subprocess.PIPE, text=True
         )
@@ -223,4 +199,4 @@ def test_killed_from_outside_with_workers(tmp_path):
     assert set(killed) <= {-signal.SIGKILL, 3, 0}
     assert killed[-signal.SIGKILL] >= 1
     subprocess.run([*typed, str(folder / "output")], check=True)  # noqa: S603
-    assert contents(folder) == contents(whole), killed
+    assert contents(folder / "output") == contents(whole / "output"), killed

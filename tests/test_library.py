@@ -129,9 +129,7 @@ CALLS = (
 
 @pytest.mark.parametrize(("function", "usual", "names", "values"), CALLS)
 def test_other_types_are_refused(function, usual, names, values):
-    """One line with the argument, what it must be, and the start of what came; nothing
-    is sampled, and no list is gone through that is too long.
-    """
+    """One line with argument, requirement and what came; nothing is sampled."""
     for name, value in product(names, values):
         with pytest.raises(InputError) as error:
             function(**usual | {name: value})

@@ -260,9 +260,7 @@ def test_weight_of_a_raised_score_tends_to_its_limit(gap, growth_factor):
 
 @pytest.mark.parametrize("times", [1.25, 2.0, 4.0])
 def test_concentration_tends_to_its_limit(times):
-    """Falling, by exact values to 10^12 keys; and the limit is the mean of a weight
-    drawn as often as it is large, which is Beta(1 - m, m).
-    """
+    """Falling, by exact values to 10^12 keys."""
     limit = pq.concentration_limit(Setting(times=times))
     m = 1.0 / times
     assert limit == pytest.approx(stats.beta(1.0 - m, m).mean(), rel=1e-12)

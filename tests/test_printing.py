@@ -136,9 +136,7 @@ def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
 
 
 def test_a_home_is_expanded_before_anything_is_made(tmp_path, monkeypatch, capfd):
-    """``~`` in a configuration and on the command line: all is written there, and
-    nothing to a folder ``~``.
-    """
+    """``~``, in a configuration as typed."""
     home, here = tmp_path / "home", tmp_path / "here"
     home.mkdir()
     here.mkdir()

@@ -167,9 +167,7 @@ def test_translations_name_every_new_word(translations):
 
 
 def test_what_recipes_add_stands_in_the_tables(report):
-    """Distribution, divisor, number format and quantity were sampled; the claim was
-    judged.
-    """
+    """All were sampled; the claim was judged."""
     table = pd.read_csv(report / "measurements.csv", keep_default_na=False)
     for column, name in (
         ("distribution_q", "arcsine"),

@@ -38,7 +38,6 @@ FAR, REPLICATES = 6.5, 100
 #: Relative precision of what is computed from float32 scores of size 20.
 SINGLE = 2e-5
 SEED, N = 21, 4
-PAIR = "none/sqrt"
 
 PAIRS = parse_point("gaussian", "gaussian(std=2.0)", 16)
 ROWS = parse_point("gaussian", "gaussian", 64, 24, formats=True)
@@ -278,9 +277,7 @@ def share_in_a_bin(point, key):
 
 @pytest.mark.parametrize("name", walked("loop"), ids=" ".join)
 def test_loop(name):
-    """An estimate is what a textbook's loop over the same matrices gives; the value of
-    a quantile, to a bin of its grid.
-    """
+    """An estimate is that of a textbook's loop; a quantile, to a bin of its grid."""
     point = point_of(name[0])
     keys = keys_of(point, name)
     assert keys
@@ -306,9 +303,7 @@ BEYOND = [
 @pytest.mark.parametrize(("name", "summary"), BEYOND)
 @pytest.mark.parametrize("divisor", ["none", "sqrt"])
 def test_quantiles_beyond_the_table(name, summary, divisor):
-    """Any quantile of a quantity of rows is that of the values that a loop finds, to
-    a bin of its grid; the others of the point are what they were.
-    """
+    """Those of a loop, to a bin; the others are what they were."""
     point = replace(ROWS, formats=False, also=(("entropy", "q99"), (name, summary)))
     key = RowKey(divisor, name, summary)
     level = {"median": 0.5, "q99": 0.99, "q0.5": 0.005}[summary]
@@ -326,9 +321,7 @@ def test_quantiles_beyond_the_table(name, summary, divisor):
 @pytest.mark.parametrize("divisor", ["none", "sqrt"])
 @pytest.mark.parametrize("threshold", [0.04, 0.3, 0.9])
 def test_any_threshold(threshold, divisor):
-    """Indicator, number of weights above, and of keys that hold a part, by loops over
-    the weights in order; the costly ones of the first eight rows.
-    """
+    """Indicators, weights above and keys that hold a part, by loops over weights."""
     names = [f"saturated({0.31 if threshold == 0.9 else threshold})"]
     names += [f"weight_above({threshold})", f"keys_holding({threshold})"]
     least = float(names[0].removeprefix("saturated(").removesuffix(")"))
@@ -399,9 +392,7 @@ def test_scores_that_overflow():
 @pytest.mark.parametrize("name", ["score_max", "log_partition", "gradient_query"])
 @pytest.mark.parametrize("divisor", ["none", "sqrt"])
 def test_error_of_a_mean_is_that_between_replicates(name, divisor):
-    """A standard error is the spread of the replicates' means over the root of their
-    number: rows of a replicate share keys and v, and are not independent.
-    """
+    """The spread of replicates' means, not of rows."""
     key = RowKey(divisor, name, "mean")
     means = [np.mean(rows) for rows in row_values(ROWS, divisor)[name]]
     expected = math.sqrt(sum((m - np.mean(means)) ** 2 for m in means) / (N * (N - 1)))

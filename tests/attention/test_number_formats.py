@@ -64,9 +64,7 @@ def test_numbers_of_the_format_stay(number_format, numbers):
     ids=["bfloat16", "float16"],
 )
 def test_between_neighbours(number_format, numbers, infinite, largest, sign):
-    """Between any two neighbours the nearer one is taken, and the even one at a tie;
-    the neighbour of the largest is infinity, which lies where the next number would.
-    """
+    """The nearer one, the even one at a tie; beyond the largest, infinity."""
     below = numbers[sign : sign + infinite]
     above = numbers[sign + 1 : sign + infinite + 1].copy()
     place = np.where(np.isinf(above), np.copysign(largest, above), above)
@@ -114,9 +112,7 @@ STAGNATION = {"float16": 2048, "bfloat16": 256}
 @pytest.mark.parametrize("name", STAGNATION)
 @pytest.mark.parametrize("softmax", ["naive", "shifted"])
 def test_sums_stop_growing(name, softmax):
-    """Adding 1 by 1, float16 stops at 2048 and bfloat16 at 256: the weights of a
-    uniform row are 1/2048 and 1/256, whatever the number of keys.
-    """
+    """Adding 1 by 1, float16 stops at 2048 and bfloat16 at 256."""
     most = STAGNATION[name]
     for n_keys in (most // 2, most, most + 1, MOST_STEPS):
         (weights,) = softmax_in(np.zeros((1, n_keys)), NUMBER_FORMATS[name], softmax)
@@ -147,9 +143,7 @@ def test_overflowing_exponential(number_format):
 
 
 def test_overflowing_sum():
-    """Exponentials that fit may have a sum that does not: all weights are then 0, which
-    is an overflow too, in one sum or the other.
-    """
+    """Exponentials that fit may have a sum that does not: all weights are 0."""
     scores = np.full((1, 8), 11.0)  # exp 11 = 59874 fits float16, twice it does not
     for softmax in ("naive", "naive_wide"):
         weights = softmax_in(scores, HALF, softmax)
@@ -160,9 +154,7 @@ def test_overflowing_sum():
 
 
 def test_long_rows_overflow_a_wide_float16_sum():
-    """A shifted sum of more than 65,519 equal terms is no number of float16; adding in
-    the format stops long before.
-    """
+    """65,520 equal terms do; in the format they stop before."""
     for n_keys, lost in ((65_519, 0.0), (65_520, 1.0)):
         scores = np.zeros((1, n_keys))
         assert overflows(softmax_in(scores, HALF, "shifted_wide")) == lost

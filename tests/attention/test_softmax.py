@@ -31,18 +31,13 @@ from montecarlo.attention.gradients import (
     jacobian_trace,
 )
 from montecarlo.attention.softmax import (
-    FAR,
     effective_keys,
     entropy,
     inverse_participation,
     log_partition,
-    matching_gaps,
-    matching_is_largest,
-    matching_weight,
     measure_gaps,
     softmax_rows,
     weight_max,
-    weights_by_rank,
 )
 
 UNIT = 2.0**-53
@@ -240,20 +235,6 @@ def test_log_partition(scores, divisor):
     assert error <= allowed
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(scores=ROWS, divisor=DIVISORS)
-def test_weights_by_rank(scores, divisor):
-    """Weights by rank are the exact weights, sorted, and sum to 1."""
-    weights = weights_by_rank(rows_of(scores, divisor))[0]
-    with mpmath.workdps(60):
-        exact = sorted(exact_weights(scores, divisor), reverse=True)
-
-    assert abs(weights.sum() - 1.0) <= 2 * len(scores) * UNIT
-    for weight, expected in zip(weights, exact, strict=True):
-        allowed = precision("weight_max", scores, divisor)
-        assert error_of(weight, expected) <= allowed * expected
-
-
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(scores=ROWS, divisor=DIVISORS, seed=st.integers(0, 2**32 - 1))
 def test_jacobian_times_is_precise_entry_by_entry(scores, divisor, seed):
@@ -344,27 +325,6 @@ def test_norms_reach_below_the_grid_of_quantiles(power):
     assert query_gradient(rows, product, keys)[0] == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("n", [2, 3, 8, 33])
-def test_jacobian_is_the_derivative(n):
-    """J v equals central differences of softmax along v."""
-    rng = np.random.default_rng(n)
-    scores, vector = rng.normal(scale=2.0, size=n), rng.normal(size=n)
-    step = 1e-5
-
-    def weights(shift):
-        e = np.exp(scores + shift * vector - scores.max())
-        return e / e.sum()
-
-    difference = (weights(step) - weights(-step)) / (2.0 * step)
-    rows = rows_of(scores)
-    product = product_of(rows, vector[np.newaxis])[0] * rows.sums.unit
-    # |p'''| <= 5 range(v)³ (third cumulants); rounding of p over the step.
-    truncation = 5.0 * np.ptp(vector) ** 3 * step**2 / 6.0
-    rounding = 2.0 * weight_error(scores) / step
-    assert np.abs(product - difference).max() <= truncation + rounding
-    assert truncation + rounding < 1e-2 * np.abs(difference).max()
-
-
 @pytest.mark.parametrize("gap", [0.0, 1e-16, 3e-16, 1e-14, 1e-12])
 @pytest.mark.parametrize("n", [2, 4, 9])
 def test_spectral_norm_of_nearly_tied_rows(n, gap):
@@ -384,61 +344,17 @@ def test_spectral_norm_of_vanishing_rows(gap):
     assert jacobian_spectral(three)[0] == pytest.approx(3.0 * tiny, rel=1e-9, abs=0)
 
 
-def test_one_hot_row():
-    """Where every other weight is 0, so is each gradient; and no warning."""
-    rows = rows_of(np.array([0.0, 5e4, -3e4]))
+@pytest.mark.parametrize("size", [1.0, 1e295])
+def test_one_hot_row(size):
+    """Where every other weight is 0, so is each gradient; no overflow, no warning."""
+    rows = rows_of(size * np.array([0.0, 5e4, -3e4]))
     product = product_of(rows, np.array([[1.0, -2.0, 0.5]]))
 
-    assert [measure(rows)[0] for measure in MEASURED.values()] == [
-        0.0,
-        1.0,
-        0.0,
-        1.0,
-        1.0,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-    ]
+    found = {name: measure(rows)[0] for name, measure in MEASURED.items()}
+    ones = {"weight_max", "effective_keys", "inverse_participation"}
+    assert found == {name: float(name in ones) for name in MEASURED}
     assert gradient_scores(rows.sums, product)[0] == 0.0
     assert query_gradient(rows, product, np.ones((3, 2), dtype=np.float32))[0] == 0.0
-
-
-@pytest.mark.parametrize("size", [2e3, 1e5, 1e300])
-def test_huge_scores(size):
-    """Huge scores give a one-hot row: no overflow, no warning, no NaN."""
-    rows = rows_of(size * np.array([0.5, 1.0, -1.0, 0.25]))
-
-    assert weight_max(rows.sums)[0] == 1.0
-    assert entropy(rows.sums)[0] == 0.0
-    assert effective_keys(rows.sums)[0] == 1.0
-    assert log_partition(rows.sums)[0] == size
-    assert weights_by_rank(rows)[0].tolist() == [1.0, 0.0, 0.0, 0.0]
-
-
-def test_leading_axes_are_rows_of_their_own():
-    """Rows do not see each other: an array of rows gives what each row gives alone."""
-    scores = np.random.default_rng(4).normal(scale=9.0, size=(3, 5, 7))
-    together = rows_of(scores)
-
-    log = lambda rows: log_partition(rows.sums)  # noqa: E731
-    for measure in (*MEASURED.values(), log, weights_by_rank):
-        alone = [[measure(rows_of(row))[0] for row in block] for block in scores]
-        assert np.array_equal(measure(together), np.array(alone))
-
-
-def test_gaps_locate_the_largest():
-    """Gaps are measured from the second largest score, which is below the largest by
-    the second gap; the largest is too far away to count.
-    """
-    scores = np.array([[1.5, 4.0, 4.0], [2.0, -1.0, 0.5]])
-    gaps = measure_gaps(scores)
-
-    assert gaps.largest.tolist() == [4.0, 2.0]
-    assert gaps.where.tolist() == [1, 0]
-    assert gaps.second.tolist() == [0.0, -1.5]
-    assert gaps.rest.tolist() == [[-2.5, FAR, 0.0], [FAR, -1.5, 0.0]]
-    assert gaps.variance == pytest.approx(scores.var(axis=-1, ddof=1), rel=1e-15)
 
 
 #: d_k, n_keys: near uniform rows, peaked ones and one-hot ones.
@@ -480,24 +396,6 @@ def test_float32_keeps_its_relative_precision(d_k, n_keys, divisor):
         assert ours == pytest.approx(exact, rel=100.0 * allowed, abs=0)
 
 
-@pytest.mark.parametrize("at_once", [1, 7, 40, 500])
-def test_keys_in_chunks(at_once):
-    """Keys in chunks of any size give the gradient of all of them, to rounding."""
-    rng = np.random.default_rng(15)
-    keys = rng.normal(size=(2, 500, 6)).astype(np.float32)
-    rows = rows_of(rng.normal(scale=2.0, size=(2, 9, 500)).astype(np.float32), 2.0)
-    product = product_of(rows, rng.normal(size=(2, 1, 500)).astype(np.float32))
-    chunks = [keys[:, i : i + at_once] for i in range(0, 500, at_once)]
-
-    whole, few = (
-        gradient_query([rows.sums] * 2, [product, product], pieces, most)
-        for pieces, most in (([keys], None), (chunks, 4))
-    )
-    assert np.array_equal(whole[0], whole[1])
-    assert few[0].shape == (2, 4)
-    assert few[1] == pytest.approx(whole[0][:, :4], rel=500 * UNIT_32)
-
-
 @pytest.mark.parametrize("spread", [1.0, 8.0, 64.0])
 def test_no_power_of_an_exponential_is_subnormal(spread):
     """In float32 what is too small for its sum is 0, so that no cube is slow; nothing
@@ -524,27 +422,3 @@ def test_what_is_negligible_does_not_depend_on_other_rows():
         alone = softmax_rows(measure_gaps(row), 1.0)
         beside = softmax_rows(measure_gaps(np.concatenate([row, far])), 1.0)
         assert np.array_equal(beside.e[:1], alone.e)
-
-
-def test_float32_needs_the_second_largest():
-    """The test above can fail: exponentials below the largest underflow in float32."""
-    scores = np.array([[0.0, -120.0, -121.0]], dtype=np.float32)
-    sums = softmax_rows(measure_gaps(scores), 1.0).sums
-
-    expected = math.exp(-120.0) + math.exp(-121.0)
-    assert sums.s1 == pytest.approx(expected, rel=1e-6, abs=0.0)
-    assert np.exp(scores).sum() == 1.0
-    assert np.exp(scores)[0, 1] == 0.0
-
-
-def test_matching_weights_are_those_of_the_own_key():
-    """Query i's weight of key i is on the diagonal of the weights, also if largest."""
-    scores = np.random.default_rng(6).normal(scale=2.0, size=(2, 5, 7))
-    scores[0, 1, 1] = 9.0
-    rows = rows_of(scores, 1.5)
-    p = np.exp(scores / 1.5)
-    p /= p.sum(axis=-1, keepdims=True)
-
-    own = matching_weight(rows.sums, matching_gaps(scores, rows.gaps))
-    assert own == pytest.approx(np.diagonal(p, axis1=1, axis2=2), rel=1e-13)
-    assert matching_is_largest(rows.gaps.where)[0, 1] == 1.0

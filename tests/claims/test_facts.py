@@ -7,7 +7,6 @@ import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
-from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import (
     FACT_QUANTITIES,
     FACTS,
@@ -52,9 +51,7 @@ def outcomes_of(name, catalogue=NOTHING):
 
 
 def test_every_fact_has_its_check():
-    """The claims on shapes and the record are those that code judges, and no other;
-    each quantity is asked for, here or in the catalogue.
-    """
+    """Code judges the claims on shapes and the record, and no others."""
     assert {c.id for c in CLAIMS.values() if c.kind in KINDS} == set(FACTS)
     asked = {
         check.quantity for some in FACTS.values() for one in some for check in one.check
@@ -162,23 +159,3 @@ def test_records_name_their_source():
     for record in catalogue.record:
         assert kinds[record.claim] == "record"
         assert str(record.year) in record.source
-
-
-def test_facts_have_no_error():
-    """A number without error is decided by its value, whatever the error rate."""
-    evidence = judge_of(read_catalogue()).evidence
-    for interpretations in FACTS.values():
-        for check in (check for one in interpretations for check in one.check):
-            for case in evidence.cases(check):
-                found = evidence.find(check, case)
-                ends = found.estimate.interval(1e-9)
-                assert tuple(ends) == (found.exact, found.exact)
-    assert isinstance(case, Located)
-
-
-def test_what_code_means_is_not_listed():
-    """A claim that the catalogue gives no meanings shows none, and has its verdict."""
-    for name in FACTS:
-        outcome = judged(name, read_catalogue())
-        assert outcome.interpretations == ()
-        assert outcome.verdict != Verdict.NOT_MEASURED

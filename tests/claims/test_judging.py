@@ -95,9 +95,7 @@ ONE = {parse_point("gaussian", "gaussian", 64): 1}
 
 
 def test_only_known_factors_share_their_error():
-    """A variance under any divisor is one statistic.  Its root is another: its interval
-    is made of the replicates' roots, and may miss where that of the variance does not.
-    """
+    """A variance under any divisor is one statistic; its root is another."""
     same = [variance(divisor) for divisor in DIVISORS]
     roots = [variance(divisor, "score_std") for divisor in DIVISORS]
     assert split(same, ONE) == pytest.approx(1.0)
@@ -108,9 +106,7 @@ def test_only_known_factors_share_their_error():
 
 @pytest.mark.parametrize("quantity", PAIR_QUANTITIES)
 def test_what_shares_its_error_misses_together(quantity):
-    """The intervals of checks that are one statistic are the same but for a factor: an
-    end of one lies at the same edge of its region as that of the other.
-    """
+    """Intervals of one statistic are the same but for a factor."""
     point = parse_point("gaussian", "gaussian", 64)
     store = SampleStore()
     store.add(point, 0, 24, pack(sample(point, 3, 0, 24, tuple(DIVISOR_TABLE))))
@@ -135,9 +131,7 @@ def test_what_shares_its_error_misses_together(quantity):
 
 
 def test_error_is_split_over_cases_and_analyses():
-    """Every case counts, and as often as it may be looked at; a series as often as the
-    one of its points that is looked at most.
-    """
+    """Every case counts, as often as it, or a point of its series, is seen."""
     analyses = {
         parse_point("gaussian", "gaussian", d): n for d, n in ((64, 3), (256, 4))
     }
@@ -188,42 +182,6 @@ def test_sentences_cost_their_share():
         assert found.simultaneous_error == pytest.approx(0.01 / (2.0 * statistics))
 
 
-#: Quantities of the seven claims on the size of scores.
-SIZES = {"score_variance", "score_std", "score_abs"}
-
-
-def test_catalogue_of_the_package_counts_each_statistic_once():
-    """The claims on the size of scores, which are five times the same variance, use one
-    interval a case for it, one for E|q·k| and one slope each.
-    """
-    catalogue = read_catalogue()
-    claims = [claim for claim in catalogue.claim if claim.topic == "variance"]
-    checks = [
-        check
-        for claim in claims
-        for interpretation in claim.interpretation
-        for check in interpretation.check
-        if check.quantity in SIZES
-    ]
-    said = [
-        check
-        for claim in claims
-        for sentence, _ in claim.sentences()
-        for check in sentence.check
-        if check.quantity in SIZES and "gaussian" in check.domain.distributions
-    ]
-    analyses = {parse_point("gaussian", "gaussian", d): 1 for d in (16, 64)}
-
-    assert len(checks) >= 8
-    assert {check.quantity for check in checks} == SIZES
-    # two cases each of the variance and of its root, the variance's slope, that of
-    # E|q·k|, and E|q·k| at d_k = 64
-    assert split(checks, analyses) == pytest.approx(7.0)
-    # a sentence about the same slope or case costs no more
-    assert said
-    assert split([*checks, *said], analyses) == pytest.approx(7.0)
-
-
 def equals_one(divisor, tolerance=0.05, **more):
     """The claim that scores under a divisor have variance 1."""
     return Check(
@@ -235,19 +193,6 @@ def equals_one(divisor, tolerance=0.05, **more):
         tolerance=tolerance,
         **more,
     )
-
-
-def test_unscaled_scores_are_refuted():
-    """Judged by the claim of the scaled ones, unscaled scores are refuted everywhere;
-    judged by it, scaled ones are supported.
-    """
-    right, wrong = (catalogue_of((equals_one(d, 0.2),)) for d in ("sqrt", "none"))
-
-    assert study_claims(right, PAIRS).claims[0].verdict == "supported"
-    claim = study_claims(wrong, PAIRS).claims[0]
-    assert claim.verdict == "refuted"
-    cases = claim.interpretations[0].checks[0].cases
-    assert [case.outcome for case in cases] == ["refuted", "refuted"]
 
 
 #: The quick preset with so few replicates that no interval means anything.
@@ -321,9 +266,7 @@ def test_two_replicates_decide_nothing_that_varies(two):
 
 
 def test_distribution_without_moments_does_not_vote():
-    """Student's t with three degrees of freedom has no fourth moment: beside a Gaussian
-    it is not applicable and changes nothing; alone, so is the claim.
-    """
+    """t3 beside a Gaussian changes nothing; alone, the claim is open."""
     t3 = Grid(
         d_k=(64, 256),
         n_keys=(),
@@ -410,9 +353,7 @@ def test_places_need_all_checks_of_a_interpretation():
 
 
 def test_undecided_places_are_asked_for():
-    """Only where an interval crosses a bound more is wanted, with the number that would
-    decide it; a place too close to the bound has none, and is given up.
-    """
+    """Where an interval crosses a bound more is wanted, and how many."""
     outcome, undecided = judged([(HIGH,)], values_of((1.02, 2.0, 1.0)))
     needed = [
         case.replicates_needed for case in outcome.interpretations[0].checks[0].cases
@@ -425,9 +366,7 @@ def test_undecided_places_are_asked_for():
 
 
 def test_borders_lie_between_neighbours():
-    """Where the checks of an interpretation have different domains, borders still lie
-    between neighbouring d_k, from the smaller to the larger.
-    """
+    """Also where the checks of an interpretation have different domains."""
     far = msgspec.structs.replace(HIGH, domain=Domain(d_k=(128, 256)))
     outcome, _ = judged([(far, SMALL_WEIGHT)], values_of((2.0, 2.0, 0.5)))
     (interpretation,) = outcome.interpretations
@@ -448,9 +387,7 @@ def test_series_are_undecided_as_a_whole():
 
 @pytest.mark.parametrize(("budgets", "hope"), [(0.9, True), (1.1, False)])
 def test_hopeless_places_are_given_up(budgets, hope):
-    """A place that needs more than four budgets keeps its number, and is left open
-    without any further replicates.
-    """
+    """A place that needs more than four budgets keeps its number, and is left."""
     values = values_of((1.02, 2.0, 2.0))
     outcome, _ = judged([(HIGH,)], values)
     needed = outcome.interpretations[0].checks[0].cases[0].replicates_needed
@@ -493,9 +430,7 @@ FAR = Sentence("s", check=(Check("entropy", "at_least", low=2.0),))
     ids=lambda said: next(iter(said)),
 )
 def test_undecided_sentences_ask_for_more(said):
-    """Where something that may be said is open its points are sampled on, unless
-    theory knows the answer.
-    """
+    """Points of open sentences are sampled on, unless theory knows."""
     values = values_of((3.0, 2.02, 3.0))
     plain = {"budget": 512, "reference": lambda *_: None, **said}
     outcome, undecided = judged([(HIGH,)], values, **plain)
@@ -529,9 +464,7 @@ def test_passages_are_judged_too():
 
 
 def test_texts_have_verdicts_of_their_own():
-    """A text is judged by what its words admit, the claim by all that votes, and what
-    goes beyond what is said by neither.
-    """
+    """A text by what its words admit, the claim by all that votes."""
     entropy = [Check("entropy", "at_least", low=low) for low in (1.0, 3.0, 1.0)]
     interpretations = tuple(
         Interpretation(name, (check,), beyond=beyond)
@@ -560,9 +493,7 @@ def test_texts_have_verdicts_of_their_own():
 
 
 def test_limits_are_judged_by_theory():
-    """Whatever was sampled, what theory says of growing d_k decides; where it says
-    nothing, the check is not applicable.
-    """
+    """Theory decides, whatever was sampled; if it is silent, nothing does."""
     gaussian = Domain(distributions=("gaussian",))
     rising = {(d, "jacobian_trace"): (float(d), 0.01) for d in (64, 128, 256)}
     rising |= {(d, "score_max"): (1.0, 0.01) for d in (64, 128, 256)}
@@ -595,9 +526,7 @@ def test_check_without_a_place_leaves_its_interpretation_open():
 
 
 def test_borders_lie_within_their_context():
-    """Places of several dependences come one dependence after the other, so that the
-    borders within each are found.
-    """
+    """Places of one dependence come together, so that borders are found."""
     grid = Grid(
         d_k=(),
         n_keys=(),
@@ -640,9 +569,7 @@ def borders(cases):
 
 
 def test_borders():
-    """A border lies between decided neighbours that differ, within one distribution and
-    n.
-    """
+    """Between decided neighbours that differ, within one distribution and n."""
     where = {"distribution": "gaussian", "n_keys": 32}
     assert borders(along_d_k(S, S, R, R)) == [
         Border(**where, between=(32, 64), outcomes=(S, R))

@@ -143,9 +143,7 @@ FIXED = re.compile(
 
 
 def test_counts_and_ranges_of_sentences_are_values():
-    """How many cases were judged and which sizes these have is read from them: a grid
-    need not have what the standard one has, nor reach the ends of a domain.
-    """
+    """Counts and sizes are read from the cases, whatever the grid."""
     for name, sentence in SENTENCES.items():
         assert not FIXED.search(sentence.text), name
 

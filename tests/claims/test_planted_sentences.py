@@ -47,23 +47,28 @@ def most(quantity, high, domain, **more):
     return Check(quantity, "at_most", high=high, domain=domain, **more)
 
 
+def equals(quantity, expected, domain, **more):
+    """Return a check of a value, to 5 % if no tolerance is given."""
+    more = {"expected": expected, "domain": domain, "tolerance": 0.05} | more
+    return Check(quantity, "equals", **more)
+
+
 def limit(quantity, to):
     """Return a check of what becomes of a mean as d_k grows."""
     return Check(quantity, "tends_to", to=to, domain=at((16, 1024)))
 
 
 OVERFLOW = {"number_format": "float16", "softmax": "naive"}
+SINGLE = OVERFLOW | {"number_format": "float32"}
 SHORT = {"number_format": "bfloat16", "divisor": "linear"}
+SCALED = {"summary": "value", "divisor": "sqrt"}
 ONE_PERCENT = 0.01
+TENTH = Level(0.1, 0.0, 1.0)
 #: What was said, where it was said, and the check that it asserts.
 PLANTED = {
     "1: no mean goes to 0, of the trace": limit("jacobian_trace", "constant"),
-    "1: no mean goes to 0, of the Frobenius norm": limit(
-        "jacobian_frobenius", "constant"
-    ),
-    "1: no mean goes to 0, of the spectral norm": limit(
-        "jacobian_spectral", "constant"
-    ),
+    "1: no mean goes to 0, of ‖J‖_F": limit("jacobian_frobenius", "constant"),
+    "1: no mean goes to 0, of ‖J‖_2": limit("jacobian_spectral", "constant"),
     "1: the query's mean square goes to 0 too": limit("gradient_query_squared", "zero"),
     "1: the query's mean goes to 0": limit("gradient_query", "zero"),
     "2: attention does not freeze in the mean": most("weight_max", 0.9, at(1024)),
@@ -86,38 +91,22 @@ PLANTED = {
         "format_overflow", ONE_PERCENT, at(64), **OVERFLOW
     ),
     "6: nor do scores of hundreds in single precision": most(
-        "format_overflow",
-        ONE_PERCENT,
-        at(4096),
-        number_format="float32",
-        softmax="naive",
+        "format_overflow", ONE_PERCENT, at(4096), **SINGLE
     ),
     "7: relative precision is kept": most(
         "format_error", 0.0065, at(1024), softmax="shifted", **SHORT
     ),
-    "8: the same number of keys at every dimension": Check(
-        "effective_keys",
-        "equals",
-        divisor="sqrt",
-        expected=79.1,
-        tolerance=0.02,
-        domain=at((1, 1024)),
+    "8: the same number of keys at every dimension": equals(
+        "effective_keys", 79.1, at((1, 1024)), divisor="sqrt", tolerance=0.02
     ),
     "8: at most the root of n everywhere": most(
         "effective_keys", Level(1.0, 0.0, 0.5), at((8, 1024))
     ),
     "8: an eighth of the root leaves a tenth of the keys at most": most(
-        "effective_keys",
-        Level(0.1, 0.0, 1.0),
-        at(64, 8, distributions=(EIGHTH,)),
-        divisor="sqrt",
+        "effective_keys", TENTH, at(64, 8, distributions=(EIGHTH,)), divisor="sqrt"
     ),
-    "9: the trace falls like the root of 2 ln n": Check(
-        "jacobian_trace",
-        "equals",
-        expected=math.sqrt(2.0 * math.log(128)) / math.sqrt(1024),
-        tolerance=0.05,
-        domain=at(1024),
+    "9: the trace falls like the root of 2 ln n": equals(
+        "jacobian_trace", math.sqrt(2.0 * math.log(128) / 1024), at(1024)
     ),
     "10: a planted key's weight falls with d_k, divided by it": Check(
         "planted_weight",
@@ -126,14 +115,8 @@ PLANTED = {
         high=-0.1,
         domain=at((64, 1024), dependence=("planted(0.5)",)),
     ),
-    "10: scaled scores have variance 1 at the start of training": Check(
-        "score_variance",
-        "equals",
-        "value",
-        "sqrt",
-        expected=1.0,
-        tolerance=0.05,
-        domain=at(64, initialisation=(FUSED, HE)),
+    "10: scaled scores have variance 1 at the start of training": equals(
+        "score_variance", 1.0, at(64, initialisation=(FUSED, HE)), **SCALED
     ),
 }
 #: What is so, as a control: the study has the power to say something.
@@ -155,20 +138,14 @@ TRUE = {
         "effective_keys",
         "at_least",
         divisor="sqrt",
-        low=Level(0.1, 0.0, 1.0),
+        low=TENTH,
         domain=at(64, 8, distributions=(EIGHTH,)),
     ),
     "a fifth as many values as keys": share(
         "format_distinct_share", 0.1, 0.3, at(1024), softmax="shifted_wide", **SHORT
     ),
-    "a quarter of the variance": Check(
-        "score_variance",
-        "equals",
-        "value",
-        "sqrt",
-        expected=0.25,
-        tolerance=0.05,
-        domain=at(64, initialisation=(FUSED,)),
+    "a quarter of the variance": equals(
+        "score_variance", 0.25, at(64, initialisation=(FUSED,)), **SCALED
     ),
 }
 GRID = Grid(

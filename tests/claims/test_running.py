@@ -108,14 +108,8 @@ def expected(plain, tmp_path_factory):
 
 def backwards(grid):
     """The same points, named in the opposite order."""
-    names = (
-        "d_k",
-        "n_keys",
-        "edges",
-        "distributions",
-        "distribution_d_k",
-        "distribution_n_keys",
-    )
+    names = ("d_k", "n_keys", "edges", "distributions")
+    names += ("distribution_d_k", "distribution_n_keys")
     turned = {name: getattr(grid, name)[::-1] for name in names}
     return msgspec.structs.replace(grid, **turned)
 
@@ -219,25 +213,15 @@ def test_tables_are_read_back_as_they_were(plain, tmp_path):
 
 
 def test_only_what_the_claims_need():
-    """With some of the claims, only points that their checks look at are sampled;
-    where there are none, nothing is.
-    """
+    """Only points that their checks look at are sampled, or none."""
     catalogue = read_catalogue().only(("scaled-variance-one",))
     study = Study(catalogue, GRID, SEED, whole_grid=False)
     needed = needed_budgets(study)
 
     assert {point.n_keys for point in needed} == {None}
     assert needed_budgets(Study(catalogue, GRID, SEED)) == GRID.budgets()
-    rows = msgspec.structs.replace(
-        FIXED,
-        d_k=(2,),
-        edges=(),
-        distributions=(),
-        distribution_d_k=(),
-        distribution_n_keys=(),
-        blocks=(),
-        tails=(),
-    )
+    empty = dict.fromkeys(("edges", "distributions", "blocks", "tails"), ())
+    rows = msgspec.structs.replace(FIXED, d_k=(2,), **empty)
     nothing = read_catalogue().only(("unscaled-few-positions",))
     with ThreadPoolExecutor(1) as executor:
         results = run_study(Study(nothing, rows, whole_grid=False), executor)
@@ -264,9 +248,7 @@ def test_exact_values_do_not_depend_on_the_cores(monkeypatch):
 
 
 def test_two_analyses_are_one_long_one(workers, fixed):
-    """A point that came to its replicates in two analyses has the rows of one that
-    was given all of them at once.
-    """
+    """The rows are those of all replicates at once."""
     twice = results_of(msgspec.structs.replace(FIXED, first=2, most=4), workers["one"])
     same = set(twice.measurements.row_id[twice.measurements.n_replicates == FIXED.most])
     found = rows_of(twice)

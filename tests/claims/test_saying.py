@@ -114,9 +114,7 @@ def test_every_point_has_to_be_so(verdicts, holds):
     ],
 )
 def test_theory_decides(verdict, exact, holds):
-    """Where the value is known it has to lie in the region, and the sample must not
-    say otherwise.
-    """
+    """A known value has to lie in the region, and the sample must not disagree."""
     assert said(PLAIN, case(S, 16), case(verdict, 64, exact=exact)).holds is holds
 
 
@@ -150,9 +148,7 @@ def test_interpretations_and_verdicts_have_to_be_as_asserted(asserted, found):
     [(S, 1.5, False), (S, 0.5, True), (R, 0.5, False), (R, 1.5, True), (I, 0.5, False)],
 )
 def test_interpretations_against_theory_are_not_spoken_of(verdict, exact, against):
-    """An interpretation decided in a place against the exact value supports no
-    sentence.
-    """
+    """One decided against the exact value says nothing."""
     one = case(verdict, exact=exact)
     assert contradicts_theory(one) is against
     sentence = Sentence("x", interpretations={"r": verdict.value})
@@ -199,9 +195,7 @@ THREE = (
     ],
 )
 def test_numbers_are_those_of_cases(value, number):
-    """A number is of one place, or the lowest or highest of several; a sentence one of
-    whose numbers is missing is not said.
-    """
+    """Of one place, or the extreme of several; none missing."""
     outcome = said(Sentence("%(a)s", check=(CHECK,), value={"a": value}), *THREE)
     assert outcome.holds is (number is not None)
     assert {n: x.value for n, x in outcome.numbers.items()} == (
@@ -214,9 +208,7 @@ def test_numbers_are_those_of_cases(value, number):
     [("supported", 2.0), ("refuted", 1.0), ("undecided", 1.0), ("all", 4.0)],
 )
 def test_counts_are_of_places(count, number):
-    """So many places of an interpretation came out so; what cannot be judged is not
-    counted.
-    """
+    """Places of an interpretation that came out so, but for those not judged."""
     verdicts = (S, R, I, S, NA)
     cases = [case(verdict, 2**i) for i, verdict in enumerate(verdicts)]
     value = {"a": Value(interpretation="r", count=count)}

@@ -243,9 +243,7 @@ def outcome_of(check, moved=0.0, *, theory=False, grid=STANDARD):
 
 
 def interpretations_of(sentence, interpretations, grid=STANDARD):
-    """Return interpretations as a sentence asserts them, where the grid has cases of
-    each check; others are open.
-    """
+    """Return interpretations as a sentence asserts them, where there are cases."""
     made = []
     for name, entry in interpretations.items():
         checks = tuple(outcome_of(check, grid=grid) for check in entry.check)
@@ -278,9 +276,7 @@ def holds(sentence, interpretations, judge_check):
 
 @all_of(MEASURED)
 def test_it_is_said_where_all_came_out_so(owner, place, sentence, interpretations):
-    """With every place in its region it is said: each check has places, and each
-    number is one of them.
-    """
+    """With every place in its region; each check has places."""
     del owner, place
     assert all(cases(check) for check in sentence.check)
     assert holds(sentence, interpretations, outcome_of)
@@ -291,10 +287,7 @@ def test_it_is_said_where_all_came_out_so(owner, place, sentence, interpretation
 def test_it_goes_where_one_result_shifts(
     owner, place, sentence, interpretations, theory
 ):
-    """Two tolerances away, to either side that is bounded, it is said no more, however
-    well all else came out: by the sample, and by an exact value where the sample says
-    nothing.
-    """
+    """Two tolerances away it is gone: by the sample, or by theory alone."""
     del owner, place
     for shifted in dict.fromkeys(sentence.check):
         both = math.isfinite(sum(next(iter(cases(shifted).values()))[1]))
@@ -356,9 +349,7 @@ def sizes_not_judged(sentence, interpretations, grid):
 
 @pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
 def test_what_is_said_on_other_grids_is_of_them(grid):
-    """Whatever the grid has, a sentence that is said names sizes that were judged, and
-    its ranges and counts of distributions and initialisations are those of the cases.
-    """
+    """Sizes, ranges and counts are those of the cases."""
     number_said = 0
     for owner, place, sentence, interpretations in ALL:
         said = said_on(grid, sentence, interpretations)

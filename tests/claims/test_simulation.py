@@ -51,9 +51,7 @@ def order(case):
 
 
 def test_default_domain():
-    """Without a domain a check speaks of the sizes of practice, d_k 64 to 256 and n 128
-    to 16384, and of all distributions.
-    """
+    """d_k 64 to 256 and n 128 to 16384, and all distributions."""
     assert set(places(ROWS)) == {
         *(case_at(n_keys=n, d_k=d) for n in (128, 512) for d in (64, 256)),
         *(
@@ -79,9 +77,7 @@ def test_order_does_not_depend_on_the_grid():
 
 
 def test_series_run_along_d_k():
-    """A check along d_k has one case for each distribution and n, with rising d_k, and
-    none where there is a single d_k.
-    """
+    """One case for each distribution and n, with rising d_k; none of one d_k."""
     check = Check("entropy", "slope_between", low=0.0)
     cases = cases_of(check, GRID[::-1], ALL)
 
@@ -139,9 +135,7 @@ def statistics(*checks):
 
 
 def test_relations_along_d_k_have_budgets_of_their_own():
-    """A value in each case, a slope, a ratio of ends and a limit are different
-    estimates: none is paid for by the share of another, whatever they have in common.
-    """
+    """None is paid for by the share of another."""
     domain = Domain(d_k=(64, 256), n_keys=(128, 128), distributions=("gaussian",))
     checks = [
         Check("jacobian_trace", "at_most", high=1.0, domain=domain),
@@ -190,9 +184,7 @@ def exact(point, key):
     ],
 )
 def test_regions(check, region):
-    """A region has the bounds of the relation, or the expected value with a tolerance
-    that is relative unless 0 is expected.
-    """
+    """Bounds, or an expected value with a tolerance, relative unless it is 0."""
     case, points = next(iter(cases_of(check, GRID, ALL).items()))
     assert points[0].d_k == 64
     assert case.n_keys == 128
@@ -224,9 +216,7 @@ LEFT_OUT_OF_QUICK = {
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_interpretations_and_self_checks_have_cases(preset):
-    """No check by which a claim or the simulator is judged is left out by a preset, but
-    for those of the quick one that are named above, and each of these.
-    """
+    """No preset leaves a check out but those named above."""
     catalogue = read_catalogue()
     points = PRESETS[preset].points()
     owners = {
@@ -292,9 +282,7 @@ SHIFTED_Q = "gaussian(mean=0.5) * gaussian"
 
 
 def test_the_premise_is_what_no_domain_says():
-    """Without a word on distributions, dependence and initialisation a check looks at
-    none of what breaks the premise.
-    """
+    """Without a word a check looks at none of what breaks it."""
     for check in (ROWS, PAIRS):
         found = {(p.distribution, p.context) for p in places(check, grid=BROKEN)}
         assert found == {("gaussian", "")}
@@ -302,9 +290,7 @@ def test_the_premise_is_what_no_domain_says():
 
 @pytest.mark.parametrize("check", [ROWS, PAIRS])
 def test_pairs_of_distributions(check):
-    """``q * k`` names a pair of distributions, in this order, beside single
-    distributions.
-    """
+    """``q * k`` names a pair of distributions, in this order."""
     domain = Domain(distributions=(SHIFTED_Q, "gaussian(std=2.0)"))
     found = places(msgspec.structs.replace(check, domain=domain), grid=BROKEN)
 
@@ -327,9 +313,7 @@ def test_pairs_of_distributions(check):
     ],
 )
 def test_canonical_distributions(named, canonical):
-    """A pair of one distribution is that distribution, and parameters are written one
-    way.
-    """
+    """A pair of one is that one, and parameters are written one way."""
     assert canonical_distributions(named) == canonical
     assert canonical_distributions(canonical) == canonical
 
@@ -342,9 +326,7 @@ def test_what_is_no_pair_of_distributions(named):
 
 
 def test_dependence_and_initialisation():
-    """A domain names the dependence and the initialisation that it speaks of; its
-    places say so, and series do not run across them.
-    """
+    """A domain names them, its places say so, series do not cross them."""
     planted = Domain(dependence=("planted(0.5)",))
     check = Check("planted_weight", "at_least", low=0.0, domain=planted)
     assert places(check, grid=BROKEN) == [
@@ -365,10 +347,7 @@ def test_dependence_and_initialisation():
 
 
 def test_formats_are_decided_where_they_are_computed():
-    """A quantity of number formats has a case only in points that compute them, and
-    there the quantities of rows have theirs as well; a place says which format it is,
-    so that checks of two formats are no places of one.
-    """
+    """A place says its format; rows have theirs as well."""
     check = Check(
         "format_error", "at_most", high=1.0, number_format="float16", softmax="naive"
     )

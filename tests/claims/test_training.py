@@ -276,9 +276,7 @@ def test_one_judge_one_error_rate():
 
 
 def test_what_is_not_on_record_is_said():
-    """The ends of a range have to be on record; only parts that are named are judged,
-    whatever a record finds.
-    """
+    """Ends of a range, and parts that are named."""
     for d_k, lacking in (([300, 400], "nothing"), ([32, 64], "d_k = 32")):
         (said,) = judge(claims(domain={"d_k": d_k}))["not_judged"]
         assert f"training_gradient is not judged: {lacking} is" in said

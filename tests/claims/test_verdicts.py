@@ -112,9 +112,7 @@ TABLE = [
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: ".".join(row[0]) or "none")
 def test_logic_of_a_sentence(row):
-    """Each logic joins its cases as the sentence needs them, in any order; what is not
-    applicable does not vote.
-    """
+    """Each logic joins its cases as the sentence needs, in any order."""
     outcomes, *verdicts = row
     for order in itertools.permutations(outcomes):
         for logic, verdict in zip(LOGICS, verdicts, strict=True):

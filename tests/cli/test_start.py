@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-import montecarlo
-
 #: Libraries beside Python's own that `measure` may import, and parts of SciPy.
 LIBRARIES = {"montecarlo", "numpy", "scipy", "msgspec", "threadpoolctl"}
 OF_SCIPY = {
@@ -55,16 +53,3 @@ def test_a_point_imports_no_more_than_it_needs(point):
     assert {one for one in parts if not one.startswith("_")} <= OF_SCIPY
     rooms = {name.split(".")[1] for name in modules if name.startswith("montecarlo.")}
     assert not rooms & {"claims", "model"}
-
-
-@pytest.mark.parametrize("typed", [("--help",), ("--version",), ("measure", "--help")])
-def test_help_imports_no_library(typed):
-    """What a command can be asked is said before NumPy is there."""
-    tops = {name.partition(".")[0] for name in imported(*typed)}
-    assert not tops & {"numpy", "scipy", "pandas", "babel", "matplotlib", "jinja2"}
-
-
-def test_the_package_names_all_that_it_offers():
-    """Each is there when it is asked for, and `dir` knows it before."""
-    assert {*montecarlo.__all__, "__version__"} <= set(dir(montecarlo))
-    assert all(callable(getattr(montecarlo, name)) for name in montecarlo.__all__)

@@ -7,7 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
@@ -29,7 +28,6 @@ most = 4
 """
 #: What is typed, and its status where it can print.
 QUICK = {
-    "--help": 0,
     "--version": 0,
     "--list divisors": 0,
     "measure --help": 0,
@@ -37,9 +35,7 @@ QUICK = {
 }
 SLOW = {
     "report --config study.toml": 0,
-    "figures --config study.toml --only variance": 0,
     f"judge {ROOT}/docs/own-claim.toml --jobs 1": 1,
-    "observe qk.npz": 0,
 }
 MEASURE = next(words for words in QUICK if "--quantity" in words)
 
@@ -57,8 +53,6 @@ def slow(*redirected):
 def run(tmp_path):
     """Run a command in a folder, redirected as a shell does."""
     (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
-    arrays = np.random.default_rng(1).normal(size=(2, 2, 1, 1, 4, 3))
-    np.savez(tmp_path / "qk.npz", q=arrays[0], k=arrays[1])
 
     def run_shell(words, redirected):
         return subprocess.run(  # noqa: S603
@@ -111,7 +105,7 @@ def test_a_file_does_not_take_the_place_of_a_closed_stream(run, tmp_path):
     assert done.returncode == exits.INPUT_ERROR
     done = run("report --version", "<&- >&- 2>&-")
     assert done.returncode == exits.FAILED
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["qk.npz", "study.toml"]
+    assert [p.name for p in tmp_path.iterdir()] == ["study.toml"]
 
 
 @pytest.mark.parametrize("word", ["--output=r\udcff", "r\udcff", "--only=\udc80"])
@@ -150,11 +144,7 @@ def test_sigterm_is_not_remembered():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "after"),
-    [
-        ("--jobs=1", 0.5),
-        *(("--jobs=2", 0.0), ("--jobs=2", 3.0)),
-        *(("--executor=dask", 0.5), ("--executor=dask", 3.0)),
-    ],
+    [("--jobs=1", 0.5), ("--jobs=2", 0.0), ("--jobs=2", 3.0), ("--executor=dask", 3.0)],
 )
 def test_sigterm_of_a_report(tmp_path, how, after):
     """Whenever it comes: one line, and what the same command goes on from.

@@ -117,9 +117,7 @@ def test_only_the_undecided_get_more():
 
 
 def test_point_that_becomes_undecided_again_is_resumed():
-    """A slope can become undecided when another of its places changes: all of its
-    places then get more, also one that was decided for a while.
-    """
+    """All places of a slope get more, if one is open again."""
     undecided, seen = watch(lambda number: [MEDIUM] if number == 1 else [SMALL, MEDIUM])
     store = SampleStore()
     run_with(plan_of(SMALL, MEDIUM), store, FakeExecutor(), undecided)
@@ -185,9 +183,7 @@ def test_order_of_completion_does_not_matter(monkeypatch, order):
 
 
 def test_others_finish_when_a_point_fails():
-    """What a point raises ends it alone; the error names its replicates and how to
-    sample them again, and comes when the others are through all of their analyses.
-    """
+    """The error names replicates and command, and comes at the end."""
     store = SampleStore()
     seen = []
 

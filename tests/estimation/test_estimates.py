@@ -42,9 +42,7 @@ def test_scaled_estimate():
 
 
 def test_jackknife_is_leaving_one_out():
-    """Value and error of a ratio are those of a loop that leaves out one replicate; the
-    correction of bias is in the error, too.
-    """
+    """Value and error, with the correction of bias, are those of a loop."""
     moments = np.stack([VALUES, np.roll(VALUES, 1) + 1.0])
     n = len(VALUES)
     left_out = []
@@ -63,9 +61,7 @@ def test_jackknife_is_leaving_one_out():
 
 
 def test_interval_is_made_on_its_scale():
-    """On the scale of one over the kurtosis the ends are those of that estimate, turned
-    back; where it may be 0 there is no upper end.  Value and error stay.
-    """
+    """That of one over the kurtosis, turned back; open where it may be 0."""
     values = np.tile(VALUES, 8)
     moments = np.stack([values + 5.0, np.ones_like(values)])
     plain = jackknife(moments, lambda m: m[0] / m[1] ** 2)
@@ -96,9 +92,7 @@ def make_parts(drawn):
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(drawn=PARTS, error_rate=st.floats(1e-6, 0.2))
 def test_product_holds_every_corner(drawn, error_rate):
-    """The interval of a product is that of the corners of its factors' intervals, each
-    of which has its share of the error rate.
-    """
+    """Its interval is that of the corners of its factors' intervals."""
     parts = make_parts(drawn)
     low, high = product(parts).interval(error_rate)
     corners = [1.0]
@@ -138,9 +132,7 @@ def clopper_pearson(hits, rows, error_rate):
 
 
 def share_by_hand(hits, n_rows, error_rate):
-    """Value and interval of a share from the hits of each replicate, which all agree or
-    are spread evenly: then there is no skewness.
-    """
+    """Value and interval of a share, where there is no skewness."""
     n, rows = len(hits), n_rows * len(hits)
     value = sum(hits) / rows
     inside = (sum(hits) + 0.5) / (rows + 1)
@@ -158,10 +150,7 @@ def share_by_hand(hits, n_rows, error_rate):
     ids=lambda hits: f"{hits[:2]}x{len(hits)}",
 )
 def test_share(hits, error_rate):
-    """A share is hits over rows.  Its interval is the exact binomial one, or the t
-    interval between replicates where that is wider; the error is that of a t interval
-    as wide as the one of 95 %.
-    """
+    """The exact binomial interval, or the t interval if wider; the error is as wide."""
     estimate = share_estimate(np.array(hits) / 64.0, 64)
     value, ends = share_by_hand(hits, 64, error_rate)
 
@@ -174,9 +163,7 @@ def test_share(hits, error_rate):
 
 
 def misses(p, n, error_rate):
-    """Exact probabilities that the interval of a share of n rows, one a replicate, lies
-    below and above the true one; the order of the rows does not matter.
-    """
+    """Exact probabilities that the interval of n rows misses the share, by side."""
     sides = np.zeros(2)
     for hits, weight in enumerate(scipy.stats.binom.pmf(np.arange(n + 1), n, p)):
         low, high = share_estimate(np.arange(n) < hits, 1).interval(error_rate)
@@ -186,18 +173,14 @@ def misses(p, n, error_rate):
 
 @pytest.mark.parametrize("p", [0.001, 0.01, 0.04, 0.2, 0.5, 0.9, 0.99])
 def test_share_of_independent_rows_misses_as_seldom_as_it_says(p):
-    """Over all outcomes, by their exact probabilities, the interval misses on each side
-    at most as often as promised.
-    """
+    """Over all outcomes, on each side."""
     assert (misses(p, 64, 0.025) <= 0.025).all()
     assert (misses(p, 64, 1e-3) <= 1e-3).all()
 
 
 @pytest.mark.parametrize("p", [0.001, 0.01, 0.05, 0.99])
 def test_rare_values_of_a_bounded_mean_are_allowed_for(p):
-    """Where a mean hangs on few replicates, or on none of them, its interval misses at
-    most as often as promised: over all outcomes of 64 values that are -1 or 2.
-    """
+    """Over all outcomes of 64 values, -1 or 2."""
     for error_rate in (0.025, 1e-3):
         sides = np.zeros(2)
         for hits, weight in enumerate(scipy.stats.binom.pmf(np.arange(65), 64, p)):
@@ -236,9 +219,7 @@ def test_bounded_mean_of_values_that_agree_is_not_certain():
     ],
 )
 def test_an_interval_ends_with_its_range(value, error, expected):
-    """What lies beyond the range is cut off; no interval stays none; the standard
-    error is that of the replicates.
-    """
+    """What lies beyond is cut off; the standard error stays."""
     plain = Estimate(value, error, 2**20)
     estimate = plain.in_range(SHARE)
 
@@ -259,9 +240,7 @@ def test_a_value_that_cannot_be_is_left_to_be_seen(value):
 
 
 def test_a_mean_is_known_no_better_than_it_is_rounded():
-    """Values that differ in their last places have an error of at least eight of them;
-    those that agree, and those that differ by more, have their own.
-    """
+    """Eight last places are the least error."""
     values = 1.0 + 2.0**-52 * np.tile([0.0, 1.0], 2**12)
     assert mean_estimate(values).std_error == pytest.approx(2.0**-50)
     assert mean_estimate(np.ones(8)).std_error == 0.0
@@ -369,9 +348,7 @@ def test_propagated_error_is_the_spread(what):
 
 
 def test_sides_are_kept_apart():
-    """An estimate with a long upper side makes the ratio long below where it is the
-    first, and long above where it is the last.
-    """
+    """A long upper side makes a ratio long below, or above, by its place."""
     skewed = Estimate(1.0, 0.0, N_SLOPE, bounds=lambda error_rate: Interval(0.9, 3.0))
     sharp = Estimate(1.0, 0.0, N_SLOPE)
 
@@ -382,9 +359,7 @@ def test_sides_are_kept_apart():
 
 
 def test_estimate_that_may_be_zero_opens_one_side():
-    """Where an end of an interval is at or below 0, that side of the slope is open and
-    the other is not.
-    """
+    """The side of an end at or below 0, and no other."""
     vague, sharp = Estimate(1.0, 10.0, N_SLOPE), Estimate(1.0, 0.01, N_SLOPE)
     low, high = log_log_slope((1, 2), [sharp, vague]).interval(0.01)
     assert low == -math.inf
@@ -404,9 +379,7 @@ def test_estimate_that_may_be_zero_opens_one_side():
     ],
 )
 def test_values_without_logarithm(values, ratio):
-    """Gradients underflow to exact 0: the ratio is infinite, 0 or not defined, and
-    never an exception that would end a study.
-    """
+    """A ratio is infinite, 0 or not defined, and never an exception."""
     found = ratio_of_ends(estimates_of(values, 0.1)).value
 
     assert found == pytest.approx(ratio, nan_ok=True)

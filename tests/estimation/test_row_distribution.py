@@ -36,9 +36,7 @@ VALUES = draw_values(np.random.default_rng(43))
 
 
 def test_share_and_error_are_those_of_raw_values():
-    """At every edge the share of rows and its error between replicates are those that
-    raw values give; rows taken for independent would give another error.
-    """
+    """At every edge, by replicates and not by rows."""
     rows = distribution_of(VALUES)
     below = VALUES[..., np.newaxis] <= rows.edges  # no value lies on an edge
     per_replicate = below.mean(axis=1)
@@ -57,9 +55,7 @@ def test_share_and_error_are_those_of_raw_values():
 
 
 def test_replicates_that_agree_by_chance_are_not_believed():
-    """Two replicates with the same rows have no spread, and still no sharp quantile;
-    nor do 32 replicates of one row tell where the largest tenth begins.
-    """
+    """No spread, and still no sharp quantile."""
     twice = np.repeat(VALUES[:1], 2, axis=0)
     low, high = quantile_estimate(distribution_of(twice), 0.5).interval(1e-5)
     assert low == 0.0
@@ -71,9 +67,7 @@ def test_replicates_that_agree_by_chance_are_not_believed():
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("error_rate", [0.025, 1e-4])
 def test_quantile_is_that_of_raw_values(level, error_rate):
-    """Value and interval are, to a bin, those found by inverting the distribution
-    function at every raw value.
-    """
+    """Value and interval, to a bin, by inverting at raw values."""
     places = np.sort(VALUES.ravel())
     per_replicate = (VALUES[..., np.newaxis] <= places).mean(axis=1)
     share = per_replicate.mean(axis=0)
@@ -106,9 +100,7 @@ def test_quantile_is_that_of_raw_values(level, error_rate):
 
 @pytest.mark.parametrize("level", [0.10125, 0.3705, 0.50125, 0.9005])
 def test_quantiles_lie_within_their_bins(level):
-    """Of values that are even in the logarithm each quantile is known: it is found to
-    a hundredth of a bin, wherever in its bin it lies, and not at an edge of it.
-    """
+    """Found to a hundredth of a bin, wherever in its bin it lies."""
     even = 10.0 ** np.linspace(-1.0, 1.0, 20 * 2000, endpoint=False)
     rows = distribution_of(even.reshape(2000, 20).T)
     exact = 10.0 ** (2.0 * level - 1.0)
@@ -150,9 +142,7 @@ def test_exact_zeros_have_a_bin():
 
 
 def test_values_beyond_the_grid():
-    """Below the grid nothing is known but the end of the first bin, above it nothing
-    but the start of the last: the interval holds the true value all the same.
-    """
+    """Below and above it the interval holds the true value all the same."""
     for factor in (1e-8, 1e8):
         values = factor * VALUES
         for level in LEVELS:
@@ -164,9 +154,7 @@ def test_values_beyond_the_grid():
 @pytest.mark.parametrize("grid", [FINE, DEEP], ids=["fine", "deep"])
 @pytest.mark.parametrize("value", [1.0, 0.5, 32.0, 1e-3])
 def test_equal_values_are_covered(grid, value):
-    """Where all rows have one value, the interval holds it, and a value on an edge
-    is not exceeded: a weight of 1 has no quantile above 1.
-    """
+    """Where all rows have one value; one on an edge is not exceeded."""
     estimate = quantile_estimate(distribution_of(np.full((N, ROWS), value), grid), 0.5)
     low, high = estimate.interval(0.025)
 
@@ -177,9 +165,7 @@ def test_equal_values_are_covered(grid, value):
 
 
 def draw_some(rng, n=N, rows=ROWS):
-    """Row values of which a number that differs by replicate is missing; those of
-    replicates with many rows are larger.
-    """
+    """Row values of which a number is missing that differs by replicate."""
     values = draw_values(rng, n, rows)
     part = rng.uniform(0.1, 0.9, size=(n, 1))
     return np.where(rng.random((n, rows)) < part, values * (0.5 + part), np.nan)
@@ -191,9 +177,7 @@ def distribution_of_some(values, grid=GRID):
 
 
 def test_share_of_some_rows_is_a_ratio():
-    """Where the number of rows differs by replicate, share, error and skewness are
-    those of a ratio of sums, computed from raw values replicate by replicate.
-    """
+    """Share, error and skewness of a ratio of sums of raw values."""
     values = draw_some(np.random.default_rng(47))
     rows = distribution_of_some(values)
     m = (~np.isnan(values)).sum(axis=1)[:, np.newaxis]

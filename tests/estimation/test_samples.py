@@ -1,7 +1,6 @@
 """The store: batches in any order, put together by index."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,9 +30,7 @@ def store_of(starts, point=ONE):
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(data=st.data(), cuts=st.sets(st.integers(1, N - 1)))
 def test_batches_in_any_order(data, cuts):
-    """However batches are cut and in whatever order they come, the samples are the
-    bytes of one batch.
-    """
+    """However cut and ordered: the bytes of one batch."""
     starts = data.draw(st.permutations([0, *cuts]))
     whole = sample(ONE, 1, 0, N, DIVISORS)
     samples = store_of(starts).samples(ONE)
@@ -43,20 +40,6 @@ def test_batches_in_any_order(data, cuts):
     for found, expected in zip(samples.counts, whole.counts, strict=True):
         assert np.array_equal(found, expected)
         assert found.dtype == np.int64
-
-
-def test_points_are_kept_apart():
-    """Each point has its own replicates; one that has none says so."""
-    store = store_of([0, 4])
-    store.add(OTHER, 0, 3, pack(Batch(np.zeros((3, 9)), ())))
-
-    assert set(store.points()) == {ONE, OTHER}
-    assert (store.n_replicates(ONE), store.n_replicates(OTHER)) == (N, 3)
-    assert store.samples(OTHER).counts == ()
-    absent = parse_point("laplace", "laplace", 2)
-    assert store.n_replicates(absent) == 0
-    with pytest.raises(KeyError):
-        store.samples(absent)
 
 
 def test_only_what_has_no_gap_before_it_is_kept():

@@ -30,9 +30,7 @@ def summaries_of(point, divisors=ALL):
 
 @pytest.mark.parametrize("point", [PAIRS, ROWS, HEAVY], ids=lambda c: c.name)
 def test_every_row_has_an_estimate(point):
-    """Each row that is named can be estimated, once, from all replicates; one of some
-    rows alone from those that have such rows, or not at all where these are few.
-    """
+    """Once, from all replicates, or from those that have such rows."""
     summaries = summaries_of(point)
     keys = list(row_keys(point, ALL))
 
@@ -86,9 +84,7 @@ def test_values_lie_within_the_range_of_their_quantity(point):
 
 
 def test_ratio_of_divisors_is_paired():
-    """The ratio of two divisors is that of the means of the same draws, whose error is
-    smaller than if they were drawn apart.
-    """
+    """Of the same draws: its error is smaller than of separate ones."""
     summaries = summaries_of(ROWS)
     over, under = (
         summaries.estimate(RowKey(d, "effective_keys", "mean"))
@@ -104,9 +100,7 @@ def test_ratio_of_divisors_is_paired():
 
 
 def test_too_few_moments_give_no_interval():
-    """Of a heavy distribution there are values, without an error or an interval; a
-    share of scores, which needs no moments, has both.
-    """
+    """Values without an error; a share of scores has both."""
     rows = summaries_of(HEAVY)
     for key in (("weight_max", "median"), ("score_row_variance", "mean")):
         estimate = rows.estimate(RowKey("sqrt", *key))

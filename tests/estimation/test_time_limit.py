@@ -23,20 +23,18 @@ def asked_until(times):
     return lambda: next(left, False)
 
 
+def run_for(times):
+    """Run the plan while that clock says yes: what was sampled, and if it sufficed."""
+    store, in_time = SampleStore(), asked_until(times)
+    with make_executor(1) as workers:
+        done = partial(finish, workers)
+        return store, run(PLAN, store, done, lambda _: POINTS, in_time=in_time)
+
+
 @pytest.mark.parametrize("times", [0, 1, 5, 12, 14])
 def test_time_that_runs_out(times):
-    """Whenever it runs out, each point has at least two replicates, none is missing
-    before another, and they are those of a run with more time.
-    """
-    store = SampleStore()
-    with make_executor(1) as workers:
-        sufficed = run(
-            PLAN,
-            store,
-            partial(finish, workers),
-            lambda _: POINTS,
-            in_time=asked_until(times),
-        )
+    """At least two replicates, in order, those of a longer run."""
+    store, sufficed = run_for(times)
     numbers = {c: store.n_replicates(c) for c in POINTS}
 
     assert not sufficed
@@ -51,15 +49,7 @@ def test_more_time_more_replicates():
     """The time is used; where it suffices, that is said."""
     found = []
     for times in (0, 8, 1000):
-        store = SampleStore()
-        with make_executor(1) as workers:
-            sufficed = run(
-                PLAN,
-                store,
-                partial(finish, workers),
-                lambda _: POINTS,
-                in_time=asked_until(times),
-            )
+        store, sufficed = run_for(times)
         found.append((sum(map(store.n_replicates, POINTS)), sufficed))
 
     numbers = [number for number, _ in found]

@@ -130,9 +130,7 @@ def test_view_is_that_of_the_card():
 
 
 def test_card_goes_by_way_of_the_results(tmp_path):
-    """Pages and figure read the card in results, not in the package; it comes back as
-    it was put in, and results without one have none.
-    """
+    """Pages read it in results, as it was put in."""
     card = read_card()
     with ThreadPoolExecutor(1) as executor:
         plain = run_study(Study(Catalogue(), NOTHING, whole_grid=False), executor)

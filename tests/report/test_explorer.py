@@ -255,7 +255,7 @@ def test_rows_build_up_and_are_told_once(opened):
 
 @pytest.mark.browser
 @pytest.mark.slow
-@pytest.mark.parametrize("code", ["en", "de", "zh", "ja", "es"])
+@pytest.mark.parametrize("code", ["de", "ja"])
 def test_it_fits_and_nothing_moves(opened, code):
     """On a phone nothing is cut, and no number that changes moves another thing."""
     for width in (1280, 390):

@@ -11,7 +11,7 @@ import montecarlo.report.running as report_command
 from montecarlo.cli.report import main
 from montecarlo.study.folder import JOURNAL
 from montecarlo.study.journal import open_journal
-from tests.report.conftest import bytes_of
+from tests.conftest import contents
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
@@ -59,16 +59,20 @@ def interrupted(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn_here")
 def test_same_command_goes_on(run, interrupted, tmp_path, monkeypatch):
-    """It samples nothing again, writes what an uninterrupted one writes, and leaves no
-    journal.
+    """It samples nothing again, also after other results were rendered there, writes
+    what an uninterrupted one writes, and leaves no journal.
     """
     whole = tmp_path / "whole"
     assert run("--output", whole)[0] == 0
+    kept = (interrupted / JOURNAL).stat().st_size
+    assert main(["--from", str(whole), "--output", str(interrupted), "--quiet"]) == 0
+    assert (interrupted / JOURNAL).stat().st_size == kept
     with monkeypatch.context() as patch:
         patch.setattr("montecarlo.estimation.engine.sample", None)
         assert run() == (0, "")
-    assert bytes_of(interrupted) == bytes_of(whole)
+    assert contents(interrupted) == contents(whole)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_another_command_is_refused(run, interrupted, monkeypatch, flags, words)
     """In one line, with what differs and what helps; so is what another version of the
     code has drawn.  Nothing is touched, and the way out that the message names is one.
     """
-    before = bytes_of(interrupted)
+    before = contents(interrupted)
     if not flags:
         monkeypatch.setattr("montecarlo.claims.running.code_digest", lambda: "other")
     status, complaint = run(*flags)
@@ -90,7 +94,7 @@ def test_another_command_is_refused(run, interrupted, monkeypatch, flags, words)
     assert words in complaint
     assert "--fresh" in complaint
     assert len(complaint.splitlines()) == 1
-    assert bytes_of(interrupted) == before
+    assert contents(interrupted) == before
     assert run("--fresh", *flags) == (0, "")
     assert not (interrupted / JOURNAL).exists()
 
@@ -101,7 +105,7 @@ def test_folder_in_use(run, tmp_path):
     """Two runs in one folder: the second is refused, whether it samples or renders."""
     assert run()[0] == 0
     output = tmp_path / "output"
-    before = bytes_of(output)
+    before = contents(output)
     with closing(open_journal(output)):
         for flags in ([], ["--fresh"]):
             status, complaint = run(*flags)
@@ -110,21 +114,8 @@ def test_folder_in_use(run, tmp_path):
             assert len(complaint.splitlines()) == 1
         again = ["--from", str(output), "--output", str(output), "--quiet"]
         assert main(again) == 3
-    assert bytes_of(output) == before
+    assert contents(output) == before
     assert main(again) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("drawn_here")
-def test_rendering_again_leaves_the_journal(run, interrupted, tmp_path):
-    """An interrupted run can still go on after other results were rendered there."""
-    whole = tmp_path / "whole"
-    assert run("--output", whole)[0] == 0
-    kept = (interrupted / JOURNAL).stat().st_size
-    again = ["--from", str(whole), "--output", str(interrupted), "--quiet"]
-    assert main(again) == 0
-    assert (interrupted / JOURNAL).stat().st_size == kept
-    assert run() == (0, "")
 
 
 def test_folder_that_cannot_be_written(run, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from montecarlo.cli.report import main
 from montecarlo.study.folder import write_run
-from tests.report.conftest import bytes_of
+from tests.conftest import contents
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
@@ -57,9 +57,7 @@ def record_of(folder):
 
 
 def test_what_is_undecided_is_undecided(limited):
-    """With two replicates of each point no claim is decided by sampling, but by what
-    is on record; the numbers are in run.json.
-    """
+    """Two replicates decide no claim; what is on record does."""
     claims = json.loads((limited / "claims.json").read_bytes())["claims"]
     measured = {
         interpretation["verdict"]
@@ -89,13 +87,14 @@ def test_page_says_so(limited):
     assert "".join(shown.itertext()).strip() == command
 
 
+@pytest.mark.slow
 def test_same_replicates_same_bytes(limited, tmp_path):
     """From run.json alone every file is made again to the byte."""
     again = tmp_path / "again"
     source = str(limited / "run.json")
     given = ["--replicates-from", source, "--jobs", "1", "--quiet"]
     assert main([*given, "--output", str(again)]) == 0
-    assert bytes_of(again) == bytes_of(limited)
+    assert contents(again) == contents(limited)
 
 
 @pytest.mark.parametrize(

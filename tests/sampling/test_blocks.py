@@ -11,10 +11,7 @@ from montecarlo.sampling.blocks import pair_means, score_moments
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 
-SEED, REPLICATES = 23, 48
-#: Student's t with 47 degrees of freedom is beyond this with probability 1e-8, and 20
-#: numbers are looked at: 2e-7.
-FAR = 6.9
+SEED = 23
 
 
 def projected(kind, shape):
@@ -46,14 +43,8 @@ IDS = [point.name for point, _, _ in MOMENTS]
 
 @pytest.mark.parametrize(("point", "mean", "variance"), MOMENTS, ids=IDS)
 def test_moments(point, mean, variance):
-    """Mean and variance of a score are those found by hand, and those of the draws."""
+    """Mean and variance of a score are those found by hand."""
     assert score_moments(point) == pytest.approx((mean, variance), rel=1e-12)
-    means = pair_means(point, SEED, range(REPLICATES))
-    s, s2 = (means[:, PAIR_MEANS.index(name)] for name in ("s", "s2"))
-    for found, expected in ((s, mean), ((s - mean) ** 2 + s2 - s**2, variance)):
-        error = found.std(ddof=1) / math.sqrt(REPLICATES)
-        assert abs(found.mean() - expected) <= FAR * error
-        assert FAR * error < 0.25 * (variance if expected else math.sqrt(variance))
 
 
 @pytest.mark.parametrize(("point", "mean", "variance"), MOMENTS, ids=IDS)

@@ -85,9 +85,7 @@ def test_every_distribution_is_tested():
 
 @pytest.mark.parametrize("name", STANDARD)
 def test_declared_moments(name):
-    """Mean 0, variance 1 and the declared kurtosis are those of the distribution's
-    density.
-    """
+    """Mean 0, variance 1 and kurtosis are those of the density."""
     distribution, density = DISTRIBUTIONS[name], STANDARD[name]
 
     assert integral(density, lambda x: x**2) == pytest.approx(1.0, rel=1e-7)
@@ -268,9 +266,7 @@ def test_extreme_uniforms_give_finite_draws(name, largest):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_shifted_and_rescaled_distribution(name):
-    """``distribution(mean=a,std=b)`` is a + b times the distribution, from the same
-    draws.
-    """
+    """``(mean=a,std=b)`` is a + b times it, from the same draws."""
     distribution = parse_distribution(f"{name}(mean=0.5,std=2.0)")
     drawn, base = (
         which.sample(np.random.default_rng(34), (1000,))

@@ -66,9 +66,7 @@ def test_weight_variance(kind, shape):
 @pytest.mark.parametrize("kind", WEIGHT_KINDS)
 @pytest.mark.parametrize("norm", NORMS)
 def test_variances_of_entries_and_scores(kind, norm):
-    """Entries have variance width · variance of a weight, and scores d times its
-    square; with a tenth more they have not.
-    """
+    """By width and weight; with a tenth more they are not."""
     shape = "fused" if kind.startswith("xavier") else "full"
     point = parse_point(
         "gaussian", "gaussian", D_K, initialisation=named(kind, norm, shape, WIDTH)
@@ -110,9 +108,7 @@ def tokens_of(norm, monkeypatch):
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_norms(norm, monkeypatch):
-    """LayerNorm takes a token's mean away and divides by its standard deviation;
-    RMSNorm divides by the root of the mean square, and leaves the mean.
-    """
+    """LayerNorm by mean and deviation, RMSNorm by the root of the mean square."""
     drawn, tokens = tokens_of(norm, monkeypatch)
     if norm == "layer":
         drawn = drawn - drawn.mean(axis=1, keepdims=True)

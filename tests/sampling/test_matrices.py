@@ -130,9 +130,7 @@ STREAMS_OF = [
 @pytest.mark.usefixtures("in_chunks")
 @pytest.mark.parametrize(("point", "expected"), STREAMS_OF, ids=str)
 def test_streams_are_those_of_the_replicate(monkeypatch, point, expected):
-    """All that is drawn of a replicate has its seed, its name and its index: no two
-    replicates share a stream, whatever it is for.
-    """
+    """All draws have its seed, name and index."""
     asked = set()
 
     def record(*key):

@@ -27,9 +27,7 @@ DRAWS = {
 
 @pytest.mark.parametrize("name", DRAWS)
 def test_draws_belong_to_their_place(name):
-    """Seed, layer, head and sequence each change what is drawn, however far apart two
-    sequences are; nothing else does.
-    """
+    """Seed, layer, head and sequence change them; nothing else."""
     places = [(1, (0, 0), 0), (2, (0, 0), 0), (1, (1, 0), 0), (1, (0, 1), 0)]
     # keys of others leave out those of the sequence: five sequences have keys
     places += [(1, (0, 0), sequence) for sequence in (1, 10, 64, 128, 1024)]

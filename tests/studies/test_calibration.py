@@ -136,9 +136,7 @@ def test_families_are_counted():
 
 
 def test_wrong_errors_are_seen(monkeypatch):
-    """Intervals half as wide miss their truth far more often than the right ones, on
-    slopes as on ratios: the count is not blind.
-    """
+    """Intervals half as wide miss far more often: the count is not blind."""
     banks = banks_of(None)
 
     def misses():
@@ -183,9 +181,7 @@ def test_misses_are_counted_by_side():
 
 
 def test_series_rise():
-    """Each has one distribution, one number of keys and at least two d_k; none begins
-    at 1.
-    """
+    """One distribution and n, at least two d_k, none begins at 1."""
     for one in calibration.all_series():
         d_k = [point.d_k for point in one]
         assert d_k == sorted(set(d_k))
@@ -224,9 +220,7 @@ def test_stale_rows_are_named():
 
 
 def test_what_was_not_counted_is_said():
-    """Rows that are calibrated today and were not then are of families that the pages
-    say were not counted.
-    """
+    """New rows are of families that pages say were not counted."""
     then = set(named(kept()))
     missing = set()
     for point in points():

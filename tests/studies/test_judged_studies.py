@@ -47,6 +47,7 @@ def test_nothing_is_drawn_twice():
     assert calls == [7]
 
 
+@pytest.mark.slow
 def test_error_rates_see_the_same_draws():
     """At a larger error rate cases are decided sooner; where both took the same
     replicates the estimates are equal, and the intervals are narrower.

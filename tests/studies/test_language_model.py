@@ -97,21 +97,6 @@ def test_no_later_character_moves_an_earlier_prediction(parameters):
     assert np.abs(one[0, 40:] - other[0, 40:]).max(axis=-1).min() > 0.0
 
 
-def test_scores_have_variance_d_k_at_the_start():
-    """Only W_Q and W_K know d_k."""
-    x = np.random.default_rng(6).standard_normal((400, WIDTH))
-    drawn = {d_k: model.draw_parameters(SEED, d_k, N_CHARACTERS) for d_k in D_K}
-    for d_k, some in drawn.items():
-        q, k = (x @ some[name][0, :, :d_k] for name in ("queries", "keys"))
-        # so many pairs share few weights that a fifth is five standard errors
-        assert abs(q.var() - 1.0) < 0.2
-        assert abs(k.var() - 1.0) < 0.2
-        assert 0.5 < (q @ k.T).var() / d_k < 2.0
-    small, large = drawn.values()
-    same = [name for name in small if np.array_equal(small[name], large[name])]
-    assert set(small).difference(same) == {"queries", "keys"}
-
-
 def test_the_same_seed_gives_the_same_bytes():
     """A short run, twice; another seed gives another."""
     one, again, other = (model.train(seed, 16, 4.0, 3e-3, 3) for seed in (1, 1, 2))

@@ -14,11 +14,9 @@ from studies import program
 from studies.program import (
     HERE,
     keep,
-    markdown,
     parse,
     require_extra,
     run_program,
-    write_table,
 )
 
 ARRAYS = {"numbers": np.arange(12.0), "others": np.arange(12.0)}
@@ -91,13 +89,6 @@ def test_options_have_the_type_of_their_default(tmp_path, capsys):
         assert wrong[0].strip("-") in capsys.readouterr().err
 
 
-def test_tables(tmp_path):
-    """CSV with the names of the first line, Markdown with numbers to the right."""
-    write_table(tmp_path / "t.csv", [{"a": 1, "b": "x, y"}, {"a": 2.5, "b": ""}])
-    assert (tmp_path / "t.csv").read_bytes() == b'a,b\n1,"x, y"\n2.5,\n'
-    assert markdown([("a", "b"), ("1", "2")]) == "| a | b |\n| --- | --: |\n| 1 | 2 |"
-
-
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.py")), ids=lambda path: path.stem)
 def test_every_program_can_be_imported(path):
     """None names what the package does not have any more."""
@@ -137,16 +128,6 @@ def test_a_library_that_is_not_there_is_named(capsys):
         "python -m studies.x: needs no_such_library: python -m pip install "
         "'.[training]'\n"
     )
-
-
-@pytest.mark.parametrize(
-    "name",
-    [path.stem for path in sorted(HERE.glob("*.py")) if "def main" in path.read_text()],
-)
-def test_every_program_ends_by_its_name(name):
-    """Its last line runs it by the one function, under the name of its module."""
-    *_, last = (HERE / f"{name}.py").read_text(encoding="utf-8").splitlines()
-    assert last == f'    raise SystemExit(run_program("{name}", main))'
 
 
 def test_records_name_programs_that_are_there():

@@ -9,16 +9,10 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.engine import Plan
-from montecarlo.sampling.batches import Batch
-from montecarlo.sampling.replicates import sample
 from montecarlo.study.presets import PRESETS
 from studies import growth, speed
-from studies.program import markdown
 from studies.speed import (
     Contender,
-    Timed,
-    check_error,
-    ratios,
     row_contenders,
     time_together,
     variance_contenders,
@@ -50,22 +44,6 @@ def test_planted_standard_error_is_caught(claimed):
     """One that is half or twice the true one is not."""
     with pytest.raises(ValueError, match="standard error of mean: mean must agree"):
         time_together([mean_of(50, claimed)], 8)
-
-
-def test_limits_are_wide_for_few_runs():
-    """Few runs cannot tell a factor of 1.5, many can."""
-    values = np.array([-1.0, 1.0])
-    check_error("few", np.tile(values, 3), 1.5, 100)
-    with pytest.raises(ValueError, match="over 400 runs"):
-        check_error("many", np.tile(values, 200), 1.5, 100)
-
-
-def test_ratios_are_of_seconds_to_the_same_error():
-    """Half the error is worth four times the seconds."""
-    one = Timed("one", 1.0, {"a": 0.1, "b": 0.1}, 1.0)
-    other = Timed("other", 3.0, {"a": 0.2, "b": 0.1}, 1.0)
-
-    assert ratios(one, other) == pytest.approx([12.0, 3.0])
 
 
 @pytest.mark.parametrize("family", ["variance", "rows"])
@@ -141,26 +119,6 @@ def test_page_holds_the_table():
         [1.0 / one for one in floor[1:]],
     ]
     assert shown == [[float(rounded(x)) for x in row] for row in expected]
-
-
-def test_growth_tables():
-    """Replicates grow like one over the squared tolerance; tables are Markdown."""
-    batch = sample(growth.PLACE, 2, 0, 600, ("none",))
-    samples = Batch(batch.means, ())
-    wide, narrow = (
-        growth.replicates_needed(samples, tolerance, 1e-2)
-        for tolerance in (0.01, 0.004)
-    )
-
-    assert 3.0 < narrow / wide < 13.0  # 6.25, of 20 and 130 replicates
-    with pytest.raises(ValueError, match="tolerance must be wide enough"):
-        growth.replicates_needed(samples, 1e-5, 1e-2)
-    head, rule, *body = markdown(growth.by_length((8, 32))).split("\n")
-    assert (head, rule) == (
-        "| $n$ | rows | ms | ns per score |",
-        "| --- | --: | --: | --: |",
-    )
-    assert len(body) == 2
 
 
 @pytest.mark.parametrize("preset", ["standard", "full"])

@@ -102,12 +102,10 @@ def test_errors_are_far_below_what_is_shown(n_keys, std):
     assert all(0.0 < one.error <= PROMISED * abs(one.value) for one in row.values())
 
 
-@pytest.mark.parametrize("divisor", ["none", "sqrt", "2*d_k^0.6"])
+@pytest.mark.parametrize("divisor", ["sqrt", "2*d_k^0.6"])
 def test_a_query_is_averaged_over_its_length(divisor):
-    """With d_k in the place of a standard deviation: the same over |q| ~ chi, by an
-    adaptive quadrature.
-    """
-    number = {"none": 1.0, "sqrt": 4.0, "2*d_k^0.6": 2 * 16**0.6}[divisor]
+    """Over |q| ~ chi, by an adaptive quadrature."""
+    number = {"sqrt": 4.0, "2*d_k^0.6": 2 * 16**0.6}[divisor]
     found = expected_row(64, d_k=16, divisor=divisor)
 
     for name in ("entropy", "weight_max"):

@@ -37,7 +37,7 @@ def test_panels_are_as_good_as_they_say(index, n_keys):
 
 @pytest.mark.parametrize(
     ("d_k", "n_keys", "scale"),
-    [(1, 16, 1.0), (1, 256, 0.5), (2, 64, 4.0), (16, 128, 0.25), (512, 64, 512**-0.5)],
+    [(1, 256, 0.5), (16, 128, 0.25), (512, 64, 512**-0.5)],
 )
 def test_averages_agree_with_adaptive_quadrature(d_k, n_keys, scale):
     """Averaging rows of one length over chi_d by another method gives the same."""

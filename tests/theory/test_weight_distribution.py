@@ -223,14 +223,14 @@ def odd_points(number):
 #: Below 1/2 the share of unscaled rows takes seconds: those are left to the slow tests.
 ODD = [
     pytest.param(*one, marks=() if i < 6 and one[2] > 0.5 else pytest.mark.slow)
-    for i, one in enumerate(odd_points(60))
+    for i, one in enumerate(odd_points(20))
 ]
 
 
 @pytest.mark.parametrize(("d_k", "n_keys", "threshold", "divisor"), ODD)
 def test_odd_points(d_k, n_keys, threshold, divisor):
     """Rows drawn as q and k are: their number is not in the tails of the binomial
-    distribution.  A false alarm of one of the 60 points: 1.2e-7.
+    distribution.  A false alarm of one of the 20 points: 4e-8.
     """
     found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=divisor)
     assert found.error < 1e-6

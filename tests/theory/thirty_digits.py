@@ -13,7 +13,6 @@ from functools import cache
 import mpmath
 from mpmath import mp, mpf
 
-DIGITS = 30
 #: Sums leave out what is below exp(-NATS).
 NATS = 55
 NAMES = (
@@ -100,10 +99,3 @@ def leading_weight(n, s, coarser=1):
             lost = mpmath.fsum(-mass * mpmath.expm1(-t * e) for mass, e in rivals)
             total += top * mpmath.exp(u - t) * (1 - above - lost) ** (n - 1)
     return step_g * step_u * total
-
-
-def by_thirty_digits(n, s):
-    """All five expectations as mpmath numbers."""
-    with mpmath.workdps(DIGITS):
-        s = mpf(s)
-        return {**by_powers(n, s), "weight_max": leading_weight(n, s)}

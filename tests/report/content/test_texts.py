@@ -38,6 +38,7 @@ from montecarlo.report.render.markdown import (
     read_html,
 )
 from montecarlo.report.render.pages import render_erratum
+from tests.report.conftest import words
 
 
 def place(section, point, line, *sentences):
@@ -107,10 +108,10 @@ def erratum(claims, key="de"):
     return Erratum(entry, compose_entries(claims), places_right(claims))
 
 
-def page_of(report, found, language=None, **words):
+def page_of(report, found, language=None, **said):
     """Render it, of claims with some words, parsed by the strict parser."""
     claims = (
-        Claim(one.claim.id, "variance", f"statement of {one.claim.id}", **words)
+        Claim(one.claim.id, "variance", f"statement of {one.claim.id}", **said)
         for one in found.entries
     )
     findings = report.contents.findings
@@ -122,11 +123,6 @@ def page_of(report, found, language=None, **words):
     text = render_erratum(contents, language, found, quotable=True)
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
     return parser.parse(text), text
-
-
-def words(element):
-    """Return the text of an element with white space folded."""
-    return " ".join("".join(element.itertext()).split())
 
 
 def test_entries_come_in_the_order_of_the_text():

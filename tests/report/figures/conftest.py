@@ -29,6 +29,12 @@ def svgs(drawings):
     return {name: drawing.written(english) for name, drawing in drawings.items()}
 
 
+@pytest.fixture(scope="session")
+def written(kept):
+    """What matplotlib wrote for every figure."""
+    return kept[2]
+
+
 @pytest.fixture
 def build(results):
     """Build a figure by name, in the house style."""

@@ -13,9 +13,7 @@ from montecarlo.report.content.tables.rows import (
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
 from montecarlo.report.figures.attention import (
     example_weights,
-    plot_saturated,
     plot_weights,
-    saturated_rows,
 )
 from montecarlo.report.figures.drawing import (
     Panel,
@@ -33,10 +31,8 @@ from montecarlo.report.figures.gradients import (
 )
 from montecarlo.report.figures.maps import percent, plot_saturation
 from montecarlo.report.figures.palette import (
-    DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     LIGHT,
-    MUTED,
     PAGE,
     SHADES,
 )
@@ -81,9 +77,7 @@ def bars_drawn(axes: Axes) -> list[tuple[float, float]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_same_results_give_same_bytes(svgs, results, name):
-    """A figure is drawn, and from the results alone: not an earlier figure, the style,
-    or the order of measurements.
-    """
+    """From the results alone: not an earlier figure, a style or an order."""
     assert svgs[name]
     assert FIGURES[name].id == name
     measurements, curves = results
@@ -94,7 +88,11 @@ def test_same_results_give_same_bytes(svgs, results, name):
 
 
 #: Figures that join estimates against d_k, down to the least of the small study.
-JOINED = ("weights", "gradient-sizes", "planted")
+JOINED = [
+    ("weights", "none"),
+    ("gradient-sizes", "unbounded"),
+    ("planted", "unbounded"),
+]
 
 
 def joined(picture: Picture) -> set[tuple[float, float]]:
@@ -114,8 +112,7 @@ def joined(picture: Picture) -> set[tuple[float, float]]:
     return pieces
 
 
-@pytest.mark.parametrize("name", JOINED)
-@pytest.mark.parametrize("unknown", ["unbounded", "none"])
+@pytest.mark.parametrize(("name", "unknown"), JOINED)
 def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
     """Where there is no estimate, or an interval without bounds, a line ends."""
     measurements, curves = results
@@ -200,30 +197,6 @@ def test_variance_draws_what_the_table_says(results):
     assert list(drawn.get_ydata()) == (raw["estimate"] / raw["reference"]).tolist()
 
 
-def test_distribution_without_variance_of_its_estimate_is_not_drawn(drawings):
-    """An estimate without a valid interval, as that of t3, is left out."""
-    blocks = drawings["variance"].layout.blocks
-    named = [part.label for block in blocks for part in block.parts]
-    assert DISTRIBUTION_LOOKS["laplace"].label in named
-    assert DISTRIBUTION_LOOKS["student_t3"].label not in named
-
-
-def test_effective_keys_are_drawn_as_part_of_n(results):
-    """Points are estimates over n; shares of saturated rows are as they are."""
-    rows = gaussian_rows(results[0], summary="mean", n_keys=32, divisor="none")
-    drawn = weight_rows(results[0])
-    drawn = drawn[drawn["n_keys"].eq(32) & drawn["divisor"].eq("none")]
-    for quantity, n in (("effective_keys", 32), ("saturated", 1)):
-        mine = rows[rows["quantity"].eq(quantity)]
-        axes = Figure().subplots()
-        plot_estimates(
-            axes, drawn[drawn["quantity"].eq(quantity)], DIVISOR_LOOKS["none"]
-        )
-        assert numbers_drawn(axes, DIVISOR_LOOKS["none"].colour) == sorted(
-            zip(mine["d_k"], mine["estimate"] / n, strict=True)
-        )
-
-
 def cells_drawn(axes: Axes) -> dict[tuple[float, float, float, float], str]:
     """Shade of each cell of a map, by its left, right, lower and upper end."""
     (cells,) = axes.collections
@@ -268,25 +241,24 @@ def test_combination_that_was_not_measured_stays_empty():
     assert set(found.values()) == {SHADES[5]}
 
 
-def test_limit_is_drawn_where_it_is_a_limit(results):
-    """The line is at 2 ln n over unscaled rows; scaled ones have none.
+def test_cell_far_off_is_left_out_of_the_map():
+    """An edge of the grid has no line of its own in the map."""
+    grid = {(d_k, n): 0.5 for d_k in (4, 16, 64, 256) for n in (8, 32, 128)}
+    edges = {(4096, 32): 0.5, (64, 2048): 0.5}
+    table = measured(
+        grid | edges, quantity="weight_max", summary="mean", divisor="none"
+    )
+    kept = saturation_cells(table)
+    assert set(zip(kept["d_k"], kept["n_keys"], strict=True)) == set(grid)
 
-    Below n = 1, 2 ln n has no place on a logarithmic axis.
-    """
-    table = saturation_cells(results[0]).query("divisor == 'none'")
-    lines = plot_saturation(panel(), table, limit=True).get_lines()
-    assert len(lines) == 2  # one of them clears the way
-    for line in lines:
-        n = np.asarray(line.get_ydata())
-        assert n.min() < 32.0
-        assert n.max() > 128.0
-        assert np.allclose(line.get_xdata(), 2.0 * np.log(n))
-    assert not plot_saturation(panel(), table, limit=False).get_lines()
-    sizes = {(d_k, n): 0.5 for d_k in (1, 16) for n in (2, 32)}
-    axes = plot_saturation(panel(), measured(sizes), limit=True)
-    assert axes.get_ylim()[0] < 1.0
-    for line in axes.get_lines():
-        assert (np.asarray(line.get_xdata()) > 0.0).all()
+
+@pytest.mark.parametrize(
+    "sizes", [[(4, 8), (16, 8), (64, 8)], [(4, 8), (16, 8), (16, 32), (64, 32)]]
+)
+def test_line_of_cells_is_no_map(sizes):
+    """A map needs several d_k and several n; of a staircase nothing is left."""
+    row = {"quantity": "weight_max", "summary": "mean", "divisor": "none"}
+    assert saturation_cells(measured(dict.fromkeys(sizes, 0.5), **row)).empty
 
 
 @pytest.mark.parametrize(
@@ -400,22 +372,6 @@ def test_thresholds_have_one_letter_each(build, results):
     ]
 
 
-def test_z_scores_are_ordered_pairs(results, build):
-    """All are drawn in order against as many normal quantiles."""
-    rows = results[0].query("reference.notna() and std_error > 0")
-    rows = rows[rows["summary"].isin(("mean", "value"))]
-    z = np.sort((rows["estimate"] - rows["reference"]) / rows["std_error"])
-    (one,) = build("z-scores").panels
-    every, alone, equal = one.axes.get_lines()
-    assert every.get_ydata().tolist() == z.tolist()
-    assert set(alone.get_ydata()) < set(z)
-    for line in (every, alone):
-        normal = line.get_xdata()
-        assert (np.diff(normal) > 0.0).all()
-        assert normal == pytest.approx(-normal[::-1])
-    assert list(equal.get_xdata()) == list(equal.get_ydata())
-
-
 def test_attention_draws_the_weights_of_the_example(results):
     """Each cell has the shade of its weight; the scale's steps are squares."""
     weights = {d: w for d, _, w in example_weights(results[1])}
@@ -435,21 +391,3 @@ def test_attention_draws_the_weights_of_the_example(results):
                 seen[cells] = SHADES.index(SHADE_OF[to_hex(shade)])
         assert (seen == np.floor(10.0 * np.sqrt(one))).all()
     assert weights["none"].max(axis=1).mean() > 2.0 * weights["sqrt"].max(axis=1).mean()
-
-
-def test_attention_draws_the_shares_of_the_table():
-    """Points are percentages with their intervals, at d_k from 8 to 1024 alone."""
-    sizes = {(d_k, n): d_k / 4096 for d_k in (4, 64, 128, 2048) for n in (128, 1024)}
-    row = {"quantity": "saturated", "summary": "mean", "divisor": "none"}
-    rows = saturated_rows(measured(sizes, **row))
-    assert set(rows["d_k"]) == {64, 128}
-    axes = Figure().subplots()
-    keys = plot_saturated(axes, rows)
-    points = numbers_drawn(axes, DIVISOR_LOOKS["none"].colour)
-    assert points == [(64.0, 1 / 64)] * 2 + [(128.0, 1 / 32)] * 2
-    assert np.allclose(bars_drawn(axes)[0], (0.99 / 64, 1.01 / 64))
-    marks = [
-        line.get_xdata()[0] for line in axes.get_lines() if line.get_color() == MUTED
-    ]
-    assert marks == [64, 128]
-    assert {"n = 128", "n = 1024"} < {key.label.symbol for key in keys}

@@ -71,11 +71,12 @@ def test_a_notebook_shows_it(frame):
     assert figure(frame)._repr_png_().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("quantity", list(QUANTITIES))
-def test_every_quantity_can_be_drawn(frame, quantity, tmp_path):
-    """Symbol and words of each quantity can be set."""
-    row = frame[frame.n_keys.notna()].head(1).assign(quantity=quantity)
-    figure(row).savefig(tmp_path / "one.svg")
+def test_every_quantity_can_be_drawn(frame, tmp_path):
+    """Symbol and words of each quantity can be set, each in a panel of its own."""
+    row = frame[frame.n_keys.notna()].head(1)
+    drawing = figure(pd.concat(row.assign(quantity=name) for name in QUANTITIES))
+    drawing.savefig(tmp_path / "all.svg")
+    assert len(drawing.axes) == len(QUANTITIES)
 
 
 def test_what_is_no_sweep_is_refused(frame):

@@ -208,10 +208,7 @@ LET_GO = """() => {
 
 @pytest.mark.parametrize("code", ["en", "zh"])
 def test_no_line_begins_with_what_closes_a_formula(visit, report, code):
-    """A formula and the comma after it stay together on a phone.
-
-    Where they are let go, some do not.
-    """
+    """On a phone; where they are let go, some do not."""
     report.page(code)
     found = visit(report.folder / f"{code}.html")
     found.page.set_viewport_size({"width": WIDTHS[0], "height": HEIGHT})

@@ -31,9 +31,9 @@ class Drawing(Executor):
             yield several(function, calls)
 
 
-@pytest.mark.parametrize("workers", [None, Dying(), Drawing()])
+@pytest.mark.parametrize("workers", [Dying(), Drawing()])
 def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
-    """With workers, without, and with some that die: every figure and page is there."""
+    """With workers, and with some that die: every figure and page is there."""
     with report.keep_figures():
         make_report(report.results, ["en", "ja"], tmp_path, executor=workers)
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.render.contents import data_uri
-from tests.report.conftest import EVIDENCE, PAPERS
+from tests.report.conftest import EVIDENCE, EVIDENCE_PAGES, PAPERS, words
 
 #: What a page may weigh: a report, its evidence, any other.
 MOST_BYTES, MOST_EVIDENCE = 700_000, 1_500_000
@@ -46,11 +46,6 @@ def name_of(element):
     return element.tag.rpartition("}")[2]
 
 
-def words(element):
-    """Return the words of an element; a formula counts by its annotation."""
-    return " ".join("".join(element.itertext()).split())
-
-
 def bad_links(page, report):
     """Return links that lead nowhere; other languages' pages are written as well."""
     names = [*LANGUAGES, *(f"erratum-{e.text.key}" for e in report.contents.errata)]
@@ -65,7 +60,10 @@ def bad_links(page, report):
             continue
         file, _, place = target.partition("#")
         if file in pages_by_file:
-            found = not place or place in report.page(pages_by_file[file]).by_id
+            name = pages_by_file[file]
+            long = name.startswith((EVIDENCE, PAPERS)) and name[-2:] != page.code
+            name = f"{name[:-2]}en" if long else name
+            found = not place or place in report.page(name).by_id
         elif file:
             there = file in DATA_FILES and (report.folder / file).exists()
             found = (there or file in texts) and not place
@@ -148,39 +146,61 @@ def bad_code(page):
     ]
 
 
+TEMPLATE = re.compile(r"\{\{|\}\}|\{%|%\}|\$|%\(|\bNone\b|\bnan\b")
+
+
 def test_page_is_valid(any_page):
-    """The page parses without any error of syntax."""
+    """The page parses without any error of syntax, and lacks nothing: links lead
+    somewhere, tables, images and headings say what they are, what scrolls takes the
+    keyboard and has a name.  No brace of a template, no dollar of a formula, no None is
+    in its text; its head has charset, title and what phones need; it can be mailed.
+    """
     assert any_page.errors == []
-
-
-def test_no_template_is_left(any_page):
-    """No brace of a template, no dollar of a formula, no None stays in the text."""
+    assert bad_links(any_page, any_page.home) == []
+    assert bad_references(any_page) == []
+    assert bad_tables(any_page) == []
+    assert bad_images(any_page) == []
+    assert bad_headings(any_page) == []
     for text, element in any_page.texts():
-        tags = {name_of(e) for e in any_page.above(element)}
-        if "annotation" not in tags:
-            assert not re.search(r"\{\{|\}\}|\{%|%\}|\$|%\(|\bNone\b|\bnan\b", text), (
-                text
-            )
+        if "annotation" not in {name_of(e) for e in any_page.above(element)}:
+            assert not TEMPLATE.search(text), text
+    for element in any_page.elements():
+        if element.get("class") == "scroll":
+            assert element.get("tabindex") == "0"
+            assert element.get("role") in {"region", "group"}
+            named = element.get("aria-labelledby")
+            name = words(any_page.by_id[named]) if named else element.get("aria-label")
+            assert (name or "").strip()
+    head = any_page.root.find("head")
+    assert head[0].get("charset") == "utf-8"
+    assert (head.find("title").text or "").strip()
+    names = {e.get("name"): e.get("content") for e in head.iter("meta")}
+    assert "width=device-width" in names["viewport"]
+    assert names["color-scheme"] == "light dark"
+    assert "\ufffd" not in any_page.text
+    alone = any_page.name.startswith((EVIDENCE, "own_report"))
+    most = MOST_EVIDENCE if alone else MOST_BYTES
+    assert len(any_page.text.encode()) < most
 
 
-@pytest.mark.parametrize(
-    ("code", "tag"),
-    [("en", "en"), ("de", "de"), ("zh", "zh-Hans"), ("ja", "ja"), ("es", "es")],
-)
-@pytest.mark.parametrize("prefix", ["", EVIDENCE])
-def test_language_is_said(report, prefix, code, tag):
+TAGS = {"en": "en", "de": "de", "zh": "zh-Hans", "ja": "ja", "es": "es"}
+IN_LANGUAGES = [*TAGS, *EVIDENCE_PAGES]
+
+
+@pytest.mark.parametrize("name", IN_LANGUAGES)
+def test_language_is_said(report, name):
     """The page says its language, and links to the others in theirs."""
-    page = report.page(f"{prefix}{code}")
+    page, code = report.page(name), name[-2:]
+    prefix, tag = name[:-2], TAGS[code]
     assert page.root.get("lang") == tag
     current = [e for e in page.elements() if e.get("aria-current") == "page"]
     assert [e.get("lang") for e in current] == [tag]
     links = {e.get("href"): e for e in page.root.iter("a") if e.get("hreflang")}
     assert set(links) == {f"{prefix}{c}.html" for c in LANGUAGES if c != code}
-    for other, (other_tag, name) in LANGUAGES.items():
-        if other != code:
-            link = links[f"{prefix}{other}.html"]
-            assert link.get("lang") == link.get("hreflang") == other_tag
-            assert link.text == name
+    for other in set(LANGUAGES) - {code}:
+        link = links[f"{prefix}{other}.html"]
+        assert link.get("lang") == link.get("hreflang") == TAGS[other]
+        assert link.text == LANGUAGES[other][1]
 
 
 def test_index_offers_every_language(report):
@@ -192,33 +212,20 @@ def test_index_offers_every_language(report):
     assert len(list(page.root.iter("img"))) == 1
 
 
-def test_title_and_charset_are_said(any_page):
-    """The head names the charset first, a title, and what phones need."""
-    head = any_page.root.find("head")
-    assert head[0].get("charset") == "utf-8"
-    assert (head.find("title").text or "").strip()
-    names = {e.get("name"): e.get("content") for e in head.iter("meta")}
-    assert "width=device-width" in names["viewport"]
-    assert names["color-scheme"] == "light dark"
-    assert "\ufffd" not in any_page.text
-
-
-@pytest.mark.parametrize("prefix", ["", EVIDENCE])
-@pytest.mark.parametrize("code", LANGUAGES)
-def test_ids_are_unique_and_the_same(report, prefix, code):
+@pytest.mark.parametrize("name", IN_LANGUAGES)
+def test_ids_are_unique_and_the_same(report, name):
     """Ids stand once; a link to a place works in every language."""
-    page = report.page(f"{prefix}{code}")
+    page = report.page(name)
     assert repeated_ids(page) == []
-    assert list(page.by_id) == list(report.page(f"{prefix}en").by_id)
+    assert list(page.by_id) == list(report.page(f"{name[:-2]}en").by_id)
     for claim in report.catalogue.claim:
         assert f"claim-{claim.id}" in page.by_id
 
 
-def test_claim_and_its_evidence_lead_to_each_other(page, evidence, report):
+def test_claim_and_its_evidence_lead_to_each_other(evidence, report):
     """Each claim of the report links its evidence, which links it back."""
+    page = report.page(evidence.code)
     for here, there in ((page, evidence), (evidence, page)):
-        if page.code != evidence.code:
-            continue
         for claim in report.catalogue.claim:
             place = f"#claim-{claim.id}"
             article = here.by_id[place[1:]]
@@ -226,9 +233,9 @@ def test_claim_and_its_evidence_lead_to_each_other(page, evidence, report):
             assert f"{there.name}.html{place}" in links
 
 
-def test_figures_and_tables_are_numbered_through(page, report):
+def test_figures_and_tables_are_numbered_through(evidence, report):
     """Numbers rise by one through the report and then its evidence, and refer right."""
-    evidence = report.page(f"{EVIDENCE}{page.code}")
+    page = report.page(evidence.code)
     for kind in ("figure", "table"):
         named = {}
         for where in (page, evidence):
@@ -242,15 +249,6 @@ def test_figures_and_tables_are_numbered_through(page, report):
                 _, _, place = (link.get("href") or "").partition("#")
                 if place in named:
                     assert [n.value for n in where.numbers(link)] == [named[place]]
-
-
-def test_page_lacks_nothing(any_page):
-    """Links lead somewhere, and tables, images and headings say what they are."""
-    assert bad_links(any_page, any_page.home) == []
-    assert bad_references(any_page) == []
-    assert bad_tables(any_page) == []
-    assert bad_images(any_page) == []
-    assert bad_headings(any_page) == []
 
 
 def test_images_are_the_figures(any_page):
@@ -288,9 +286,9 @@ def plain_tree(svg):
     ]
 
 
-def test_alternative_texts_differ(page, report):
+def test_alternative_texts_differ(evidence, report):
     """No two figures of both pages are described by the same words."""
-    both = (page, report.page(f"{EVIDENCE}{page.code}"))
+    both = (evidence, report.page(evidence.code))
     texts = [image.get("alt") for one in both for image in one.root.iter("img")]
     assert len(set(texts)) == len(texts) > 5
 
@@ -315,17 +313,6 @@ def test_formulas_of_sentences_carry_their_source(page, report):
     assert len(formulas) - len(quoted) == [
         sources_of(e) for e in report.page("en").elements() if name_of(e) == "math"
     ].count([])
-
-
-def test_regions_that_scroll_can_be_reached(any_page):
-    """What scrolls takes the keyboard and has a name."""
-    for element in any_page.elements():
-        if element.get("class") == "scroll":
-            assert element.get("tabindex") == "0"
-            assert element.get("role") in {"region", "group"}
-            named = element.get("aria-labelledby")
-            name = words(any_page.by_id[named]) if named else element.get("aria-label")
-            assert (name or "").strip()
 
 
 def policy_of(page):
@@ -392,13 +379,6 @@ def test_nothing_is_fetched(any_page):
         assert not re.search(r"@import|url\((?!.?data:|.?#)", body)
 
 
-def test_page_is_small(any_page):
-    """A page can be sent by mail; those of a small study are far below their limits."""
-    alone = any_page.name.startswith((EVIDENCE, "own_report"))
-    most = MOST_EVIDENCE if alone else MOST_BYTES
-    assert len(any_page.text.encode()) < most
-
-
 def test_run_can_be_repeated(report):
     """Seed, in full, command and versions stand in code."""
     findings = report.contents.findings
@@ -420,12 +400,7 @@ def test_faults_are_seen(faulty, report):
         html5lib.HTMLParser(strict=True).parse('<p aria-label="a <b title="c">d</b>">')
     assert bad_links(faulty, report) == ["#none", "none.html", "de.html#none"]
     assert repeated_ids(faulty) == ["g"]
-    assert [fault for fault, _ in bad_tables(faulty)] == [
-        "caption",
-        "scope",
-        "caption",
-        "scope",
-    ]
+    assert [fault for fault, _ in bad_tables(faulty)] == ["caption", "scope"] * 2
     sizes = (None, None)
     assert bad_images(faulty) == ["i", "data:,h", sizes, "", "x.png", sizes]
     assert bad_headings(faulty) == [(1, 3)]

@@ -8,6 +8,7 @@ import pytest
 
 from montecarlo.report.language.catalogues import SOURCE, localise, read_language
 from montecarlo.report.language.formulas import prose
+from tests.report.conftest import words
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 #: What a number may be written with.
@@ -20,17 +21,12 @@ ASSERTING = ("finding", "concedes", "right", "redo")
 BRIEF = ("found", "passage")
 
 
-def plain_text(element):
-    """Return what an element says, with single spaces."""
-    return " ".join("".join(element.itertext()).split())
-
-
 def pattern_of(message):
     """Return what a sentence reads like, whatever its numbers."""
     language = read_language(SOURCE)
     marked = PLACEHOLDER.sub(lambda p: "\N{BULLET}" if p[1] else "%", message)
     said = html5lib.parseFragment(prose(marked, partial(localise, language)))
-    pieces = (re.escape(piece) for piece in plain_text(said).split("\N{BULLET}"))
+    pieces = (re.escape(piece) for piece in words(said).split("\N{BULLET}"))
     return re.compile(WRITTEN.join(pieces))
 
 
@@ -39,10 +35,7 @@ COUNTED = re.compile(f"^[a-z ]*( ?{pattern_of(COUNTS).pattern})?$")
 
 
 def numbers_of(message, record, kind):
-    """Return the numbers that a record has for a sentence, in their order.
-
-    What is read at a glance has no errors.
-    """
+    """Return a record's numbers for a sentence, in order; errors unless it is brief."""
     names = [found[1] for found in PLACEHOLDER.finditer(message) if found[1]]
     values = [record["numbers"][name] for name in names]
     return [
@@ -92,24 +85,21 @@ def asserting(page):
 
 
 def strays(page, report, claims):
-    """Return elements that assert what no sentence of the record does.
-
-    A claim without a finding that holds says how many cases came out how.
-    """
+    """Return elements that assert what neither a sentence nor a count does."""
     held = list(sentences_of(report, claims))
     found = []
     for place, kind, element in asserting(page):
         said = [one for one in held if one[:2] == (place, kind)]
-        words = plain_text(element)
-        if kind in {"finding", "found"} and not said and COUNTED.search(words):
+        shown_words = words(element)
+        if kind in {"finding", "found"} and not said and COUNTED.search(shown_words):
             continue
         shown = [number.value for number in page.numbers(element)]
         if not any(
-            re.search(pattern_of(text).pattern + "$", words)
+            re.search(pattern_of(text).pattern + "$", shown_words)
             and shown == numbers_of(text, record, kind)
             for *_, text, record in said
         ):
-            found.append((place, kind, words))
+            found.append((place, kind, shown_words))
     return found
 
 

@@ -8,23 +8,17 @@ import pytest
 from montecarlo.report.content.findings import FAILING, VERDICTS, find_telling
 from montecarlo.report.language.catalogues import SOURCE, localise, read_language
 from montecarlo.report.language.formulas import prose
-
-
-def plain_text(element):
-    """Return what an element says, with single spaces."""
-    return " ".join("".join(element.itertext()).split())
+from tests.report.conftest import words
 
 
 def as_shown(message):
     """Return what a message says once its formulas are set."""
     rewrite = partial(localise, read_language(SOURCE))
-    return plain_text(html5lib.parseFragment(prose(message, rewrite)))
+    return words(html5lib.parseFragment(prose(message, rewrite)))
 
 
 def turned(report, shift):
-    """Give claims and interpretations other verdicts, and let some of the sentences
-    hold.
-    """
+    """Give claims other verdicts, and let some of the sentences hold."""
     claims = report.claims
     for number, claim in enumerate(claims["claims"]):
         # the first two alike, so that some verdict is that of a single claim
@@ -62,10 +56,7 @@ def spoken(claim, record):
 
 
 def test_claim_says_the_first_finding_that_holds(turns, report):
-    """Badge and finding are those of its record; without a finding, cases are counted.
-
-    No other finding of the claim stands.
-    """
+    """And no other; without one, cases are counted."""
     catalogue = {claim.id: claim for claim in report.catalogue.claim}
     counted = said = 0
     for claims, page in turns:
@@ -76,9 +67,9 @@ def test_claim_says_the_first_finding_that_holds(turns, report):
             assert page.verdicts(finding)[1] == record["verdict"]
             claim = catalogue[record["id"]]
             text = spoken(claim, record)
-            words = plain_text(finding)
+            told = words(finding)
             if text is not None:
-                assert bare(text) in words
+                assert bare(text) in told
                 said += 1
             elif any(
                 interpretation["votes"] for interpretation in record["interpretations"]
@@ -97,7 +88,7 @@ def test_claim_says_the_first_finding_that_holds(turns, report):
                 counted += 1
             for other in claim.finding:
                 if other.text != text and len(bare(other.text)) > 20:
-                    assert bare(other.text) not in words
+                    assert bare(other.text) not in told
     assert counted > 20
     assert said > 20
 
@@ -154,16 +145,16 @@ def test_interpretations_turn(turns):
 
 def test_words_turn_with_the_tags(turns):
     """A badge says in words what it is tagged with."""
-    words = {}
+    badges = {}
     for _, page in turns:
         for element in page.elements():
             if element.get("class") == "verdict":
-                said = words.setdefault(element.get("data-verdict"), set())
-                said.add(plain_text(element))
-    assert set(words) == set(VERDICTS)
-    assert all(len(said) == 1 for said in words.values())
-    assert len({next(iter(said)) for said in words.values()}) == len(VERDICTS)
-    assert words["contradicted_by_record"] == {"contradicted by the record"}
+                said = badges.setdefault(element.get("data-verdict"), set())
+                said.add(words(element))
+    assert set(badges) == set(VERDICTS)
+    assert all(len(said) == 1 for said in badges.values())
+    assert len({next(iter(said)) for said in badges.values()}) == len(VERDICTS)
+    assert badges["contradicted_by_record"] == {"contradicted by the record"}
 
 
 def test_telling_case_agrees_with_its_verdict(turns, report):
