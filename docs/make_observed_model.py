@@ -93,35 +93,6 @@ Medians over the 12 heads of a layer; shares of the variance of the scores are m
 
 {layers}
 
-## What capture sees
-
-`capture` notes the operations of torch that run, so that nothing is run otherwise than
-without it: the fast path of `MultiheadAttention` stays fast, what is compiled stays
-compiled. It sees
-
-- `scaled_dot_product_attention` and `flex_attention`, from their outputs, with the mask
-  and the bias that were passed: windows, chunks and position biases are known, not
-  guessed; `MultiheadAttention`, `TransformerEncoder` and `TransformerDecoder`; with
-  dropout the weights before it;
-- the attention functions of transformers;
-- attention that is written out: a product of two tensors (`@`, `bmm`, `baddbmm`,
-  `einsum`) that are no parameters, followed through scaling, masks, caps, casts and
-  softmax to the product with values. Plain numbers that queries or keys were multiplied
-  by belong to the scale; for the two kinds above, queries and keys are as they were
-  handed over.
-
-Layers that differ in heads or in d_k are told together; `captured.models()` are models
-of layers that are alike, `captured.passed` what was passed to each. With a cache,
-queries that come one by one are rows of further sequences.
-
-Where the trail is lost (no softmax, keys in several pieces, scores that change their
-places) the error names the operation; `captured.missed` lists what may be attention.
-There the model, or a hook, records by hand:
-
-```python
-captured.record(q, k, weights=weights)  # sequence, head, token, d; or v=, outputs=
-```
-
 ## How a head's applied scale may come out
 
 With attention weights, or values and outputs (and `added`, what was added to scaled

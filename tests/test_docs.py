@@ -36,6 +36,7 @@ PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")))
 ELSEWHERE = {
     "cluster.md": "tests/study/test_cluster.py",
     "results-folder.in.md": "a template",
+    "watch.md": "tests/model/test_watch.py",
 }
 #: What pages need three seconds or more for.
 SLOW = {

@@ -145,19 +145,19 @@ def _each(
     if executor is not None:
         with TemporaryDirectory(dir=folder) as made, suppress(BrokenExecutor):
             path = Path(made) / "calls"
-            path.write_bytes(pickle.dumps((function, calls)))
-            return list(executor.map(partial(_call, path), range(len(calls))))
+            path.write_bytes(pickle.dumps(calls))
+            call = partial(_call, function, path)
+            return list(executor.map(call, range(len(calls))))
     return [function(*call) for call in calls]
 
 
-def _call(path: Path, number: int) -> Any:  # noqa: ANN401 - whatever was asked for
-    """Make one of the calls that a file holds."""
-    function, calls = _read_calls(path)
-    return function(*calls[number])
+def _call(function: Callable[..., Any], path: Path, number: int) -> Any:  # noqa: ANN401 - whatever was asked for
+    """Make one of the calls whose arguments a file holds."""
+    return function(*_read_calls(path)[number])
 
 
 @lru_cache(maxsize=1)
-def _read_calls(path: Path) -> tuple[Callable[..., Any], list[tuple[object, ...]]]:
+def _read_calls(path: Path) -> list[tuple[Any, ...]]:
     """Read what `_each` of the process that started this worker has written."""
-    function, calls = pickle.loads(path.read_bytes())  # noqa: S301 - of our own
-    return function, calls
+    calls: list[tuple[Any, ...]] = pickle.loads(path.read_bytes())  # noqa: S301 - ours
+    return calls

@@ -19,7 +19,7 @@ def results(report):
 def drawings(report):
     """Every figure as it is before it has words."""
     figures = report.contents.figures
-    return {name: figures[name].drawn for name in FIGURES}
+    return {name: figures[name] for name in FIGURES}
 
 
 @pytest.fixture(scope="session")
@@ -27,12 +27,6 @@ def svgs(drawings):
     """The SVG text of every figure, in English."""
     english = read_language("en")
     return {name: drawing.written(english) for name, drawing in drawings.items()}
-
-
-@pytest.fixture(scope="session")
-def written(kept):
-    """What matplotlib wrote for every figure."""
-    return kept[2]
 
 
 @pytest.fixture
