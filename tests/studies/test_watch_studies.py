@@ -39,8 +39,9 @@ def test_the_page_says_what_the_table_has():
 
 
 @pytest.mark.parametrize("plant", ["none", "growth"])
-def test_a_short_run_is_as_the_table_says(plant):
+def test_a_short_run_is_as_the_table_says(plant, monkeypatch):
     """Of two models each; beside others one trains as it does alone."""
+    monkeypatch.setattr(watch_alarms, "FROM", 200)
     runs = watch_alarms.train("copy", plant, range(2), steps=450, every=25)
     assert len(runs.losses) == 2
     assert [bool(one) for one in runs.alarms] == [plant == "growth"] * 2
