@@ -41,8 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
                 "C",
             ),
             "--config": option(
-                "config.json of transformers, for --expect config: what the model "
-                "should divide by, as its architecture does",
+                "a config.json of transformers, for --expect config",
                 "FILE",
             ),
             "--causal": option("a query sees no later keys", action="store_true"),

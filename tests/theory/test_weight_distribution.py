@@ -135,6 +135,7 @@ def test_the_table_holds_the_points_of_the_presets():
     assert kept == quantiles.places()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", tabulated()[3::127])
 def test_tabulated_quantiles_are_those_of_today(kept):
     """Lines made again; their errors hold what another processor rounds otherwise."""

@@ -30,7 +30,7 @@ LEAST_ERROR, MOST_ERROR = 1e-8, 3.0
 #: An error from which on weights are useless; it is 1 at most.
 BROKEN = 0.5
 BREAKS = {("float16", "none", NAIVE)}
-ANSWERED = message("Only float16 breaks: unscaled, with nothing subtracted")
+ANSWERED = message("Only half precision breaks: unscaled, with nothing subtracted")
 ASKED = message("What number formats make of the weights")
 
 

@@ -24,11 +24,11 @@ class Drawing(Executor):
     def __init__(self):
         self.drawn = 0
 
-    def map(self, several, functions, parts):
+    def map(self, function, *parts):
         """Work here."""
-        for function, calls in zip(functions, parts, strict=False):
-            self.drawn += len(calls)
-            yield several(function, calls)
+        for some in zip(*parts, strict=False):
+            self.drawn += 1
+            yield function(*some)
 
 
 @pytest.mark.parametrize("workers", [Dying(), Drawing()])
