@@ -37,7 +37,7 @@ WORDS = 24
 RATE, WARM_UP = 2e-3, 50
 #: From which step on queries and keys grow, each by so much a step, and how many times
 #: the rate is too large.
-FROM, BY, TIMES = 700, 1.02, 30.0
+FROM, BY, TIMES = 300, 1.01, 30.0
 #: The loss rises where the mean of so many steps lies so far, in nats, above the
 #: smallest one before.
 MEAN_OF, RISE = 50, 0.25
@@ -45,7 +45,7 @@ TASKS = ("text", "copy")
 #: What is planted, and how it is said.
 PLANTS = {
     "none": "nothing",
-    "growth": "queries and keys grow by 2 % a step from step 700 on",
+    "growth": "queries and keys grow by 1 % a step from step 300 on",
     "rate": "a learning rate thirty times as large",
 }
 KINDS = ("growing", "hot", "frozen")

@@ -33,7 +33,8 @@ def test_the_page_says_what_the_table_has():
     """False alarms, and how early planted faults are warned of."""
     page = PAGE.read_text(encoding="utf-8")
     for (task, plant), one in read_table().items():
-        cells = [one[name] or "-" for name in ("runs", "warned", "lead")]
+        names = "runs", "warned", "first_warning", "lead"
+        cells = [one[name] or "-" for name in names]
         words = watch_alarms.PLANTS[plant]
         assert f"| {task} | {words} | {' | '.join(cells)} |" in page
 
