@@ -116,7 +116,7 @@ def backwards(grid):
 
 @pytest.mark.parametrize(
     ("kind", "batch", "turned"),
-    [("one", 7, True), ("threads", 1, False), ("processes", ALL_AT_ONCE, True)],
+    [("threads", 1, False), ("processes", ALL_AT_ONCE, True)],
 )
 def test_same_bytes(  # noqa: PLR0917 - each is a fixture or a parameter
     workers, expected, tmp_path, kind, batch, turned
@@ -138,24 +138,10 @@ def fixed(workers):
     return rows_of(results_of(FIXED, workers["one"]))
 
 
-def test_another_seed_changes_the_rows(workers, fixed):
-    """The test above can fail: but for what is exact, no row stays as it was."""
-    study = Study(read_catalogue(), FIXED, SEED + 1)
-    found = rows_of(run_study(study, workers["one"]))
-
-    same = [id_ for id_ in fixed if found[id_] == fixed[id_]]
-    assert len(same) < 0.25 * len(fixed)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"edges": (), "distributions": ("student_t3",), "divisors": ("sqrt",)},
-        {"n_keys": (8, 32, 128), "distributions": ("rademacher", "uniform")},
-    ],
-)
-def test_other_points_change_no_row(workers, fixed, change):
+def test_other_points_change_no_row(workers, fixed):
     """What is taken out of the grid, or added to it, changes no other row."""
+    change = {"edges": (), "n_keys": (8, 32, 128), "divisors": ("sqrt",)}
+    change["distributions"] = ("rademacher", "uniform")
     found = rows_of(
         results_of(msgspec.structs.replace(FIXED, **change), workers["one"])
     )
