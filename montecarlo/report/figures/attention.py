@@ -124,7 +124,7 @@ def plot_saturated(axes: Axes, table: DataFrame) -> list[Key]:
     keys = draw.keys_of(looks, looks)
     for n_keys, dash in zip(sorted(set(table["n_keys"])), DASHES, strict=False):
         rows = table[table["n_keys"].eq(n_keys)]
-        dashed = {d: replace(looks[d], dash=dash, size=draw.MARK) for d in looks}
+        dashed = {d: replace(looks[d], dash=dash) for d in looks}
         draw.plot_series(axes, rows, "divisor", dashed)
         keys.append(draw.line_key(dash, Label(symbol=f"n = {n_keys:.0f}")))
     for d_k in MARKED_D_K:

@@ -65,8 +65,6 @@ DOWN, BASE = 0.36 * SIZE, APART + 0.76 * SIZE
 MOST_TICKS = {1: 8, 2: 4, 3: 3}
 #: What holds for large n only is dashed like this in every figure.
 LIMIT_DASH: Dash = (0, (4, 3))
-#: Points of a mark where panels are small.
-MARK = 4.5
 #: Points of what a legend shows before its words, by its kind; behind it; behind them.
 SWATCHES = {"mark": 9.0, "line": 20.0, "area": 20.0, "shades": 70.0}
 GAP, AFTER = 5.0, 13.0

@@ -14,7 +14,6 @@ from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     Dash,
     keep_looks,
-    resize,
 )
 from montecarlo.report.figures.specs import (
     Fact,
@@ -25,7 +24,7 @@ from montecarlo.report.figures.specs import (
 )
 from montecarlo.study.table import ROWS_D_K
 
-DIVISORS = resize(keep_looks(DIVISOR_LOOKS, ("none", "sqrt")), draw.MARK)
+DIVISORS = keep_looks(DIVISOR_LOOKS, ("none", "sqrt"))
 SIZES = {
     "jacobian_frobenius": Label(message("Jacobian of softmax"), r"\lVert J\rVert_F"),
     "gradient_query_undivided": Label(

@@ -92,7 +92,7 @@ class Look:
     dash: Dash = "-"
     label: Label = NO_LABEL
     filled: bool = True
-    size: float = 5.5  # points
+    size: float = 5.0  # points
     half: bool = False  # the left half is filled, the right one open
 
     @property
@@ -156,23 +156,29 @@ DISTRIBUTION_LOOKS = {
 }
 #: Verdicts, worst news first: shapes and colours are those of a page's badges.
 VERDICT_LOOKS = {
-    name: Look(colour, marker, label=Label(words, symbol, told=True), **shape)
-    for name, words, symbol, colour, marker, shape in (
-        ("refuted", message("refuted"), "✗", REFUTED, "D", {"size": 5.0}),
+    name: Look(
+        colour,
+        marker,
+        label=Label(words, symbol, told=True),
+        filled=fill != "open",
+        half=fill == "half",
+    )
+    for name, words, symbol, colour, marker, fill in (
+        ("refuted", message("refuted"), "✗", REFUTED, "D", "full"),
         (
             *("contradicted_by_record", message("contradicted by the record"), "≠"),
-            *(REFUTED, "s", {"filled": False}),
+            *(REFUTED, "s", "open"),
         ),
-        ("tally", message("tally"), "✓✗", CONDITIONAL, "o", {"half": True}),
-        ("depends", message("depends"), "↔", CONDITIONAL, "s", {"half": True}),
-        ("approximate", message("approximate"), "≈", CONDITIONAL, "^", {}),
-        ("degree", message("degree"), "#", OPEN, "v", {}),
-        ("undecided", message("undecided"), "?", OPEN, "o", {"filled": False}),
-        ("supported", message("supported"), "✓", SUPPORTED, "o", {}),
-        ("documented", message("documented"), "=", SUPPORTED, "s", {}),
-        ("premise", message("premise"), "∅", OPEN, "_", {}),
-        ("not_measured", message("not measured"), "∅", OPEN, "_", {}),
-        ("not_applicable", message("not applicable"), "∅", OPEN, "_", {}),
+        ("tally", message("tally"), "✓✗", CONDITIONAL, "o", "half"),
+        ("depends", message("depends"), "↔", CONDITIONAL, "s", "half"),
+        ("approximate", message("approximate"), "≈", CONDITIONAL, "^", "full"),
+        ("degree", message("degree"), "#", OPEN, "v", "full"),
+        ("undecided", message("undecided"), "?", OPEN, "o", "open"),
+        ("supported", message("supported"), "✓", SUPPORTED, "o", "full"),
+        ("documented", message("documented"), "=", SUPPORTED, "s", "full"),
+        ("premise", message("premise"), "∅", OPEN, "_", "full"),
+        ("not_measured", message("not measured"), "∅", OPEN, "_", "full"),
+        ("not_applicable", message("not applicable"), "∅", OPEN, "_", "full"),
     )
 }
 
@@ -181,8 +187,3 @@ def keep_looks(looks: Mapping[str, T], names: Iterable[str]) -> dict[str, T]:
     """Return the looks, or labels, of what there is, in the legend's order."""
     there = set(names)
     return {name: look for name, look in looks.items() if name in there}
-
-
-def resize(looks: Mapping[str, Look], size: float) -> dict[str, Look]:
-    """Return looks with marks of another size."""
-    return {name: replace(look, size=size) for name, look in looks.items()}

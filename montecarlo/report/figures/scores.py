@@ -25,7 +25,6 @@ from montecarlo.report.figures.palette import (
     Dash,
     Look,
     keep_looks,
-    resize,
 )
 from montecarlo.report.figures.specs import (
     MOST_D_K,
@@ -174,7 +173,7 @@ def plot_relative_variance(axes: Axes, table: DataFrame) -> None:
     Of raw scores, since a divisor divides estimate, interval and exact value alike.
     """
     raw = table[table["divisor"].eq("none") & table["reference"].notna()]
-    looks = resize(keep_looks(DISTRIBUTION_LOOKS, raw["distribution_q"]), draw.MARK)
+    looks = keep_looks(DISTRIBUTION_LOOKS, raw["distribution_q"])
     ratio = draw.rescale(raw, lambda value: value / raw["reference"])
     for place, (distribution, look) in enumerate(looks.items()):
         rows = ratio[ratio["distribution_q"].eq(distribution)]
@@ -239,9 +238,8 @@ def build_score_distribution(
     draw.mark_ticks(left.axes.xaxis, (-2.0, 0.0, 2.0))
     left.y = Label(message("Above the normal one, in per cent"), r"F(x) - \Phi(x)")
     left.x = Label(message("scaled score"), "x")
-    looks = resize(DISTRIBUTION_LOOKS, draw.MARK)
     parts = (draw.plot_reference, draw.plot_estimates)
-    draw.plot_series(right.axes, rows, "distribution_q", looks, *parts)
+    draw.plot_series(right.axes, rows, "distribution_q", DISTRIBUTION_LOOKS, *parts)
     draw.powers_of_two(right.axes, rows["d_k"], columns=2)
     right.y = Label(message("The same at one point"), r"F(x^{\ast}) - \Phi(x^{\ast})")
     right.x = HEAD_SIZE

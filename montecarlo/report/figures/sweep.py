@@ -235,7 +235,7 @@ def _looks(table: DataFrame, coloured: str) -> dict[str, Look]:
     colours = dict(zip(table[coloured].unique(), cycle(COLOURS), strict=False))
     first_of = dict(zip(table["label"], table[coloured], strict=True))
     return {
-        label: Look(colours[first], marker, size=4.5)
+        label: Look(colours[first], marker)
         for marker, (label, first) in zip(MARKERS, first_of.items(), strict=False)
     }
 

@@ -19,7 +19,7 @@ from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
 from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import ARM_LOOKS, Look, keep_looks, resize
+from montecarlo.report.figures.palette import ARM_LOOKS, Look, keep_looks
 from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve, pick_two
 
 OPTIMISERS = {
@@ -30,7 +30,6 @@ OPTIMISERS = {
     )
     if name in RATES
 }
-LOOKS = resize(ARM_LOOKS, draw.MARK)
 STEPS = Label(message("Steps to learn"), "T")
 #: The d_k that a column of panels has, where the record has them.
 PANEL_D_K = (64, 256)
@@ -65,7 +64,7 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
         return None
 
     def plot(panel: Panel, mine: DataFrame) -> None:
-        for place, (arm, look) in enumerate(LOOKS.items()):
+        for place, (arm, look) in enumerate(ARM_LOOKS.items()):
             wide = _by_outcome(mine[mine["arm"].eq(arm)], "d_k")
             wide.index = wide.index.astype(float) * BESIDE ** (place - 1.5)
             _plot_steps(panel.axes, wide, budget, look, place + 1)
@@ -74,7 +73,7 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
 
     picture = draw.grid([(None, rows)], "optimiser", titles, 150.0, plot, HEAD_SIZE)
     picture.panels[0].y = STEPS
-    picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
+    picture.keys = draw.keys_of(ARM_LOOKS, rows["arm"], line=True)
     return picture
 
 
@@ -153,7 +152,7 @@ def _build_panels(
     picture = draw.grid(parts, "d_k", titles, 100.0, plot, x)
     for line in picture.rows:
         line[0].y = y
-    picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
+    picture.keys = draw.keys_of(ARM_LOOKS, rows["arm"], line=True)
     return picture
 
 
@@ -163,7 +162,7 @@ def build_losses(_: DataFrame, curves: DataFrame) -> Picture | None:
 
     def plot(panel: Panel, rows: DataFrame) -> None:
         draw.level(panel.axes, float(budget["estimate"].iloc[0]))
-        draw.plot_series(panel.axes, rows, "arm", LOOKS, _plot_loss)
+        draw.plot_series(panel.axes, rows, "arm", ARM_LOOKS, _plot_loss)
         draw.logarithmic(panel.axes, LEAST_LOSS, MOST_LOSS)
         draw.few_ticks(panel.axes.xaxis, 3)
 
@@ -188,7 +187,7 @@ def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
     budget = of_curve(curves, BUDGET_CURVE)
 
     def plot(panel: Panel, rows: DataFrame) -> None:
-        for lane, (arm, look) in enumerate(LOOKS.items(), start=1):
+        for lane, (arm, look) in enumerate(ARM_LOOKS.items(), start=1):
             wide = _by_outcome(rows[rows["arm"].eq(arm)])
             _plot_steps(panel.axes, wide, budget, look, lane)
         draw.logarithmic(panel.axes, x=True, most=4)

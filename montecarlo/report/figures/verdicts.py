@@ -141,9 +141,9 @@ CASE_COLUMNS = 2
 WIDE, TALL = 4.0, 30.0
 #: By outcome.
 CASE_LOOKS = {
-    "supported": Look(SUPPORTED, "o", size=draw.MARK),
-    "refuted": Look(REFUTED, "X", size=draw.MARK),
-    "undecided": Look(OPEN, "s", size=draw.MARK),
+    "supported": Look(SUPPORTED, "o"),
+    "refuted": Look(REFUTED, "X"),
+    "undecided": Look(OPEN, "s"),
 }
 
 
@@ -353,9 +353,7 @@ ONE_EACH = (("score_variance", "none"), ("entropy", "sqrt"))
 #: With fewer of these, the others are the same few draws over and over.
 FEWEST_ALONE = 10
 ALL_LOOK = Look(MUTED, "", label=Label(message("all estimates")))
-ALONE_LOOK = Look(
-    BLUE, "s", label=Label(message("those that share no draws")), size=4.5
-)
+ALONE_LOOK = Look(BLUE, "s", label=Label(message("those that share no draws")))
 
 
 def known_rows(measurements: DataFrame) -> DataFrame:
@@ -447,7 +445,7 @@ def build_report_card(_: DataFrame, curves: DataFrame) -> Picture | None:
     for judged, colour in (("judged", INK), ("shown", VERMILLION)):
         of_kind = rates[rates["outcome"].eq(judged)]
         looks = {
-            name: replace(look, colour=colour, size=draw.MARK)
+            name: replace(look, colour=colour)
             for name, look in DISTRIBUTION_LOOKS.items()
         }
         draw.plot_series(left.axes, of_kind, "distribution_k", looks, _plot_rates)

@@ -18,7 +18,7 @@ from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE, SATURATED
 from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import DIVISOR_LOOKS, resize
+from montecarlo.report.figures.palette import DIVISOR_LOOKS
 from montecarlo.report.figures.specs import (
     Fact,
     FigureSpec,
@@ -27,8 +27,6 @@ from montecarlo.report.figures.specs import (
     pick_two,
 )
 from montecarlo.sampling.design_points import parse_dependence
-
-LOOKS = resize(DIVISOR_LOOKS, draw.MARK)
 
 # --- Saturated rows and effective keys against d_k ----------------------------------
 
@@ -69,12 +67,12 @@ def _build_shares(
     every = pd.concat([rows for _, rows in parts])
 
     def plot(panel: Panel, rows: DataFrame) -> None:
-        draw.plot_series(panel.axes, rows, "divisor", LOOKS)
+        draw.plot_series(panel.axes, rows, "divisor", DIVISOR_LOOKS)
         draw.percent(panel.axes)
         draw.powers_of_two(panel.axes, every["d_k"], columns=2)
 
     picture = draw.grid(parts, column, titles, 105.0, plot, HEAD_SIZE)
-    picture.keys = draw.keys_of(LOOKS, every["divisor"], line=True)
+    picture.keys = draw.keys_of(DIVISOR_LOOKS, every["divisor"], line=True)
     return picture
 
 
