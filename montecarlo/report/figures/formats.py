@@ -125,8 +125,8 @@ FORMATS = FigureSpec(
     ),
     alternative=message(
         "At d_k = %(d_k)s and n = %(n)s the weights of unscaled rows in half "
-        "precision are off by %(first)s with nothing subtracted, and by %(second)s with "
-        "the largest score subtracted first."
+        "precision are off by %(first)s with nothing subtracted, and by %(second)s "
+        "with the largest score subtracted first."
     ),
     named=("float16_error_naive", "float16_error_shifted"),
     fact=pick_errors,
