@@ -30,7 +30,7 @@ LEAST_ERROR, MOST_ERROR = 1e-8, 3.0
 #: An error from which on weights are useless; it is 1 at most.
 BROKEN = 0.5
 BREAKS = {("float16", "none", NAIVE)}
-ANSWERED = message("Only float16 breaks: unscaled, with nothing subtracted")
+ANSWERED = message(r"Only $\mathrm{float16}$ breaks: unscaled, with nothing subtracted")
 ASKED = message("What number formats make of the weights")
 
 
@@ -124,10 +124,11 @@ FORMATS = FigureSpec(
         "Overflow counts as $1$. At $d_k =$ %(d_k)s with %(n)s keys."
     ),
     alternative=message(
-        "At d_k = %(d_k)s and n = %(n)s the weights of unscaled rows in float16 are "
+        "At d_k = %(d_k)s and n = %(n)s the weights of unscaled rows in %(half)s are "
         "off by %(first)s with nothing subtracted, and by %(second)s with the largest "
         "score subtracted first."
     ),
     named=("float16_error_naive", "float16_error_shifted"),
     fact=pick_errors,
+    constants={"half": "float16"},
 )
