@@ -173,8 +173,12 @@ def test_steps_can_be_told():
 def test_a_large_score_is_warned_of_once():
     """By layer and heads, with what was found."""
     model = Attention()
+    first = ScoreWatch(model)
+    run(model, first, [1.0])
+    unit = max(one.score_max for _, one in first.summaries)
+    least = min(one.score_max for _, one in first.summaries)
     watch = ScoreWatch(model, every=1)
-    told = run(model, watch, [1.0, 1.0, 100.0, 120.0])
+    told = run(model, watch, [1.0, 99.0 / unit, 101.0 / least, 120.0 / least])
     (text,) = [text for text in told if "beyond" in text]
     largest = watch.frame.query("step == 2")["score_max"].max()
     place = "step 2: layer 0, heads 0-3"
