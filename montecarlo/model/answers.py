@@ -95,6 +95,7 @@ MASKS = {
     "causal_start": "causal mask whose first query sees the first key alone, although "
     "there are more keys than queries",
     "window": "causal mask with a window of {window} keys",
+    "chunks": "causal mask within chunks of {window} keys",
     "keys": "hidden keys",
     "causal_keys": "causal mask and hidden keys",
     "other": "zeros that are no common mask",

@@ -31,10 +31,16 @@ COMMON_AXES = {
 #: Axes that every array has to have; attention weights have keys in place of entries.
 NEEDED = ("token", "d")
 KEY = "key"
-#: What a model is read from: queries, keys, attention weights, values, outputs.
-NAMES = ("q", "k", "weights", "v", "outputs")
+#: What a model is read from: queries, keys, attention weights, values, outputs; and
+#: what was added to scores before softmax, which outputs do not tell.
+NAMES = ("q", "k", "weights", "v", "outputs", "added")
 #: What tells the scale that was applied: either all of the one or all of the other.
 EVIDENCE = {"weights": ("weights",), "outputs": ("v", "outputs")}
+ADDED = "added"
+#: Arrays that have keys in place of entries.
+OF_KEYS = ("weights", ADDED)
+#: What stands among them for minus infinity; from what on a number hides a key.
+HIDDEN, UNSEEN = -(2.0**100), -5e3
 #: Axes of a file's array at most, and the length of each.
 MOST_AXES, MOST_LENGTH = 8, 2**48
 #: Numbers of one sequence of a head at most, which are read at once; sequences; and
@@ -304,10 +310,12 @@ def make_source(
         if all(tensors.get(name) for name in needed)
         for name in needed
     ]
+    if "outputs" in told and tensors.get(ADDED):
+        told.append(ADDED)
     arrays = {}
     for name in ("q", "k", *told):
         own = [axis for axis in axes_here if axis != "d"] + [KEY]
-        named = own if name == "weights" else axes_here
+        named = own if name in OF_KEYS else axes_here
         arrays[name] = make_array_set(name, tensors[name], named, in_name)
     if axes is None:
         _require_more_tokens(arrays["q"])
@@ -337,7 +345,7 @@ class Rows:
     shift : int
         Keys that there are more than queries.
     made : mapping
-        Evidence of the scale, by its names in `NAMES`.
+        Evidence of the scale, by its names in `NAMES`, and ``added`` where it is known.
     """
 
     queries: Array
@@ -361,6 +369,11 @@ class Rows:
     def outputs(self) -> Array:
         """Means of the values by the weights, shape (n_rows, d_v)."""
         return self.made["outputs"]
+
+    @property
+    def added(self) -> Array | None:
+        """What was added to scores, shape (n_rows, n_keys); None where not known."""
+        return self.made.get(ADDED)
 
     @cached_property
     def offsets(self) -> NDArray[np.intp]:
@@ -488,7 +501,7 @@ class Model:
         return max(source.arrays["k"].longest("token") for source, _ in self.sequences)
 
 
-def open_arrays(  # noqa: PLR0913 - five arrays, and how they lie
+def open_arrays(  # noqa: PLR0913 - six arrays, and how they lie
     queries: ArrayLike,
     keys: ArrayLike,
     axes: Sequence[str] | None = None,
@@ -496,14 +509,15 @@ def open_arrays(  # noqa: PLR0913 - five arrays, and how they lie
     weights: ArrayLike | None = None,
     v: ArrayLike | None = None,
     outputs: ArrayLike | None = None,
+    added: ArrayLike | None = None,
     causal: bool = False,
 ) -> Model:
     """Make a model of arrays in hand.
 
-    Their axes are by default all of `AXES`; attention weights have the keys last, in
-    place of ``d``.
+    Their axes are by default all of `AXES`; attention weights, and what was
+    added to scores, have the keys last, in place of ``d``.
     """
-    given = zip(NAMES, (queries, keys, weights, v, outputs), strict=True)
+    given = zip(NAMES, (queries, keys, weights, v, outputs, added), strict=True)
     tensors: dict[str, Tensors] = {
         name: {(): wrap_array(name, array)}
         for name, array in given
@@ -512,8 +526,13 @@ def open_arrays(  # noqa: PLR0913 - five arrays, and how they lie
     return make_model([make_source(tensors, axes)], causal=causal)
 
 
-def make_model(sources: Sequence[Source], *, causal: bool) -> Model:
+def make_model(
+    sources: Sequence[Source], *, causal: bool, fewest_queries: int = 2
+) -> Model:
     """Join sources to a model.
+
+    With a single query per sequence, as in decoding, a scale can be told, and nothing
+    of how queries vary.
 
     Raises
     ------
@@ -530,7 +549,7 @@ def make_model(sources: Sequence[Source], *, causal: bool) -> Model:
             raise InputError(
                 f"files must hold the same beside q and k, got {got} after {wanted}"
             )
-        _require_fit(source, causal=causal)
+        _require_fit(source, causal=causal, fewest_queries=fewest_queries)
         for name in ("q", "k"):
             for axis in ("layer", "head", "d"):
                 if source.arrays[name].labels(axis) != first[name].labels(axis):
@@ -560,7 +579,7 @@ def _require_agreement(one: ArraySet, other: ArraySet, axes: Sequence[str]) -> N
             )
 
 
-def _require_fit(source: Source, *, causal: bool) -> None:
+def _require_fit(source: Source, *, causal: bool, fewest_queries: int) -> None:
     """Make sure that the arrays of a source fit each other."""
     arrays = source.arrays
     q, k = arrays["q"], arrays["k"]
@@ -579,10 +598,11 @@ def _require_fit(source: Source, *, causal: bool) -> None:
         place = dict(zip(q.in_name, numbers, strict=True))
         key_place = place | ({"head": met[place["head"]]} if "head" in place else {})
         tokens, n_keys = q.length("token", place), k.length("token", key_place)
-        for name, count in (("q", tokens), ("k", n_keys)):
-            if count < 2:
+        for name, count, least in (("q", tokens, fewest_queries), ("k", n_keys, 2)):
+            if count < least:
                 raise InputError(
-                    f"{name} must have at least 2 along the axis 'token', got {count}"
+                    f"{name} must have at least {least} along the axis 'token', got "
+                    f"{count}"
                 )
         if causal and tokens != n_keys:
             raise InputError(
@@ -592,6 +612,8 @@ def _require_fit(source: Source, *, causal: bool) -> None:
         for name, axis, length, owner_name in (
             ("weights", "token", tokens, "queries"),
             ("weights", KEY, n_keys, "keys"),
+            (ADDED, "token", tokens, "queries"),
+            (ADDED, KEY, n_keys, "keys"),
             ("v", "token", n_keys, "keys"),
             ("outputs", "token", tokens, "queries"),
         ):

@@ -1,10 +1,13 @@
 """What a model hands to attention, recorded while it runs.
 
-It records calls of ``torch.nn.functional.scaled_dot_product_attention``, and of the
-attention functions that transformers (from version 5 on) hands out to its models:
-queries and keys as they are multiplied, after rotary embeddings, with heads of keys
-still grouped; attention weights where the function gives them back, else values and
-outputs; and the scale, mask and cap that were passed.
+It records torch's own attention, its modules, and flex attention; the attention
+functions that transformers (from version 5 on) hands out to its models; and attention
+that is written out, from the product of queries and keys through softmax to that with
+values.  Queries and keys are those that are multiplied, after rotary embeddings, with
+heads of keys still grouped; where attention is written out they are recorded before
+plain numbers that they are multiplied by, which belong to the scale.  With them come
+attention weights where they are there, before dropout, else values, outputs and what
+was added to scores; and the scale, mask and cap that were passed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,14 +21,26 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import Model, make_model, make_source, wrap_array
+from montecarlo.model.arrays import (
+    EVIDENCE,
+    Model,
+    make_model,
+    make_source,
+    wrap_array,
+)
 from montecarlo.model.expected import Caller
 from montecarlo.model.scales import find_scales, scales_table
 
 #: Rows of a sequence, and sequences, that are kept unless more are asked for.
 ROWS, SEQUENCES = 64, 16
+#: Reasons that are kept why attention was not followed.
+MOST_MISSED = 16
 #: Axes of a recorded array, of one sequence of one layer.
 AXES = ("head", "token", "d")
+
+
+#: Of each sequence, by name.
+Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +49,21 @@ class Call:
 
     Attributes
     ----------
-    arrays : dict of ndarray, shape (n_sequences, n_heads, n_tokens, ...)
-        ``q``, ``k``, and ``weights``, or ``v`` and ``outputs``.
+    arrays : dict of sequences of ndarray, shape (n_heads, n_tokens, ...)
+        Of each sequence ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and, where
+        a mask was passed, ``added``.
     passed : dict
         What else was passed: ``scale``, ``mask``, ``cap``, ``source``.
     """
 
-    arrays: dict[str, NDArray[Any]]
+    arrays: Arrays
     passed: Mapping[str, object]
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What layers of one model have in common: sizes, and names of arrays."""
+        (heads, _, d_k), (key_heads, *_) = (self.arrays[n][0].shape for n in "qk")
+        return heads, key_heads, d_k, *self.arrays
 
 
 @dataclass(slots=True)
@@ -64,30 +86,85 @@ class Captured:
     config: Mapping[str, object] | None = None
     _passes: list[list[Call]] = field(default_factory=list)
     _is_open: bool = False
+    _missed: dict[str, bool] = field(default_factory=dict)
+    _is_by_hand: bool = False
 
     def begin(self) -> None:
         """Begin another pass of the model: layers are counted anew."""
         self._is_open = False
 
     def add(
-        self, arrays: dict[str, NDArray[Any]], passed: Mapping[str, object]
+        self,
+        arrays: Arrays,
+        passed: Mapping[str, object],
     ) -> None:
         """Keep a call, as the next layer of this pass.
 
-        One with a single query is left out: its row has nothing beside it.
+        One with a single key is left out: it has nothing beside it.
         """
-        if arrays["q"].shape[2] < 2:
+        if max(one.shape[1] for one in arrays["k"]) < 2:
             return
         if not self._is_open:
             self._passes.append([])
             self._is_open = True
         self._passes[-1].append(Call(arrays, passed))
 
+    def record(
+        self,
+        q: object,
+        k: object,
+        *,
+        weights: object = None,
+        v: object = None,
+        outputs: object = None,
+    ) -> None:
+        """Record a call of attention that `capture` cannot follow.
+
+        Call it where the model computes that attention; each call is the next layer.
+
+        Parameters
+        ----------
+        q, k : Tensor or array_like, shape (n_sequences, n_heads, n_tokens, d_k)
+            As they are multiplied with each other; k may have fewer heads.
+        weights : Tensor or array_like, shape (n_sequences, n_heads, n_queries, n_keys)
+            What softmax gave out, before dropout.
+        v, outputs : Tensor or array_like, shape (n_sequences, n_heads, n_tokens, d_v)
+            In place of weights: values, and what the head makes of them.
+
+        Raises
+        ------
+        InputError
+            If arrays are missing or do not fit each other.
+        """
+        given = {"q": q, "k": k, "weights": weights, "v": v, "outputs": outputs}
+        found = {name: one for name, one in given.items() if one is not None}
+        _require_recordable(found)
+        self._is_by_hand = True
+        if room := self.room():
+            last = slice(None) if self.rows is None else slice(-self.rows, None)
+            arrays = {}
+            for name, one in found.items():
+                some = one[:room]  # type: ignore[index]
+                whole = name in {"k", "v"}
+                arrays[name] = _to_array(some if whole else some[:, :, last])
+            passed = {"source": "recorded", "scale": None, "mask": "", "cap": None}
+            self.add(arrays, passed)
+
     def room(self) -> int:
         """Return how many sequences there is room for in this pass."""
         done = self._passes[:-1] if self._is_open else self._passes
         kept = sum(len(calls[0].arrays["q"]) for calls in done)
         return max(self.sequences - kept, 0)
+
+    def miss(self, told: str, *, is_certain: bool) -> None:
+        """Note attention that could not be followed."""
+        if len(self._missed) < MOST_MISSED:
+            self._missed.setdefault(told, is_certain)
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """What may be attention and could not be followed, and why."""
+        return tuple(self._missed)
 
     @property
     def passed(self) -> pd.DataFrame:
@@ -111,43 +188,88 @@ class Captured:
         Raises
         ------
         InputError
-            If nothing was recorded, or layers differ in heads or in d_k.
+            If nothing was recorded, some attention could not be followed, or layers
+            differ in heads, in d_k or in what was recorded of them: see `models`.
         """
-        if not self._passes:
-            raise InputError(
-                "a model must call scaled_dot_product_attention, or an attention "
-                "function of transformers, with at least 2 queries, got no such call"
+        groups = self._groups(layers)
+        if len(groups) > 1:
+            told = "; ".join(
+                f"q of {heads} heads of {d_k} in layers {', '.join(map(str, numbers))} "
+                f"(k of {key_heads}; {', '.join(map(str, more[2:]))} sequences)"
+                for (heads, key_heads, d_k, *more), numbers in groups.items()
             )
-        chosen = range(len(self._passes[0])) if layers is None else layers
-        if missing := [n for n in chosen if not 0 <= n < len(self._passes[0])]:
             raise InputError(
-                f"layers must be among 0 to {len(self._passes[0]) - 1}, got "
-                f"{missing[0]}"
+                f"layers must have the same heads, got {told}: name layers"
             )
+        return self._join(*groups.values())
+
+    def models(self, layers: Sequence[int] | None = None) -> tuple[Model, ...]:
+        """Return what was recorded as models, each of layers that are alike.
+
+        Raises
+        ------
+        InputError
+            If nothing was recorded, or some attention could not be followed.
+        """
+        return tuple(map(self._join, self._groups(layers).values()))
+
+    def _groups(
+        self, layers: Sequence[int] | None
+    ) -> dict[tuple[object, ...], list[int]]:
+        """Return layers by what they have in common."""
+        certain = [told for told, is_certain in self._missed.items() if is_certain]
+        if not self._passes or (certain and layers is None and not self._is_by_hand):
+            told = "; ".join(certain or self._missed)
+            raise InputError(
+                "capture must be able to follow every attention from queries and keys "
+                f"to values, got {told or 'none'}: call captured.record(q, k, "
+                "weights=...) where it is computed"
+            )
+        first = self._passes[0]
+        chosen = range(len(first)) if layers is None else layers
+        if missing := [n for n in chosen if not 0 <= n < len(first)]:
+            raise InputError(
+                f"layers must be among 0 to {len(first) - 1}, got {missing[0]}"
+            )
+        for calls in self._passes:
+            if len(calls) != len(first):
+                raise InputError(
+                    f"every pass must have as many calls of attention as the first, "
+                    f"{len(first)}, got {len(calls)}: give the model to "
+                    "capture(), so that its passes are told apart"
+                )
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for layer in chosen:
+            counts = [len(calls[layer].arrays["q"]) for calls in self._passes]
+            groups.setdefault((*first[layer].kind, *counts), []).append(layer)
+            if other := [c for c in self._passes if c[layer].kind != first[layer].kind]:
+                raise InputError(
+                    f"layer {layer} must be the same in every pass, got "
+                    f"{other[0][layer].kind} after {first[layer].kind}: capture "
+                    "training and evaluation apart"
+                )
+        return groups
+
+    def _join(self, layers: Sequence[int]) -> Model:
+        """Return layers that are alike as a model."""
         found: dict[str, dict[tuple[int, ...], Any]] = {}
         start = 0
         for calls in self._passes:
-            if len(calls) != len(self._passes[0]):
-                raise InputError(
-                    f"every pass must have as many calls of attention as the first, "
-                    f"{len(self._passes[0])}, got {len(calls)}: give the model to "
-                    "capture(), so that its passes are told apart"
-                )
-            for layer in chosen:
+            for layer in layers:
                 for name, array in calls[layer].arrays.items():
                     for number, one in enumerate(array):
                         place = f"{name} of layer {layer}"
                         key = (start + number, layer)
                         found.setdefault(name, {})[key] = wrap_array(place, one)
-            start += len(calls[0].arrays["q"])
-        _require_alike(found)
-        return make_model(
-            [make_source(found, AXES, ("sequence", "layer"))], causal=False
-        )
+            start += len(calls[layers[0]].arrays["q"])
+        source = make_source(found, AXES, ("sequence", "layer"))
+        return make_model([source], causal=False, fewest_queries=1)
 
     def applied_scale(self, layers: Sequence[int] | None = None) -> pd.DataFrame:
         """Tell the scale that the model applies: `montecarlo.applied_scale`."""
-        return scales_table(find_scales(self.model(layers)))
+        frames = [scales_table(find_scales(model)) for model in self.models(layers)]
+        table = pd.concat(frames, ignore_index=True)
+        return table.sort_values(["layer", "head"], ignore_index=True)
 
     def save(self, path: str | Path, layers: Sequence[int] | None = None) -> None:
         """Write an npz file that ``python -m montecarlo observe`` reads.
@@ -165,7 +287,9 @@ class Captured:
                 [calls[layer].arrays[name] for layer in chosen]
                 for calls in self._passes
             ]
-            shapes = {array.shape[1:] for arrays in passes for array in arrays}
+            shapes = {
+                one.shape for arrays in passes for array in arrays for one in array
+            }
             if len(shapes) > 1:
                 raise InputError(
                     f"{name} must have one shape in all layers and passes to be "
@@ -176,20 +300,70 @@ class Captured:
         np.savez(path, **joined)  # type: ignore[arg-type]
 
 
-def _require_alike(found: dict[str, dict[tuple[int, ...], Any]]) -> None:
-    """Make sure that layers have the same heads and the same d_k."""
-    sizes: dict[tuple[str, int, int], list[int]] = {}
+def _require_recordable(found: Mapping[str, object]) -> None:
+    """Refuse what makes no call of attention, in a line."""
     for name in ("q", "k"):
-        for (_, layer), tensor in found[name].items():
-            size = name, tensor.shape[0], tensor.shape[2]
-            if layer not in sizes.setdefault(size, []):
-                sizes[size].append(layer)
-    if len(sizes) > 2:
-        told = "; ".join(
-            f"{name} of {heads} heads of {d_k} in layers {', '.join(map(str, layers))}"
-            for (name, heads, d_k), layers in sizes.items()
+        if name not in found:
+            raise InputError(f"{name} must be a tensor or an array, got None")
+    if not any(all(one in found for one in needed) for needed in EVIDENCE.values()):
+        given = ", ".join(name for name in found if name not in {"q", "k"})
+        raise InputError(
+            f"weights, or v and outputs, must be given, got {given or 'neither'}"
         )
-        raise InputError(f"layers must have the same heads, got {told}: name layers")
+    shapes = {name: _shape_of(name, one) for name, one in found.items()}
+    n, heads, n_queries, d_k = shapes["q"]
+    _, key_heads, n_keys, _ = shapes["k"]
+    if heads % key_heads:
+        raise InputError(
+            f"k must have as many heads as q, {heads}, or a part that divides it, got "
+            f"{key_heads}"
+        )
+    d_v = shapes.get("v", (0,))[-1]
+    wanted = {
+        "q": shapes["q"],
+        "k": (n, key_heads, n_keys, d_k),
+        "weights": (n, heads, n_queries, n_keys),
+        "v": (n, key_heads, n_keys, d_v),
+        "outputs": (n, heads, n_queries, d_v),
+    }
+    for name, shape in shapes.items():
+        if shape != wanted[name]:
+            raise InputError(
+                f"{name} must have the shape {wanted[name]} beside q of {shapes['q']} "
+                f"and k of {shapes['k']}, got {shape}"
+            )
+
+
+def _shape_of(name: str, array: Any) -> tuple[int, ...]:  # noqa: ANN401
+    """Return the shape of what was given as an array."""
+    if not hasattr(array, "shape") or not hasattr(array, "dtype"):
+        raise InputError(
+            f"{name} must be a tensor or an array, got {type(array).__name__}"
+        )
+    shape = tuple(map(int, array.shape))
+    if len(shape) != 4 or 0 in shape:
+        last = "key" if name == "weights" else "d"
+        raise InputError(
+            f"{name} must have the axes sequence, head, token, {last}, none of them "
+            f"empty, got shape {shape}"
+        )
+    if "float" not in str(array.dtype):
+        raise InputError(
+            f"{name} must hold floating-point numbers, got entries of type "
+            f"{array.dtype}"
+        )
+    return shape
+
+
+def _to_array(array: object) -> NDArray[Any]:
+    """Return a copy in memory of a tensor or an array."""
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    if hasattr(array, "detach"):
+        from montecarlo.model.following import to_numpy
+
+        return to_numpy(array)
+    return np.array(array)
 
 
 @contextmanager
@@ -217,9 +391,11 @@ def capture(
 
     Notes
     -----
-    What a model multiplies and puts through softmax by itself is not seen, nor what
-    runs compiled, nor the fast path of ``torch.nn.MultiheadAttention`` in evaluation
-    without gradients.  transformers is seen if it was imported before.
+    Attention is told by what runs: a product of two tensors that are no parameters,
+    softmax, a product with values.  What cannot be followed, such as attention without
+    softmax or over more keys than one product makes, is refused when it is asked for:
+    `Captured.record` records it by hand.  What runs compiled is not seen.  transformers
+    is seen if it was imported before.
 
     Raises
     ------

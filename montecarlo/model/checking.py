@@ -40,8 +40,8 @@ class Captured(Protocol):
     def callers(self) -> Sequence[Caller]:
         """Which module called attention, for each layer."""
 
-    def model(self) -> Model:
-        """Return it as a model."""
+    def models(self) -> tuple[Model, ...]:
+        """Return it as models, each of layers that are alike."""
 
 
 #: Something captured; a path of an npz file; arrays by name: q, k, and weights or v and
@@ -49,21 +49,26 @@ class Captured(Protocol):
 Source = Captured | Mapping[str, ArrayLike] | str | Path
 
 
-def _open(source: Source, scratch: Path, axes: Sequence[str] | None = None) -> Model:
+def _open(
+    source: Source, scratch: Path, axes: Sequence[str] | None = None
+) -> tuple[Model, ...]:
     if isinstance(source, str | Path):
-        return open_files([Path(source)], scratch, axes=axes)
+        return (open_files([Path(source)], scratch, axes=axes),)
     if isinstance(source, Mapping):
         if unknown := [name for name in source if name not in NAMES]:
             raise InputError(
                 f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
-        q, k, weights, v, outputs = (source.get(name) for name in NAMES)
+        q, k, weights, v, outputs, added = (source.get(name) for name in NAMES)
         if q is None or k is None:
             raise InputError(f"arrays must hold q and k, got {', '.join(source)}")
-        return open_arrays(q, k, axes, weights=weights, v=v, outputs=outputs)
+        made = open_arrays(
+            q, k, axes, weights=weights, v=v, outputs=outputs, added=added
+        )
+        return (made,)
     if axes is not None:
         raise InputError(f"axes must stand with arrays or a file, got {axes!r}")
-    return source.model()
+    return source.models()
 
 
 def assert_attention_scale(
@@ -104,19 +109,25 @@ def assert_attention_scale(
     __tracebackhide__ = True
     require_rtol(rtol)
     with TemporaryDirectory() as scratch:
-        model = _open(captured, Path(scratch), axes)
-        scales = find_scales(model)
-    expected = find_expected(
-        expect,
-        config,
-        () if isinstance(captured, str | Path | Mapping) else captured.callers,
-        layers=model.layers,
-        d_k=scales.d_k,
-        n_heads=scales.n_heads,
-    )
-    told = answer_scales(scales, expected, rtol)
-    if told.answer != YES:
-        raise AssertionError("\n  ".join([say_answer(told), *say_findings(told)]))
+        found = [
+            (model.layers, find_scales(model))
+            for model in _open(captured, Path(scratch), axes)
+        ]
+    callers = () if isinstance(captured, str | Path | Mapping) else captured.callers
+    told = []
+    for layers, scales in found:
+        expected = find_expected(
+            expect,
+            config,
+            callers,
+            layers=layers,
+            d_k=scales.d_k,
+            n_heads=scales.n_heads,
+        )
+        told.append(answer_scales(scales, expected, rtol))
+    if any(one.answer != YES for one in told):
+        said = ["\n  ".join([say_answer(one), *say_findings(one)]) for one in told]
+        raise AssertionError("\n".join(said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,25 +188,43 @@ def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
     """
     require_rtol(rtol)
     with TemporaryDirectory() as first, TemporaryDirectory() as second:
-        ours, theirs = _open(port, Path(first)), _open(reference, Path(second))
-        for name in ("layers", "head_labels", "d_k"):
-            mine, other = getattr(ours, name), getattr(theirs, name)
-            if mine != other:
-                raise InputError(
-                    f"port must have the reference's {name}, {other}, got {mine}"
-                )
-        if len(ours.sequences) != len(theirs.sequences):
-            raise InputError(
-                f"port must have the reference's sequences, {len(theirs.sequences)}, "
-                f"got {len(ours.sequences)}"
-            )
-        rows = [row for head in ours.heads() for row in _compare(ours, theirs, head)]
+        rows = []
+        for ours, theirs in _pair(
+            _open(port, Path(first)), _open(reference, Path(second))
+        ):
+            for head in ours.heads():
+                rows += _compare(ours, theirs, head)
     columns = ["layer", "head", "quantity", "port", "reference", "difference"]
     frame = pd.DataFrame.from_records(rows, columns=columns)
     order = frame["quantity"].map(STAGES.index)
     far = frame.assign(order=order)[frame["difference"].abs() > rtol]
     ordered = far.sort_values(["layer", "order", "head"]).drop(columns="order")
     return Comparison(frame, rtol, None if ordered.empty else ordered.iloc[0])
+
+
+def _pair(
+    ours: Sequence[Model], theirs: Sequence[Model]
+) -> Sequence[tuple[Model, Model]]:
+    """Return models with those that they are compared with, which are alike."""
+    if len(ours) != len(theirs):
+        raise InputError(
+            "port must have the reference's kinds of layers, "
+            f"{[one.layers for one in theirs]}, got {[one.layers for one in ours]}"
+        )
+    pairs = list(zip(ours, theirs, strict=True))
+    for mine, other in pairs:
+        for name in ("layers", "head_labels", "d_k"):
+            one, wanted = getattr(mine, name), getattr(other, name)
+            if one != wanted:
+                raise InputError(
+                    f"port must have the reference's {name}, {wanted}, got {one}"
+                )
+        if len(mine.sequences) != len(other.sequences):
+            raise InputError(
+                "port must have the reference's sequences, "
+                f"{len(other.sequences)}, got {len(mine.sequences)}"
+            )
+    return pairs
 
 
 def _compare(ours: Model, theirs: Model, head: Head) -> list[tuple[object, ...]]:

@@ -1,8 +1,9 @@
 """The scale from outputs alone: least squares on softmax(λ s) V.
 
-A row's weights are not seen, so the mask has to be found beside the scale: each of a
-few is tried.  Biases of positions cannot be told apart this way; what they leave is
-seen, and the scale is refused.
+A row's weights are not seen.  The mask is the one that was passed, with the bias that
+it may hold; where it is not known, it has to be found beside the scale: each of a few
+is tried.  Biases of positions cannot be told apart this way; what they leave is seen,
+and the scale is refused.
 """
 
 import math
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from montecarlo.attention.softmax import Array
-from montecarlo.model.arrays import Rows
+from montecarlo.model.arrays import UNSEEN, Rows
 from montecarlo.model.fits import (
     FEWEST_LEFT,
     FEWEST_NUMBERS,
@@ -44,8 +45,18 @@ MASKS: dict[str, Callable[[Rows], NDArray[np.bool_]]] = {
     "causal": lambda block: block.offsets <= 0,
     "causal_start": lambda block: block.offsets <= -block.shift,
 }
+#: The mask that was passed.
+GIVEN = "given"
 #: From parameters and a block to what goes into softmax, and its derivatives.
 Terms = tuple[Array, list[Array]]
+
+
+def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
+    """Return which keys rows see under a mask: one of `MASKS`, or the one passed."""
+    if mask != GIVEN or block.added is None:
+        return MASKS[mask](block)
+    seen: NDArray[np.bool_] = block.added > UNSEEN
+    return seen
 
 
 def _plain(parameters: Array, block: Rows) -> Terms:
@@ -102,7 +113,9 @@ def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
         Arrays of shape (n_rows, d_v), weights of shape (n_rows, n_keys).
     """
     terms, slopes = FORMS[form](parameters, block)
-    seen = MASKS[mask](block)
+    if mask == GIVEN and block.added is not None:
+        terms = terms + block.added
+    seen = keys_seen(block, mask)
     shown = np.where(seen, terms, -np.inf)
     largest = shown.max(axis=1, keepdims=True)
     if form == "sink":
@@ -135,7 +148,7 @@ class Task:
     ----------
     blocks : sequence of Rows
     mask : str
-        A key of `MASKS`.
+        A key of `MASKS`, or `GIVEN`.
     spread : float
         Standard deviation of the scores within rows.
     unit : float
@@ -170,7 +183,8 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
     Returns
     -------
     Fit and str, or None
-        With the mask, a key of `MASKS`; None where nothing can be told.
+        With the mask, a key of `MASKS`, or `GIVEN` where rows have one; None where
+        nothing can be told.
     """
     variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
     spread = math.sqrt(math.fsum(variances) / len(variances))
@@ -179,12 +193,16 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
     if not LEAST_SPREAD * size < spread < math.inf or count < FEWEST_NUMBERS:
         return None
     unit = unit_of(format_of([block.outputs for block in blocks]))
-    masks = [
-        name
-        for name, seen in MASKS.items()
-        if all(seen(block).any(axis=1).all() for block in blocks)
-        and (name != "causal_start" or any(block.shift for block in blocks))
-    ]
+    masks = (
+        [GIVEN]
+        if blocks[0].added is not None
+        else [
+            name
+            for name, seen in MASKS.items()
+            if all(seen(block).any(axis=1).all() for block in blocks)
+            and (name != "causal_start" or any(block.shift for block in blocks))
+        ]
+    )
     tasks = [Task(blocks, mask, spread, unit) for mask in masks]
     plain = {task.mask: _fit(task, "plain") for task in tasks}
     best = min(plain, key=lambda mask: plain[mask].fit.left)
@@ -256,17 +274,18 @@ def _describe(task: Task, form: str, parameters: Array) -> Fitted:
     parts: list[tuple[Array, ...]] = []
     for block in task.blocks:
         made = make_outputs(form, parameters, block, task.mask)
-        seen = MASKS[task.mask](block)
+        seen = keys_seen(block, task.mask)
         even = seen @ block.values / seen.sum(axis=1, keepdims=True)
         weights = np.square(made.weights)
         own = np.sqrt(np.square(made.outputs) + weights @ np.square(block.values))
         size = block.scores / task.spread
+        terms = parameters[0] * block.scores
+        if block.added is not None:
+            terms = np.where(seen, terms + block.added, 0.0)
         parts.append(
             (
                 own,
-                _size_of_changes(
-                    weights * (parameters[0] * block.scores) ** 2, made, block
-                ),
+                _size_of_changes(weights * terms**2, made, block),
                 _size_of_changes(weights, made, block),
                 made.outputs - even,
                 *map(made.moved, (size**2, size**3, size * np.abs(block.offsets))),

@@ -23,11 +23,17 @@ from threadpoolctl import threadpool_limits
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import Interval
-from montecarlo.model.arrays import Head, Model, Rows, open_arrays
+from montecarlo.model.arrays import ADDED, Head, Model, Rows, open_arrays
 from montecarlo.model.divisors import KNOWN, KnownDivisor, divisors_within
 from montecarlo.model.fits import Fit, format_of, unit_of
-from montecarlo.model.output_fits import fit_outputs
-from montecarlo.model.weight_fits import Mask, are_one, find_mask, fit_weights
+from montecarlo.model.output_fits import GIVEN, fit_outputs, keys_seen
+from montecarlo.model.weight_fits import (
+    Mask,
+    are_one,
+    find_mask,
+    fit_weights,
+    name_mask,
+)
 
 #: Pairs of a head that a fit takes, sequences, and rows of each at most; rows in all at
 #: least, where there are so many.
@@ -203,13 +209,14 @@ class ModelScales:
     heads: tuple[HeadScale, ...]
 
 
-def applied_scale(  # noqa: PLR0913 - five arrays, and how they lie
+def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     q: ArrayLike,
     k: ArrayLike,
     *,
     weights: ArrayLike | None = None,
     v: ArrayLike | None = None,
     outputs: ArrayLike | None = None,
+    added: ArrayLike | None = None,
     axes: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Tell the scale that a model applies, from what softmax made of its scores.
@@ -224,6 +231,9 @@ def applied_scale(  # noqa: PLR0913 - five arrays, and how they lie
     v, outputs : array_like, optional
         Values, and what the head makes of them before heads are joined; in place of
         weights.
+    added : array_like, optional
+        Beside values and outputs: what was added to scaled scores before softmax, axes
+        as of weights; from -5000 down a key is hidden.
     axes : sequence of str, optional
         Names of the axes of q and k, v and outputs.
 
@@ -237,7 +247,7 @@ def applied_scale(  # noqa: PLR0913 - five arrays, and how they lie
     InputError
         If neither weights nor values and outputs are given, or arrays do not fit.
     """
-    model = open_arrays(q, k, axes, weights=weights, v=v, outputs=outputs)
+    model = open_arrays(q, k, axes, weights=weights, v=v, outputs=outputs, added=added)
     if model.source is None:
         raise InputError("weights, or v and outputs, must be given, got neither")
     return scales_table(find_scales(model))
@@ -266,10 +276,14 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
         if fit is not None:
             mask = find_mask(rows, fit)
     else:
-        rows = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
-        unit = unit_of(format_of([one.outputs for one in rows]))
-        fit, name = fit_outputs(rows) or (None, "")
-        mask = Mask(name)
+        rows, left_out = _read_outputs(model, head)
+        if rows:
+            unit = unit_of(format_of([one.outputs for one in rows]))
+            fit, name = fit_outputs(rows) or (None, "")
+            mask = Mask(name)
+        if mask.mask == GIVEN:
+            seen = [keys_seen(one) for one in rows]
+            mask = Mask(*name_mask(rows, [~one for one in seen], seen))
     outcome = _outcome(fit, unit, model.d_k)
     if outcome == "no_information" and _is_dead(model, head):
         outcome = "dead"
@@ -329,6 +343,16 @@ def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
     return kept, n_rows - sum(int(one.sum()) for one in filled)
 
 
+def _read_outputs(model: Model, head: Head) -> tuple[list[Rows], int]:
+    """Read rows of a head with their outputs, without those that see no key."""
+    found = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
+    if found[0].added is None:
+        return found, 0
+    filled = [np.any(keys_seen(one), axis=1, keepdims=False) for one in found]
+    kept = [one.some(f) for one, f in zip(found, filled, strict=True) if f.any()]
+    return kept, sum(int((~one).sum()) for one in filled)
+
+
 def _are_even(block: Rows, unit: float) -> NDArray[np.bool_]:
     """Tell which rows have the same weight for keys whose scores differ."""
     seen = block.weights > 0.0
@@ -346,7 +370,8 @@ def _is_dead(model: Model, head: Head) -> bool:
     """Tell whether queries, keys or something made of them are 0 in all rows."""
     lives: dict[str, bool] = {}
     for found in read_some_rows(model, head):
-        arrays = {"q": found.queries, "k": found.keys, **found.made}
+        made = {name: a for name, a in found.made.items() if name != ADDED}
+        arrays = {"q": found.queries, "k": found.keys, **made}
         for name, array in arrays.items():
             lives[name] = lives.get(name, False) or bool(array.any())
     return not all(lives.values())

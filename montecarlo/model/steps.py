@@ -18,7 +18,7 @@ from scipy.stats import kendalltau
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import Head, Model, Rows
+from montecarlo.model.arrays import UNSEEN, Head, Model, Rows
 from montecarlo.model.scales import ModelScales, read_some_rows
 
 #: A scaled score beyond this is what practice takes measures against, such as capping
@@ -32,7 +32,7 @@ TREND, FACTOR, FEWEST_STEPS = 0.8, 2.0, 3
 #: What a head may be, over steps or at the last one.
 WARNINGS = ("growing", "hot", "frozen")
 #: Masks of which what is hidden is read from the zeros of weights.
-PARTIAL = ("window", "keys", "causal_keys", "other")
+PARTIAL = ("window", "chunks", "keys", "causal_keys", "other")
 COLUMNS = (
     "step",
     "file",
@@ -132,6 +132,8 @@ def _visible_rows(
 
 def _hide(rows: Rows, mask: str, *, causal: bool) -> Array:
     """Return scores, those of keys that a mask hides -inf."""
+    if rows.added is not None:
+        return np.where(rows.added > UNSEEN, rows.scores, -np.inf)
     later, has_weights = rows.offsets > 0, "weights" in rows.made
     is_causal = causal or mask == "causal"
     if has_weights and not mask:  # nothing was told, and zeros may be small

@@ -1,7 +1,8 @@
 """Recording from torch and transformers: each call, and what it gives back."""
+# ruff: noqa: SLF001 - what operations are, torch says in private names alone
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
@@ -9,18 +10,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
+from montecarlo.model.arrays import HIDDEN
 from montecarlo.model.expected import Caller
 
 try:
     import torch
-    from torch.nn.functional import scaled_dot_product_attention
-    from torch.overrides import TorchFunctionMode
+    from torch.nn import functional
+    from torch.overrides import enable_reentrant_dispatch
+    from torch.utils._python_dispatch import TorchDispatchMode
 except ImportError as error:  # an extra
     raise InputError(
         f"capture needs torch: pip install 'montecarlo-attention[torch]' ({error})"
     ) from error
 
+from montecarlo.model.following import Follower, base_name, to_numpy
 from montecarlo.model.projections import Projections
+
+#: Torch's own attention as a single operation; on each device it is another.
+FUSED = "_scaled_dot_product"
+#: Whole layers, as evaluation without gradients runs them.
+FAST_ATTENTION = "_native_multi_head_attention"
+FAST_LAYER = "_transformer_encoder_layer_fwd"
+#: An attention of torch whose scores are changed and masked by functions.
+FLEX = "flex_attention"
+#: How far what a function makes of three scores may be off them, less one number.
+SAME = 1e-4
+#: What is of queries, a row of each.
+OF_ROWS = ("q", "weights", "outputs")
+#: Of each sequence, by name.
+Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 
 
 class Kept(Protocol):
@@ -35,8 +53,11 @@ class Kept(Protocol):
     def room(self) -> int:
         """Return how many sequences there is room for."""
 
-    def add(self, arrays: dict[str, NDArray[Any]], passed: dict[str, object]) -> None:
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Keep a call."""
+
+    def miss(self, told: str, *, is_certain: bool) -> None:
+        """Note attention that could not be followed."""
 
 
 @contextmanager
@@ -58,63 +79,301 @@ def recording(captured: Kept, model: object | None) -> Iterator[None]:
         yield
 
 
-class _Recorder(TorchFunctionMode):  # type: ignore[misc]
-    """Sees every function of torch that is called, and records the one."""
+class _Recorder(TorchDispatchMode):  # type: ignore[misc]
+    """Sees every operation of torch that runs, and records attention.
+
+    Operations, not functions: a mode for functions keeps
+    ``torch.nn.MultiheadAttention`` from its fast path, and so changes what is computed.
+    What is compiled stays compiled.
+    """
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """Tell the compiler of torch that this one changes nothing."""
+        return True
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Tell the compiler of torch not to stop for this one."""
+        return True
 
     def __init__(self, captured: Kept) -> None:
         super().__init__()
         self.captured = captured
-        self.is_inside = False  # of a call that is recorded as a whole
         self.projections = Projections()
+        self.rows = captured.rows
+        self.follower = Follower(self)
+        #: Calls within one that is recorded as a whole.
+        self.within: list[tuple[Arrays, Mapping[str, object]]] | None = None
+        self._ways: dict[object, Callable[..., None]] = {}
 
-    def __torch_function__(
+    def room(self) -> int:
+        """Return how many sequences there is room for."""
+        return self.captured.room()
+
+    def keep(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
+        """Keep a call, or hold it for the one that it is within."""
+        if self.within is None:
+            self.captured.add(arrays, passed)
+        else:
+            self.within.append((arrays, passed))
+
+    def miss(self, told: str, *, is_certain: bool) -> None:
+        """Note attention that could not be followed, except within what is recorded."""
+        if self.within is None:
+            self.captured.miss(told, is_certain=is_certain)
+
+    def __torch_dispatch__(
         self,
-        func: Callable[..., Any],
+        func: Any,  # noqa: ANN401 - an operation
         types: object,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - whatever the function gives back
+    ) -> Any:  # noqa: ANN401 - whatever the operation gives back
         del types
-        result = func(*args, **(kwargs or {}))
-        if func is scaled_dot_product_attention and not self.is_inside:
-            self._record(result, *args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        if torch._C._current_autograd_node() is not None:  # the way back
+            return func(*args, **kwargs)
+        way = self._ways.get(func)
+        if way is None:
+            way = self._ways.setdefault(func, self._way_to_record(func))
+        if way is _in_parts:  # as they are where this mode is not
+            with enable_reentrant_dispatch(), self:
+                return func.decompose(*args, **kwargs)
+        result = func(*args, **kwargs)
+        way(func, args, kwargs, result)
         return result
 
-    def _record(  # noqa: PLR0913, PLR0917 - the function's own arguments
+    def _way_to_record(self, func: Any) -> Callable[..., None]:  # noqa: ANN401
+        """Return what records an operation."""
+        if not isinstance(func, torch._ops.OpOverload):
+            is_flex = func.name() == FLEX
+            return self._record_flex if is_flex else _nothing
+        name = base_name(func)
+        if func._can_decompose():  # in inference mode these come undivided
+            return _in_parts
+        if name.startswith(FUSED) and not name.endswith("backward"):
+            return self._record_fused
+        if name in {FAST_ATTENTION, FAST_LAYER}:
+            return self._record_fast
+        return self.follower.note
+
+    def _record_fused(
         self,
-        result: torch.Tensor,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        attn_mask: torch.Tensor | None = None,
-        dropout_p: float = 0.0,
-        is_causal: bool = False,  # noqa: FBT001, FBT002
-        scale: float | None = None,
-        enable_gqa: bool = False,  # noqa: FBT001, FBT002
+        func: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        result: torch.Tensor | Sequence[torch.Tensor],
     ) -> None:
-        del dropout_p, enable_gqa
-        mask = "causal" if is_causal else _kind_of(attn_mask)
-        passed: dict[str, object] = {
+        """Record torch's own attention: its outputs, and the mask that was passed."""
+        given = _by_name(func, args, kwargs)
+        outputs = result if isinstance(result, torch.Tensor) else result[0]
+        query, key = given["query"], given["key"]
+        if query.is_nested or not (room := self.room()):
+            return
+        passed_mask = given.get("attn_mask", given.get("attn_bias"))
+        is_causal = bool(given.get("is_causal"))
+        tensors = {"q": query, "k": key, "v": given["value"], "outputs": outputs}
+        arrays = self.some({name: _with_heads(t) for name, t in tensors.items()})
+        n_rows = query.shape[-2], arrays["q"].shape[2]
+        shape = (*arrays["q"].shape[:3], key.shape[-2])
+        if is_causal:
+            row = torch.arange(n_rows[0] - n_rows[1], n_rows[0])[:, None]
+            mask = torch.arange(shape[-1]) <= row
+        elif passed_mask is None:
+            mask = torch.zeros(1, 1)
+        else:
+            mask = passed_mask
+        if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
+            mask = mask.expand(*query.shape[:-1], shape[-1])
+        arrays["added"] = _read_mask(_with_heads(mask)[:room], shape)
+        passed = {
             "source": "torch",
-            "scale": scale,
-            "mask": mask,
+            "scale": given.get("scale"),
+            "mask": "causal" if is_causal else _kind_of(passed_mask),
             "cap": None,
         }
-        tensors = {"q": query, "k": key, "v": value, "outputs": result}
-        self.keep({name: _with_heads(t) for name, t in tensors.items()}, passed)
+        self.keep(arrays, passed)
 
-    def keep(self, tensors: dict[str, torch.Tensor], passed: dict[str, object]) -> None:
-        """Keep some rows and sequences of tensors (sequence, head, token, ...)."""
-        room, rows = self.captured.room(), self.captured.rows
-        if not room:
+    def _record_flex(
+        self,
+        func: object,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        result: Sequence[torch.Tensor],
+    ) -> None:
+        """Record flex attention: its outputs, and what its mask hides."""
+        del func, kwargs
+        query, key, value, score, blocks, scale, *more = args
+        if not self.room():
             return
-        arrays = {}
+        tensors = {"q": query, "k": key, "v": value, "outputs": result[0]}
+        arrays = self.some(tensors)
+        n_sequences, n_heads, n_rows = arrays["q"].shape[:3]
+        first = query.shape[2] - n_rows
+        ends = (0, n_sequences), (0, n_heads), (first, first + n_rows)
+        places = [
+            torch.arange(*one, device=query.device)
+            for one in (*ends, (0, key.shape[2]))
+        ]
+        of_scores, of_mask = more[1:3] if len(more) > 2 else ((), ())
+        seen = _at_places(blocks[-1], (), places, of_mask)
+        mask = torch.zeros(seen.shape).masked_fill_(~seen.cpu(), HIDDEN)
+        # what adds something to a score, whatever the score
+        tried = [torch.tensor(one, device=query.device) for one in (0.0, 1.0, -2.0)]
+        made = [_at_places(score, (one,), places, of_scores).cpu() for one in tried]
+        changes = [one - made[0] for one in made]
+        if all(
+            (change - one.cpu()).abs().max() < SAME
+            for change, one in zip(changes, tried, strict=True)
+        ):
+            mask += made[0]
+        arrays["added"] = _read_mask(mask, tuple(mask.shape))
+        passed = {"source": FLEX, "scale": scale, "mask": "of booleans", "cap": None}
+        self.keep(arrays, passed)
+
+    def _record_fast(
+        self,
+        func: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        result: object,
+    ) -> None:
+        """Record a whole layer that ran as one operation.
+
+        It gives back no weights of single heads: these are asked of the same operation
+        once more, for the sequences that are kept.
+        """
+        del result
+        given = _by_name(func, args, kwargs)
+        if base_name(func) == FAST_LAYER:
+            source = given["src"]
+            if given["norm_first"]:
+                norm = given["norm_weight_1"], given["norm_bias_1"]
+                source = functional.layer_norm(
+                    source, source.shape[-1:], *norm, given["eps"]
+                )
+            inputs, n_heads = [source] * 3, given["num_heads"]
+        else:
+            inputs = [given[name] for name in ("query", "key", "value")]
+            n_heads = given["num_head"]
+        mask, kind = given.get("mask"), given.get("mask_type")
+        batches = [inputs]
+        if inputs[0].is_nested:  # of sequences that differ in length
+            batches = [
+                [one[None] for one in each]
+                for each in zip(*(i.unbind() for i in inputs), strict=True)
+            ]
+        found: dict[str, list[NDArray[Any]]] = {"q": [], "k": [], "weights": []}
+        for batch in batches:
+            if not (room := self.room() - len(found["q"])) > 0:
+                break
+            few = [one[:room] for one in batch]
+            if mask is not None and kind != 0:  # it has an axis of sequences
+                given["mask"] = mask[:room]
+            arrays = self.some(_run_fast(given, few, n_heads))
+            for name, array in arrays.items():
+                found[name] += list(array)
+        if found["q"]:
+            kinds = {None: "none", 1: "hidden keys"}
+            told = kinds.get(None if mask is None else kind, "added")
+            passed = {"source": "torch", "scale": None, "mask": told, "cap": None}
+            self.keep(found, passed)
+
+    def some(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
+        """Return some rows and sequences of tensors (sequence, head, token, ...)."""
+        room, arrays = self.room(), {}
         for name, tensor in tensors.items():
             kept = tensor[:room]
-            if name in {"q", "weights", "outputs"} and rows is not None:
-                kept = kept[:, :, -rows:]
-            arrays[name] = _to_numpy(kept)
-        self.captured.add(arrays, passed)
+            if name in OF_ROWS and self.rows is not None:
+                kept = kept[:, :, -self.rows :]
+            arrays[name] = to_numpy(kept)
+        return arrays
+
+
+def _nothing(*_: object) -> None:
+    """Record nothing."""
+
+
+def _in_parts(*_: object) -> None:
+    """Stand for operations that consist of others."""
+
+
+def _by_name(
+    func: Any,  # noqa: ANN401
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return arguments of an operation by their names."""
+    names = [one.name for one in func._schema.arguments]
+    return dict(zip(names, args, strict=False)) | dict(kwargs)
+
+
+def _at_places(
+    function: Callable[..., torch.Tensor],
+    first: Sequence[torch.Tensor],
+    places: Sequence[torch.Tensor],
+    buffers: Sequence[torch.Tensor],
+) -> torch.Tensor:
+    """Return a function of sequence, head, query and key at all of some of these.
+
+    It may index tensors by them, as torch lets functions of flex attention.
+    """
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    for axis in (3, 2, 1, 0):
+        along = [None] * (len(first) + 4 + len(buffers))
+        along[len(first) + axis] = 0  # type: ignore[call-overload]
+        function = torch.vmap(function, tuple(along))
+    with TransformGetItemToIndex():
+        return function(*first, *places, *buffers)
+
+
+def _run_fast(
+    given: Mapping[str, Any], inputs: Sequence[torch.Tensor], n_heads: int
+) -> dict[str, torch.Tensor]:
+    """Return queries, keys and weights of a layer that runs as one operation."""
+    weight, bias = given["qkv_weight"], given["qkv_bias"]
+    width = given["embed_dim"]
+    with torch.no_grad():
+        _, weights = torch._native_multi_head_attention(
+            *inputs,
+            width,
+            n_heads,
+            weight,
+            bias,
+            given["proj_weight"],
+            given["proj_bias"],
+            given.get("mask"),
+            True,  # weights, and  # noqa: FBT003
+            False,  # those of each head  # noqa: FBT003
+            given.get("mask_type"),
+        )
+        projected = [
+            functional.linear(one, weight[rows], bias[rows])
+            .unflatten(-1, (n_heads, -1))
+            .transpose(1, 2)
+            for one, rows in zip(
+                inputs, (slice(width), slice(width, 2 * width)), strict=False
+            )
+        ]
+    return {"q": projected[0], "k": projected[1], "weights": weights}
+
+
+def _read_mask(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return what a mask adds to scores, shape (sequence, head, row, key).
+
+    What sequences and heads have in common is there once.
+    """
+    n_rows = shape[2]
+    mask = mask[:, :, -n_rows:]
+    if mask.dtype == torch.bool:
+        added = torch.zeros(mask.shape).masked_fill_(~mask.cpu(), HIDDEN)
+    else:
+        added = mask.float().clamp(min=HIDDEN)
+    return np.broadcast_to(to_numpy(added), shape)
 
 
 def _with_heads(tensor: torch.Tensor) -> torch.Tensor:
@@ -131,20 +390,13 @@ def _config_of(module: torch.nn.Module) -> Mapping[str, object] | None:
     return dict(config.to_dict()) if has_one else None
 
 
-def _kind_of(mask: torch.Tensor | None) -> str:
+def _kind_of(mask: object) -> str:
     """Say what kind of mask was passed."""
     if mask is None:
         return "none"
+    if not isinstance(mask, torch.Tensor):
+        return "of blocks"
     return "of booleans" if mask.dtype == torch.bool else "added"
-
-
-def _to_numpy(tensor: torch.Tensor) -> NDArray[Any]:
-    """Return a copy in memory; bfloat16, which NumPy lacks, as float32."""
-    held = tensor.detach()
-    if held.dtype == torch.bfloat16:
-        held = held.float()
-    found: NDArray[Any] = np.array(held.cpu().numpy())
-    return found
 
 
 @contextmanager
@@ -183,11 +435,13 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
         *more: Any,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        outside, mode.is_inside = mode.is_inside, True
+        outside, mode.within = mode.within, []
         try:
             made = attend(module, query, key, value, attention_mask, *more, **kwargs)
         finally:
-            mode.is_inside = outside
+            within, mode.within = mode.within or [], outside
+        if torch._C._current_autograd_node() is not None or not mode.room():
+            return made
         outputs, weights = made[0], made[1]
         passed = {
             "source": "transformers",
@@ -201,12 +455,21 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
                 mode.projections.factor(module, query, key, value),
             ),
         }
-        tensors = {"q": query, "k": key}
-        if weights is None:
-            tensors |= {"v": value, "outputs": outputs.transpose(1, 2)}
+        inner = within[0][0] if len(within) == 1 else {}
+        if "added" in inner:  # of a cache that is not full some keys are not used
+            n_keys = np.shape(inner["added"])[-1]
+            key, value = key[:, :, :n_keys], value[:, :, :n_keys]
+        arrays = mode.some({"q": query, "k": key})
+        if "weights" in inner:  # as they were before dropout
+            arrays["weights"] = np.asarray(inner["weights"])
+        elif weights is not None:
+            arrays |= mode.some({"weights": weights[..., : key.shape[2]]})
         else:
-            tensors["weights"] = weights[..., : key.shape[2]]
-        mode.keep(tensors, passed)
+            arrays |= mode.some({"v": value, "outputs": outputs.transpose(1, 2)})
+            if "added" in inner:  # heads that share keys may have come as rows
+                shape = (*arrays["q"].shape[:3], key.shape[2])
+                arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
+        mode.keep(arrays, passed)
         return made
 
     return recorded

@@ -317,10 +317,10 @@ class Mask:
     mask : str
         ``none``; ``causal``, where the last query sees the last key;
         ``causal_start``, where the first sees the first alone; ``window``, causal and
-        not far back; ``keys``, which no row of a sequence sees; ``causal_keys``, both;
-        ``other``; empty where it is not known.
+        not far back; ``chunks``, causal within chunks; ``keys``, which no row of a
+        sequence sees; ``causal_keys``, both; ``other``; empty where it is not known.
     window : int
-        Keys that a row sees in a window; else 0.
+        Keys that a row sees in a window, or that a chunk has; else 0.
     row_sum : float
         Mean over rows of what the weights of a row add up to; NaN where not known.
     sums : str
@@ -337,7 +337,7 @@ class Mask:
 def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
     """Find the mask in attention weights: zeros where scores do not make them."""
     hidden = [_hidden_pairs(block, fit) for block in blocks]
-    mask, window = _name_mask(blocks, hidden)
+    mask, window = name_mask(blocks, hidden, [one.weights > 0.0 for one in blocks])
     weights = [block.weights for block in blocks]
     sums = np.concatenate([p.sum(axis=1) for p in weights])
     unit, found = unit_of(format_of(weights)), "one"
@@ -366,12 +366,17 @@ def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
     return found
 
 
-def _name_mask(
-    blocks: Sequence[Rows], hidden: Sequence[NDArray[np.bool_]]
+def name_mask(  # noqa: PLR0911 - a return for each name
+    blocks: Sequence[Rows],
+    hidden: Sequence[NDArray[np.bool_]],
+    seen: Sequence[NDArray[np.bool_]],
 ) -> tuple[str, int]:
+    """Return what a mask is called, and how many keys its window has.
+
+    ``hidden`` are pairs that surely are, ``seen`` those that surely are not.
+    """
     if not any(one.any() for one in hidden):
         return "none", 0
-    seen = [block.weights > 0.0 for block in blocks]
     ahead = [block.offsets > 0 for block in blocks]
     if any(block.shift > 0 for block in blocks):
         later = [block.offsets > -block.shift for block in blocks]
@@ -390,10 +395,39 @@ def _name_mask(
         )
         if not any((s & (w >= nearest)).any() for s, w in zip(seen, away, strict=True)):
             return "window", nearest
+        if width := _chunk_of(blocks, rest, seen):
+            return "chunks", width
     columns = [h.any(axis=0) for h in rest]
-    if not any((s & c).any() for s, c in zip(seen, columns, strict=True)):
-        return ("causal_keys" if is_causal else "keys"), 0
-    return "other", 0
+    if any((s & c).any() for s, c in zip(seen, columns, strict=True)):
+        return "other", 0
+    return ("causal_keys" if is_causal else "keys"), 0
+
+
+def _chunk_of(
+    blocks: Sequence[Rows],
+    hidden: Sequence[NDArray[np.bool_]],
+    seen: Sequence[NDArray[np.bool_]],
+) -> int:
+    """Return of how many keys chunks are, outside of which none is seen; 0 if of none.
+
+    The last key that a row does not see ends the chunk before its own.
+    """
+    ends = {
+        int(np.flatnonzero(row)[-1]) + 1
+        for block, one in zip(blocks, seen, strict=True)
+        for row in ~one & (block.offsets <= 0)
+        if row.any()
+    }
+    width = math.gcd(*ends)
+    first = [(one.places >= width // 2) & (one.places < width) for one in blocks]
+    if len(ends) < 2 and not any(one.any() for one in first):
+        return 0  # rows of a single chunk do not tell where those before it ended
+    for block, h, s in zip(blocks, hidden, seen, strict=True):
+        own = block.places // width * width
+        before = np.arange(h.shape[1]) < own[:, None]
+        if (s & before).any() or (h & ~before).any():
+            return 0
+    return width
 
 
 def _are_hidden(

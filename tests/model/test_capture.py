@@ -20,6 +20,8 @@ if HAS_BOTH:
     import torch
     import transformers
     from torch.nn.functional import scaled_dot_product_attention
+
+    torch.set_num_threads(1)  # tests run beside each other
 elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
     raise ImportError("torch and transformers must be installed for these tests")
 else:
@@ -147,12 +149,17 @@ def test_cap_and_width_of_the_window_are_told():
     assert set(captured.passed["cap"]) == {0.5}
 
 
-def test_a_bias_by_distance_is_refused_from_outputs():
-    """T5's bias cannot be seen in outputs: no scale is told, not a wrong one."""
-    frame = captured_of("T5", "sdpa").applied_scale()
-    assert set(frame["outcome"]) == {"no_fit"}
+def test_a_bias_by_distance_is_known_because_it_was_passed():
+    """T5's bias cannot be seen in outputs: without it nothing is told."""
+    captured = captured_of("T5", "sdpa")
+    assert set(captured.applied_scale()["outcome"]) == {"scale"}
+    assert_attention_scale(captured, 1.0)
+    for calls in captured._passes:
+        for call in calls:
+            del call.arrays["added"]
+    assert set(captured.applied_scale()["outcome"]) == {"no_fit"}
     with pytest.raises(AssertionError, match="cannot be told"):
-        assert_attention_scale(captured_of("T5", "sdpa"), 1.0)
+        assert_attention_scale(captured, 1.0)
 
 
 def test_calls_of_torch_are_recorded_without_a_model():
@@ -265,7 +272,7 @@ def test_nothing_recorded_is_said():
     """A model that computes attention by itself has nothing to show."""
     with capture(torch.nn.Linear(4, 4)) as captured:
         pass
-    with pytest.raises(InputError, match="must call scaled_dot_product_attention"):
+    with pytest.raises(InputError, match=r"got none: call captured\.record\(q, k, "):
         captured.applied_scale()
 
 

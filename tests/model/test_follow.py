@@ -1,0 +1,685 @@
+"""Attention that is followed: written out in many ways, torch's modules, decoding.
+
+Slow, and only where torch and transformers are installed, as `test_capture.py`.
+"""
+
+import importlib.util
+import math
+import os
+
+import numpy as np
+import pytest
+
+from montecarlo import assert_attention_scale, capture, compare
+from montecarlo.errors import InputError
+
+pytestmark = pytest.mark.slow
+
+HAS_BOTH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
+if HAS_BOTH:
+    import torch
+    import transformers
+    from torch.nn import functional
+
+    torch.set_num_threads(1)  # tests run beside each other
+elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
+    raise ImportError("torch and transformers must be installed for these tests")
+else:
+    pytest.skip("needs torch and transformers", allow_module_level=True)
+
+SEQUENCES, TOKENS, HEADS, D_K = 3, 40, 4, 16
+WIDTH = HEADS * D_K
+SCALE = D_K**-0.5
+#: Which keys a token sees.
+SEEN = torch.ones(TOKENS, TOKENS).tril().bool()
+
+
+class Layer(torch.nn.Module):
+    """Projections, and attention that is written out by a function of them."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.attend = attend
+        self.q, self.k, self.v, self.o = (
+            torch.nn.Linear(WIDTH, WIDTH) for _ in range(4)
+        )
+        self.qkv = torch.nn.Linear(WIDTH, 3 * WIDTH)
+        self.bias = torch.nn.Parameter(torch.randn(HEADS, TOKENS, TOKENS))
+        self.temperature = torch.nn.Parameter(torch.tensor(0.3))
+        self.drop = torch.nn.Dropout(0.2)
+
+    def heads(self, x):
+        """Split the width, heads before tokens."""
+        return x.view(SEQUENCES, TOKENS, HEADS, D_K).transpose(1, 2)
+
+    def three(self, x):
+        """Return queries, keys and values with heads."""
+        return (self.heads(project(x)) for project in (self.q, self.k, self.v))
+
+    def join(self, x):
+        """Join heads."""
+        return self.o(x.transpose(1, 2).flatten(2))
+
+    def forward(self, x):
+        """Attend."""
+        return self.attend(self, x)
+
+
+def einsum(layer, x):
+    """Tokens before heads, masked_fill, dropout."""
+    q, k, v = (
+        project(x).view(SEQUENCES, TOKENS, HEADS, D_K)
+        for project in (layer.q, layer.k, layer.v)
+    )
+    scores = torch.einsum("bihd,bjhd->bhij", q, k) / math.sqrt(D_K)
+    weights = layer.drop(scores.masked_fill(~SEEN, -math.inf).softmax(-1))
+    return layer.o(torch.einsum("bhij,bjhd->bihd", weights, v).flatten(2))
+
+
+def baddbmm(layer, x):
+    """Heads and sequences in one axis, a bias, softmax in float32."""
+    q, k, v = (one.reshape(-1, TOKENS, D_K) for one in layer.three(x))
+    bias = layer.bias.repeat(SEQUENCES, 1, 1)
+    scores = torch.baddbmm(bias, q, k.transpose(1, 2), alpha=SCALE)
+    weights = functional.softmax(scores, -1, dtype=torch.float32)
+    return layer.join(torch.bmm(weights, v).unflatten(0, (SEQUENCES, HEADS)))
+
+
+def heads_first(layer, x):
+    """Heads are cut from the width and laid behind one another."""
+    q, k, v = (
+        torch.cat(project(x).split(D_K, -1)) for project in (layer.q, layer.k, layer.v)
+    )
+    outputs = (q @ k.mT * SCALE).softmax(2) @ v
+    return layer.o(torch.cat(outputs.split(SEQUENCES), -1))
+
+
+def where(layer, x):
+    """One projection for all three, queries scaled beforehand, a mask by where."""
+    joined = layer.qkv(x).view(SEQUENCES, TOKENS, 3, HEADS, D_K)
+    q, k, v = joined.permute(2, 0, 3, 1, 4).unbind(0)
+    scores = (q * SCALE) @ k.transpose(-2, -1)
+    scores = torch.where(SEEN, scores, torch.finfo(q.dtype).min)
+    return layer.join(scores.softmax(-1) @ v)
+
+
+def cap(layer, x):
+    """A cap by tanh, a mask that is added, softmax in float32."""
+    q, k, v = layer.three(x)
+    scores = 2 * torch.tanh(q @ k.transpose(2, 3) * SCALE / 2)
+    scores = scores + (~SEEN).float() * -1e9
+    return layer.join(functional.softmax(scores.float(), -1).to(x.dtype) @ v)
+
+
+def tokens_first(layer, x):
+    """Tokens before sequences, scaled in place, softmax over flat rows."""
+    q, k, v = (
+        project(x.transpose(0, 1)).view(TOKENS, -1, D_K).transpose(0, 1)
+        for project in (layer.q, layer.k, layer.v)
+    )
+    q *= SCALE
+    scores = torch.bmm(q, k.transpose(1, 2)).view(SEQUENCES, HEADS, TOKENS, TOKENS)
+    weights = functional.softmax((scores + layer.bias).view(-1, TOKENS), -1)
+    outputs = torch.bmm(layer.drop(weights).view(-1, TOKENS, TOKENS), v)
+    return layer.o(outputs.transpose(0, 1).reshape(TOKENS, SEQUENCES, -1))
+
+
+def keys_first(layer, x):
+    """Heads within the width's last axis, keys times queries."""
+    q, k, v = (
+        project(x).view(SEQUENCES, TOKENS, D_K, HEADS).permute(0, 3, 1, 2)
+        for project in (layer.q, layer.k, layer.v)
+    )
+    weights = ((k / math.sqrt(D_K)) @ q.transpose(-1, -2)).softmax(-2)
+    return layer.join(weights.transpose(-1, -2) @ v)
+
+
+def grouped(layer, x):
+    """Two heads of keys for four of queries."""
+    q, k, v = layer.three(x)
+    q = q.unflatten(1, (2, 2))
+    scores = torch.einsum("bghid,bgjd->bghij", q, k[:, :2]) * SCALE
+    weights = layer.drop(scores.softmax(-1))
+    return layer.join(
+        torch.einsum("bghij,bgjd->bghid", weights, v[:, :2]).flatten(1, 2)
+    )
+
+
+def sink(layer, x):
+    """One more column, cut off after softmax; the largest score taken off."""
+    q, k, v = layer.three(x)
+    scores = q @ k.mT * SCALE
+    more = layer.temperature.expand(SEQUENCES, HEADS, TOKENS, 1)
+    scores = torch.cat([scores, more], -1)
+    scores = scores - scores.amax(-1, keepdim=True)
+    return layer.join(scores.softmax(-1)[..., :-1] @ v)
+
+
+def by_hand(layer, x):
+    """Softmax by its definition."""
+    q, k, v = layer.three(x)
+    e = torch.exp(q @ k.mT * SCALE)
+    return layer.join(e / e.sum(-1, keepdim=True) @ v)
+
+
+def one_key_head(layer, x):
+    """All heads of queries share one of keys."""
+    q, _, v = layer.three(x)
+    k = layer.k(x)[..., :D_K]
+    weights = torch.softmax(torch.einsum("bhid,bjd->bhij", q, k) * SCALE, -1)
+    return layer.join(weights @ v)
+
+
+def rotary(layer, x):
+    """Queries are scaled, then turned by rotary embeddings."""
+    q, k, v = layer.three(x)
+    angles = torch.arange(TOKENS)[:, None] * 1e4 ** (-torch.arange(0, D_K, 2) / D_K)
+    angles = torch.cat([angles, angles], -1)
+
+    def turn(y):
+        first, second = y.chunk(2, -1)
+        return y * angles.cos() + torch.cat([-second, first], -1) * angles.sin()
+
+    return layer.join((turn(q * SCALE) @ turn(k).mT).softmax(-1) @ v)
+
+
+#: Ways to write attention -> form and mask that are found beside the scale.
+STYLES = {
+    einsum: ("plain", "causal"),
+    baddbmm: ("pair", "none"),
+    heads_first: ("plain", "none"),
+    where: ("plain", "causal"),
+    cap: ("cap", "causal"),
+    tokens_first: ("pair", "none"),
+    keys_first: ("plain", "none"),
+    grouped: ("plain", "none"),
+    sink: ("plain", "none"),
+    by_hand: ("plain", "none"),
+    one_key_head: ("plain", "none"),
+    rotary: ("plain", "none"),
+}
+
+
+def sigmoid(layer, x):
+    """No softmax."""
+    q, k, v = layer.three(x)
+    return layer.join(torch.sigmoid(q @ k.mT * SCALE) / TOKENS @ v)
+
+
+def entry_by_entry(layer, x):
+    """No product of matrices."""
+    q, k, v = layer.three(x)
+    scores = (q[..., None, :] * k[:, :, None]).sum(-1) * SCALE
+    return layer.join(scores.softmax(-1) @ v)
+
+
+def gathered(layer, x):
+    """Scores that change their places."""
+    q, k, v = layer.three(x)
+    scores = q @ k.mT * SCALE
+    scores = scores.gather(-1, torch.arange(TOKENS).expand(scores.shape))
+    return layer.join(scores.softmax(-1) @ v)
+
+
+def in_pieces(layer, x):
+    """Keys that are multiplied in two parts."""
+    q, k, v = layer.three(x)
+    parts = [q @ piece.mT for piece in k.split(TOKENS // 2, 2)]
+    return layer.join((torch.cat(parts, -1) * SCALE).softmax(-1) @ v)
+
+
+#: What cannot be followed -> what is said of it.
+UNFOLLOWED = {
+    sigmoid: "without softmax",
+    entry_by_entry: "softmax of what is no product of two tensors",
+    gathered: "lost at gather",
+    in_pieces: "lost at cat of several products",
+}
+
+
+def built(attend):
+    """Return a layer and an input."""
+    torch.manual_seed(0)
+    return Layer(attend), torch.randn(SEQUENCES, TOKENS, WIDTH)
+
+
+def run(layer, x, inside=None):
+    """Run a layer there and back; returns outputs and all gradients."""
+    layer.zero_grad()
+    x = x.clone().requires_grad_()
+    torch.manual_seed(5)  # of dropout
+    if inside is None:
+        outputs = layer(x)
+        outputs.sin().sum().backward()
+        captured = None
+    else:
+        with capture(layer) as captured:
+            outputs = layer(x)
+            outputs.sin().sum().backward()
+    grads = [p.grad.clone() for p in layer.parameters() if p.grad is not None]
+    return captured, [outputs, x.grad, *grads]
+
+
+@pytest.mark.parametrize("attend", [*STYLES, *UNFOLLOWED], ids=lambda f: f.__name__)
+def test_capture_changes_nothing(attend):
+    """Outputs and gradients to the bit, in training with dropout."""
+    layer, x = built(attend)
+    _, without = run(layer, x)
+    _, within = run(layer, x, inside=True)
+    assert len(without) == len(within) > 4
+    assert all(map(torch.equal, without, within))
+
+
+@pytest.mark.parametrize("attend", STYLES, ids=lambda f: f.__name__)
+def test_written_out_it_is_followed(attend):
+    """The scale, in every head of every sequence, with what is beside it."""
+    captured, _ = run(*built(attend), inside=True)
+    assert_attention_scale(captured, "sqrt", rtol=1e-4)
+    frame = captured.applied_scale()
+    form, mask = STYLES[attend]
+    assert set(frame["form"]) == {form}
+    assert set(frame["mask"]) == {mask}
+    assert len(frame) == HEADS
+    model = captured.model()
+    assert (len(model.sequences), model.d_k) == (SEQUENCES, D_K)
+    assert captured.passed["source"].item() == "written out"
+    if attend is not by_hand:  # it divides by a tensor as well
+        assert captured.passed["scale"].item() == pytest.approx(SCALE)
+    assert captured.passed["cap"].item() == (2.0 if attend is cap else None)
+
+
+@pytest.mark.parametrize("attend", STYLES, ids=lambda f: f.__name__)
+def test_what_is_recorded_is_what_was_multiplied(attend):
+    """Queries of each sequence and head in their places, and the keys they met."""
+    layer, x = built(attend)
+    captured, _ = run(layer, x, inside=True)
+    model = captured.model()
+    with torch.no_grad():
+        if attend is where:
+            wanted = layer.qkv(x).unflatten(-1, (3, HEADS, D_K))[:, :, 0]
+        elif attend is keys_first:
+            wanted = layer.q(x).unflatten(-1, (D_K, HEADS)).transpose(-1, -2)
+        else:
+            wanted = layer.q(x).unflatten(-1, (HEADS, D_K))
+    for sequence in range(SEQUENCES):
+        for head in model.heads():
+            q, _ = model.read(head, sequence)
+            expected = wanted[sequence, :, head.head].numpy()
+            if attend is rotary:  # turned: of the same length
+                q, expected = (np.linalg.norm(one, axis=1) for one in (q, expected))
+            assert q == pytest.approx(expected, abs=1e-5)
+            weights = model.read_rows(head, sequence, TOKENS).weights
+            if attend is not sink:
+                assert weights.sum(axis=1) == pytest.approx(np.ones(TOKENS), abs=1e-5)
+
+
+@pytest.mark.parametrize("attend", UNFOLLOWED, ids=lambda f: f.__name__)
+def test_what_cannot_be_followed_is_refused_with_the_way_out(attend):
+    """And by that way it is told."""
+    captured, _ = run(*built(attend), inside=True)
+    with pytest.raises(InputError, match=UNFOLLOWED[attend]) as error:
+        captured.applied_scale()
+    assert "captured.record(q, k, weights=...)" in str(error.value)
+    layer, x = built(attend)
+    with capture(layer) as captured:
+        layer(x)
+        q, k, _ = layer.three(x)
+        captured.record(q, k, weights=(q @ k.mT * SCALE).softmax(-1))
+    assert_attention_scale(captured, "sqrt", rtol=1e-4)
+
+
+def test_a_wrong_scale_is_told():
+    """The width of the model where that of a head belongs."""
+
+    def wrong(layer, x):
+        q, k, v = layer.three(x)
+        return layer.join((q @ k.mT / math.sqrt(WIDTH)).softmax(-1) @ v)
+
+    captured, _ = run(*built(wrong), inside=True)
+    with pytest.raises(AssertionError, match="the width of the model where"):
+        assert_attention_scale(captured, "sqrt")
+
+
+def test_softmax_over_the_queries_is_told():
+    """What sums with values says which axis is that of the keys."""
+
+    def wrong(layer, x):
+        q, k, v = layer.three(x)
+        return layer.join((q @ k.mT * SCALE).softmax(-2) @ v)
+
+    captured, _ = run(*built(wrong), inside=True)
+    assert set(captured.applied_scale()["outcome"]) == {"over_queries"}
+
+
+def test_some_attention_that_is_lost_is_not_left_out_in_silence():
+    """Unless layers are named, or it is recorded by hand."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(Layer(einsum), Layer(gathered))
+    with capture(model) as captured:
+        model(torch.randn(SEQUENCES, TOKENS, WIDTH))
+    with pytest.raises(InputError, match="lost at gather"):
+        captured.applied_scale()
+    assert set(captured.applied_scale([0])["outcome"]) == {"scale"}
+    assert "gather" in captured.missed[0]
+
+
+def test_a_trail_ends_with_its_tensor():
+    """Nothing is held of what the model has let go."""
+    from montecarlo.model.following import Follower  # noqa: PLC0415 - with torch alone
+
+    found = []
+    made = Follower.__init__
+
+    def noted(self, sink):
+        made(self, sink)
+        found.append(self)
+
+    Follower.__init__ = noted
+    try:
+        layer, x = built(einsum)
+        with torch.no_grad(), capture(layer):
+            outputs = layer(x)
+    finally:
+        Follower.__init__ = made
+    del outputs
+    assert len(found) == 1
+    left = [trail for _, trail in found[0]._trails.values()]
+    assert not [one for one in left if one.product or one.weights]
+
+
+def modules():
+    """Yield torch's modules with inputs, and how many calls of attention they make."""
+    torch.manual_seed(1)
+    x, y = torch.randn(2, SEQUENCES, TOKENS, WIDTH)
+    sizes = {"d_model": WIDTH, "nhead": HEADS, "dim_feedforward": 32}
+    hidden = torch.zeros(SEQUENCES, TOKENS, dtype=torch.bool)
+    hidden[0, 30:] = True
+    later = torch.nn.Transformer.generate_square_subsequent_mask(TOKENS)
+    encoder = torch.nn.TransformerEncoder(
+        torch.nn.TransformerEncoderLayer(**sizes, batch_first=True), 2
+    )
+    normed = torch.nn.TransformerEncoder(
+        torch.nn.TransformerEncoderLayer(**sizes, batch_first=True, norm_first=True),
+        2,
+        enable_nested_tensor=False,
+    )
+    decoder = torch.nn.TransformerDecoder(
+        torch.nn.TransformerDecoderLayer(**sizes, batch_first=True), 2
+    )
+    attention = torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+    yield "encoder", encoder, (x,), {}, 2
+    yield "encoder, padded", encoder, (x,), {"src_key_padding_mask": hidden}, 2
+    yield "encoder, causal", normed, (x,), {"mask": later, "is_causal": True}, 2
+    yield "decoder", decoder, (x, y[:, :30]), {"tgt_mask": later}, 4
+    for need in (True, False):
+        for average in (True, False):
+            options = {"need_weights": need, "average_attn_weights": average}
+            yield f"attention, {options}", attention, (x, y, y), options, 1
+            yield f"itself, {options}", attention, (x, x, x), options, 1
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("gradients", ["enabled", "no_grad", "inference"])
+def test_modules_of_torch(training, gradients):
+    """In training and evaluation, with gradients and on the fast path."""
+    contexts = {
+        "enabled": torch.enable_grad,
+        "no_grad": torch.no_grad,
+        "inference": torch.inference_mode,
+    }
+    for name, module, inputs, options, calls in modules():
+        module.train(training)
+        with contexts[gradients]():
+            torch.manual_seed(2)
+            without = module(*inputs, **options)
+            torch.manual_seed(2)
+            with capture(module, rows=12) as captured:
+                within = module(*inputs, **options)
+        for a, b in zip(*map(tensors_of, (without, within)), strict=True):
+            assert torch.equal(a, b), name
+        assert len(captured.passed) == calls, name
+        assert_attention_scale(captured, "sqrt", rtol=1e-3)
+        models = captured.models()
+        assert sum(len(one.heads()) for one in models) == calls * HEADS, name
+        assert {len(one.sequences) for one in models} == {SEQUENCES}, name
+
+
+def tensors_of(made):
+    """Return what a module gave back."""
+    return [made] if torch.is_tensor(made) else [one for one in made if one is not None]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_flex_attention():
+    """Its mask is a function, and so is what it adds to scores."""
+    from torch.nn.attention import flex_attention as flex  # noqa: PLC0415
+
+    torch.manual_seed(3)
+    q, k, v = torch.randn(3, 2, HEADS, TOKENS, D_K)
+    reach, slopes = torch.tensor(7), torch.rand(HEADS)
+    mask = flex.create_block_mask(
+        lambda b, h, i, j: (i >= j) & (i - j < reach),
+        None,
+        None,
+        TOKENS,
+        TOKENS,
+        device="cpu",
+    )
+
+    def added(score, _, h, i, j):
+        return score - slopes[h] * (i - j)
+
+    def attend():
+        options = {"block_mask": mask, "score_mod": added, "enable_gqa": True}
+        return flex.flex_attention(q, k[:, :2], v[:, :2], **options)
+
+    with torch.no_grad():
+        without = attend()
+        with capture() as captured:
+            within = attend()
+    assert torch.equal(without, within)
+    assert_attention_scale(captured, "sqrt", rtol=1e-4)
+    assert set(captured.applied_scale()["mask"]) == {"window"}
+
+
+#: Tiny models of transformers: configuration, divisors of both layers, masks.
+SIZES = {
+    "num_hidden_layers": 2,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": 2,
+    "head_dim": D_K,
+    "hidden_size": WIDTH,
+    "intermediate_size": WIDTH,
+    "vocab_size": 100,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+BOTH = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 12}
+MODELS = {
+    "Mistral": (
+        "MistralModel",
+        "MistralConfig",
+        {"sliding_window": 12},
+        4.0,
+        ["window"] * 2,
+    ),
+    "Gemma 3": (
+        "Gemma3TextModel",
+        "Gemma3TextConfig",
+        {"query_pre_attn_scalar": 20} | BOTH,
+        20**0.5,
+        ["window", "causal"],
+    ),
+    "Llama 4": (
+        "Llama4TextModel",
+        "Llama4TextConfig",
+        {"attention_chunk_size": 16, "num_local_experts": 2, "no_rope_layers": [1, 0]}
+        | {"intermediate_size_mlp": WIDTH},
+        4.0,
+        ["chunks", "causal"],
+    ),
+    "Gemma 4": (
+        "Gemma4TextModel",
+        "Gemma4TextConfig",
+        {"global_head_dim": 32, "hidden_size_per_layer_input": 8}
+        | {"vocab_size_per_layer_input": 100, "num_kv_shared_layers": 0}
+        | BOTH,
+        1.0,
+        ["window", "causal"],
+    ),
+}
+
+
+def tiny(name, implementation):
+    """Build a model of transformers, and tokens."""
+    model, configuration, more, *_ = MODELS[name]
+    torch.manual_seed(4)
+    sizes = getattr(transformers, configuration)(**(SIZES | more))
+    made = getattr(transformers, model)(sizes).eval()
+    made.set_attn_implementation(implementation)
+    return made, torch.randint(3, 100, (2, TOKENS))
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("name", MODELS)
+def test_windows_and_chunks(name, implementation):
+    """The mask is known because it was passed, or from the zeros of weights."""
+    model, tokens = tiny(name, implementation)
+    *_, divisor, masks = MODELS[name]
+    with torch.no_grad(), capture(model, rows=30) as captured:
+        model(input_ids=tokens)
+    assert_attention_scale(captured, divisor, rtol=1e-4)
+    frame = captured.applied_scale()
+    assert list(frame.groupby("layer")["mask"].first()) == masks
+    assert frame.groupby("layer")["mask"].nunique().eq(1).all()
+
+
+def test_layers_of_other_widths_are_told_together():
+    """Gemma 4's: one table, one answer, and a comparison; one model only of some."""
+    model, tokens = tiny("Gemma 4", "eager")
+    with torch.no_grad(), capture(model) as captured:
+        model(input_ids=tokens)
+    assert [one.d_k for one in captured.models()] == [16, 32]
+    assert len(captured.applied_scale()) == 2 * HEADS
+    assert compare(captured, captured).first is None
+    with pytest.raises(AssertionError) as error:
+        assert_attention_scale(captured, "sqrt")
+    assert "sqrt(d_k) = 4?" in str(error.value)
+    assert "sqrt(d_k) = 5.657?" in str(error.value)
+    with pytest.raises(InputError, match=r"4 heads of 16 in layers 0 .* 32 in"):
+        captured.model()
+    other, _ = tiny("Mistral", "eager")
+    with torch.no_grad(), capture(other) as without:
+        other(input_ids=tokens)
+    with pytest.raises(InputError, match="port must have the reference's kinds of"):
+        compare(captured, without)
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("start", [1, 20])
+def test_decoding_with_a_cache(cache, implementation, start):
+    """Queries come one by one, and meet all keys of the cache."""
+    torch.manual_seed(5)
+    sizes = transformers.LlamaConfig(**SIZES)
+    model = transformers.LlamaForCausalLM(sizes).eval()
+    model.set_attn_implementation(implementation)
+    tokens = torch.randint(3, 100, (2, start))
+    options = {"max_new_tokens": 12, "min_new_tokens": 12, "do_sample": False}
+    options["cache_implementation"] = cache
+    with torch.no_grad():
+        before = model.generate(tokens, **options)
+        with capture(model) as captured:
+            during = model.generate(tokens, **options)
+    assert torch.equal(before, during)
+    assert_attention_scale(captured, "sqrt", rtol=1e-4)
+    assert len(captured.passed) == 2
+
+
+def test_checkpointed_layers_count_once():
+    """What runs again on the way back is no further layer."""
+    from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
+
+    layer, x = built(einsum)
+    x.requires_grad_()
+    for reentrant in (True, False):
+        with capture() as captured:
+            checkpoint(layer, x, use_reentrant=reentrant).sum().backward()
+        assert len(captured.passed) == 1
+
+
+def test_what_is_compiled_stays_compiled():
+    """Its attention is not asked for twice, and numbers are the same."""
+    compiled = torch.compile(built(einsum)[0].eval(), backend="aot_eager")
+    _, x = built(einsum)
+    with torch.no_grad():
+        before = compiled(x)
+        with capture():
+            during = compiled(x)
+    assert torch.equal(before, during)
+
+
+Q = np.random.default_rng(6).normal(size=(2, HEADS, 12, D_K))
+WEIGHTS = np.full((2, HEADS, 12, 12), 1 / 12)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"q": None}, "q must be a tensor or an array, got None"),
+        ({"k": [1.0]}, "k must be a tensor or an array, got list"),
+        ({"weights": None}, "weights, or v and outputs, must be given, got neither"),
+        ({"weights": None, "v": Q}, "weights, or v and outputs, must be given, got v"),
+        (
+            {"q": Q[0]},
+            r"q must have the axes sequence, head, token, d, none .* \(4, 12",
+        ),
+        ({"q": Q[:0]}, r"q must have the axes .* none of them empty, got shape \(0, 4"),
+        ({"q": Q.astype(int)}, "q must hold floating-point numbers, got .* int64"),
+        ({"k": Q[:, :3]}, "k must have as many heads as q, 4, or a part .* got 3"),
+        ({"k": Q[..., :8]}, r"k must have the shape \(2, 4, 12, 16\) .* 12, 8\)"),
+        ({"weights": WEIGHTS[..., :5]}, r"weights must have the shape \(2, 4, 12, 12"),
+        ({"v": Q, "outputs": Q[:, :, :3]}, r"outputs must have the shape \(2, 4, 12,"),
+    ],
+)
+def test_bad_records_are_refused(arrays, message):
+    """In one line: what, what it must be, what came."""
+    with capture() as captured:
+        given = {"q": Q, "k": Q, "weights": WEIGHTS} | arrays
+        with pytest.raises(InputError, match=message) as error:
+            captured.record(**given)
+    assert "\n" not in str(error.value)
+
+
+def test_records_by_hand_are_bounded_and_of_any_kind():
+    """Tensors in bfloat16 and arrays, values and outputs, a bounded number of rows."""
+    torch.manual_seed(7)
+    q, k, v = torch.randn(3, 5, HEADS, TOKENS, D_K).bfloat16()
+    outputs = functional.scaled_dot_product_attention(q, k, v)
+    with capture(rows=8, sequences=3) as captured:
+        captured.record(q, k[:, :2], v=v[:, :2], outputs=outputs)
+    model = captured.model()
+    one, keys = model.read(model.heads()[0], 2)
+    assert (len(model.sequences), len(one), len(keys)) == (3, 8, TOKENS)
+    with capture() as captured:
+        captured.record(*(one.float().numpy() for one in (q, k)), v=v, outputs=outputs)
+    frame = captured.applied_scale()
+    assert frame["implied_divisor"].to_numpy() == pytest.approx(4.0, rel=0.05)
+
+
+def test_what_was_added_is_written_and_read(tmp_path):
+    """A file holds the mask that was passed, and tells the same."""
+    model, tokens = tiny("Mistral", "sdpa")
+    with torch.no_grad(), capture(model) as captured:
+        model(input_ids=tokens)
+    captured.save(tmp_path / "qk.npz")
+    assert "added" in np.load(tmp_path / "qk.npz")
+    assert_attention_scale(tmp_path / "qk.npz", "sqrt", rtol=1e-4)
+    arrays = dict(np.load(tmp_path / "qk.npz"))
+    axes = ("sequence", "layer", "head", "token", "d")
+    assert_attention_scale(arrays, "sqrt", rtol=1e-4, axes=axes)
+    arrays["added"] = arrays["added"][..., :5]
+    with pytest.raises(InputError, match="added must have 40 along the axis 'key'"):
+        assert_attention_scale(arrays, "sqrt", axes=axes)
