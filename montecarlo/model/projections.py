@@ -55,8 +55,10 @@ class Projections:
     def _noting(self, place: tuple[int, str]) -> Callable[..., None]:
         def note(module: torch.nn.Module, inputs: object, output: Any) -> None:  # noqa: ANN401
             del module, inputs
-            # measured at once: what follows may change it in place
-            if isinstance(output, torch.Tensor):
+            # measured at once: what follows may change it in place; what is compiled
+            # stays as it is
+            is_known = isinstance(output, torch.Tensor)
+            if is_known and not torch.compiler.is_compiling():
                 self._last[place] = energy_of(output)
 
         return note

@@ -311,6 +311,13 @@ def run(tmp_path, capsys):
             "cannot be told: how model_type 'mine' scales",
             "next: name the divisor (--expect), or compare with a reference",
         ),
+        (
+            1e12,  # every key counts the same, which no architecture wants
+            {"model_type": "mine"},
+            4,
+            "cannot be told: how model_type 'mine' scales",
+            "next: name the divisor (--expect), or compare with a reference",
+        ),
     ],
 )
 def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
@@ -323,7 +330,7 @@ def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
         lines = told.splitlines()
         assert answer in lines[0]
         assert lines[1] == after or lines[1].startswith(after)
-        assert lines[2].startswith("  layer 0, all heads: scores are divided by ")
+        assert lines[2].startswith("  layer 0, all heads: ")
 
 
 def test_the_record_says_what_was_expected(run, tmp_path):
