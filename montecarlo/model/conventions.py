@@ -41,15 +41,15 @@ _WAYS = (
         """
         afmoe albert apertus apertus1p5_text arcee aria_text
         audio-spectrogram-transformer bamba bart beit bert bert-generation biogpt bitnet
-        blenderbot blenderbot-small camembert clip_text_model clip_vision_model codegen
-        cohere cohere2 cohere2_moe csm cwm data2vec-text deit dinov2
+        blenderbot blenderbot-small bloom camembert clip_text_model clip_vision_model
+        codegen cohere cohere2 cohere2_moe csm cwm data2vec-text deit dinov2
         dinov2_with_registers dinov3_vit distilbert doge dots1 dpt electra
-        emu3_text_model ernie ernie4_5 ernie4_5_moe eurobert exaone4 exaone_moe
+        emu3_text_model ernie ernie4_5 ernie4_5_moe eurobert exaone4 exaone_moe falcon
         flex_olmo gemma glm glm4 glm4_moe gpt_neox gpt_oss gptj gte helium hubert
         hunyuan_v1_dense hunyuan_v1_moe hy_v3 ijepa jais2 jamba jina_embeddings_v3
         layoutlm lfm2 lfm2_moe llama m2m_100 marian mbart minimax_m2 ministral mistral
-        mixtral modernbert modernbert-decoder nanochat nemotron nllb-moe olmo olmo2
-        olmo3 olmoe pegasus persimmon phi phi3 phimoe plbart qwen2 qwen2_moe
+        mixtral modernbert modernbert-decoder mpnet nanochat nemotron nllb-moe olmo
+        olmo2 olmo3 olmoe pegasus persimmon phi phi3 phimoe plbart qwen2 qwen2_moe
         qwen2_vl_text qwen3 qwen3_moe qwen3_next qwen3_vl_text recurrent_gemma roberta
         roberta-prelayernorm roc_bert seed_oss siglip_text_model siglip_vision_model
         smollm3 solar_open splinter stablelm starcoder2 videomae vit vit_mae vit_msn
