@@ -146,7 +146,7 @@ ARCHITECTURES = {
     **dict.fromkeys(("xlm-roberta", "modernbert", "esm"), PLAIN),
     # without a function of transformers for attention
     **dict.fromkeys(("bloom", "mpnet", "falcon"), PLAIN),
-    "gpt_neo": Architecture(1.0, {"attention_types": [[["global", "local"], 1]]}),
+    "gpt_neo": Architecture(1.0, {"attention_types": [[["global"], 1]]}),
     # encoders and decoders
     **dict.fromkeys(("bart", "mbart", "pegasus", "blenderbot"), PLAIN),
     "t5": Architecture(1.0),
