@@ -183,8 +183,11 @@ class Captured:
     def callers(self) -> tuple[Caller, ...]:
         """Which module called attention, for each layer of the first pass."""
         calls = self._passes[0] if self._passes else []
-        unknown = Caller("", self.config)
-        found = [call.passed.get("caller", unknown) for call in calls]
+        found = []
+        for call in calls:
+            is_whole = call.passed["source"] == "written out"
+            unknown = Caller("", self.config, is_whole=is_whole)
+            found.append(call.passed.get("caller", unknown))
         return tuple(one for one in found if isinstance(one, Caller))
 
     def model(self, layers: Sequence[int] | None = None) -> Model:

@@ -66,12 +66,16 @@ class Caller:
     factor : float
         What queries times keys were multiplied by between their projections and
         attention, as measured; NaN where it was not.
+    is_whole : bool
+        Whether numbers that queries or keys are multiplied by count in the scale that
+        is found, as where attention is written out.
     """
 
     module: str
     config: Config | None = None
     layer: int | None = None
     factor: float = math.nan
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +412,8 @@ def _measured(
 
     Rotary embeddings aside; the usual factor where it is near to that.
     """
+    if caller.is_whole:
+        return 1.0
     rotary = _rotary_factor(fields)
     is_seen = convention.is_seen and fields.config.get("clip_qkv") is None
     if not is_seen or rotary is None or math.isnan(caller.factor):

@@ -71,9 +71,6 @@ class Architecture:
         Its ``model_type``, where that is not what it is called here.
     plants : dict
         Factors that are planted beside the usual ones, by their names.
-    untold : tuple of str
-        Where no answer is needed: an implementation, a number format, or both; why it
-        is not stands beside it.
     """
 
     divisor: float = math.sqrt(D_K)
@@ -81,7 +78,6 @@ class Architecture:
     by_layer: tuple = ()
     kind: str = ""
     plants: dict = field(default_factory=dict)
-    untold: tuple = ()
 
 
 PLAIN = Architecture()
@@ -95,14 +91,11 @@ ARCHITECTURES = {
     **dict.fromkeys(("gpt_neox", "biogpt", "gpt_oss", "llama4_text"), PLAIN),
     # entries that are cut off: their lengths say nothing
     "olmo-clip": Architecture(more={"clip_qkv": 1.0}, kind="olmo"),
-    # a window in outputs
-    "mistral-window": Architecture(
-        more={"sliding_window": 12}, kind="mistral", untold=("sdpa",)
-    ),
+    # windows and chunks
+    "mistral-window": Architecture(more={"sliding_window": 12}, kind="mistral"),
     "llama4-chunk": Architecture(
         more={"attention_chunk_size": 12, "layer_types": ["chunked_attention"] * 2},
         kind="llama4_text",
-        untold=("sdpa",),
     ),
     "gpt2": PLAIN,
     "gpt2-unscaled": Architecture(1.0, {"scale_attn_weights": False}, kind="gpt2"),
@@ -130,7 +123,6 @@ ARCHITECTURES = {
             "layer_types": ["sliding_attention", "full_attention"],
         },
         kind="gemma3_text",
-        untold=("sdpa",),
     ),
     # heads of another width in its second layer
     "gemma4_text": Architecture(
@@ -139,7 +131,6 @@ ARCHITECTURES = {
             "layer_types": ["sliding_attention", "full_attention"],
             "per_layer_config": {"1": {"head_dim": 32}},
         },
-        untold=("eager", "sdpa"),
     ),
     "granite": Architecture(1 / 0.15, {"attention_multiplier": 0.15}),
     "granitemoe": Architecture(1 / 0.15, {"attention_multiplier": 0.15}),
@@ -153,15 +144,19 @@ ARCHITECTURES = {
     # encoders
     **dict.fromkeys(("bert", "roberta", "electra", "albert", "camembert"), PLAIN),
     **dict.fromkeys(("xlm-roberta", "modernbert", "esm"), PLAIN),
+    # without a function of transformers for attention
+    **dict.fromkeys(("bloom", "mpnet", "falcon"), PLAIN),
+    "gpt_neo": Architecture(1.0, {"attention_types": [[["global"], 1]]}),
     # encoders and decoders
     **dict.fromkeys(("bart", "mbart", "pegasus", "blenderbot"), PLAIN),
-    # a bias by distance in outputs
-    "t5": Architecture(1.0, untold=("sdpa",)),
-    "mt5": Architecture(1.0, untold=("sdpa",)),
+    "t5": Architecture(1.0),
+    "mt5": Architecture(1.0),
     "whisper": Architecture(more={"num_mel_bins": 8, "max_source_positions": 32}),
     # of images
     **dict.fromkeys(("vit", "deit", "dinov2", "clip_vision_model"), PLAIN),
 }
+#: Those that compute attention by themselves, and so have no function to plant in.
+WRITTEN_OUT = ("bloom", "falcon", "gpt_neo", "mpnet")
 #: Those that multiply queries before attention, which then divides by 1.
 BEFORE = ("opt", "esm", "whisper")
 

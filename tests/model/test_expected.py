@@ -156,6 +156,12 @@ def test_queries_that_were_not_seen_are_no_answer():
     assert not expected.is_told
 
 
+def test_what_is_written_out_is_seen_whole():
+    """Numbers that queries are multiplied by belong to the scale that is found."""
+    callers = [Caller("", OPT, 0, is_whole=True)]
+    assert expected_by_callers(callers, [0]).value == 8.0
+
+
 def made(divisor, layers=1):
     """Return queries, keys and weights."""
     rng = np.random.default_rng(1)
