@@ -1,7 +1,6 @@
 """Recording from torch and transformers: each call, and what it gives back."""
 # ruff: noqa: SLF001 - what operations are, torch says in private names alone
 
-import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -316,7 +315,7 @@ def _at_places(
     It may index tensors by them, as torch lets functions of flex attention.
     """
     # flex attention has imported it: it takes seconds
-    wrapped = importlib.import_module("torch._dynamo._trace_wrapped_higher_order_op")
+    wrapped = sys.modules["torch._dynamo._trace_wrapped_higher_order_op"]
     for axis in (3, 2, 1, 0):
         along = [None] * (len(first) + 4 + len(buffers))
         along[len(first) + axis] = 0  # type: ignore[call-overload]
