@@ -385,15 +385,13 @@ def _shape_of(name: str, array: Any) -> tuple[int, ...]:  # noqa: ANN401
     return shape
 
 
-def _to_array(array: object) -> NDArray[Any]:
+def _to_array(array: Any) -> NDArray[Any]:  # noqa: ANN401
     """Return a copy in memory of a tensor or an array."""
-    if isinstance(array, np.ndarray):
-        return array.copy()
-    if hasattr(array, "detach"):
-        from montecarlo.model.following import to_numpy
-
-        return to_numpy(array)
-    return np.array(array)
+    if not hasattr(array, "detach"):
+        return np.array(array)
+    held = array.detach()  # bfloat16, which NumPy lacks, as float32
+    held = held.float() if "bfloat16" in str(held.dtype) else held
+    return np.array(held.cpu().numpy())
 
 
 @contextmanager

@@ -330,13 +330,13 @@ def _at_places(
 
     It may index tensors by them, as torch lets functions of flex attention.
     """
-    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
-
+    # flex attention has imported it: it takes seconds
+    wrapped = sys.modules["torch._dynamo._trace_wrapped_higher_order_op"]
     for axis in (3, 2, 1, 0):
         along = [None] * (len(first) + 4 + len(buffers))
         along[len(first) + axis] = 0  # type: ignore[call-overload]
         function = torch.vmap(function, tuple(along))
-    with TransformGetItemToIndex():
+    with wrapped.TransformGetItemToIndex():
         return function(*first, *places, *buffers)
 
 
