@@ -65,12 +65,6 @@ LATE = {
     ),
     ("theory.score_distribution", "largest_gap", "scipy.optimize.minimize_scalar"),
     ("model.captured", "capture", "montecarlo.model.torch_calls.recording"),
-    ("model.captured", "_to_array", "montecarlo.model.following.to_numpy"),
-    (
-        "model.torch_calls",
-        "_at_places",
-        "torch._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex",
-    ),
     ("model.watch", "_before", "montecarlo.model.torch_calls.recording"),
     ("model.watch", "_before", "montecarlo.model.torch_calls.uncompiled"),
     *(
