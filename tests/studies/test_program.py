@@ -19,6 +19,8 @@ from studies.program import (
     run_program,
 )
 
+#: Programs that import what is an extra.
+NEEDS = {"language_model": "jax", "watch_alarms": "torch", "watch_cost": "transformers"}
 ARRAYS = {"numbers": np.arange(12.0), "others": np.arange(12.0)}
 
 
@@ -92,8 +94,8 @@ def test_options_have_the_type_of_their_default(tmp_path, capsys):
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.py")), ids=lambda path: path.stem)
 def test_every_program_can_be_imported(path):
     """None names what the package does not have any more."""
-    if path.stem == "language_model":
-        pytest.importorskip("jax")
+    if path.stem in NEEDS:
+        pytest.importorskip(NEEDS[path.stem])
     import_module(f"studies.{path.stem}")
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from montecarlo.attention.quantities import QUANTITIES, quantile_level
+from montecarlo.attention.quantities import QUANTITIES, is_indicator, quantile_level
 from montecarlo.report.language.catalogues import Language, localise
 from montecarlo.report.language.symbols import divisor_symbol
 from montecarlo.study.measured import Measurement
@@ -44,18 +44,20 @@ EXACT = "The exact theoretical value is %(exact)s."
 SETTING = "Setting: %(parts)s."
 ENTRIES = "distribution of the entries of Q and K: `%(name)s`"
 ENTRIES_APART = "distribution of the entries of Q: `%(q)s`, of K: `%(k)s`"
+KEYS = "$n = %(n)s$ keys per row"
+UNSCALED = "unscaled scores"
 DIVISOR = "divisor of the scores: $%(divisor)s$"
 RATIO = "ratio of the value with the divisor $%(over)s$ to that with $%(under)s$"
 DEPENDENCE = "dependence of K on Q: `%(name)s`"
 INITIALISATION = "initialisation: `%(name)s`"
 FORMAT = "number format of the weights: `%(name)s`, softmax: `%(softmax)s`"
-REPLICATES = "independent replicates: %(count)s"
+REPLICATES = "independent replicates: %(count)s, each of %(queries)s queries"
 AGAIN = "Reproduce it with: `%(command)s`."
-SOURCE = "Source: %(authors)s, “%(title)s”, version %(version)s."
+SOURCE = "Source: %(authors)s, “%(title)s”, version %(version)s, %(year)s."
 MESSAGES = (
     *(LABEL, *SUMMARIES.values(), QUANTILE, ESTIMATE, NONE, ALL, BARE, UNKNOWN, EXACT),
-    *(SETTING, ENTRIES, ENTRIES_APART, DIVISOR, RATIO, DEPENDENCE, INITIALISATION),
-    *(FORMAT, REPLICATES, AGAIN, SOURCE),
+    *(SETTING, KEYS, ENTRIES, ENTRIES_APART, UNSCALED, DIVISOR, RATIO, DEPENDENCE),
+    *(INITIALISATION, FORMAT, REPLICATES, AGAIN, SOURCE),
 )
 
 
@@ -84,15 +86,16 @@ def quote(found: Measurement, language: Language, command: str) -> str:
 
 
 def read_citation() -> dict[str, str]:
-    """Return authors, title and version, as CITATION.cff has them."""
+    """Return authors, title, version and year, as CITATION.cff has them."""
     paths = [place / "CITATION.cff" for place in (_PACKAGE, _PACKAGE.parent)]
     text = next(one for one in paths if one.exists()).read_text(encoding="utf-8")
-    fields = dict(re.findall(r'^(\w+): "?(.*?)"?$', text, re.MULTILINE))
+    fields = dict(re.findall(r'^([\w-]+): "?(.*?)"?$', text, re.MULTILINE))
     authors = re.findall(r"^ +- name: (.*)$", text, re.MULTILINE)
     return {
         "authors": ", ".join(authors),
         "title": fields["title"].replace("sqrt(d_k)", "$\\sqrt{d_k}$"),
         "version": fields["version"],
+        "year": fields["date-released"][:4],
     }
 
 
@@ -122,6 +125,8 @@ def _label(found: Measurement, language: Language) -> str:
     words = re.split("[:：]", words)[0]  # what explains it would be a second colon
     words = words[:1].upper() + words[1:]
     level = quantile_level(found.summary)
+    if found.summary == "mean" and is_indicator(found.quantity):
+        return words  # a share of rows
     if found.summary in SUMMARIES:
         summary = _say(language, SUMMARIES[found.summary])
     elif level is not None:
@@ -134,7 +139,7 @@ def _label(found: Measurement, language: Language) -> str:
 def _setting(found: Measurement, language: Language) -> Iterator[str]:
     yield f"$d_k = {found.d_k}$"
     if found.n_keys is not None:
-        yield f"$n = {found.n_keys}$"
+        yield _say(language, KEYS, n=str(found.n_keys))
     q, k = found.distribution_q, found.distribution_k
     if q == k:
         yield _say(language, ENTRIES, name=q)
@@ -145,6 +150,8 @@ def _setting(found: Measurement, language: Language) -> Iterator[str]:
     ]
     if len(symbols) == 2:
         yield _say(language, RATIO, over=symbols[0], under=symbols[1])
+    elif found.divisor == "none":
+        yield _say(language, UNSCALED)
     elif QUANTITIES[found.quantity].divided:
         yield _say(language, DIVISOR, divisor=symbols[0])
     if found.dependence != "none":
@@ -153,4 +160,6 @@ def _setting(found: Measurement, language: Language) -> Iterator[str]:
         yield _say(language, INITIALISATION, name=found.initialisation)
     if found.number_format != "float64":
         yield _say(language, FORMAT, name=found.number_format, softmax=found.softmax)
-    yield _say(language, REPLICATES, count=language.numbers.text(found.n_replicates, 0))
+    sizes = {"count": found.n_replicates, "queries": found.n_queries}
+    told = {name: language.numbers.text(size, 0) for name, size in sizes.items()}
+    yield _say(language, REPLICATES, **told)
