@@ -12,6 +12,7 @@ from typing import Any
 
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.verdicts import CASES, TEXTS
 from montecarlo.report.formats import DEFAULT, MARKDOWN
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
@@ -117,7 +118,7 @@ def figures_beside(findings: Findings, formats: Sequence[str]) -> list[str]:
     return [CASES.id] + [
         name
         for name, spec in FIGURES.items()
-        if spec.section in sections and spec is not TEXTS
+        if (spec.section in sections or spec is ATTENTION) and spec is not TEXTS
     ]
 
 

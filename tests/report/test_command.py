@@ -370,7 +370,7 @@ def test_post_of_a_claim_has_its_figures(run, report, tmp_path):
     written = {path.stem: path for path in (tmp_path / "o" / "figures").iterdir()}
     topics = {"answer", "variance"}
     expected = {name for name, spec in FIGURES.items() if spec.section in topics}
-    assert written.keys() - {"cases"} <= expected - {"texts"}
+    assert written.keys() - {"cases", "attention"} <= expected - {"texts"}
     assert {"attention", "cases", "variance"} <= written.keys()
     post = (tmp_path / "o" / "report-en.md").read_text(encoding="utf-8")
     assert {"attention", "cases"} <= set(re.findall(r"\(figures/([\w-]+)\.svg\)", post))

@@ -28,6 +28,7 @@ CHECKOUT = {
     HALVED.file: "def half(x):\n    return x / 2\n",
     "montecarlo/__init__.py": "",
     "montecarlo/one/__init__.py": "",
+    "montecarlo/pytest_plugin.py": "",  # pytest asks for that of what is installed
     "montecarlo/report.py": """
 import pathlib, sys
 from montecarlo.one.half import half

@@ -8,9 +8,9 @@ from pandas import DataFrame
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.tables.rows import with_interval
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.drawing import Note, Panel, Picture
+from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import DIVISOR_LOOKS, keep_looks
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, Look, keep_looks
 from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, pair
 
 #: What the report speaks of, or what is nearest to it.
@@ -24,13 +24,19 @@ FORMATS_SHOWN = sorted(
 PLACES = {"none": -0.2, "sqrt": 0.2}
 #: Softmax as it is written; as libraries compute it, the largest score is subtracted.
 NAIVE, SHIFTED = "naive", "shifted"
+WAYS = {
+    SHIFTED: Label(message("largest score subtracted"), r"s - \max s", told=True),
+    NAIVE: Label(message("nothing subtracted"), "s", told=True),
+}
 #: Points of a line.
 LINE = 40.0
 LEAST_ERROR, MOST_ERROR = 1e-8, 3.0
 #: An error from which on weights are useless; it is 1 at most.
 BROKEN = 0.5
 BREAKS = {("float16", "none", NAIVE)}
-ANSWERED = message("Only half precision breaks: unscaled, with nothing subtracted")
+ANSWERED = message(
+    r"Only $\mathrm{float16}$ breaks: unscaled, without the largest score subtracted"
+)
 ASKED = message("What number formats make of the weights")
 
 
@@ -66,12 +72,21 @@ def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
     answered = {*broken.itertuples(index=False, name=None)} == BREAKS
     picture.headings[0] = Label(ANSWERED if answered else ASKED)
     plot_errors(panel, rows, formats)
+    picture.keys = [
+        Key(label, _marked(Look(INK, "o"), way)) for way, label in WAYS.items()
+    ]
     panel.x = Label(
-        message("mean error of the weights, half the sum of the absolute ones"),
+        message("mean error of the weights of a row (total variation)"),
         r"\operatorname{E} \delta",
         told=True,
     )
     return picture
+
+
+def _marked(look: Look, softmax: str) -> Look:
+    """Return how a way of softmax is marked."""
+    shifted = softmax == SHIFTED
+    return replace(look, filled=shifted, size=6.0 if shifted else 10.0)
 
 
 def plot_errors(panel: Panel, table: DataFrame, formats: list[str]) -> Axes:
@@ -81,14 +96,8 @@ def plot_errors(panel: Panel, table: DataFrame, formats: list[str]) -> Axes:
         for softmax in (NAIVE, SHIFTED):
             mine = table[table["divisor"].eq(divisor) & table["softmax"].eq(softmax)]
             lines = mine["number_format"].map(formats.index) + PLACES[divisor]
-            shifted = softmax == SHIFTED
-            mark = replace(look, filled=shifted, size=6.0 if shifted else 10.0).mark
+            mark = _marked(look, softmax).mark
             axes.plot(mine["estimate"], lines, linestyle="none", **mark)
-            useless = mine["estimate"].gt(BROKEN)
-            for at, line in zip(mine["estimate"][useless], lines[useless], strict=True):
-                label = Label(message("nothing subtracted"), "s", told=True)
-                note = Note(label, at, line, "end", -9.0, colour=look.colour)
-                panel.notes.append(note)
         first = table[
             table["divisor"].eq(divisor) & table["number_format"].eq(formats[0])
         ]

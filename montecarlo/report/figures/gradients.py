@@ -106,6 +106,11 @@ def plot_rows(
         bars = np.diff([0.0, *below[1:]])
         axes.stairs(bars, BARS, fill=True, color=look.colour, alpha=0.2, linewidth=0)
         axes.stairs(bars, BARS, color=look.colour, linewidth=1.5)
+        if divisor == "none":
+            peak = BARS[np.argmax(bars) + 1], bars.max()
+            label = look.label._replace(told=True)
+            note = Note(label, *peak, "middle", 0.0, 9.0, look.colour)
+            panel.notes.append(note)
         if divisor == "none" and above:
             right = [above[0], *BARS[above[0] < BARS]]
             bars = bars[1 - len(right) :]
