@@ -87,7 +87,8 @@ def test_a_killed_worker_ends_the_run():
     ):
         run(executor)
     assert "\n" not in str(caught.value)
-    assert found.items() <= {n: n * n for n in range(7 + 2 * ROOM)}.items()
+    # the other worker goes on until the pool has noticed
+    assert found.items() <= {n: n * n for n in range(99) if n != 7}.items()
     with pytest.raises(BrokenExecutor):
         executor.submit(square, 1)
 
