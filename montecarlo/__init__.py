@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from montecarlo.model import capture, observe
     from montecarlo.model.checking import assert_attention_scale, compare
     from montecarlo.model.scales import applied_scale
-    from montecarlo.model.watch import ScoreWatch
+    from montecarlo.model.watch import ScoreWarning, ScoreWatch
     from montecarlo.report.figures.sweep import figure
     from montecarlo.sampling.distributions import distribution
     from montecarlo.study.measurement import measure
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from montecarlo.theory import expected_row
 
 __all__ = [
+    "ScoreWarning",
     "ScoreWatch",
     "applied_scale",
     "assert_attention_scale",
@@ -65,6 +66,7 @@ __all__ = [
 
 #: Where each name of the library is from.
 _LIBRARY = {
+    "ScoreWarning": "montecarlo.model.watch",
     "ScoreWatch": "montecarlo.model.watch",
     "applied_scale": "montecarlo.model.scales",
     "assert_attention_scale": "montecarlo.model.checking",

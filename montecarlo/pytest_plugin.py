@@ -3,6 +3,7 @@
 Nothing is imported but these lines until a test asks for the scale.
 """
 
+import math
 import shlex
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -91,7 +92,7 @@ def _check(
     __tracebackhide__ = True
     from montecarlo.errors import InputError
     from montecarlo.model.captured import Captured
-    from montecarlo.model.checking import assert_attention_scale
+    from montecarlo.model.checking import answer_models, assert_attention_scale
 
     try:
         assert_attention_scale(found, **options)
@@ -105,7 +106,10 @@ def _check(
             found.save(path)
         except InputError:  # its layers differ in a size
             raise error from None
-        more = ["python", "-m", "montecarlo", "observe", str(path)]
-        if options.get("expect") not in {None, "config"}:
-            more += ["--expect", str(options["expect"])]
+        # as a number: what happened before attention is not in the file
+        divisors = {one.expected.value for one in answer_models(found, **options)}
+        if len(divisors) > 1 or not math.isfinite(min(divisors)):
+            raise  # it differs by layer, or cannot be told
+        more = ["python", "-m", "montecarlo", "observe", str(path), "--expect"]
+        more.append(f"{divisors.pop():.12g}")
         raise AssertionError(f"{error}\n  head by head: {shlex.join(more)}") from None

@@ -83,6 +83,7 @@ LATE = {
     ("pytest_plugin", "__enter__", "montecarlo.model.captured.capture"),
     ("pytest_plugin", "_check", "montecarlo.errors.InputError"),
     ("pytest_plugin", "_check", "montecarlo.model.captured.Captured"),
+    ("pytest_plugin", "_check", "montecarlo.model.checking.answer_models"),
     ("pytest_plugin", "_check", "montecarlo.model.checking.assert_attention_scale"),
     ("model.files", "safetensors_file", "ml_dtypes"),
     ("model.files", "safetensors_file", "safetensors"),

@@ -15,6 +15,7 @@ from montecarlo.errors import InputError, show
 from montecarlo.model.answers import (
     RTOL,
     YES,
+    ScaleAnswer,
     answer_scales,
     require_rtol,
     say_answer,
@@ -114,6 +115,20 @@ def assert_attention_scale(
         If what was captured, or an option, is not usable.
     """
     __tracebackhide__ = True
+    told = answer_models(captured, expect, rtol, axes, config)
+    if any(one.answer != YES for one in told):
+        said = ["\n  ".join([say_answer(one), *say_findings(one)]) for one in told]
+        raise AssertionError("\n".join(said))
+
+
+def answer_models(
+    captured: Source,
+    expect: str | float | None = None,
+    rtol: float = RTOL,
+    axes: Sequence[str] | None = None,
+    config: Config | str | Path | None = None,
+) -> list[ScaleAnswer]:
+    """Return what `assert_attention_scale` asserts, for each kind of layer."""
     require_rtol(rtol)
     with TemporaryDirectory() as scratch:
         models = _open(captured, Path(scratch), axes)
@@ -126,9 +141,7 @@ def assert_attention_scale(
         sizes = {"d_k": scales.d_k, "n_heads": scales.n_heads}
         expected = find_expected(expect, config, callers, layers=model.layers, **sizes)
         told.append(answer_scales(scales, expected, rtol))
-    if any(one.answer != YES for one in told):
-        said = ["\n  ".join([say_answer(one), *say_findings(one)]) for one in told]
-        raise AssertionError("\n".join(said))
+    return told
 
 
 @dataclass(frozen=True, slots=True)

@@ -350,11 +350,35 @@ def test_the_fixture_checks_a_model(attention_scale, tmp_path):
     told = str(error.value).splitlines()
     path = tmp_path / "attention.npz"
     assert told[-1] == (
-        f"  head by head: python -m montecarlo observe {path} --expect linear"
+        f"  head by head: python -m montecarlo observe {path} --expect 8"
     )
     assert_attention_scale(path, "sqrt", rtol=1e-3)
     with pytest.raises(KeyError, match="own"), attention_scale(model):
         raise KeyError("own")
+
+
+def test_the_command_below_a_failure_expects_the_same(attention_scale):
+    """Of a configuration the number: by sqrt(d_k) alone this model would pass."""
+    config = transformers.GraniteConfig(
+        hidden_size=64,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        vocab_size=100,
+        attention_multiplier=1 / 16,
+    )
+    model = transformers.GraniteForCausalLM(config).eval()
+    for module in model.modules():
+        if hasattr(module, "scaling"):
+            module.scaling = 0.25
+    with (
+        pytest.raises(AssertionError, match=r"attention_multiplier.*\? no") as error,
+        attention_scale(model),
+        torch.no_grad(),
+    ):
+        model(torch.randint(0, 100, (4, 64)))
+    assert str(error.value).endswith("attention.npz --expect 16")
 
 
 def test_the_page_s_lines_run(attention_scale, tmp_path, monkeypatch, capsys):
