@@ -158,7 +158,9 @@ def on_page_content(content: str, **_: Any) -> str:  # noqa: ANN401
 
     def set_formula(found: re.Match[str]) -> str:
         latex = html.unescape(found[3])
-        return math_ml(latex, display=found[2] == "[")
+        formula = math_ml(latex)
+        block = '<math display="block">'
+        return formula.replace("<math>", block, 1) if found[2] == "[" else formula
 
     content = FORMULA.sub(set_formula, content)
     content = EMPTY.sub("<td></td>", content)
