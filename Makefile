@@ -20,7 +20,7 @@ lint: ## Check style and types
 capture-tests: ## Test capture on the torch and transformers that are installed
 	MONTECARLO_REQUIRE_TORCH=1 python -m pytest -m "slow or not slow" $(CAPTURE_TESTS)
 
-trial: ## Try some sixty architectures of transformers, right and with errors (an hour)
+trial: ## Try some sixty architectures of transformers, right and with errors (two minutes)
 	MONTECARLO_REQUIRE_TORCH=1 MONTECARLO_TRIAL=all python -m pytest -m slow tests/model/test_trial.py
 
 report: ## Write the report to output/

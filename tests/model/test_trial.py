@@ -68,13 +68,18 @@ def build_or_skip(name, implementation, kind):
         pytest.skip(f"{name} has no {implementation}")
 
 
+#: Attention that is written out, with a bias by distance that is rounded: no scale is
+#: told, which is neither a yes nor a no.
+UNTOLD_HERE = {("bloom", "bfloat16")}
+
+
 @pytest.mark.parametrize("name", TRIED)
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
 def test_a_right_model_is_right(name, implementation, kind):
     """What is expected is what stands beside it here, and it is found."""
     told, expected = answer(record(*build_or_skip(name, implementation, kind))[0])
-    assert told == YES
+    assert told == (UNTOLD if (name, kind) in UNTOLD_HERE else YES)
     one = ARCHITECTURES[name]
     left = 1.0 if name in BEFORE else one.divisor
     for layer, value in expected.items():
