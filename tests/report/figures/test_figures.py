@@ -241,26 +241,6 @@ def test_combination_that_was_not_measured_stays_empty():
     assert set(found.values()) == {SHADES[5]}
 
 
-def test_cell_far_off_is_left_out_of_the_map():
-    """An edge of the grid has no line of its own in the map."""
-    grid = {(d_k, n): 0.5 for d_k in (4, 16, 64, 256) for n in (8, 32, 128)}
-    edges = {(4096, 32): 0.5, (64, 2048): 0.5}
-    table = measured(
-        grid | edges, quantity="weight_max", summary="mean", divisor="none"
-    )
-    kept = saturation_cells(table)
-    assert set(zip(kept["d_k"], kept["n_keys"], strict=True)) == set(grid)
-
-
-@pytest.mark.parametrize(
-    "sizes", [[(4, 8), (16, 8), (64, 8)], [(4, 8), (16, 8), (16, 32), (64, 32)]]
-)
-def test_line_of_cells_is_no_map(sizes):
-    """A map needs several d_k and several n; of a staircase nothing is left."""
-    row = {"quantity": "weight_max", "summary": "mean", "divisor": "none"}
-    assert saturation_cells(measured(dict.fromkeys(sizes, 0.5), **row)).empty
-
-
 @pytest.mark.parametrize(
     ("part", "written"),
     [(0.0021, "0.2"), (0.0095, "1"), (0.305, "30"), (0.994, "99"), (0.9961, "99.6")],
