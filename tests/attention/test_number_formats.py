@@ -269,3 +269,11 @@ def test_eight_bits_keep_exponentials(name, kind, size):
 
     assert np.array_equal(weights, cast)
     assert weight_lost(weights) == pytest.approx(1.0 - cast.sum(axis=1), abs=1e-12)
+
+
+def test_a_sum_that_stands_still_makes_weights_too_large():
+    """Of 2048 equal exponentials bfloat16 adds up 256: more than all is too much."""
+    weights = softmax_in(np.zeros((1, 2048)), NUMBER_FORMATS["bfloat16"], "shifted")
+    (lost,) = weight_lost(weights)
+    assert lost == -7.0
+    assert FORMAT_QUANTITIES["format_weight_lost"].within[0] <= lost
