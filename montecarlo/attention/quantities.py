@@ -74,7 +74,7 @@ SPECTRAL_ROWS = 16
 ELEMENT_ROWS = 8
 #: Keys up to which these are so many rows; of longer ones they are fewer.
 COSTLY_KEYS = 512
-#: Rows, and scores of these, for the gradient by the query, which costs d_k products a
+#: Rows, and scores of these, for the gradient with respect to the query, which costs d_k products a
 #: score.
 QUERY_ROWS = 64
 QUERY_SCORES = 2**19
@@ -252,7 +252,7 @@ def costly_rows(most: int, n_keys: int) -> int:
 
 
 def query_rows(n_keys: int) -> int:
-    """Return how many rows the gradient by the query is evaluated on, at most."""
+    """Return how many rows the gradient with respect to the query is evaluated on, at most."""
     return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
 
 
@@ -473,7 +473,7 @@ _FROBENIUS = _of_rows(
 _QUERY = _of_rows(
     "gradient_query",
     r"\lVert \lambda K^{\top} J v\rVert",
-    "norm of the gradient by the query",
+    "norm of the gradient with respect to the query",
     lambda b: b.gradient_query,
     NOT_NEGATIVE,
     SKEWED,
@@ -640,7 +640,7 @@ _TABLE = (
     _of_rows(
         "gradient_query_undivided",
         r"\lVert K^{\top} J v\rVert",
-        "norm of the gradient by the query, times the divisor",
+        "norm of the gradient with respect to the query, times the divisor",
         lambda b: b.gradient_query * b.sums.divisor,
         NOT_NEGATIVE,
         TYPICAL,
@@ -651,7 +651,7 @@ _TABLE = (
     _of_rows(
         "gradient_query_squared",
         r"\lVert \lambda K^{\top} J v\rVert^2",
-        "squared norm of the gradient by the query",
+        "squared norm of the gradient with respect to the query",
         lambda b: b.gradient_query**2,
         NOT_NEGATIVE,
         grid=DEEPER,

@@ -129,7 +129,7 @@ DIVISOR_LOOKS = {
     )
 }
 SMALL_QUERIES = Label(
-    message(r"unscaled, $W_Q$ divided by $\sqrt{d_k}$ at the start"),
+    message(r"unscaled, $W_Q$ divided by $\sqrt{d_k}$ at initialisation"),
     r"c = 1,\ W_Q/\sqrt{d_k}",
     told=True,
 )
