@@ -74,7 +74,7 @@ SPECTRAL_ROWS = 16
 ELEMENT_ROWS = 8
 #: Keys up to which these are so many rows; of longer ones they are fewer.
 COSTLY_KEYS = 512
-#: Rows, and scores of these, for the gradient with respect to the query, which costs d_k products a
+#: Rows, and scores of these, for the gradient by the query, which costs d_k products a
 #: score.
 QUERY_ROWS = 64
 QUERY_SCORES = 2**19
@@ -252,7 +252,7 @@ def costly_rows(most: int, n_keys: int) -> int:
 
 
 def query_rows(n_keys: int) -> int:
-    """Return how many rows the gradient with respect to the query is evaluated on, at most."""
+    """Return how many rows the gradient by the query is evaluated on, at most."""
     return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
 
 
