@@ -473,7 +473,7 @@ _FROBENIUS = _of_rows(
 _QUERY = _of_rows(
     "gradient_query",
     r"\lVert \lambda K^{\top} J v\rVert",
-    "norm of the gradient with respect to the query",
+    "norm of the query gradient",
     lambda b: b.gradient_query,
     NOT_NEGATIVE,
     SKEWED,
@@ -640,7 +640,7 @@ _TABLE = (
     _of_rows(
         "gradient_query_undivided",
         r"\lVert K^{\top} J v\rVert",
-        "norm of the gradient with respect to the query, times the divisor",
+        "norm of the query gradient, times the divisor",
         lambda b: b.gradient_query * b.sums.divisor,
         NOT_NEGATIVE,
         TYPICAL,
@@ -651,7 +651,7 @@ _TABLE = (
     _of_rows(
         "gradient_query_squared",
         r"\lVert \lambda K^{\top} J v\rVert^2",
-        "squared norm of the gradient with respect to the query",
+        "squared norm of the query gradient",
         lambda b: b.gradient_query**2,
         NOT_NEGATIVE,
         grid=DEEPER,

@@ -151,7 +151,7 @@ GRADIENTS = FigureSpec(
     on_report=True,
     caption=message(
         "Rows by the norm of their Jacobian, at $d_k = 64$. Arrow: the factor that "
-        "dividing brings to gradients with respect to the query."
+        "dividing brings to query gradients."
     ),
     alternative=message(
         "At d_k = %(d_k)s, %(first)s %% of unscaled rows have a Jacobian larger than "
