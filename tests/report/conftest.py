@@ -36,8 +36,8 @@ from montecarlo.report.content.record import (
 )
 from montecarlo.report.content.texts import make_errata
 from montecarlo.report.figures import FigureSpec
-from montecarlo.report.figures.captions import threshold_panels
 from montecarlo.report.figures.files import Drawing, draw
+from montecarlo.report.figures.verdicts import threshold_panels
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import figures_beside

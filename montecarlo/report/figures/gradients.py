@@ -7,7 +7,6 @@ from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import gaussian_rows, key_counts
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.attention import HEAD_SIZE
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
@@ -16,6 +15,8 @@ from montecarlo.report.figures.palette import (
     keep_looks,
 )
 from montecarlo.report.figures.specs import (
+    HEAD_SIZE,
+    PANEL_KEYS,
     Fact,
     FigureSpec,
     of_curve,
@@ -31,7 +32,6 @@ SIZES = {
         message("Gradient by the query, without $1/c$"), r"\lVert K^{\top} J v\rVert"
     ),
 }
-MOST_PANELS = 2
 
 # --- Distribution over rows ---------------------------------------------------------
 
@@ -164,7 +164,6 @@ GRADIENTS = FigureSpec(
 
 # --- Size against d_k ---------------------------------------------------------------
 
-PANEL_KEYS = (128, 16384)
 #: Means would otherwise be flat lines.
 LEAST_GRADIENT, MOST_GRADIENT = 1e-3, 10.0
 #: Summaries by dash.
@@ -189,7 +188,7 @@ def build_gradient_sizes(measurements: DataFrame, _: DataFrame) -> Picture | Non
     """Build mean and median against d_k: a row of panels a gradient, a column an n."""
     rows = size_rows(measurements)
     parts = [(SIZES[name], rows[rows["quantity"].eq(name)]) for name in SIZES]
-    counts = key_counts(parts[0][1], PANEL_KEYS, MOST_PANELS)
+    counts = key_counts(parts[0][1], PANEL_KEYS, len(PANEL_KEYS))
     if not counts:
         return None
 

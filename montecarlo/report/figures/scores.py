@@ -9,10 +9,8 @@ from montecarlo.report.content.tables.rows import (
     plain_rows,
     with_interval,
 )
-from montecarlo.report.content.tables.topics import audit_table
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.attention import HEAD_SIZE
-from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
+from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     BLUE,
@@ -20,13 +18,13 @@ from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     GREEN,
     INK,
-    MUTED,
     PURPLE,
     Dash,
     Look,
     keep_looks,
 )
 from montecarlo.report.figures.specs import (
+    HEAD_SIZE,
     MOST_D_K,
     Fact,
     FigureSpec,
@@ -35,75 +33,6 @@ from montecarlo.report.figures.specs import (
     pick_two,
 )
 from montecarlo.study.table import SCORE_DISTRIBUTION
-
-# --- Initialisations: the variance they give entries and scaled scores --------------
-
-ENTRY_LOOK = Look(
-    INK,
-    "o",
-    label=Label(
-        message("of the entries of $Q$"), r"\operatorname{Var}(q_m)", told=True
-    ),
-    filled=False,
-)
-SCORE_LOOK = Look(
-    BLUE,
-    "s",
-    label=Label(
-        message(r"of the scores, divided by $\sqrt{d_k}$"),
-        r"\operatorname{Var}(q\cdot k/\sqrt{d_k})",
-        told=True,
-    ),
-)
-#: Points of a line.
-LINE = 15.0
-
-
-def build_audit(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build one line for each initialisation, lettered as in the table."""
-    entries, scores = audit_table(measurements)
-    if entries.empty:
-        return None
-    picture = Picture((1,), (LINE * len(entries),))
-    (panel,) = picture.panels
-    axes = panel.axes
-    for table, look in ((entries, ENTRY_LOOK), (scores, SCORE_LOOK)):
-        bars = draw.bars(table["estimate"], table["ci_low"], table["ci_high"])
-        lines = range(len(table))
-        axes.errorbar(table["estimate"], lines, xerr=bars, ls="none", **look.mark)
-    axes.axvline(1.0, color=MUTED, linewidth=1.1, zorder=1.5)
-    draw.logarithmic(axes, x=True)
-    marks = [rf"\mathrm{{{mark}}}" for mark in draw.letters(len(entries))]
-    axes.set_yticks(range(len(entries)), marks)
-    axes.invert_yaxis()
-    axes.grid(visible=False, axis="x")
-    panel.x = Label(message("variance"), r"\operatorname{Var}")
-    picture.keys = [Key(look.label, look) for look in (ENTRY_LOOK, SCORE_LOOK)]
-    return picture
-
-
-def pick_initial_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the smallest and the largest variance of scaled scores."""
-    scores = audit_table(measurements)[1]
-    return None if scores.empty else pair(scores, scores.iloc[-1:])
-
-
-AUDIT = FigureSpec(
-    "audit",
-    build_audit,
-    "variances that initialisations give",
-    section="variance",
-    caption=message(
-        "Variances after each initialisation, on a logarithmic axis. Vertical line: "
-        r"the variance $1$ that the texts assume. Bars: $95\,\%%$ intervals. Lines:"
-    ),
-    alternative=message(
-        "The variance of the scaled scores after initialisation lies between %(first)s "
-        "and %(second)s."
-    ),
-    named=("scaled_score_variance_least", "scaled_score_variance_most"),
-    fact=pick_initial_variances,
-)
 
 # --- The variance against d_k -------------------------------------------------------
 

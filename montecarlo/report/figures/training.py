@@ -16,11 +16,16 @@ from montecarlo.report.content.training import (
     STEPS_CURVE,
 )
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.attention import HEAD_SIZE
 from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import ARM_LOOKS, Look, keep_looks
-from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve, pick_two
+from montecarlo.report.figures.specs import (
+    HEAD_SIZE,
+    Fact,
+    FigureSpec,
+    of_curve,
+    pick_two,
+)
 
 OPTIMISERS = {
     name: Label(words, rf"\mathrm{{{symbol}}}", told=True)

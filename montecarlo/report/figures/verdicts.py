@@ -1,46 +1,31 @@
-"""How claims came out and how that was judged.
-
-Verdicts by text; of a few claims, what was measured beside what is claimed; outcomes
-over thresholds; z-scores against theory; the judge's report card.
-"""
+"""How claims came out: by text, of a few beside what is claimed, over thresholds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from pandas import DataFrame, Series
-from scipy.special import ndtri
+from pandas import DataFrame
 
 from montecarlo.claims.checks import Words
 from montecarlo.claims.judging import SHARE, USED
-from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
-from montecarlo.records.calibration import ALLOWED
-from montecarlo.report.content.findings import FAILING
-from montecarlo.report.content.report_card import (
-    EXTRAPOLATED_CURVE,
-    POWER_CURVE,
-    RATE_CURVE,
+from montecarlo.claims.outcomes import (
+    CheckOutcome,
+    ClaimOutcome,
+    InterpretationOutcome,
 )
-from montecarlo.report.content.tables.rows import with_interval
+from montecarlo.report.content.findings import FAILING
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
-    BLUE,
-    DISTRIBUTION_LOOKS,
-    GRID,
     INK,
-    MUTED,
     OPEN,
     PAGE,
     REFUTED,
     SUPPORTED,
     UNDECIDED,
     VERDICT_LOOKS,
-    VERMILLION,
-    Dash,
     Look,
     keep_looks,
 )
@@ -298,6 +283,16 @@ def build_thresholds(_: DataFrame, curves: DataFrame) -> Picture | None:
     return picture
 
 
+def threshold_panels(
+    curves: DataFrame, claims: Sequence[ClaimOutcome]
+) -> list[tuple[ClaimOutcome, InterpretationOutcome]]:
+    """Return the claim and interpretation of each panel, in their order."""
+    drawn = drawn_interpretations(curves)
+    pairs = [(claim, one) for claim in claims for one in claim.interpretations]
+    known = {(claim.id, one.id): (claim, one) for claim, one in pairs}
+    return [known[names] for names in drawn if names in known]
+
+
 def plot_outcomes(axes: Axes, table: DataFrame) -> None:
     """Draw shares of cases supported, undecided and refuted over thresholds."""
     shares = of_curve(table, SHARE)
@@ -344,186 +339,4 @@ THRESHOLDS = FigureSpec(
     ),
     named=("supported_share", "refuted_share"),
     fact=pick_shares,
-)
-
-# --- Estimates against exact theory -------------------------------------------------
-
-#: Rows of one point share their draws.  These, one per point, do not.
-ONE_EACH = (("score_variance", "none"), ("entropy", "sqrt"))
-#: With fewer of these, the others are the same few draws over and over.
-FEWEST_ALONE = 10
-ALL_LOOK = Look(MUTED, "", label=Label(message("all estimates")))
-ALONE_LOOK = Look(BLUE, "s", label=Label(message("those that share no draws")))
-
-
-def known_rows(measurements: DataFrame) -> DataFrame:
-    """Return the estimates that theory knows, with their z-scores in order."""
-    rows = measurements[
-        measurements["reference"].notna() & measurements["std_error"].gt(0.0)
-    ]
-    rows = with_interval(rows)  # of rare draws neither the mean nor its error is known
-    z = (rows["estimate"] - rows["reference"]) / rows["std_error"]
-    return rows.assign(z=z).sort_values("z")
-
-
-def build_z_scores(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build the z-scores of all estimates that theory knows, against normal ones."""
-    rows = known_rows(measurements)
-    rows = rows[rows["summary"].isin(("mean", "value"))]
-    pairs = zip(rows["quantity"], rows["divisor"], strict=True)
-    alone = rows[[pair in ONE_EACH for pair in pairs]]
-    if len(alone) < FEWEST_ALONE:
-        return None
-    picture = Picture((1,), (300.0,))
-    (panel,) = picture.panels
-    plot_z_scores(panel.axes, rows["z"], ALL_LOOK)
-    plot_z_scores(panel.axes, alone["z"], ALONE_LOOK)
-    limit = 1.05 * max(rows["z"].abs().max(), 3.0)
-    panel.axes.plot((-limit, limit), (-limit, limit), color=INK, linewidth=0.8)
-    panel.axes.set(xlim=(-limit, limit), ylim=(-limit, limit))
-    draw.few_ticks(panel.axes.xaxis)
-    draw.few_ticks(panel.axes.yaxis)
-    panel.y = Label(message("Distance from the exact value, in standard errors"), "z")
-    panel.x = Label(message("normal quantile"), r"\Phi^{-1}")
-    names = [
-        look.label._replace(symbol=f"N = {len(part)}")
-        for part, look in ((rows, ALL_LOOK), (alone, ALONE_LOOK))
-    ]
-    picture.keys = [Key(names[0], ALL_LOOK, "line"), Key(names[1], ALONE_LOOK)]
-    return picture
-
-
-def plot_z_scores(axes: Axes, z: "Series[float]", look: Look) -> None:
-    """Draw ordered z-scores against the quantiles of as many normal ones."""
-    normal = ndtri((np.arange(len(z)) + 0.5) / len(z))
-    axes.plot(normal, z, linestyle="none" if look.marker else "-", lw=3, **look.mark)
-
-
-def pick_z_scores(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the root mean square and the largest of all z-scores."""
-    z = known_rows(measurements)["z"]
-    fact = {"first": float(np.sqrt((z**2).mean())), "second": float(z.abs().max())}
-    return fact if len(z) else None
-
-
-Z_SCORES = FigureSpec(
-    "z-scores",
-    build_z_scores,
-    "estimates against exact theory",
-    section="method",
-    caption=message(
-        "Every estimate that has an exact value, ordered, against what a normal "
-        "distribution would give. Estimates of one design point share draws. Line: "
-        "perfect agreement."
-    ),
-    alternative=message(
-        "The root mean square of all z-scores is %(first)s, the largest is %(second)s "
-        "in absolute value."
-    ),
-    named=("root_mean_square", "largest"),
-    fact=pick_z_scores,
-)
-
-# --- The judge's report card --------------------------------------------------------
-
-#: Below and above this a ratio is drawn on the edge.
-LEAST, MOST = 0.1, 1000.0
-#: Distances of a claim from the truth, in tolerances: farther off all are decided.
-SHOWN = (0.5, 1.5)
-COLOURS = {"supported": SUPPORTED, "refuted": REFUTED}
-DASHES: tuple[Dash, ...] = ((0, (2, 1.5)), "-")
-
-
-def build_report_card(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build actual over stated error rates by distribution, and power beside them."""
-    rates = of_curve(curves, RATE_CURVE, EXTRAPOLATED_CURVE)
-    rates, power = rates[rates["dependence"].eq("none")], of_curve(curves, POWER_CURVE)
-    if rates.empty or power.empty:
-        return None
-    picture = Picture((2,), (150.0,))
-    left, right = picture.panels
-    for judged, colour in (("judged", INK), ("shown", VERMILLION)):
-        of_kind = rates[rates["outcome"].eq(judged)]
-        looks = {
-            name: replace(look, colour=colour)
-            for name, look in DISTRIBUTION_LOOKS.items()
-        }
-        draw.plot_series(left.axes, of_kind, "distribution_k", looks, _plot_rates)
-        picture.keys += draw.keys_of(looks, of_kind["distribution_k"])
-    draw.logarithmic(left.axes, x=True, most=4)
-    draw.logarithmic(left.axes)
-    left.axes.invert_xaxis()
-    draw.level(left.axes, 1.0)
-    low, high = left.axes.get_ylim()
-    left.axes.axhspan(low, ALLOWED, color=GRID, alpha=0.5, linewidth=0)
-    left.axes.set_ylim(low, high)
-    left.y = Label(message("Errors, times as often as stated"), r"\hat\alpha/\alpha")
-    left.x = Label(message("stated rate"), r"\alpha")
-    picture.keys += _plot_power(right.axes, power)
-    right.y = Label(message("Claims, in per cent"))
-    right.x = Label(
-        message("distance from the truth, in tolerances"), r"\Delta/\tau", told=True
-    )
-    return picture
-
-
-def _plot_rates(axes: Axes, table: DataFrame, look: Look) -> None:
-    """Draw how many times as often as stated a distribution's worst intervals miss."""
-    table = table.sort_values("x", ascending=False)
-    ratio = table["estimate"].clip(LEAST, MOST)
-    counted = table["curve"].eq(RATE_CURVE)
-    axes.plot(table["x"][counted], ratio[counted], linewidth=1.0, **look.mark)
-    (end,) = axes.plot(table["x"].iloc[-2:], ratio.iloc[-2:], color=look.colour)
-    end.set(linestyle=(0, (1.5, 1.5)), linewidth=1.0)
-
-
-def _plot_power(axes: Axes, table: DataFrame) -> list[Key]:
-    """Draw shares of claims supported and refuted, by distance from the truth.
-
-    Returns the legend.
-    """
-    keys = [
-        draw.line_key("-", VERDICT_LOOKS[name].label, colour)
-        for name, colour in COLOURS.items()
-    ]
-    replicates = table["n_replicates"].astype(int)
-    for n, dash in zip(sorted(set(replicates)), DASHES, strict=False):
-        mine = table[replicates.eq(n)].sort_values("x")
-        for name, colour in COLOURS.items():
-            line = mine[mine["outcome"].eq(name)]
-            axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
-        keys.append(draw.line_key(dash, Label(message("replicates"), str(n))))
-    axes.axvline(1.0, color=INK, linewidth=0.8)
-    axes.set_xlim(*SHOWN)
-    draw.mark_ticks(axes.xaxis, (0.5, 1.0, 1.5), "{:g}")
-    draw.percent(axes)
-    return keys
-
-
-def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
-    """Pick the worst ratios at the largest and the smallest rate that was counted."""
-    judged = curves[curves["curve"].eq(RATE_CURVE) & curves["outcome"].eq("judged")]
-    if judged.empty:
-        return None
-    worst = judged.groupby("x")["estimate"].max().sort_index(ascending=False)
-    return {"first": float(worst.iloc[0]), "second": float(worst.iloc[-1])}
-
-
-REPORT_CARD = FigureSpec(
-    "report-card",
-    build_report_card,
-    "actual error rates of the judge, and its power",
-    section="method",
-    caption=message(
-        "Left: the worst case of each distribution; dotted: extrapolated; shaded: at "
-        "most %(allowed)s times; orange: not judged. Right: left of the line the claim "
-        "about a variance is true."
-    ),
-    alternative=message(
-        "Of all judged distributions the worst misses %(first)s times as often as "
-        "stated at the largest rate counted, and %(second)s times at the smallest."
-    ),
-    named=("worst_ratio_at_largest_rate", "worst_ratio_at_smallest_rate"),
-    fact=pick_rates,
-    constants={"allowed": ALLOWED},
 )

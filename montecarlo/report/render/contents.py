@@ -16,14 +16,14 @@ from montecarlo.report.content.findings import Findings
 from montecarlo.report.content.tables.topics import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
-from montecarlo.report.figures.captions import figure_facts, threshold_panels
 from montecarlo.report.figures.files import Drawing as Drawn
 from montecarlo.report.figures.files import draw, on_light_ground
-from montecarlo.report.figures.specs import SECTIONS
+from montecarlo.report.figures.specs import SECTIONS, Fact
 from montecarlo.report.figures.verdicts import (
     CASES,
     case_rows,
     drawn_checks,
+    threshold_panels,
     with_verdicts,
 )
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
@@ -64,7 +64,7 @@ class Contents:
     figures: Mapping[str, Drawn]  # without words
     drawings: Mapping[str, Drawing]  # what each figure is drawn from
     tables: Mapping[str, Table]
-    facts: Mapping[str, Mapping[str, float]]  # numbers that alternative texts name
+    facts: Mapping[str, Fact]  # numbers that alternative texts name
     #: What the panels of the figure of thresholds show, in their order.
     threshold_panels: Sequence[tuple[ClaimOutcome, InterpretationOutcome]]
     languages: Sequence[str]  # codes of the pages that are written together
@@ -78,7 +78,7 @@ class Contents:
         a number names the same figure on both pages and in every language.
         """
         findings, record = self.findings, self.findings.record
-        carded = record.report_card and "report-card" in self.figures
+        card = not findings.own and record.report_card  # a sentence tells it there
         there = {
             "models": record.models,
             "records": record.records,
@@ -87,8 +87,8 @@ class Contents:
             "training": record.training,
             "language": record.training and record.training.language,
             "published": record.training,
-            "report-card": carded,
-            "power": carded,
+            "report-card": card,
+            "power": card,
         }
         tables = {*self.tables, *(name for name, found in there.items() if found)}
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
@@ -187,9 +187,11 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     texts = {} if findings.own else findings.names
     curves = with_verdicts(findings.curves, findings.claims, texts)
     tables = (findings.measurements, curves)
-    facts = figure_facts(*tables)
-    if findings.own:  # calibration is the report's to show: here a sentence tells it
-        facts.pop("report-card", None)
+    facts: dict[str, Fact] = {
+        name: fact
+        for name, spec in FIGURES.items()
+        if spec.fact and (fact := spec.fact(*tables)) is not None
+    }
     drawings: dict[str, Drawing] = {
         name: (FIGURES[name], tables) for name in names if name in facts
     }

@@ -19,7 +19,6 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.report.content.findings import Said, find_telling
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.captions import name_numbers
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.language.own_words import show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
@@ -99,7 +98,7 @@ def render_findings(contents: Contents, _: Language) -> str:
         },
         "self_checks": [checked(check) for check in findings.record.self_checks],
         "figures": {
-            name: name_numbers(FIGURES[name], fact)
+            name: FIGURES[name].name_numbers(fact)
             for name, fact in contents.facts.items()
             if name in FIGURES
         },

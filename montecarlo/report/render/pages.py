@@ -32,7 +32,6 @@ from montecarlo.report.content.findings import (
 from montecarlo.report.content.tables import papers
 from montecarlo.report.content.texts import Erratum, part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
-from montecarlo.report.figures.captions import numbers_in_words
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
@@ -147,7 +146,6 @@ def environment() -> Environment:
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,
         "formats": NUMBER_FORMATS,
-        "numbers_in_words": numbers_in_words,
         "parse_dependence": parse_dependence,
         "parse_distribution": parse_distribution,
         "parse_initialisation": parse_initialisation,

@@ -82,7 +82,6 @@ def make_tables(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, T
 def saturation_table(measurements: pd.DataFrame) -> Table:
     """Pick the mean largest weights of undivided rows, one column for each n."""
     rows = saturation_cells(measurements)
-    rows = rows[rows["divisor"] == "none"]
     cells = read_cells(rows, "d_k", "n_keys")
     sizes = thin(sorted({int(n_keys) for n_keys in rows["n_keys"]}))
     return Table(tuple(f"n = {n}" for n in sizes), _lines(cells, sizes))
