@@ -37,7 +37,6 @@ from montecarlo.report.content.record import (
 from montecarlo.report.content.texts import make_errata
 from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.files import Drawing, draw
-from montecarlo.report.figures.verdicts import threshold_panels
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import figures_beside
@@ -260,7 +259,6 @@ class Report:
             self.contents,
             findings=findings,
             errata=make_errata(findings, CODES),
-            threshold_panels=threshold_panels(findings.curves, findings.claims),
         )
 
     def with_words(self, change: Callable[[str], str]) -> Contents:

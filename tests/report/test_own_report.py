@@ -112,10 +112,9 @@ def test_figures_are_those_that_there_are_data_for(own_report):
     shown = [e.get("id") for e in page.root.iter("figure")]
     assert {f"figure-{name}" for name in own_report.contents.figures} == set(shown)
     assert len(set(shown)) == len(shown) > 4
-    assert "figure-thresholds" in {e.get("id") for e in page.by_id["answer"]}
 
 
-@pytest.mark.parametrize("name", ["variance", "weights", "gradient-sizes"])
+@pytest.mark.parametrize("name", ["variance", "weights"])
 def test_one_size_makes_no_figure(own_report, name):
     """A figure against d_k needs two of them."""
     results = own_report.results
@@ -130,7 +129,7 @@ def test_alternative_text_speaks_of_a_panel(report):
     rows = report.results.measurements
     lone = rows[rows["n_keys"].eq(128) & rows["d_k"].ne(64)]
     for table, n_keys in ((rows.drop(lone.index), 32), (rows, 128)):
-        fact = FIGURES["gradient-sizes"].fact(table, report.results.curves)
+        fact = FIGURES["weights"].fact(table, report.results.curves)
         assert fact["n"] == n_keys
 
 

@@ -42,18 +42,16 @@ VARIANCE_DIVISORS = {"none": (-12.0, 0.0), "sqrt": (4.0, 13.0)}
 APART = 1.085
 
 
-def same_distribution(
-    measurements: DataFrame, quantity: str, **values: str
-) -> DataFrame:
+def variance_rows(measurements: DataFrame) -> DataFrame:
     """Return what has an interval, of q and k of one distribution that has a look."""
-    rows = plain_rows(measurements, quantity=quantity, **values)
+    rows = plain_rows(measurements, quantity="score_variance", summary="value")
     rows = with_interval(rows[rows["distribution_q"].eq(rows["distribution_k"])])
     return rows[rows["distribution_q"].isin(DISTRIBUTION_LOOKS)]
 
 
 def build_variance(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build the variance with and without the divisor, and below it over theory."""
-    rows = same_distribution(measurements, "score_variance", summary="value")
+    rows = variance_rows(measurements)
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
     picture = Picture((1, 1), (165.0, 72.0))
@@ -149,33 +147,26 @@ CURVES: dict[int, tuple[str, Dash]] = {
 }
 
 
-def build_score_distribution(
-    measurements: DataFrame, curves: DataFrame
-) -> Picture | None:
-    """Build distribution functions less the normal one, and gaps against d_k."""
-    rows = same_distribution(measurements, "score_distribution_gap")
-    if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
-        return None
-    picture = Picture((2,), (150.0,))
-    left, right = picture.panels
+def build_score_distribution(_: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build distribution functions less the normal one, one for each d_k."""
     exact = of_curve(curves, SCORE_DISTRIBUTION)
+    if exact.empty:
+        return None
+    picture = Picture((1,), (150.0,))
+    (panel,) = picture.panels
     for d_k, (colour, dash) in CURVES.items():
         line = exact[exact["d_k"].eq(d_k)]
-        left.axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
+        panel.axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
         key = draw.line_key(dash, Label(symbol=f"d_k = {d_k}"), colour)
         picture.keys.append(key)
-    draw.mark_ticks(left.axes.xaxis, (-2.0, 0.0, 2.0))
-    left.y = Label(message("Above the normal one, in per cent"), r"F(x) - \Phi(x)")
-    left.x = Label(message("scaled score"), "x")
-    parts = (draw.plot_reference, draw.plot_estimates)
-    draw.plot_series(right.axes, rows, "distribution_q", DISTRIBUTION_LOOKS, *parts)
-    draw.powers_of_two(right.axes, rows["d_k"], columns=2)
-    right.y = Label(message("The same at one point"), r"F(x^{\ast}) - \Phi(x^{\ast})")
-    right.x = HEAD_SIZE
-    for panel in picture.panels:
-        draw.level(panel.axes, 0.0)
-        draw.few_ticks(panel.axes.yaxis, unit=0.01)
-    picture.keys += draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
+    draw.mark_ticks(panel.axes.xaxis, (-2.0, 0.0, 2.0))
+    draw.level(panel.axes, 0.0)
+    draw.few_ticks(panel.axes.yaxis, unit=0.01)
+    picture.headings[0] = Label(
+        message("The larger $d_k$ is, the closer a scaled score is to normal")
+    )
+    panel.y = Label(message("Above the normal one, in per cent"), r"F(x) - \Phi(x)")
+    panel.x = Label(message("scaled score"), "x")
     return picture
 
 
@@ -195,8 +186,7 @@ SCORE_DISTRIBUTION_FIGURE = FigureSpec(
     section="variance",
     caption=message(
         "How far the distribution function of a scaled score lies above the normal "
-        r"one: exact for Gaussian entries, and measured at $x^{\ast}$ for several "
-        r"distributions; bars: $95\,\%%$ intervals."
+        "one, exact, for Gaussian entries."
     ),
     alternative=message(
         "The distribution function of a scaled score lies %(first)s above the normal "

@@ -1,6 +1,5 @@
-"""What training says: steps by d_k, loss by step, steps by learning rate."""
+"""What training says: steps to learn by d_k, and by learning rate."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ from pandas import DataFrame
 from montecarlo.records.training import RATES
 from montecarlo.report.content.training import (
     BUDGET_CURVE,
-    LOSS_CURVE,
     SHARE_CURVE,
     START_CURVE,
     STEPS_CURVE,
@@ -38,14 +36,10 @@ OPTIMISERS = {
 STEPS = Label(message("Steps to learn"), "T")
 #: The d_k that a column of panels has, where the record has them.
 PANEL_D_K = (64, 256)
-#: Every which point of a curve of the loss has a mark.
-MARK_EVERY = 8
 #: Each arm has a lane for what takes more steps than runs have, so many times higher.
 LANE = 1.22
 #: Between arms at one d_k, a factor: intervals would hide each other.
 BESIDE = 1.07
-#: Losses below this are cut off; labels of steps.
-LEAST_LOSS, MOST_LOSS = 3e-4, 10.0
 STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
 #: Half of the seeds: a median is known.
 HALF = 0.5
@@ -138,53 +132,7 @@ TRAINING = FigureSpec(
     fact=pick_steps,
 )
 
-# --- Panels by optimiser and d_k ----------------------------------------------------
-
-
-def _build_panels(
-    rows: DataFrame, plot: Callable[[Panel, DataFrame], object], y: Label, x: Label
-) -> Picture | None:
-    """Build panels: a row for each optimiser, a column for each d_k."""
-    titles = {
-        d_k: Label(symbol=f"d_k = {d_k}") for d_k in PANEL_D_K if d_k in {*rows["d_k"]}
-    }
-    parts = [
-        (label, rows[rows["optimiser"].eq(name)])
-        for name, label in keep_looks(OPTIMISERS, rows["optimiser"]).items()
-    ]
-    if not parts or not titles:
-        return None
-    picture = draw.grid(parts, "d_k", titles, 100.0, plot, x)
-    for line in picture.rows:
-        line[0].y = y
-    picture.keys = draw.keys_of(ARM_LOOKS, rows["arm"], line=True)
-    return picture
-
-
-def build_losses(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build the loss by step: a row of panels for each optimiser, a column a d_k."""
-    budget = of_curve(curves, BUDGET_CURVE)
-
-    def plot(panel: Panel, rows: DataFrame) -> None:
-        draw.level(panel.axes, float(budget["estimate"].iloc[0]))
-        draw.plot_series(panel.axes, rows, "arm", ARM_LOOKS, _plot_loss)
-        draw.logarithmic(panel.axes, LEAST_LOSS, MOST_LOSS)
-        draw.few_ticks(panel.axes.xaxis, 3)
-
-    rows = of_curve(curves, LOSS_CURVE)
-    if budget.empty:
-        return None
-    y = Label(message("Loss of a batch"), "L")
-    return _build_panels(rows, plot, y, Label(message("step"), "t"))
-
-
-def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
-    """Draw the median, and the band between the outer tenths."""
-    wide = _by_outcome(rows)
-    band = axes.fill_between(wide.index, wide["q10"], wide["q90"], color=look.colour)
-    band.set(alpha=0.2, linewidth=0)
-    axes.plot(wide["median"], markevery=MARK_EVERY, linestyle=look.dash, **look.mark)
-    return axes
+# --- Steps by rate ------------------------------------------------------------------
 
 
 def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
@@ -198,19 +146,23 @@ def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
         draw.logarithmic(panel.axes, x=True, most=4)
 
     rows = of_curve(curves, STEPS_CURVE)
-    if budget.empty:
+    titles = {
+        d_k: Label(symbol=f"d_k = {d_k}") for d_k in PANEL_D_K if d_k in {*rows["d_k"]}
+    }
+    parts = [
+        (label, rows[rows["optimiser"].eq(name)])
+        for name, label in keep_looks(OPTIMISERS, rows["optimiser"]).items()
+    ]
+    if budget.empty or not parts or not titles:
         return None
     rate = Label(message("learning rate"), r"\eta")
-    picture = _build_panels(rows, plot, STEPS, rate)
-    for panel in picture.panels if picture else ():  # optimisers have their own rates
+    picture = draw.grid(parts, "d_k", titles, 100.0, plot, rate)
+    for line in picture.rows:
+        line[0].y = STEPS
+    for panel in picture.panels:  # optimisers have their own rates
         panel.axes.tick_params(labelbottom=True)
+    picture.keys = draw.keys_of(ARM_LOOKS, rows["arm"], line=True)
     return picture
-
-
-def pick_losses(_: DataFrame, curves: DataFrame) -> Fact | None:
-    """Pick the median losses at the end of two arms, with plain gradient descent."""
-    rows = _of_descent(of_curve(curves, LOSS_CURVE))
-    return pick_two(rows[rows["x"].eq(rows["x"].max())], "arm", "none", "sqrt")
 
 
 def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
@@ -222,23 +174,6 @@ def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
     return pick_two(rows.assign(estimate=counts), "arm", "none", "sqrt")
 
 
-TRAINING_LOSS = FigureSpec(
-    "training-loss",
-    build_losses,
-    "loss by step, for each divisor",
-    section="training",
-    caption=message(
-        "Median loss over seeds, at the best learning rate of each; shaded: from the "
-        r"$10\,\%%$ to the $90\,\%%$ quantile. Horizontal line: the loss below which "
-        "it has to stay."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s the median loss at the last step of gradient descent shown "
-        "is %(first)s unscaled and %(second)s divided by √d_k."
-    ),
-    named=("median_loss_unscaled", "median_loss_scaled"),
-    fact=pick_losses,
-)
 TRAINING_RATES = FigureSpec(
     "training-rates",
     build_rates,

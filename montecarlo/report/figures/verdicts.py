@@ -1,27 +1,19 @@
-"""How claims came out: by text, of a few beside what is claimed, over thresholds."""
+"""How claims came out: by text, and of a few beside what is claimed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from pandas import DataFrame
 
 from montecarlo.claims.checks import Words
-from montecarlo.claims.judging import SHARE, USED
-from montecarlo.claims.outcomes import (
-    CheckOutcome,
-    ClaimOutcome,
-    InterpretationOutcome,
-)
+from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
 from montecarlo.report.content.findings import FAILING
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
-    INK,
     OPEN,
-    PAGE,
     REFUTED,
     SUPPORTED,
     UNDECIDED,
@@ -65,27 +57,30 @@ def with_verdicts(
 
 
 def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build a mark for each claim of each text, claims in columns, worst news first."""
+    """Build a line for each text, a mark for each of its claims, worst news first."""
     rows = of_curve(curves, CURVE)
     if rows.empty:
         return None
+    looks = keep_looks(VERDICT_LOOKS, rows["outcome"])
+    rows = rows.assign(rank=rows["outcome"].map(list(looks).index))
+    rows = rows.sort_values(["text", "rank", "x"])
+    place = rows.groupby("text").cumcount() + 1
     texts = dict(zip(rows["text"], rows["name"], strict=True))
+    line = rows["text"].map(list(texts).index)
     picture = Picture((1,), (LINE * len(texts),))
     (panel,) = picture.panels
-    looks = keep_looks(VERDICT_LOOKS, rows["outcome"])
     for verdict, look in looks.items():
-        mine = rows[rows["outcome"].eq(verdict)]
-        lines = [list(texts).index(text) for text in mine["text"]]
-        panel.axes.plot(mine["x"], lines, linestyle="none", **look.mark)
-    for line, name in enumerate(texts.values()):
-        label = Label(words=name, symbol=rf"\mathrm{{{line + 1}}}", told=True)
-        panel.notes.append(Note(label, 0.3, line - 0.42))
+        mine = rows["outcome"].eq(verdict)
+        panel.axes.plot(place[mine], line[mine], linestyle="none", **look.mark)
+    for at, name in enumerate(texts.values()):
+        label = Label(words=name, symbol=rf"\mathrm{{{at + 1}}}", told=True)
+        panel.notes.append(Note(label, 0.3, at - 0.42))
     panel.axes.set_yticks(range(len(texts)), [""] * len(texts))
-    panel.axes.set(ylim=(len(texts) - 0.6, -0.75), xlim=(0.0, rows["x"].max() + 1.0))
+    panel.axes.set(ylim=(len(texts) - 0.6, -0.75), xlim=(0.0, place.max() + 1.0))
     panel.axes.spines["left"].set_visible(False)
     panel.axes.tick_params(left=False)
     panel.axes.grid(visible=False, axis="x")
-    panel.x = Label(message("number of the claim"), "N")
+    panel.x = Label(message("claims"), "N")
     different = dict.fromkeys(looks.values())  # some look alike
     picture.keys = [Key(look.label, look) for look in different]
     return picture
@@ -106,8 +101,7 @@ TEXTS = FigureSpec(
     section="record",
     on_report=True,
     caption=message(
-        "Who says what, and how it fared: a line for each text, a column for each "
-        "claim, by its number in the tables."
+        "How the claims of each text fared: a mark for each claim, worst news first."
     ),
     alternative=message(
         "The texts make %(first)s claims between them, each counted once for each "
@@ -174,8 +168,11 @@ def build_cases(cases: DataFrame, _: DataFrame) -> Picture | None:
     if cases.empty:
         return None
     parts = [rows for _, rows in cases.groupby("panel", sort=True)]
-    picture = _lettered(len(parts), CASE_COLUMNS, 100.0)
-    for panel, rows in zip(picture.panels, parts, strict=True):
+    lines = [min(CASE_COLUMNS, len(parts) - at) for at in range(0, len(parts), 2)]
+    picture = Picture(lines, [100.0] * len(lines), CASE_COLUMNS)
+    marks = draw.letters(len(parts))
+    for panel, rows, mark in zip(picture.panels, parts, marks, strict=True):
+        panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
         plot_cases(panel, rows)
     picture.keys = [
         Key(VERDICT_LOOKS[name].label, look)
@@ -183,15 +180,6 @@ def build_cases(cases: DataFrame, _: DataFrame) -> Picture | None:
     ]
     claimed = Label(message("what is claimed"))
     picture.keys.append(draw.area_key(claimed, UNDECIDED))
-    return picture
-
-
-def _lettered(count: int, columns: int, height: float) -> Picture:
-    """Return so many panels, each with a letter, at most some beside each other."""
-    lines = [min(columns, count - at) for at in range(0, count, columns)]
-    picture = Picture(lines, [height] * len(lines), columns)
-    for panel, mark in zip(picture.panels, draw.letters(count), strict=True):
-        panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
     return picture
 
 
@@ -238,105 +226,4 @@ CASES = FigureSpec(
         "What was measured, with simultaneous intervals, beside what is claimed."
     ),
     alternative=message("Each estimate with its interval beside what is claimed."),
-)
-
-# --- Outcomes over thresholds -------------------------------------------------------
-
-COLUMNS = 3
-#: Outcomes from below to above: colour and words.
-OUTCOMES = (
-    ("supported", SUPPORTED),
-    ("undecided", UNDECIDED),
-    ("refuted", REFUTED),
-)
-
-
-def drawn_interpretations(curves: DataFrame) -> dict[tuple[str, str], DataFrame]:
-    """Return the curves over thresholds, by claim and interpretation.
-
-    In the order of the table, which is that of the catalogue and the caption's letters.
-    """
-    rows = curves[curves["curve"].isin((SHARE, USED))]
-    groups = rows.groupby(["claim", "interpretation"], sort=False)
-    return {
-        (str(claim), str(interpretation)): group
-        for (claim, interpretation), group in groups
-        if group["curve"].eq(SHARE).any()
-    }
-
-
-def build_thresholds(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build the outcomes as functions of the threshold of each vague word."""
-    drawn = drawn_interpretations(curves)
-    if not drawn:
-        return None
-    picture = _lettered(len(drawn), COLUMNS, 62.0)
-    for panel, rows in zip(picture.panels, drawn.values(), strict=True):
-        plot_outcomes(panel.axes, rows)
-    for panel in (panel for line in picture.rows for panel in line[1:]):
-        panel.axes.tick_params(labelleft=False)
-    picture.rows[0][0].y = Label(message("Cases, in per cent"))
-    picture.panels[-1].x = Label(message("threshold"), r"\tau")
-    picture.keys = [
-        draw.area_key(VERDICT_LOOKS[name].label, colour) for name, colour in OUTCOMES
-    ]
-    return picture
-
-
-def threshold_panels(
-    curves: DataFrame, claims: Sequence[ClaimOutcome]
-) -> list[tuple[ClaimOutcome, InterpretationOutcome]]:
-    """Return the claim and interpretation of each panel, in their order."""
-    drawn = drawn_interpretations(curves)
-    pairs = [(claim, one) for claim in claims for one in claim.interpretations]
-    known = {(claim.id, one.id): (claim, one) for claim, one in pairs}
-    return [known[names] for names in drawn if names in known]
-
-
-def plot_outcomes(axes: Axes, table: DataFrame) -> None:
-    """Draw shares of cases supported, undecided and refuted over thresholds."""
-    shares = of_curve(table, SHARE)
-    wide = shares.pivot_table(index="x", columns="outcome", values="estimate")
-    supported, refuted = wide["supported"], wide["refuted"]
-    areas = (supported, 1.0 - supported - refuted, refuted)
-    colours = [colour for _, colour in OUTCOMES]
-    axes.stackplot(wide.index, *areas, colors=colours, edgecolor=PAGE, linewidth=0.8)
-    for used in table.loc[table["curve"].eq(USED), "x"]:
-        axes.axvline(float(used), color=PAGE, linewidth=3.6)
-        axes.axvline(float(used), color=INK, linewidth=1.3)
-    draw.few_ticks(axes.xaxis, 3)
-    draw.percent(axes)
-    axes.set(xlim=(wide.index.min(), wide.index.max()), ylim=(0.0, 1.0))
-    axes.grid(visible=False)
-
-
-def pick_shares(_: DataFrame, curves: DataFrame) -> Fact | None:
-    """Pick the shares at the threshold used, of the first panel."""
-    for rows in drawn_interpretations(curves).values():
-        x = rows.loc[rows["curve"].eq(USED), "x"].iloc[0]
-        shares = []
-        for outcome in ("supported", "refuted"):
-            curve = rows[rows["outcome"].eq(outcome)]
-            shares.append(float(np.interp(x, curve["x"], curve["estimate"])))
-        return {"first": shares[0], "second": shares[1]}
-    return None
-
-
-THRESHOLDS = FigureSpec(
-    "thresholds",
-    build_thresholds,
-    "outcomes against the threshold of each vague word",
-    section="weights",
-    own_section="answer",
-    caption=message(
-        "How many cases of a check are supported (from below) and refuted (from "
-        "above), against the threshold of its word. Vertical line: the threshold used "
-        "here. Panels:"
-    ),
-    alternative=message(
-        "At the thresholds used here the interpretation of panel a is supported in "
-        "%(first)s and refuted in %(second)s of its cases."
-    ),
-    named=("supported_share", "refuted_share"),
-    fact=pick_shares,
 )

@@ -11,7 +11,6 @@ import pandas as pd
 from markupsafe import Markup
 
 from montecarlo.claims.checks import Words
-from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.content.tables.topics import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata
@@ -23,7 +22,6 @@ from montecarlo.report.figures.verdicts import (
     CASES,
     case_rows,
     drawn_checks,
-    threshold_panels,
     with_verdicts,
 )
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
@@ -65,8 +63,6 @@ class Contents:
     drawings: Mapping[str, Drawing]  # what each figure is drawn from
     tables: Mapping[str, Table]
     facts: Mapping[str, Fact]  # numbers that alternative texts name
-    #: What the panels of the figure of thresholds show, in their order.
-    threshold_panels: Sequence[tuple[ClaimOutcome, InterpretationOutcome]]
     languages: Sequence[str]  # codes of the pages that are written together
     post: Post  # how Markdown is written
 
@@ -134,7 +130,7 @@ TABLES: Order = {
     "arithmetic": ("tails",),
     "training": ("training", "language", "published"),
     "record": ("models", "records"),
-    "method": ("self-checks", "sensitivity", "report-card", "power"),
+    "method": ("self-checks", "thresholds", "sensitivity", "report-card", "power"),
 }
 
 
@@ -210,7 +206,6 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         drawings,
         make_tables(*tables),
         facts,
-        threshold_panels(findings.curves, findings.claims),
         languages,
         post,
     )

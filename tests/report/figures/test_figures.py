@@ -32,9 +32,8 @@ from montecarlo.report.figures.scores import (
     VARIANCE_DIVISORS,
     plot_relative_variance,
     plot_variance,
-    same_distribution,
+    variance_rows,
 )
-from montecarlo.report.figures.verdicts import plot_outcomes
 from montecarlo.report.figures.weights import (
     example_weights,
     plot_weights,
@@ -86,7 +85,6 @@ def test_same_results_give_same_bytes(svgs, results, name):
 #: Figures that join estimates against d_k, down to the least of the small study.
 JOINED = [
     ("weights", "none"),
-    ("gradient-sizes", "unbounded"),
     ("planted", "unbounded"),
 ]
 
@@ -172,7 +170,7 @@ def test_variance_draws_what_the_table_says(results):
     """Points of the variance are the estimates, the line the exact values; below, they
     stand over these.
     """
-    rows = same_distribution(results[0], "score_variance", summary="value")
+    rows = variance_rows(results[0])
     one, below = panel(), Figure().subplots()
     plot_variance(one, rows)
     for divisor in VARIANCE_DIVISORS:
@@ -252,47 +250,6 @@ def test_formats_say_which_break(useless, title):
     picture = FIGURES["formats"].build(pd.concat(rows), pd.DataFrame())
     assert picture.headings[0].words == title
     assert len(picture.panels[0].notes) == len(picture.keys) == 2
-
-
-def curve_of(name: str, outcome: str, points: dict[float, float]) -> pd.DataFrame:
-    """Points of one curve."""
-    line = {"curve": name, "claim": "a", "interpretation": "b", "outcome": outcome}
-    return pd.DataFrame(
-        [{**line, "x": x, "estimate": share} for x, share in points.items()]
-    )
-
-
-def test_outcomes_are_stacked_and_the_threshold_marked():
-    """Supported, undecided and refuted fill the panel; the line is where used says."""
-    table = pd.concat(
-        [
-            curve_of("threshold", "supported", {0.5: 1.0, 0.9: 0.25}),
-            curve_of("threshold", "refuted", {0.5: 0.0, 0.9: 0.5}),
-            curve_of("threshold_used", "", {0.75: np.nan}),
-        ]
-    )
-    axes, without = Figure().subplots(2)
-    plot_outcomes(axes, table)
-    heights = []
-    for area in axes.collections:
-        corners = area.get_paths()[0].vertices
-        at_end = corners[np.isclose(corners[:, 0], 0.9), 1]
-        heights.append(at_end.max() - at_end.min())
-    assert heights == pytest.approx([0.25, 0.25, 0.5])
-    assert {tuple(line.get_xdata()) for line in axes.get_lines()} == {(0.75, 0.75)}
-    plot_outcomes(without, table.iloc[:4])
-    assert not without.get_lines()
-
-
-def test_thresholds_have_one_letter_each(build, results):
-    """There is one panel per interpretation, in the table's order, lettered."""
-    picture = build("thresholds")
-    curves = results[1][results[1]["curve"].eq("threshold")]
-    interpretations = curves.groupby(["claim", "interpretation"]).groups
-    assert [one.title.symbol for one in picture.panels] == [
-        rf"\mathrm{{({chr(ord('a') + place)})}}"
-        for place in range(len(interpretations))
-    ]
 
 
 def test_attention_draws_the_weights_of_the_example(results):

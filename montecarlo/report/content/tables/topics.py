@@ -8,6 +8,7 @@ import pandas as pd
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import SATURATED
+from montecarlo.claims.judging import SHARE, USED
 from montecarlo.report.content.tables.rows import (
     FEWEST_POINTS,
     gaussian_rows,
@@ -76,6 +77,7 @@ def make_tables(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, T
     tables["tails"] = tail_table(measurements)
     tables["saturated"] = saturated_rows(measurements)
     tables["divisors"] = divisor_table(measurements, curves)
+    tables["thresholds"] = threshold_table(curves)
     return {name: table for name, table in tables.items() if table.rows}
 
 
@@ -154,6 +156,30 @@ def audit_rows(measurements: pd.DataFrame) -> Table:
             for name, entry, score in found
         ),
     )
+
+
+def threshold_table(curves: pd.DataFrame) -> Table:
+    """Pick the threshold of each vague word, and others at which cases agree.
+
+    A line is of a claim and an interpretation.  Its cells: the threshold used; from
+    where to where all cases are supported; and likewise refuted.
+    """
+    used = curves[curves["curve"].eq(USED)]
+    shares = curves[curves["curve"].eq(SHARE) & curves["estimate"].eq(1.0)]
+    rows = []
+    for claim, interpretation, x in zip(
+        used["claim"], used["interpretation"], used["x"], strict=True
+    ):
+        mine = shares[
+            shares["claim"].eq(claim) & shares["interpretation"].eq(interpretation)
+        ]
+        cells: list[TableCell | None] = [TableCell(x)]
+        for outcome in ("supported", "refuted"):
+            places = mine.loc[mine["outcome"].eq(outcome), "x"]
+            ends = (places.min(), places.max()) if len(places) else (None, None)
+            cells += [None if end is None else TableCell(end) for end in ends]
+        rows.append(((claim, interpretation), tuple(cells)))
+    return Table((), tuple(rows))
 
 
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
