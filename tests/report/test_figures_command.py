@@ -9,7 +9,7 @@ from PIL import Image
 
 from montecarlo.cli import figures as figures_command
 from montecarlo.cli.report import main as report_command
-from montecarlo.report import rerendering
+from montecarlo.report import running
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import DARK, INK, PAGE, THEMES
 from montecarlo.study.executors import make_executor
@@ -37,7 +37,7 @@ def drawn(report, tmp_path_factory):
     arguments += ["--only", "variance", "--only", "planted"]
     arguments += ["--lang", ",".join(DRAWN)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rerendering, "make_executor", lambda **_: make_executor(1))
+        patch.setattr(running, "make_executor", lambda *_, **__: make_executor(1))
         assert figures_command.main([*arguments, "--format", "svg,pdf,png"]) == 0
     return folder
 

@@ -204,15 +204,8 @@ class Panel:
 class Picture:
     """Panels in rows under one legend, drawn once for all languages.
 
-    Parameters
-    ----------
-    columns : sequence of int
-        Panels of each row.
-    heights : sequence of float
-        Points of the panels of each row.
-    across : int, optional
-        For how many panels beside each other there is room; by default as many as
-        there are, in each row.
+    ``columns`` are panels of each row, ``heights`` their points; ``across``, for how
+    many beside each other there is room, by default as many as there are.
     """
 
     def __init__(

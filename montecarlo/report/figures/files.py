@@ -108,28 +108,13 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
     *,
     dpi: int = 200,
 ) -> dict[tuple[str, str], bytes]:
-    """Draw a figure in some formats and languages.
+    """Draw a figure in some of `FORMATS` and languages; None: symbols alone.
 
-    Parameters
-    ----------
-    spec : FigureSpec
-    tables : (DataFrame, DataFrame)
-        Measurements and curves.
-    formats : sequence of str
-        Of `FORMATS`.
-    languages : sequence of Language or None
-        None: symbols alone.
-    theme : str, optional
-        Of `palette.THEMES`, on a ground of its own.  By default an SVG is transparent
-        and suits itself to light and dark pages; the others are light.
-    dpi : int
-        Pixels an inch of a PNG; a figure is 5 inches wide.
-
-    Returns
-    -------
-    dict
-        Format and code of the language, or nothing, to the file's content; empty where
-        the tables lack what it shows.
+    Returns what files hold, by format and code of the language; nothing where the
+    tables, measurements and curves, lack what it shows.  A theme, of `palette.THEMES`,
+    has a ground of its own; by default an SVG is transparent and suits itself to light
+    and dark pages, and others are light.  ``dpi`` are pixels an inch of a PNG; a figure
+    is 5 inches wide.
 
     Raises
     ------
@@ -181,13 +166,7 @@ def _write(picture: Picture, layout: Layout, language: Language | None) -> None:
 
 
 def drawn_fonts(language: Language | None) -> list[str]:
-    """Return the font that a language needs in a PDF or PNG beside the usual one.
-
-    Raises
-    ------
-    InputError
-        If the machine has none.
-    """
+    """Return the font that a language needs in a PDF or PNG beside the usual one."""
     wanted = DRAWN_FONTS.get(_code(language), ())
     there = set(get_font_names())
     found = [name for name in (*wanted, ANY_CJK) if name in there and wanted][:1]
@@ -234,11 +213,6 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
 
     One line, which suits dark pages as well unless it is told not to; text may have
     some ``colours``.
-
-    Raises
-    ------
-    ValueError
-        If a colour has no dark counterpart, but dark pages are to be suited.
     """
     looks: dict[str, str] = {}
     names: dict[str, str] = {}
@@ -276,7 +250,13 @@ def _letters(number: int) -> str:
 
 
 def style_sheet(looks: dict[str, str], *, dark: bool) -> str:
-    """Return the style sheet of a figure, from declarations and their classes."""
+    """Return the style sheet of a figure, from declarations and their classes.
+
+    Raises
+    ------
+    ValueError
+        If a colour has no dark counterpart, but dark pages are to be suited.
+    """
     rules = "".join(f".{name}{{{look}}}" for look, name in looks.items())
     if not dark:
         return rules

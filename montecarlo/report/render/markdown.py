@@ -24,7 +24,7 @@ from montecarlo.names import look_up
 from montecarlo.report.content.texts import Erratum
 from montecarlo.report.language.catalogues import SOURCE, Language
 from montecarlo.report.render.contents import Contents, figure_file
-from montecarlo.report.render.pages import render, render_erratum
+from montecarlo.report.render.pages import render
 
 #: What is of no use outside of a page; an unseen caption is the title of its table.
 _SKIPPED = "form, head, .heads, .languages, .script-only, .skip, .unseen:not(caption)"
@@ -385,7 +385,7 @@ def render_markdown_erratum(
     In kramdown, as the texts are written, formulas stand between the signs of that
     text; in another flavour, as it writes them.
     """
-    page = render_erratum(contents, language, erratum, quotable=True)
+    page = render("erratum", contents, language, quotable=True, erratum=erratum)
     front, flavour = "", FLAVOURS[contents.post.flavour]
     if contents.post.front_matter:  # what is pasted has none, if it is not asked for
         title = unescape(_TITLE.findall(page)[0])
