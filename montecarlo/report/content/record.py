@@ -79,20 +79,13 @@ def with_studies(results: StudyResults) -> StudyResults:
     record, papers = read_record(), read_papers_record()
     studies = _studies(record)
     lines = (*training_curves(studies["training"], record), *papers.curves)
-    claims = _with(results.claims, **studies)
-    return _with_curves(results, claims, tabulate_curves(lines))
+    curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
+    return replace(results, curves=curves, claims=_with(results.claims, **studies))
 
 
 def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:
     """Return a record with further fields: numbers of pages come from results files."""
     return ReportRecord(**(msgspec.structs.asdict(claims) | beside))
-
-
-def _with_curves(
-    results: StudyResults, claims: ReportRecord, more: pd.DataFrame
-) -> StudyResults:
-    curves = pd.concat([results.curves, more], ignore_index=True)
-    return replace(results, curves=curves, claims=claims)
 
 
 def _studies(record: Record) -> dict[str, Any]:

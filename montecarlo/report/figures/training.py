@@ -45,11 +45,6 @@ STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
 HALF = 0.5
 
 
-def _by_outcome(rows: DataFrame, x: str = "x") -> DataFrame:
-    """Return estimates against x, a column for each outcome, such as a quantile."""
-    return rows.pivot_table(index=x, columns="outcome", values="estimate", dropna=False)
-
-
 # --- Steps against d_k --------------------------------------------------------------
 
 
@@ -64,9 +59,9 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
 
     def plot(panel: Panel, mine: DataFrame) -> None:
         for place, (arm, look) in enumerate(ARM_LOOKS.items()):
-            wide = _by_outcome(mine[mine["arm"].eq(arm)], "d_k")
-            wide.index = wide.index.astype(float) * BESIDE ** (place - 1.5)
-            _plot_steps(panel.axes, wide, budget, look, place + 1)
+            rows = mine[mine["arm"].eq(arm)]
+            rows = rows.assign(x=rows["d_k"].astype(float) * BESIDE ** (place - 1.5))
+            _plot_steps(panel.axes, rows, budget, look, place + 1)
         draw.powers_of_two(panel.axes, mine["d_k"], columns=2)
         panel.axes.set_xticks(sorted(set(mine["d_k"])))
 
@@ -77,10 +72,11 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
 
 
 def _plot_steps(
-    axes: Axes, wide: DataFrame, budget: DataFrame, look: Look, lane: int
+    axes: Axes, rows: DataFrame, budget: DataFrame, look: Look, lane: int
 ) -> None:
     """Draw median steps with their intervals; what is beyond the budget in its lane."""
     steps = float(budget["x"].iloc[0])
+    wide = rows.pivot_table("estimate", "x", "outcome", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
     never = wide.index[wide["median"].isna()]
     if len(never):
@@ -105,13 +101,9 @@ def _plot_steps(
 
 def pick_steps(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the median steps of two arms, with plain gradient descent."""
-    rows = _of_descent(of_curve(curves, START_CURVE)).dropna(subset=["estimate"])
+    rows = of_curve(curves, START_CURVE).dropna(subset=["estimate"])
+    rows = rows[rows["optimiser"].eq("sgd") & rows["outcome"].eq("median")]
     return pick_two(rows, "arm", "none", "sqrt")
-
-
-def _of_descent(rows: DataFrame) -> DataFrame:
-    """Return the medians of plain gradient descent."""
-    return rows[rows["optimiser"].eq("sgd") & rows["outcome"].eq("median")]
 
 
 TRAINING = FigureSpec(
@@ -141,8 +133,7 @@ def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
 
     def plot(panel: Panel, rows: DataFrame) -> None:
         for lane, (arm, look) in enumerate(ARM_LOOKS.items(), start=1):
-            wide = _by_outcome(rows[rows["arm"].eq(arm)])
-            _plot_steps(panel.axes, wide, budget, look, lane)
+            _plot_steps(panel.axes, rows[rows["arm"].eq(arm)], budget, look, lane)
         draw.logarithmic(panel.axes, x=True, most=4)
 
     rows = of_curve(curves, STEPS_CURVE)
