@@ -20,12 +20,12 @@ from montecarlo.claims.papers import read_papers
 from montecarlo.cli.options import SHARED
 from montecarlo.cli.report import build_parser
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
 )
 from montecarlo.report.figures.verdicts import CASES
+from montecarlo.report.figures.weights import ATTENTION
 from montecarlo.report.formats import FORMATS
 from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
 from montecarlo.report.language.formulas import math_ml

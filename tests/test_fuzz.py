@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 from montecarlo.cli import exits, figures, judge, measure, observe, report
-from montecarlo.report import making, rerendering
+from montecarlo.report import making, running
 from montecarlo.report.render import contents
 from montecarlo.study.curves import CURVE_FILES
 from montecarlo.study.folder import file_hash, seal
@@ -86,9 +86,9 @@ def fuzz(monkeypatch, tmp_path, capsys):
     for module, name in WORK:
         monkeypatch.setattr(import_module(module), name, taken)
     monkeypatch.setitem(making.FILES, "html", taken)
-    monkeypatch.setattr(contents, "draw_figures", lambda *_, **__: {})
+    monkeypatch.setattr(contents, "draw", lambda *_: None)
     alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
-    monkeypatch.setattr(rerendering, "make_executor", lambda **_: alone)
+    monkeypatch.setattr(running, "make_executor", lambda *_, **__: alone)
     monkeypatch.chdir(tmp_path)
 
     def ring(*_):

@@ -34,11 +34,11 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
     with importing("figures"):
         from montecarlo.cli.listing import print_list
         from montecarlo.cli.studies import write_or_render
-        from montecarlo.report.figure_files import write_figures
         from montecarlo.report.figures import EVERY_FIGURE, FIGURES
         from montecarlo.report.figures.files import FORMATS, draw_files
         from montecarlo.report.figures.palette import THEMES
         from montecarlo.report.language.catalogues import SOURCE
+        from montecarlo.report.making import write_figures
 
     if options.list:
         others = {one.name for one in fields(options)} - {"list"}

@@ -20,8 +20,13 @@ from montecarlo.cli.options import Parser, require_defaults
 from montecarlo.errors import InputError
 from montecarlo.names import MOST_JOBS, MOST_SEED, look_up, parse_folder
 from montecarlo.report.content.findings import Findings
-from montecarlo.report.rerendering import render_again
-from montecarlo.report.running import Make, Target, choose_languages, write_report
+from montecarlo.report.running import (
+    Make,
+    Target,
+    choose_languages,
+    render_again,
+    write_report,
+)
 from montecarlo.small_files import parse_toml, read_small
 from montecarlo.study.executors import check_executor
 from montecarlo.study.folder import read_record

@@ -1,4 +1,4 @@
-"""A report, from findings to the files of the formats that are asked for."""
+"""A report, or figures, from findings to the files that are asked for."""
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,19 +10,30 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bs4.element import Tag
+
+from montecarlo.errors import NotReachedError
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.verdicts import CASES, TEXTS
+from montecarlo.report.figures.weights import ATTENTION
 from montecarlo.report.formats import DEFAULT, MARKDOWN
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render import pages
-from montecarlo.report.render.contents import KRAMDOWN, Contents, Post, gather_contents
+from montecarlo.report.render.contents import (
+    KRAMDOWN,
+    Contents,
+    Post,
+    canonical_command,
+    gather_contents,
+)
 from montecarlo.report.render.json import render_findings
 from montecarlo.report.render.markdown import (
     link_beside,
+    read_html,
     render_markdown_erratum,
     render_markdown_post,
+    to_markdown,
 )
 from montecarlo.study.folder import write_text
 
@@ -71,7 +82,7 @@ def html_files(contents: Contents) -> Iterator[File]:
         if contents.findings.record.literature is not None:
             yield f"papers-{code}.html", partial(pages.render, "papers"), code
     for erratum in contents.errata:
-        render = partial(pages.render_erratum, erratum=erratum)
+        render = partial(pages.render, "erratum", erratum=erratum)
         yield f"erratum-{erratum.text.key}.html", render, erratum.text.language
     yield from _errata(contents, str)
     yield "index.html", partial(pages.render, "index"), SOURCE
@@ -120,6 +131,74 @@ def figures_beside(findings: Findings, formats: Sequence[str]) -> list[str]:
         for name, spec in FIGURES.items()
         if (spec.section in sections or spec is ATTENTION) and spec is not TEXTS
     ]
+
+
+#: A figure, its tables and languages to files by format and code of the language.
+Draw = Callable[..., dict[tuple[str, str], bytes]]
+#: What a Markdown page can show, best first.
+SHOWN = ("svg", "png", "pdf")
+
+
+def write_figures(  # noqa: PLR0913 - what, in which words, and how
+    findings: Findings,
+    languages: Sequence[str],
+    folder: Path,
+    _executor: Executor | None,  # this process draws
+    *,
+    chosen: Sequence[str],
+    draw: Draw,
+    wordless: bool = False,
+) -> None:
+    """Write figures, and a file of captions, for each language into an existing folder.
+
+    Of those that are chosen, ones without data are left out; ``draw`` is `draw_files`,
+    told formats and looks.  ``wordless``: one set with symbols alone for all languages;
+    otherwise the name of a file has its language.
+
+    Raises
+    ------
+    NotReachedError
+        If there are data for none of the figures.
+    """
+    spoken = [read_language(code) for code in languages]
+    contents = gather_contents(findings, languages, chosen)
+    if not contents.figures:
+        raise NotReachedError(
+            f"results must have data for one of these figures: {', '.join(chosen)}"
+        )
+    shown: dict[str, dict[str, str]] = {code: {} for code in languages}
+    for name in contents.figures:
+        files = draw(*contents.drawings[name], languages=[None] if wordless else spoken)
+        for (kind, code), content in files.items():
+            file = ".".join(filter(None, (name, code, kind)))
+            (folder / file).write_bytes(content)
+        kinds = {kind for kind, _ in files}
+        kind = next(kind for kind in SHOWN if kind in kinds)
+        for code in languages:
+            parts = (name, kind) if wordless else (name, code, kind)
+            shown[code][name] = ".".join(parts)
+    for language in spoken:
+        text = captions(contents, shown[language.code], language)
+        write_text(folder / f"captions.{language.code}.md", text)
+
+
+def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
+    """Return captions, alternative texts and what to cite."""
+    tree = read_html(pages.render("captions", contents, language, quotable=True))
+    figures = {figure["id"]: figure for figure in tree.find_all("figure")}
+    heading = tree.find("h1")
+    blocks = [f"# {heading.get_text().strip()}\n"] if heading else []
+    for name, file in drawn.items():
+        figure = figures[f"figure-{name}"]
+        del figure["id"]
+        blocks.append(f"## {name}\n")
+        blocks.append(to_markdown(figure, {"#": file}.__getitem__))
+    cite = tree.find(id="cite")
+    if isinstance(cite, Tag):
+        blocks.append(
+            f"{to_markdown(cite)}\n~~~\n{canonical_command(contents.findings.run)}\n~~~\n"
+        )
+    return "\n".join(blocks)
 
 
 def _render(contents: Contents, render: Render, code: str) -> str:

@@ -1,26 +1,41 @@
-"""Running a study and writing its report; one of own claims is made alike."""
+"""Running a study and writing its report, or rendering results again.
+
+One of own claims is made alike.
+"""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from msgspec.structs import replace
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.record import DATA_FILES, read_report_run
 from montecarlo.claims.running import Study, recipe, run_study, write_results
+from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import NONE, look_up
 from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import Findings, read_results
-from montecarlo.report.content.record import with_calibration, with_studies
+from montecarlo.report.content.record import (
+    require_fits,
+    with_calibration,
+    with_studies,
+)
 from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN
-from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, require_languages
-from montecarlo.report.language.own_words import OWN_FILE
+from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
+from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_all, make_report
 from montecarlo.report.render.contents import KRAMDOWN, Post
 from montecarlo.report.render.markdown import FLAVOURS, front_matter
+from montecarlo.study.curves import FOLDER
 from montecarlo.study.executors import PROCESSES, make_executor
+from montecarlo.study.folder import ResultsError
 from montecarlo.study.journal import JournaledStore
 from montecarlo.study.progress import progress_bar
 from montecarlo.study.publishing import publishing
@@ -109,21 +124,10 @@ def write_report(
     own_file: bytes | None = None,
     make: Make | None = None,
 ) -> tuple[Findings, Sequence[Path]]:
-    """Run a study and write its report.
+    """Run a study and write its report, by default as pages.
 
-    Parameters
-    ----------
-    study : Study
-    target : Target
-    own_file : bytes, optional
-        The user's file that the study's claims are from.
-    make : callable, optional
-        Writes the report from the results; by default as pages.
-
-    Returns
-    -------
-    Findings, sequence of Path
-        What the pages were made from, and the files written.
+    ``own_file`` is the user's file that the study's claims are from.  Returns what was
+    rendered, and the files.
 
     Raises
     ------
@@ -132,7 +136,8 @@ def write_report(
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    require_languages(target.languages)
+    for code in target.languages:  # catalogues can be read, before anything is sampled
+        read_language(code)
     started, limit = time.perf_counter(), target.max_seconds
     in_time = None if limit is None else lambda: time.perf_counter() - started < limit
     how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
@@ -158,6 +163,71 @@ def write_report(
         write(findings, target.languages, edition.folder, drawing)
         edition.note_time("rendering")
     return findings, edition.written
+
+
+#: What `write_run` adds to a record.
+_ADDED = ("program", "schema", "sha256", "digest")
+
+
+def render_again(
+    source: Path, target: Target, make: Make, *, with_data: bool = True
+) -> tuple[Findings, Sequence[Path]]:
+    """Render the results in an earlier run's folder without sampling.
+
+    A target without languages has those of the earlier run; ``with_data``: the results
+    stand beside what ``make`` writes.  Returns what was rendered, and the files.
+
+    Raises
+    ------
+    InputError
+        If the results or the output folder are not usable.
+    OSError
+        If a file cannot be written; the previous output is as it was.
+    """
+    run = read_report_run(source)
+    record = {name: value for name, value in run.items() if name not in _ADDED}
+    judged = _judged_by(record, source)
+    asked = None
+    if target.only:  # of passages nothing is left out: they are as true as before
+        asked = replace(judged.only(tuple(target.only)), passage=judged.passage)
+    languages = target.languages or choose_languages(record["languages"])
+    for code in languages:
+        read_language(code)
+    files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
+    held = {name: (source / name).read_bytes() for name in files}
+    with publishing(target.output, target.typed) as edition:
+        for name, content in held.items():
+            (edition.folder / name).parent.mkdir(exist_ok=True)
+            (edition.folder / name).write_bytes(content)
+        edition.record = {**record, "languages": list(languages)}
+        findings = read_results(edition.folder, judged, edition.record)
+        require_fits(findings.record, judged)
+        if asked is not None:
+            findings = findings.only(asked)
+        with make_executor(kind=PROCESSES) as executor:
+            edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
+            make(findings, languages, edition.folder, executor)
+        if not with_data:
+            for name in held:
+                (edition.folder / name).unlink()
+            (edition.folder / FOLDER).rmdir()
+        edition.note_time("rendering")
+    return findings, edition.written
+
+
+def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
+    """Read what results were judged by: the catalogue of the five texts, or a file."""
+    own = "own_claims" in record
+    catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
+    by_id = {claim.id: claim for claim in catalogue.claim}
+    try:
+        for name in (*record["claims"], *record["only"]):
+            look_up("claim", name, by_id)
+    except InputError as error:
+        raise ResultsError(
+            f"results must be of claims of this version: {error}"
+        ) from None
+    return catalogue.only(record["only"]) if record["only"] else catalogue
 
 
 def _ready(workers: Workers | None) -> None:

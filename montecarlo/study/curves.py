@@ -144,35 +144,6 @@ class ThresholdUsedLine(Struct, frozen=True, forbid_unknown_fields=True):
     threshold: Annotated[Finite, about("what the word stands for", "the quantity's")]
 
 
-class MissRateLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of miss_rate.csv, or of miss_rate_extrapolated.csv: how intervals fared.
-
-    The first is counted; the second, at the rate of one simultaneous interval, is that
-    of a power law through the counts.
-    """
-
-    distribution_q: Distribution
-    distribution_k: Distribution
-    dependence: Distribution
-    kind: Annotated[Words, about("whether such rows are `judged`, or only `shown`")]
-    stated_rate: Annotated[Share, about("one-sided error rate of an interval")]
-    times_as_often: Annotated[Finite, about("times as often as stated it missed")]
-
-
-class PowerLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of power.csv: how a claim comes out by its distance from the truth."""
-
-    distribution_q: Distribution
-    distribution_k: Distribution
-    dependence: Distribution
-    d_k: Size
-    divisor: Divisor
-    outcome: Annotated[Words, about("`supported` or `refuted`")]
-    n_replicates: Annotated[Count, about("that each judgement had")]
-    distance: Annotated[Finite, about("from the truth, in tolerances")]
-    share_of_judgements: Annotated[Share, about("part of them with this outcome")]
-
-
 class TrainingLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a curve of training is of."""
 
@@ -266,11 +237,6 @@ CURVES = {
     "example_weight": _file(ExampleWeightLine, "weight_number", "weight"),
     "threshold": _file(ThresholdLine, "threshold", "share_of_cases"),
     "threshold_used": _file(ThresholdUsedLine, "threshold"),
-    "miss_rate": _file(MissRateLine, "stated_rate", "times_as_often", outcome="kind"),
-    "miss_rate_extrapolated": _file(
-        MissRateLine, "stated_rate", "times_as_often", outcome="kind"
-    ),
-    "power": _file(PowerLine, "distance", "share_of_judgements"),
     "training_budget": _file(TrainingBudgetLine, "most_steps", "learned_loss"),
     "training_loss": _file(TrainingLossLine, "step", "loss", outcome="quantile"),
     "training_share": _file(

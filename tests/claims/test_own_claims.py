@@ -21,7 +21,7 @@ from montecarlo.cli import own_claims
 from montecarlo.cli.judge import main
 from montecarlo.cli.report import main as report_main
 from montecarlo.errors import InputError
-from montecarlo.report import rerendering
+from montecarlo.report import running
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import (
@@ -214,7 +214,7 @@ def test_report_is_rendered_again(finished, tmp_path):
     again = tmp_path / "again"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_command, "run_study", forbidden)
-        patch.setattr(rerendering, "make_executor", lambda **_: make_executor(1))
+        patch.setattr(running, "make_executor", lambda *_, **__: make_executor(1))
         given = ["--from", str(finished), "--output", str(again), "--quiet"]
         assert report_main(given) == 0
     assert contents(again) == contents(finished, JOURNAL)

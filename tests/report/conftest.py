@@ -27,7 +27,7 @@ from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.records.calibration import read_card
-from montecarlo.report import rerendering
+from montecarlo.report import running
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.record import (
     ReportRecord,
@@ -36,14 +36,13 @@ from montecarlo.report.content.record import (
 )
 from montecarlo.report.content.texts import make_errata
 from montecarlo.report.figures import FigureSpec
-from montecarlo.report.figures.captions import threshold_panels
 from montecarlo.report.figures.files import Drawing, draw
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import figures_beside
 from montecarlo.report.render import contents as gathering
 from montecarlo.report.render.contents import Contents, gather_contents
-from montecarlo.report.render.pages import render, render_erratum
+from montecarlo.report.render.pages import render
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_run
 from montecarlo.study.presets import Block, Grid
@@ -251,7 +250,9 @@ class Report:
         errata = {erratum.text.key: erratum for erratum in self.contents.errata}
         erratum = errata[name.removeprefix(ERRATUM)]
         language = read_language(erratum.text.language)
-        return render_erratum(self.contents, language, erratum), language.code
+        return render(
+            "erratum", self.contents, language, erratum=erratum
+        ), language.code
 
     def with_claims(self, claims: Mapping[str, object]) -> Contents:
         """Return the contents as they would be, had the claims come out otherwise."""
@@ -260,7 +261,6 @@ class Report:
             self.contents,
             findings=findings,
             errata=make_errata(findings, CODES),
-            threshold_panels=threshold_panels(findings.curves, findings.claims),
         )
 
     def with_words(self, change: Callable[[str], str]) -> Contents:
@@ -350,7 +350,7 @@ def sampled(study: Study, folder: Path, **more: str) -> None:
 @pytest.fixture
 def drawn_here(monkeypatch):
     """What is rendered again is drawn here: workers take longer to start than that."""
-    monkeypatch.setattr(rerendering, "make_executor", lambda **_: make_executor(1))
+    monkeypatch.setattr(running, "make_executor", lambda *_, **__: make_executor(1))
 
 
 @pytest.fixture(scope="session")

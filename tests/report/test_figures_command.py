@@ -9,7 +9,7 @@ from PIL import Image
 
 from montecarlo.cli import figures as figures_command
 from montecarlo.cli.report import main as report_command
-from montecarlo.report import rerendering
+from montecarlo.report import running
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import DARK, INK, PAGE, THEMES
 from montecarlo.study.executors import make_executor
@@ -34,10 +34,10 @@ def drawn(report, tmp_path_factory):
     """Two figures in every format, from the results of the report."""
     folder = tmp_path_factory.mktemp("figures")
     arguments = ["--from", str(report.folder), "--output", str(folder), "--quiet"]
-    arguments += ["--only", "variance", "--only", "saturation"]
+    arguments += ["--only", "variance", "--only", "planted"]
     arguments += ["--lang", ",".join(DRAWN)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rerendering, "make_executor", lambda **_: make_executor(1))
+        patch.setattr(running, "make_executor", lambda *_, **__: make_executor(1))
         assert figures_command.main([*arguments, "--format", "svg,pdf,png"]) == 0
     return folder
 
@@ -48,7 +48,7 @@ def test_files_are_those_that_were_asked_for(drawn):
     assert names == {
         *(
             f"{name}.{code}.{kind}"
-            for name in ("variance", "saturation")
+            for name in ("variance", "planted")
             for code in DRAWN
             for kind in KINDS
         ),
@@ -70,12 +70,12 @@ def test_captions_are_those_of_the_page(drawn, report, code):
     text = (drawn / f"captions.{code}.md").read_text(encoding="utf-8")
     pages = (report.page(code), report.page(f"evidence-{code}"))
     by_id = {**pages[0].by_id, **pages[1].by_id}
-    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["variance", "saturation"]
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["variance", "planted"]
     assert re.findall(r"\]\((.*)\)$", text, re.MULTILINE) == [
         f"variance.{code}.svg",
-        f"saturation.{code}.svg",
+        f"planted.{code}.svg",
     ]
-    for name in ("variance", "saturation"):
+    for name in ("variance", "planted"):
         figure = by_id[f"figure-{name}"]
         alternative = figure.find("img").get("alt")
         assert f"![{alternative.replace('_', chr(92) + '_')}]" in text
@@ -98,7 +98,7 @@ def test_captions_are_those_of_the_page(drawn, report, code):
 def test_same_results_give_the_same_bytes(drawn, report, run, tmp_path):
     """Neither a clock, a worker nor the user's style is in a file."""
     arguments = ["--from", report.folder, "--output", tmp_path, "--quiet"]
-    arguments += ["--only", "saturation", "--only", "variance", "--lang", "de,ja"]
+    arguments += ["--only", "planted", "--only", "variance", "--lang", "de,ja"]
     with mpl.rc_context({"lines.linewidth": 9.0, "savefig.facecolor": "red"}):
         assert run(*arguments, "--format", "svg,pdf,png")[0] == 0
     for path in sorted(tmp_path.iterdir()):
@@ -113,16 +113,16 @@ def test_theme_sets_ground_and_ink(report, run, tmp_path, theme):
     ground, ink = THEMES[theme][PAGE], THEMES[theme][INK]
     arguments = ["--from", report.folder, "--output", tmp_path, "--theme", theme]
     status, *_ = run(
-        *arguments, "--only", "saturation", "--format", "svg,png", "--dpi", 50
+        *arguments, "--only", "planted", "--format", "svg,png", "--dpi", 50
     )
     assert status == 0
-    text = (tmp_path / "saturation.en.svg").read_text()
+    text = (tmp_path / "planted.en.svg").read_text()
     assert f"fill:{ground}" in text
     assert f"fill:{ink}" in text
     assert "@media" not in text
     if theme == "dark":
         assert not set(re.findall(r"#[0-9a-f]{6}", text)) - {*DARK.values()}
-    pixels = (tmp_path / "saturation.en.png").read_bytes()
+    pixels = (tmp_path / "planted.en.png").read_bytes()
     with Image.open(io.BytesIO(pixels)) as picture:
         red, green, blue = picture.convert("RGB").getpixel((1, 1))
     assert f"#{red:02x}{green:02x}{blue:02x}" == ground
@@ -136,14 +136,14 @@ def test_without_a_theme_an_svg_suits_light_and_dark(drawn, report):
 
 def test_symbols_alone_serve_all_languages(report, run, tmp_path):
     """Without words there is one file, which captions in each language name."""
-    typed = ["--from", report.folder, "--output", tmp_path, "--only", "saturation"]
+    typed = ["--from", report.folder, "--output", tmp_path, "--only", "planted"]
     assert run(*typed, "--lang", "de,ja", "--wordless")[0] == 0
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"saturation.svg", "captions.de.md", "captions.ja.md"} <= names
+    assert {"planted.svg", "captions.de.md", "captions.ja.md"} <= names
     assert not any(name.endswith((".de.svg", ".ja.svg")) for name in names)
     for code in ("de", "ja"):
-        assert "](saturation.svg)" in (tmp_path / f"captions.{code}.md").read_text()
-    assert "keys" not in (tmp_path / "saturation.svg").read_text()
+        assert "](planted.svg)" in (tmp_path / f"captions.{code}.md").read_text()
+    assert "keys" not in (tmp_path / "planted.svg").read_text()
 
 
 #: What is typed, and what the refusal says; REPORT is a report, MINE somebody's folder.
@@ -179,7 +179,7 @@ def test_wrong_option_is_refused(run, report, tmp_path, line):
 
 
 @pytest.mark.usefixtures("drawn_here")
-@pytest.mark.parametrize("asked", ["variance", "variance,saturation"])
+@pytest.mark.parametrize("asked", ["variance", "variance,planted"])
 def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch, asked):
     """Status 4 and a line; of several that were asked for, the others are drawn."""
     empty = type(FIGURES["variance"])("variance", lambda *_: None)
@@ -190,7 +190,7 @@ def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch, asked)
     (line,) = complaint.splitlines()
     assert line.endswith("variance")
     assert bool(list(tmp_path.iterdir())) == ("," in asked)
-    assert (tmp_path / "saturation.en.svg").exists() == ("," in asked)
+    assert (tmp_path / "planted.en.svg").exists() == ("," in asked)
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ import pytest
 from montecarlo.claims.checks import Level
 from montecarlo.report.content.tables.topics import audit_rows
 from montecarlo.report.figures import FIGURES, render_svg
-from montecarlo.report.figures.captions import figure_facts
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.verdicts import CASES, case_rows, drawn_checks
 from montecarlo.report.language.symbols import decimal, level_formula
@@ -113,10 +112,9 @@ def test_figures_are_those_that_there_are_data_for(own_report):
     shown = [e.get("id") for e in page.root.iter("figure")]
     assert {f"figure-{name}" for name in own_report.contents.figures} == set(shown)
     assert len(set(shown)) == len(shown) > 4
-    assert "figure-thresholds" in {e.get("id") for e in page.by_id["answer"]}
 
 
-@pytest.mark.parametrize("name", ["variance", "weights", "gradient-sizes"])
+@pytest.mark.parametrize("name", ["variance", "weights"])
 def test_one_size_makes_no_figure(own_report, name):
     """A figure against d_k needs two of them."""
     results = own_report.results
@@ -126,21 +124,13 @@ def test_one_size_makes_no_figure(own_report, name):
         assert (svg is not None) == drawn
 
 
-def test_few_points_make_no_figure_of_z_scores(own_report):
-    """Many estimates from the same few draws say nothing about theory."""
-    rows = own_report.results.measurements
-    few = rows[rows["d_k"].eq(64) & rows["distribution_q"].eq("gaussian")]
-    assert len(few) > 100
-    assert render_svg(FIGURES["z-scores"], few, own_report.results.curves) is None
-
-
 def test_alternative_text_speaks_of_a_panel(report):
     """Sizes without a panel of their own are not what a figure is described by."""
     rows = report.results.measurements
     lone = rows[rows["n_keys"].eq(128) & rows["d_k"].ne(64)]
-    facts = figure_facts(rows.drop(lone.index), report.results.curves)
-    assert facts["gradient-sizes"]["n"] == 32
-    assert figure_facts(rows, report.results.curves)["gradient-sizes"]["n"] == 128
+    for table, n_keys in ((rows.drop(lone.index), 32), (rows, 128)):
+        fact = FIGURES["weights"].fact(table, report.results.curves)
+        assert fact["n"] == n_keys
 
 
 def test_audit_needs_entries(own_report):

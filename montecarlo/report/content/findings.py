@@ -187,19 +187,14 @@ class Findings:
             return None
         return _say(claim.concedes, words.text)
 
-    def passages(self, place: str) -> list[Said]:
-        """Return the sentences of a place of the page that hold."""
-        return self.placed_passages.get(place, [])
-
     @cached_property
-    def placed_passages(self) -> dict[str, list[Said]]:
-        """The sentences that belong to no claim and hold, by place."""
+    def passages(self) -> dict[str, list[Said]]:
+        """The sentences that belong to no claim and hold, by place of the page."""
         entries = {passage.id: passage for passage in self.catalogue.passage}
         found: dict[str, list[Said]] = {}
         for outcome in self.record.passages:
             entry = entries[outcome.id]
-            said = _say(outcome, entry.sentence.text)
-            if said is not None:
+            if said := _say(outcome, entry.sentence.text):
                 found.setdefault(entry.place, []).append(said)
         return found
 
@@ -266,11 +261,6 @@ def count_outcomes(cases: Iterable[CaseOutcome | JointOutcome]) -> Counter[str]:
     return Counter(str(case.outcome) for case in cases)
 
 
-def cases_of(checks: Iterable[CheckOutcome]) -> Iterator[CaseOutcome]:
-    """Yield the cases of several checks."""
-    return (case for check in checks for case in check.cases)
-
-
 def exceptions(interpretation: InterpretationOutcome) -> list[JointOutcome]:
     """Return the series over d_k that are against it, where other cases are for it."""
     cases = interpretation.cases
@@ -317,17 +307,6 @@ def table_name(check: CheckOutcome) -> str:
 Telling = tuple[CheckOutcome, CaseOutcome]
 
 
-def find_counterexample(
-    interpretations: Sequence[InterpretationOutcome],
-) -> Telling | None:
-    """Return the smallest place that was measured to be otherwise than claimed.
-
-    None where there is none; what theory says of a limit is not measured at a place.
-    """
-    found = _smallest(interpretations, "refuted")
-    return None if found is None or found[1].limit is not None else found
-
-
 def find_telling(claim: ClaimOutcome) -> Telling | None:
     """Return the case that stands for the verdict on a claim.
 
@@ -342,14 +321,14 @@ def find_telling(claim: ClaimOutcome) -> Telling | None:
         ("refuted", ("refuted", "tally", "depends")),
         ("undecided", ("tally", "undecided")),
     ):
-        found = _smallest(voting, outcome) if claim.verdict in verdicts else None
+        found = smallest(voting, outcome) if claim.verdict in verdicts else None
         if found is not None:
             return found
     held = [pair for pair in _placed(voting) if pair[1].outcome == "supported"]
-    return min(held, key=lambda p: (_is_vague(p[1]), _margin(p[1])), default=None)
+    return min(held, key=lambda pair: _nearness(pair[1]), default=None)
 
 
-def _smallest(
+def smallest(
     interpretations: Sequence[InterpretationOutcome], outcome: str
 ) -> Telling | None:
     """Return the case of an outcome with the smallest d_k and n, and its check."""
@@ -368,21 +347,18 @@ def _placed(interpretations: Sequence[InterpretationOutcome]) -> Iterator[Tellin
                 yield check, case
 
 
-def _is_vague(case: CaseOutcome) -> bool:
-    """Tell whether the error of a positive quantity is over a third of its value."""
-    low = case.region[0]
-    if low <= 0.0 or not case.estimate or not case.std_error:
-        return False
-    return case.std_error > abs(case.estimate) / 3.0
+def _nearness(case: CaseOutcome) -> tuple[bool, float]:
+    """Return by how many standard errors an interval stays inside, vague ones last.
 
-
-def _margin(case: CaseOutcome) -> float:
-    """Return how many standard errors an interval stays away from its region's ends."""
+    One is vague where the error of a positive quantity is over a third of its value.
+    """
+    error, estimate = case.std_error, case.estimate
+    if not error:
+        return False, math.inf
+    vague = case.region[0] > 0.0 and error > abs(estimate or math.inf) / 3.0
     gaps = [
         abs(end - limit)
         for end, limit in zip(case.interval, case.region, strict=True)
         if math.isfinite(end) and math.isfinite(limit)
     ]
-    if not gaps or not case.std_error:
-        return math.inf
-    return min(gaps) / case.std_error
+    return vague, min(gaps, default=math.inf) / error

@@ -27,7 +27,7 @@ from montecarlo.names import look_up
 from montecarlo.records.calibration import Card, Counted, count_rate
 from montecarlo.records.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.records.training import Record, read_language, read_record
-from montecarlo.report.content.report_card import CardView, card_curves, view_card
+from montecarlo.report.content.report_card import CardView, view_card
 from montecarlo.report.content.training import (
     TrainingView,
     training_curves,
@@ -65,13 +65,13 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
-    """Put beside results what the judge's errors were counted to be, and its curves."""
+    """Put beside results what the judge's errors were counted to be."""
     if card is None:
         return results
     rate = results.claims.simultaneous_error
     view, counted = view_card(card, rate), count_rate(card, rate)
     claims = _with(results.claims, error_rate_counted=counted, report_card=view)
-    return _with_curves(results, claims, card_curves(view, card))
+    return replace(results, claims=claims)
 
 
 def with_studies(results: StudyResults) -> StudyResults:
@@ -79,20 +79,13 @@ def with_studies(results: StudyResults) -> StudyResults:
     record, papers = read_record(), read_papers_record()
     studies = _studies(record)
     lines = (*training_curves(studies["training"], record), *papers.curves)
-    claims = _with(results.claims, **studies)
-    return _with_curves(results, claims, tabulate_curves(lines))
+    curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
+    return replace(results, curves=curves, claims=_with(results.claims, **studies))
 
 
 def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:
     """Return a record with further fields: numbers of pages come from results files."""
     return ReportRecord(**(msgspec.structs.asdict(claims) | beside))
-
-
-def _with_curves(
-    results: StudyResults, claims: ReportRecord, more: pd.DataFrame
-) -> StudyResults:
-    curves = pd.concat([results.curves, more], ignore_index=True)
-    return replace(results, curves=curves, claims=claims)
 
 
 def _studies(record: Record) -> dict[str, Any]:

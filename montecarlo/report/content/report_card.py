@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import pandas as pd
 from msgspec import Meta
-from msgspec.structs import replace
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.records.calibration import (
@@ -22,22 +21,17 @@ from montecarlo.records.calibration import (
     studies_recipe,
 )
 from montecarlo.report.language.symbols import row_symbol
-from montecarlo.study.curves import CurveLine, tabulate_curves
 from montecarlo.study.validating import about
 
 #: Distances, in tolerances, at which the table shows how a claim comes out.
 SHOWN_DISTANCES = (0.0, 0.5, 0.9, 1.0, 1.1, 2.0)
-#: The rows whose power the table shows, quantity and divisor; the first of them the
-#: figure as well.
+#: The rows whose power the table shows, quantity and divisor.
 SHOWN_ROWS = (
     ("score_variance", "none"),
     ("inverse_participation", "sqrt"),
     ("entropy", "sqrt"),
 )
 SHOWN_DISTRIBUTION, SHOWN_D_K, SHOWN_N_KEYS = "gaussian", 64, 128
-#: The curves of its figure; of miss rates, `outcome` says whether rows are judged.
-RATE_CURVE, POWER_CURVE = "miss_rate", "power"
-EXTRAPOLATED_CURVE = "miss_rate_extrapolated"
 #: What the curves of power are of.
 OUTCOMES = ("supported", "refuted")
 
@@ -158,40 +152,3 @@ def _power(power: pd.DataFrame) -> Iterator[PowerLine]:
             tolerance = float(lines["tolerance"].iloc[0])
             symbol = row_symbol(quantity, str(lines["summary"].iloc[0]), divisor)
             yield PowerLine(symbol, int(str(replicates)), tolerance, tuple(shares))
-
-
-def card_curves(view: CardView, card: Card) -> pd.DataFrame:
-    """Return the curves of the card's figure, with the columns of `CURVE_COLUMNS`.
-
-    How many times as often as stated a distribution's worst intervals miss, and the
-    shares of claims supported and refuted, by distance from the truth.
-    """
-    lines = []
-    for grade in view.grades:
-        line = CurveLine(
-            distribution_q=grade.distribution,
-            distribution_k=grade.distribution,
-            dependence=grade.context or "none",
-            curve=RATE_CURVE,
-            outcome="judged" if grade.judged else "shown",
-            x=view.simultaneous_error,
-            estimate=grade.extrapolated,
-        )
-        for rate, ratio in zip(view.rates, grade.worst, strict=True):
-            lines.append(replace(line, x=rate, estimate=ratio))
-        lines.append(replace(line, curve=EXTRAPOLATED_CURVE))
-    for one in _shown(card.power, *SHOWN_ROWS[0]).to_dict("records"):
-        line = CurveLine(
-            distribution_q=SHOWN_DISTRIBUTION,
-            distribution_k=SHOWN_DISTRIBUTION,
-            dependence="none",
-            d_k=SHOWN_D_K,
-            divisor=SHOWN_ROWS[0][1],
-            curve=POWER_CURVE,
-            n_replicates=one["replicates"],
-            x=float(one["distance"]),
-        )
-        for outcome in OUTCOMES:
-            share = short(one[outcome] / one["samples"])
-            lines.append(replace(line, outcome=outcome, estimate=share))
-    return tabulate_curves(lines)

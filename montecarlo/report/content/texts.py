@@ -11,7 +11,7 @@ from montecarlo.report.content.findings import (
     FAILING,
     Findings,
     Telling,
-    find_counterexample,
+    smallest,
 )
 
 #: Verdicts of what is right as it is said.
@@ -148,7 +148,10 @@ def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
             for one in voting
             if one.verdict == verdict and (not admitted or one.id in admitted)
         ]
-        yield Assertion(claim, verdict, tuple(sources), find_counterexample(against))
+        found = smallest(against, "refuted")
+        if found and found[1].limit is not None:
+            found = None  # what theory says of a limit is not measured at a place
+        yield Assertion(claim, verdict, tuple(sources), found)
 
 
 def _position(place: Source) -> tuple[int, tuple[int, ...]]:

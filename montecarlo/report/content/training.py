@@ -174,10 +174,10 @@ class TrainingView:
         )
 
 
-def read_published(file: Path = PUBLISHED) -> tuple[Published, ...]:
+def read_published() -> tuple[Published, ...]:
     """Read what others published."""
     kind = dict[str, tuple[Published, ...]]
-    return msgspec.toml.decode(file.read_bytes(), type=kind)["published"]
+    return msgspec.toml.decode(PUBLISHED.read_bytes(), type=kind)["published"]
 
 
 def view_training(record: Record, language: Runs | None = None) -> TrainingView:
@@ -200,7 +200,7 @@ def view_training(record: Record, language: Runs | None = None) -> TrainingView:
             tried=len(tried),
             largest=rate == max(tried),
             steps=median_with_ends(steps),
-            share=share_with_ends(steps),
+            share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
             left=_finite(float(runs["final_loss"].median())),
             gradient=float(runs["gradient"].median()),
         )
@@ -265,13 +265,9 @@ def median_with_ends(steps: NDArray[np.float64]) -> WithEnds:
     return _finite(median.value), low, high
 
 
-def share_with_ends(steps: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the share of runs that learned, and the ends of its exact interval."""
-    return _share_with_ends(int(np.isfinite(steps).sum()), steps.size)
-
-
 @cache
-def _share_with_ends(hits: int, n: int) -> tuple[float, float, float]:
+def share_with_ends(hits: int, n: int) -> tuple[float, float, float]:
+    """Return the share of runs that learned, and the ends of its exact interval."""
     learned = binomtest(hits, n)
     ends = learned.proportion_ci(1.0 - 2.0 * POINTWISE, method="exact")
     return float(learned.statistic), float(ends.low), float(ends.high)
@@ -302,7 +298,7 @@ def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
         line = _line_of(one, SHARE_CURVE, one["rate"])
         line = replace(line, n_replicates=view.seeds)
         steps = runs["steps"].to_numpy()
-        yield replace(line, estimate=share_with_ends(steps)[0])
+        yield replace(line, estimate=float(np.isfinite(steps).mean()))
         yield from _with_ends(replace(line, curve=STEPS_CURVE), median_with_ends(steps))
     for each in view.lines:
         line = _line_of(dataclasses.asdict(each), START_CURVE, each.gradient)

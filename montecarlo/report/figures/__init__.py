@@ -6,10 +6,8 @@ numbers and places on pages are made from these.
 """
 
 from montecarlo.report.figures import (
-    attention,
     formats,
     gradients,
-    maps,
     papers,
     scores,
     training,
@@ -23,22 +21,15 @@ __all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec", "render_svg"]
 
 _SPECS = (
     verdicts.TEXTS,
-    attention.ATTENTION,
-    scores.AUDIT,
+    weights.ATTENTION,
     scores.VARIANCE,
     scores.SCORE_DISTRIBUTION_FIGURE,
     weights.WEIGHTS,
-    maps.SATURATION,
     weights.PLANTED,
-    verdicts.THRESHOLDS,
     gradients.GRADIENTS,
-    gradients.GRADIENT_SIZES,
     formats.FORMATS,
     training.TRAINING,
-    training.TRAINING_LOSS,
     training.TRAINING_RATES,
-    verdicts.Z_SCORES,
-    verdicts.REPORT_CARD,
     papers.SCALE_GROWTH,
     papers.CONCENTRATION,
 )

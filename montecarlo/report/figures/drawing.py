@@ -15,11 +15,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
-from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.path import Path as Outline
 from matplotlib.ticker import (
     FixedLocator,
     FuncFormatter,
@@ -206,15 +204,8 @@ class Panel:
 class Picture:
     """Panels in rows under one legend, drawn once for all languages.
 
-    Parameters
-    ----------
-    columns : sequence of int
-        Panels of each row.
-    heights : sequence of float
-        Points of the panels of each row.
-    across : int, optional
-        For how many panels beside each other there is room; by default as many as
-        there are, in each row.
+    ``columns`` are panels of each row, ``heights`` their points; ``across``, for how
+    many beside each other there is room, by default as many as there are.
     """
 
     def __init__(
@@ -461,43 +452,9 @@ def plot_reference(axes: Axes, table: DataFrame, _: Look | None = None) -> None:
     axes.plot(table["d_k"], table["reference"], color=MUTED, linewidth=1.1, zorder=1.6)
 
 
-def plot_limit(axes: Axes, x: ArrayLike, y: ArrayLike) -> None:
-    """Draw what a quantity comes to for large n."""
-    axes.plot(x, y, color=INK, linewidth=1.1, linestyle=LIMIT_DASH, zorder=1.7)
-
-
 def level(axes: Axes, value: float) -> None:
     """Mark a level that estimates are to be compared with."""
     axes.axhline(value, color=MUTED, linewidth=1.1, zorder=1.5)
-
-
-def plot_cells(  # noqa: PLR0913, PLR0917 - where, and how
-    axes: Axes,
-    left: ArrayLike,
-    right: ArrayLike,
-    low: ArrayLike,
-    high: ArrayLike,
-    shade: NDArray[np.int64],
-    gap: float,
-) -> None:
-    """Fill rectangles, those of one shade, a place in `SHADES`, by one path.
-
-    Points between them are a gap; the axes' limits are theirs.
-    """
-    corners = np.array([[left, low], [right, low], [right, high], [left, high]])
-    corners = np.moveaxis(corners, -1, 0)  # of shape (cells, 4, 2)
-    present = np.unique(shade)
-    outlines = [
-        Outline.make_compound_path_from_polys(corners[shade == s]) for s in present
-    ]
-    colours = [SHADES[s] for s in present]
-    axes.add_collection(
-        PathCollection(outlines, facecolors=colours, edgecolors=PAGE, linewidths=gap),
-        autolim=False,
-    )
-    axes.grid(visible=False)
-    axes.set_xlim(corners[..., 0].min(), corners[..., 0].max())
-    axes.set_ylim(corners[..., 1].min(), corners[..., 1].max())
 
 
 # --- Axes ---------------------------------------------------------------------------

@@ -2,16 +2,14 @@
 
 A figure is drawn once, shapes alone; words of a language are put in as text.  In the
 SVG each look of matplotlib's is a class, to which a style sheet inside the file gives
-its colours, light and dark.  It is made small, since a page holds many.
+its colours, light and dark.
 """
 
 import io
 import re
 from collections.abc import Sequence
 from html import escape
-from itertools import chain
 from typing import NamedTuple
-from xml.etree import ElementTree as ET
 
 from matplotlib.colors import to_hex
 from matplotlib.font_manager import get_font_names
@@ -37,8 +35,6 @@ _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
 }
 FORMATS = tuple(_METADATA)
-#: How many coordinates each command of a path takes; all are absolute.
-ARITY = {"M": 2, "L": 2, "Q": 4, "C": 6, "z": 0}
 #: Fonts of a system; signs of formulas are those of the first ones in any language.
 FONTS = {
     "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,"DejaVu Sans"',
@@ -51,8 +47,6 @@ DRAWN_FONTS = {
     "ja": ("Noto Sans CJK JP", "Noto Sans JP", "Source Han Sans JP", "IPAexGothic"),
 }
 ANY_CJK, CJK_PACKAGE = "Noto Sans CJK JP", "fonts-noto-cjk"
-_SVG, _HREF = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
-_COMMAND = re.compile(r"\s*([A-Za-z])([^A-Za-z]*)")
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
 _COUNTERPARTS = {LIGHT[name]: DARK[name] for name in LIGHT}
 
@@ -88,7 +82,7 @@ def draw(
 def _draw(
     picture: Picture, layout: Layout, ground: str = "none", *, dark: bool = True
 ) -> Drawing:
-    parts = chain.from_iterable(block.parts for block in layout.blocks)
+    parts = (part for block in layout.blocks for part in block.parts)
     colours = sorted({to_hex(part.colour) for part in parts})
     svg = _save(picture, "svg", ground).decode()
     return Drawing(compact(svg, colours, dark=dark), layout)
@@ -114,28 +108,13 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
     *,
     dpi: int = 200,
 ) -> dict[tuple[str, str], bytes]:
-    """Draw a figure in some formats and languages.
+    """Draw a figure in some of `FORMATS` and languages; None: symbols alone.
 
-    Parameters
-    ----------
-    spec : FigureSpec
-    tables : (DataFrame, DataFrame)
-        Measurements and curves.
-    formats : sequence of str
-        Of `FORMATS`.
-    languages : sequence of Language or None
-        None: symbols alone.
-    theme : str, optional
-        Of `palette.THEMES`, on a ground of its own.  By default an SVG is transparent
-        and suits itself to light and dark pages; the others are light.
-    dpi : int
-        Pixels an inch of a PNG; a figure is 5 inches wide.
-
-    Returns
-    -------
-    dict
-        Format and code of the language, or nothing, to the file's content; empty where
-        the tables lack what it shows.
+    Returns what files hold, by format and code of the language; nothing where the
+    tables, measurements and curves, lack what it shows.  A theme, of `palette.THEMES`,
+    has a ground of its own; by default an SVG is transparent and suits itself to light
+    and dark pages, and others are light.  ``dpi`` are pixels an inch of a PNG; a figure
+    is 5 inches wide.
 
     Raises
     ------
@@ -187,13 +166,7 @@ def _write(picture: Picture, layout: Layout, language: Language | None) -> None:
 
 
 def drawn_fonts(language: Language | None) -> list[str]:
-    """Return the font that a language needs in a PDF or PNG beside the usual one.
-
-    Raises
-    ------
-    InputError
-        If the machine has none.
-    """
+    """Return the font that a language needs in a PDF or PNG beside the usual one."""
     wanted = DRAWN_FONTS.get(_code(language), ())
     there = set(get_font_names())
     found = [name for name in (*wanted, ANY_CJK) if name in there and wanted][:1]
@@ -230,17 +203,9 @@ def _text_element(words: Words) -> str:
         text = escape(run.text, quote=False)
         pieces.append(f"<tspan{style}>{text}</tspan>" if style else text)
     anchor = "" if words.anchor == "start" else f' text-anchor="{words.anchor}"'
-    look = text_class(to_hex(words.colour)) + (" b-" if words.bold else "")
+    look = f"t{to_hex(words.colour)[1:]}" + (" b-" if words.bold else "")
     place = f'class="{look}" x="{_short(words.x)}" y="{_short(words.y)}"{anchor}'
     return f"<text {place}>{''.join(pieces)}</text>"
-
-
-def text_class(colour: str) -> str:
-    """Return the class of text of a colour."""
-    return f"t{colour[1:]}"
-
-
-# --- Small SVG ----------------------------------------------------------------------
 
 
 def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
@@ -248,66 +213,34 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
 
     One line, which suits dark pages as well unless it is told not to; text may have
     some ``colours``.
-
-    Raises
-    ------
-    ValueError
-        If a path is not as matplotlib writes it, or a colour has no dark counterpart.
     """
-    root = ET.fromstring(svg)  # noqa: S314 - matplotlib wrote it
     looks: dict[str, str] = {}
     names: dict[str, str] = {}
-    _tidy(root, looks, names)
-    looks |= {f"fill:{colour}": text_class(colour) for colour in colours}
+
+    def as_class(found: re.Match[str]) -> str:
+        look = found[1].replace(": ", ":").replace("; ", ";")
+        return f' class="{looks.setdefault(look, _letters(len(looks)))}"'
+
+    def rename(found: re.Match[str]) -> str:
+        return found[1] + names.setdefault(found[2], _letters(len(names)))
+
+    def round_places(found: re.Match[str]) -> str:
+        places = re.sub(r"-?\d+\.\d+", lambda n: _short(float(n[0])), found[2])
+        return found[1] + re.sub(r"\s*([A-Za-z])\s*", r"\1", places).strip()
+
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    text = text[text.index("<svg") :]
+    text = re.sub(r'<g id="[^"]*">', "<g>", text)
+    text = re.sub(r' xmlns:xlink="[^"]*"', "", text).replace("xlink:href", "href")
+    text = re.sub(r'clip-path="([^"]*)" style="', r'style="clip-path:\1; ', text)
+    text = re.sub(r'(id="|#)([mpC]\w{9,})', rename, text)
+    text = re.sub(r' style="([^"]*)"', as_class, text).replace(' class=""', "")
+    text = re.sub(r'(\b(?:d|x|y|width|height)=")([^"]*)', round_places, text)
+    text = re.sub(r">\s+<", "><", text)
+    looks |= {f"fill:{colour}": f"t{colour[1:]}" for colour in colours}
     sheet = ".i-{font-style:italic}.b-{font-weight:bold}"
     sheet += f".s-{{font-size:{SMALL:.0%}}}{style_sheet(looks, dark=dark)}"
-    ET.register_namespace("", _SVG)
-    text = ET.tostring(root, encoding="unicode", short_empty_elements=True)
-    return text.replace("</style>", f"{sheet}</style>", 1).replace(" />", "/>") + "\n"
-
-
-def _tidy(element: ET.Element, looks: dict[str, str], names: dict[str, str]) -> None:
-    """Round points, shorten names, and make looks classes, in all of an element.
-
-    What stands in a group that says nothing comes in its place.
-    """
-    kept: list[ET.Element] = []
-    for child in element:
-        _tidy(child, looks, names)
-        is_group = child.tag == f"{{{_SVG}}}g"
-        kept += child if is_group and not child.attrib else [child]
-    element[:] = kept
-    old, is_style = dict(element.attrib), element.tag.endswith("style")
-    element.attrib.clear()
-    element.text = element.text if is_style else None
-    element.tail = None
-    classes = []
-    for name, value in old.items():
-        if name in {"style", "clip-path"} and value:
-            look = f"clip-path:{value}" if name == "clip-path" else value
-            look = look.replace(": ", ":").replace("; ", ";")
-            look = re.sub(r"(?<=url\(#)[^)]+", lambda n: _name(n[0], names), look)
-            classes.append(looks.setdefault(look, _letters(len(looks))))
-        elif name == "id" and not element.tag.endswith("}g"):
-            element.set(name, _name(value, names))
-        elif name == _HREF:
-            element.set("href", f"#{_name(value[1:], names)}")
-        elif name == "d":
-            element.set(name, short_path(value))
-        elif name not in {"id", "style"}:
-            short = value
-            if (
-                name in {"x", "y", "width", "height", "transform"}
-                and element.tag[-3:] != "svg"
-            ):
-                short = re.sub(r"-?\d+\.\d+", lambda n: _short(float(n[0])), value)
-            element.set(name, short)
-    if classes:
-        element.set("class", " ".join(classes))
-
-
-def _name(name: str, names: dict[str, str]) -> str:
-    return names.setdefault(name, _letters(len(names)))
+    return text.replace("</style>", f"{sheet}</style>", 1).strip() + "\n"
 
 
 def _letters(number: int) -> str:
@@ -346,31 +279,6 @@ def on_light_ground(svg: str) -> str:
     ground = f'<rect width="100%" height="100%" fill="{LIGHT[PAGE]}"/>'
     light = re.sub(r"@media .*?(?=</style>)", "", svg, count=1)
     return light.replace("</defs>", f"</defs>{ground}", 1)
-
-
-def short_path(path: str) -> str:
-    """Return a path in relative coordinates, each point rounded where it stands.
-
-    Raises
-    ------
-    ValueError
-        If a command is none of `ARITY`, each with its letter.
-    """
-    here = start = (0, 0)
-    text = ""
-    for letter, numbers in _COMMAND.findall(path):
-        values = [round(10.0 * float(number)) for number in numbers.split()]
-        if len(values) != ARITY.get(letter):
-            known = ", ".join(ARITY)
-            raise ValueError(f"path commands must be among {known}, got {letter!r}")
-        moved = [value - here[place % 2] for place, value in enumerate(values)]
-        here = (values[-2], values[-1]) if values else start
-        start = here if letter == "M" else start
-        short = letter.lower()
-        if letter == "L" and 0 in moved:
-            short, moved = ("h", moved[:1]) if moved[1] == 0 else ("v", moved[1:])
-        text += short + " ".join(_short(0.1 * one) for one in moved).replace(" -", "-")
-    return text
 
 
 def _short(value: float) -> str:

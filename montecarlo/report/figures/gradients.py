@@ -1,40 +1,24 @@
-"""What becomes of gradients: their distribution over rows, and their size by d_k."""
-
-from dataclasses import replace
+"""What becomes of gradients: how much the softmax passes, row by row."""
 
 import numpy as np
 from pandas import DataFrame
 
-from montecarlo.report.content.tables.rows import gaussian_rows, key_counts
+from montecarlo.report.content.tables.rows import gaussian_rows
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.attention import HEAD_SIZE
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
-    Dash,
     keep_looks,
 )
 from montecarlo.report.figures.specs import (
     Fact,
     FigureSpec,
     of_curve,
-    panel_of,
-    pick_two,
 )
 from montecarlo.study.table import ROWS_D_K
 
 DIVISORS = keep_looks(DIVISOR_LOOKS, ("none", "sqrt"))
-SIZES = {
-    "jacobian_frobenius": Label(message("Jacobian of softmax"), r"\lVert J\rVert_F"),
-    "gradient_query_undivided": Label(
-        message("Gradient by the query, without $1/c$"), r"\lVert K^{\top} J v\rVert"
-    ),
-}
-MOST_PANELS = 2
-
-# --- Distribution over rows ---------------------------------------------------------
-
 JACOBIAN = "jacobian_frobenius"
 #: Eight bars a factor of ten; the leftmost has all rows that pass less.
 BARS = np.logspace(-3.5, 0.0, 29)
@@ -52,17 +36,12 @@ ANSWERED = message(
 ASKED = message("How much gradient the softmax passes, row by row")
 
 
-def row_curves(curves: DataFrame) -> DataFrame:
-    """Return the distribution functions of the Jacobian's norm over rows."""
-    return of_curve(curves, f"rows_{JACOBIAN}")
-
-
 def build_gradients(measurements: DataFrame, curves: DataFrame) -> Picture | None:
     """Build the distribution over rows of what the softmax passes, a panel for each n.
 
     The title has the answer where most unscaled rows lie above the scaled mean.
     """
-    rows, shares = row_curves(curves), shares_above(measurements)
+    rows, shares = of_curve(curves, f"rows_{JACOBIAN}"), shares_above(measurements)
     counts = sorted(set(rows["n_keys"]))
     if not counts:
         return None
@@ -75,7 +54,7 @@ def build_gradients(measurements: DataFrame, curves: DataFrame) -> Picture | Non
         panel.title = Label(message("keys of a row"), f"n = {n_keys:.0f}")
     picture.panels[0].y = Label(message("Rows, in per cent"))
     picture.share_axes(
-        Label(message("how much gradient the softmax passes"), SIZES[JACOBIAN].symbol)
+        Label(message("how much gradient the softmax passes"), r"\lVert J\rVert_F")
     )
     return picture
 
@@ -135,7 +114,8 @@ def plot_rows(
 
 def pick_row_shares(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the shares of unscaled rows whose Jacobian exceeds the scaled mean."""
-    counts, shares = sorted({*row_curves(curves)["n_keys"]}), shares_above(measurements)
+    counts = sorted({*of_curve(curves, f"rows_{JACOBIAN}")["n_keys"]})
+    shares = shares_above(measurements)
     if not counts or not {counts[0], counts[-1]} <= set(shares):
         return None
     first, second = (100.0 * shares[n_keys][1] for n_keys in (counts[0], counts[-1]))
@@ -160,78 +140,4 @@ GRADIENTS = FigureSpec(
     named=("percent_above_at_fewest_keys", "percent_above_at_most_keys"),
     fact=pick_row_shares,
     constants={"first_error": 10.0, "second_error": 10.0},
-)
-
-# --- Size against d_k ---------------------------------------------------------------
-
-PANEL_KEYS = (128, 16384)
-#: Means would otherwise be flat lines.
-LEAST_GRADIENT, MOST_GRADIENT = 1e-3, 10.0
-#: Summaries by dash.
-DASHES: dict[str, Dash] = {"mean": "-", "median": (0, (5, 2))}
-SUMMARIES = {
-    "mean": Label(message("mean"), r"\operatorname{E}"),
-    "median": Label(message("median"), "Q_{0.5}"),
-}
-
-
-def size_rows(measurements: DataFrame) -> DataFrame:
-    """Return the means and medians of gradients that panels are drawn from."""
-    rows = gaussian_rows(measurements)
-    return rows[
-        rows["quantity"].isin(SIZES)
-        & rows["divisor"].isin(DIVISORS)
-        & rows["summary"].isin(DASHES)
-    ]
-
-
-def build_gradient_sizes(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build mean and median against d_k: a row of panels a gradient, a column an n."""
-    rows = size_rows(measurements)
-    parts = [(SIZES[name], rows[rows["quantity"].eq(name)]) for name in SIZES]
-    counts = key_counts(parts[0][1], PANEL_KEYS, MOST_PANELS)
-    if not counts:
-        return None
-
-    def plot(panel: Panel, table: DataFrame) -> None:
-        for summary, dash in DASHES.items():
-            dashed = {name: replace(look, dash=dash) for name, look in DIVISORS.items()}
-            mine = table[table["summary"].eq(summary)]
-            draw.plot_series(panel.axes, mine, "divisor", dashed, draw.plot_line)
-        mean = table[table["summary"].eq("mean")]
-        draw.plot_series(panel.axes, mean, "divisor", DIVISORS, draw.plot_estimates)
-        draw.logarithmic(panel.axes, LEAST_GRADIENT, MOST_GRADIENT)
-        draw.powers_of_two(panel.axes, rows["d_k"], columns=len(counts))
-
-    titles = {n_keys: Label(symbol=f"n = {n_keys}") for n_keys in counts}
-    parts = [part for part in parts if len(part[1])]
-    picture = draw.grid(parts, "n_keys", titles, 110.0, plot, HEAD_SIZE)
-    picture.keys = draw.keys_of(DIVISORS, rows["divisor"])
-    picture.keys += [
-        draw.line_key(dash, SUMMARIES[name]) for name, dash in DASHES.items()
-    ]
-    return picture
-
-
-def pick_gradients(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the mean and the median of one gradient of unscaled scores."""
-    rows = panel_of(measurements, quantity="jacobian_frobenius", divisor="none")
-    return pick_two(rows, "summary", "mean", "median")
-
-
-GRADIENT_SIZES = FigureSpec(
-    "gradient-sizes",
-    build_gradient_sizes,
-    "mean and median gradients against d_k",
-    section="gradients",
-    caption=message(
-        "Where lines cross, mean or median of unscaled rows falls below that of scaled "
-        r"ones. Both axes are logarithmic; bars: $95\,\%%$ intervals of the means."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s and n = %(n)s the Frobenius norm of the unscaled Jacobian is "
-        "%(first)s on average, and %(second)s in the median."
-    ),
-    named=("jacobian_frobenius_mean", "jacobian_frobenius_median"),
-    fact=pick_gradients,
 )

@@ -9,10 +9,8 @@ from montecarlo.report.content.tables.rows import (
     plain_rows,
     with_interval,
 )
-from montecarlo.report.content.tables.topics import audit_table
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.attention import HEAD_SIZE
-from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
+from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     BLUE,
@@ -20,13 +18,13 @@ from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     GREEN,
     INK,
-    MUTED,
     PURPLE,
     Dash,
     Look,
     keep_looks,
 )
 from montecarlo.report.figures.specs import (
+    HEAD_SIZE,
     MOST_D_K,
     Fact,
     FigureSpec,
@@ -36,75 +34,6 @@ from montecarlo.report.figures.specs import (
 )
 from montecarlo.study.table import SCORE_DISTRIBUTION
 
-# --- Initialisations: the variance they give entries and scaled scores --------------
-
-ENTRY_LOOK = Look(
-    INK,
-    "o",
-    label=Label(
-        message("of the entries of $Q$"), r"\operatorname{Var}(q_m)", told=True
-    ),
-    filled=False,
-)
-SCORE_LOOK = Look(
-    BLUE,
-    "s",
-    label=Label(
-        message(r"of the scores, divided by $\sqrt{d_k}$"),
-        r"\operatorname{Var}(q\cdot k/\sqrt{d_k})",
-        told=True,
-    ),
-)
-#: Points of a line.
-LINE = 15.0
-
-
-def build_audit(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build one line for each initialisation, lettered as in the table."""
-    entries, scores = audit_table(measurements)
-    if entries.empty:
-        return None
-    picture = Picture((1,), (LINE * len(entries),))
-    (panel,) = picture.panels
-    axes = panel.axes
-    for table, look in ((entries, ENTRY_LOOK), (scores, SCORE_LOOK)):
-        bars = draw.bars(table["estimate"], table["ci_low"], table["ci_high"])
-        lines = range(len(table))
-        axes.errorbar(table["estimate"], lines, xerr=bars, ls="none", **look.mark)
-    axes.axvline(1.0, color=MUTED, linewidth=1.1, zorder=1.5)
-    draw.logarithmic(axes, x=True)
-    marks = [rf"\mathrm{{{mark}}}" for mark in draw.letters(len(entries))]
-    axes.set_yticks(range(len(entries)), marks)
-    axes.invert_yaxis()
-    axes.grid(visible=False, axis="x")
-    panel.x = Label(message("variance"), r"\operatorname{Var}")
-    picture.keys = [Key(look.label, look) for look in (ENTRY_LOOK, SCORE_LOOK)]
-    return picture
-
-
-def pick_initial_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the smallest and the largest variance of scaled scores."""
-    scores = audit_table(measurements)[1]
-    return None if scores.empty else pair(scores, scores.iloc[-1:])
-
-
-AUDIT = FigureSpec(
-    "audit",
-    build_audit,
-    "variances that initialisations give",
-    section="variance",
-    caption=message(
-        "Variances after each initialisation, on a logarithmic axis. Vertical line: "
-        r"the variance $1$ that the texts assume. Bars: $95\,\%%$ intervals. Lines:"
-    ),
-    alternative=message(
-        "The variance of the scaled scores after initialisation lies between %(first)s "
-        "and %(second)s."
-    ),
-    named=("scaled_score_variance_least", "scaled_score_variance_most"),
-    fact=pick_initial_variances,
-)
-
 # --- The variance against d_k -------------------------------------------------------
 
 #: By how many points the words of each are beside the end of its line.
@@ -113,18 +42,16 @@ VARIANCE_DIVISORS = {"none": (-12.0, 0.0), "sqrt": (4.0, 13.0)}
 APART = 1.085
 
 
-def same_distribution(
-    measurements: DataFrame, quantity: str, **values: str
-) -> DataFrame:
+def variance_rows(measurements: DataFrame) -> DataFrame:
     """Return what has an interval, of q and k of one distribution that has a look."""
-    rows = plain_rows(measurements, quantity=quantity, **values)
+    rows = plain_rows(measurements, quantity="score_variance", summary="value")
     rows = with_interval(rows[rows["distribution_q"].eq(rows["distribution_k"])])
     return rows[rows["distribution_q"].isin(DISTRIBUTION_LOOKS)]
 
 
 def build_variance(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build the variance with and without the divisor, and below it over theory."""
-    rows = same_distribution(measurements, "score_variance", summary="value")
+    rows = variance_rows(measurements)
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
     picture = Picture((1, 1), (165.0, 72.0))
@@ -220,33 +147,26 @@ CURVES: dict[int, tuple[str, Dash]] = {
 }
 
 
-def build_score_distribution(
-    measurements: DataFrame, curves: DataFrame
-) -> Picture | None:
-    """Build distribution functions less the normal one, and gaps against d_k."""
-    rows = same_distribution(measurements, "score_distribution_gap")
-    if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
-        return None
-    picture = Picture((2,), (150.0,))
-    left, right = picture.panels
+def build_score_distribution(_: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build distribution functions less the normal one, one for each d_k."""
     exact = of_curve(curves, SCORE_DISTRIBUTION)
+    if exact.empty:
+        return None
+    picture = Picture((1,), (150.0,))
+    (panel,) = picture.panels
     for d_k, (colour, dash) in CURVES.items():
         line = exact[exact["d_k"].eq(d_k)]
-        left.axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
+        panel.axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
         key = draw.line_key(dash, Label(symbol=f"d_k = {d_k}"), colour)
         picture.keys.append(key)
-    draw.mark_ticks(left.axes.xaxis, (-2.0, 0.0, 2.0))
-    left.y = Label(message("Above the normal one, in per cent"), r"F(x) - \Phi(x)")
-    left.x = Label(message("scaled score"), "x")
-    parts = (draw.plot_reference, draw.plot_estimates)
-    draw.plot_series(right.axes, rows, "distribution_q", DISTRIBUTION_LOOKS, *parts)
-    draw.powers_of_two(right.axes, rows["d_k"], columns=2)
-    right.y = Label(message("The same at one point"), r"F(x^{\ast}) - \Phi(x^{\ast})")
-    right.x = HEAD_SIZE
-    for panel in picture.panels:
-        draw.level(panel.axes, 0.0)
-        draw.few_ticks(panel.axes.yaxis, unit=0.01)
-    picture.keys += draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
+    draw.mark_ticks(panel.axes.xaxis, (-2.0, 0.0, 2.0))
+    draw.level(panel.axes, 0.0)
+    draw.few_ticks(panel.axes.yaxis, unit=0.01)
+    picture.headings[0] = Label(
+        message("The larger $d_k$ is, the closer a scaled score is to normal")
+    )
+    panel.y = Label(message("Above the normal one, in per cent"), r"F(x) - \Phi(x)")
+    panel.x = Label(message("scaled score"), "x")
     return picture
 
 
@@ -266,8 +186,7 @@ SCORE_DISTRIBUTION_FIGURE = FigureSpec(
     section="variance",
     caption=message(
         "How far the distribution function of a scaled score lies above the normal "
-        r"one: exact for Gaussian entries, and measured at $x^{\ast}$ for several "
-        r"distributions; bars: $95\,\%%$ intervals."
+        "one, exact, for Gaussian entries."
     ),
     alternative=message(
         "The distribution function of a scaled score lies %(first)s above the normal "

@@ -1,4 +1,4 @@
-"""What a figure of the report is, and the numbers that its alternative text names.
+"""What a figure of the report is, and the numbers that its words name.
 
 Tables of results come in; a `Picture` goes out.
 """
@@ -14,6 +14,7 @@ from montecarlo.claims.schema import Topic
 from montecarlo.report.content.tables.rows import FEWEST_POINTS, gaussian_rows, nearest
 from montecarlo.report.content.tables.topics import N_KEYS
 from montecarlo.report.figures.drawing import Picture
+from montecarlo.report.figures.labels import Label, message
 
 #: These take measurements and curves.
 Builder = Callable[[DataFrame, DataFrame], Picture | None]
@@ -24,48 +25,58 @@ Section = Literal["answer", Topic, "method"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 #: The largest d_k that a domain reaches; beyond it a grid has edges only.
 MOST_D_K = 1024
+#: A column of panels for each of these n, where the grid has them.
+PANEL_KEYS = (128, 16384)
+HEAD_SIZE = Label(message("dimension of a head"), "d_k")
+#: Numbers of facts that are sizes, and what they are called in data.
+SIZES = {"d_k": "d_k", "n": "n", "low": "least_d_k", "fewest": "fewest_keys"}
 
 
 @dataclass(frozen=True, slots=True)
 class FigureSpec:
     """A figure of the report; its functions are sent to workers by their names.
 
-    Attributes
-    ----------
-    id : str
-        Its name in pages and file names.
-    build : callable
-        Returns a Picture, or None where the results lack what it shows.
-    shows : str
-        What it shows, for a list on a terminal.
-    section : str, optional
-        Where it stands, after those before it in the table of figures; None: nowhere.
-    on_report : bool
-        Whether it stands on the report itself; otherwise on its evidence.
-    own_section : str, optional
-        Where it stands on the one page of a user's own claims, if elsewhere.
-    caption, alternative : str
-        What pages say below it and in its place, each a `message`.
-    fact : callable, optional
-        Returns the numbers that these name, or None without them; ``NAME_error`` says
-        which digits of ``NAME`` are shown.
-    named : (str, str)
-        What ``first`` and ``second`` of its fact are, for data.
-    constants : mapping
-        What else they name: the same for all results.
+    Caption and alternative text, which pages have below it and in its place, are each a
+    `message`, and name numbers of ``fact``: ``NAME_error`` says which digits of
+    ``NAME`` are shown.  Without a fact there is no figure.
     """
 
-    id: str
-    build: Builder
-    shows: str = ""
-    section: Section | None = None
-    on_report: bool = False
-    own_section: Section | None = None
+    id: str  # its name in pages and file names
+    build: Builder  # None where the results lack what it shows
+    shows: str = ""  # for a list on a terminal
+    section: Section | None = None  # where it stands; None: nowhere
+    on_report: bool = False  # or on its evidence
+    own_section: Section | None = None  # on the page of own claims, if elsewhere
     caption: str = ""
     alternative: str = ""
     fact: FactPicker | None = None
-    named: tuple[str, str] = ("first", "second")
-    constants: Mapping[str, float | str] = field(default_factory=dict)
+    named: tuple[str, str] = ("first", "second")  # what these are of its fact, for data
+    constants: Mapping[str, float | str] = field(default_factory=dict)  # also named
+
+    def write_numbers(self, fact: Fact, write: Callable[..., str]) -> dict[str, str]:
+        """Write what its words name; ``write`` takes a number and its error."""
+        known = {**self.constants, **fact}
+        return {
+            name: one
+            if isinstance(one, str)
+            else write(one, known.get(f"{name}_error"))
+            for name, one in known.items()
+        }
+
+    def name_numbers(self, fact: Fact) -> dict[str, float | int]:
+        """Return the numbers of a fact under names that say what they are, for data.
+
+        A size is a whole number; one that a figure does not have is left out.
+        """
+        names = dict(zip(("first", "second"), self.named, strict=True))
+        names["share"] = "saturated_percent_unscaled"
+        names |= {f"{name}_error": f"{called}_error" for name, called in names.items()}
+        sizes = {SIZES[name]: int(fact[name]) for name in SIZES if fact.get(name)}
+        return sizes | {
+            names.get(name, name): value
+            for name, value in fact.items()
+            if name not in SIZES
+        }
 
 
 # --- Picking the two numbers of a fact ----------------------------------------------
@@ -84,10 +95,7 @@ def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
 def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | None:
     """Pick the rows that a column tells apart, at the largest d_k of both.
 
-    Returns
-    -------
-    mapping or None
-        With ``d_k``, and ``n``, which is 0 for pairs; None where no d_k has both.
+    With ``d_k``, and ``n``, which is 0 for pairs; None where no d_k has both.
     """
     one, two = (rows[rows[column].eq(name)] for name in (first, second))
     d_k = max({*one["d_k"]} & {*two["d_k"]}, default=0)

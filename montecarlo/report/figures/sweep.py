@@ -118,7 +118,13 @@ def figure(
             f"by {', '.join(names)}"
         )
     table = frame.assign(label=labels)
-    looks = _looks(table, names[0] if names else "label")
+    coloured = names[0] if names else "label"
+    colours = dict(zip(table[coloured].unique(), cycle(COLOURS), strict=False))
+    first_of = dict(zip(table["label"], table[coloured], strict=True))
+    looks = {
+        label: Look(colours[first], marker)
+        for marker, (label, first) in zip(MARKERS, first_of.items(), strict=False)
+    }
     groups = table.groupby(["quantity", "summary"], sort=False)
     parts = [(str(quantity), str(part), rows) for (quantity, part), rows in groups]
     columns = min(2, len(parts))
@@ -230,16 +236,6 @@ def _plot(
         axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
 
 
-def _looks(table: DataFrame, coloured: str) -> dict[str, Look]:
-    """Return how each series looks: coloured by a column, with marks."""
-    colours = dict(zip(table[coloured].unique(), cycle(COLOURS), strict=False))
-    first_of = dict(zip(table["label"], table[coloured], strict=True))
-    return {
-        label: Look(colours[first], marker)
-        for marker, (label, first) in zip(MARKERS, first_of.items(), strict=False)
-    }
-
-
 def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
     """Say what tells a series from the others."""
     for name in names:
@@ -258,16 +254,8 @@ def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
 
 
 #: What mathtext lacks, and what it has for it.
-_SPELLED = {
-    r"\lVert": r"\|",
-    r"\rVert": r"\|",
-    r"\lvert": "|",
-    r"\rvert": "|",
-    r"\mathbb{1}": "1",
-    r"\ge": r"\geq",
-    r"\left(": "(",
-    r"\right)": ")",
-}
+_SPELLED = {r"\lVert": r"\|", r"\rVert": r"\|", r"\lvert": "|", r"\rvert": "|"}
+_SPELLED |= {r"\mathbb{1}": "1", r"\ge": r"\geq", r"\left(": "(", r"\right)": ")"}
 
 
 def symbol_of(quantity: str) -> str:

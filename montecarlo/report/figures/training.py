@@ -1,6 +1,5 @@
-"""What training says: steps by d_k, loss by step, steps by learning rate."""
+"""What training says: steps to learn by d_k, and by learning rate."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,17 +9,21 @@ from pandas import DataFrame
 from montecarlo.records.training import RATES
 from montecarlo.report.content.training import (
     BUDGET_CURVE,
-    LOSS_CURVE,
     SHARE_CURVE,
     START_CURVE,
     STEPS_CURVE,
 )
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.attention import HEAD_SIZE
 from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import ARM_LOOKS, Look, keep_looks
-from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve, pick_two
+from montecarlo.report.figures.specs import (
+    HEAD_SIZE,
+    Fact,
+    FigureSpec,
+    of_curve,
+    pick_two,
+)
 
 OPTIMISERS = {
     name: Label(words, rf"\mathrm{{{symbol}}}", told=True)
@@ -33,22 +36,13 @@ OPTIMISERS = {
 STEPS = Label(message("Steps to learn"), "T")
 #: The d_k that a column of panels has, where the record has them.
 PANEL_D_K = (64, 256)
-#: Every which point of a curve of the loss has a mark.
-MARK_EVERY = 8
 #: Each arm has a lane for what takes more steps than runs have, so many times higher.
 LANE = 1.22
 #: Between arms at one d_k, a factor: intervals would hide each other.
 BESIDE = 1.07
-#: Losses below this are cut off; labels of steps.
-LEAST_LOSS, MOST_LOSS = 3e-4, 10.0
 STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
 #: Half of the seeds: a median is known.
 HALF = 0.5
-
-
-def _by_outcome(rows: DataFrame, x: str = "x") -> DataFrame:
-    """Return estimates against x, a column for each outcome, such as a quantile."""
-    return rows.pivot_table(index=x, columns="outcome", values="estimate", dropna=False)
 
 
 # --- Steps against d_k --------------------------------------------------------------
@@ -65,9 +59,9 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
 
     def plot(panel: Panel, mine: DataFrame) -> None:
         for place, (arm, look) in enumerate(ARM_LOOKS.items()):
-            wide = _by_outcome(mine[mine["arm"].eq(arm)], "d_k")
-            wide.index = wide.index.astype(float) * BESIDE ** (place - 1.5)
-            _plot_steps(panel.axes, wide, budget, look, place + 1)
+            rows = mine[mine["arm"].eq(arm)]
+            rows = rows.assign(x=rows["d_k"].astype(float) * BESIDE ** (place - 1.5))
+            _plot_steps(panel.axes, rows, budget, look, place + 1)
         draw.powers_of_two(panel.axes, mine["d_k"], columns=2)
         panel.axes.set_xticks(sorted(set(mine["d_k"])))
 
@@ -78,10 +72,11 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
 
 
 def _plot_steps(
-    axes: Axes, wide: DataFrame, budget: DataFrame, look: Look, lane: int
+    axes: Axes, rows: DataFrame, budget: DataFrame, look: Look, lane: int
 ) -> None:
     """Draw median steps with their intervals; what is beyond the budget in its lane."""
     steps = float(budget["x"].iloc[0])
+    wide = rows.pivot_table("estimate", "x", "outcome", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
     never = wide.index[wide["median"].isna()]
     if len(never):
@@ -106,13 +101,9 @@ def _plot_steps(
 
 def pick_steps(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the median steps of two arms, with plain gradient descent."""
-    rows = _of_descent(of_curve(curves, START_CURVE)).dropna(subset=["estimate"])
+    rows = of_curve(curves, START_CURVE).dropna(subset=["estimate"])
+    rows = rows[rows["optimiser"].eq("sgd") & rows["outcome"].eq("median")]
     return pick_two(rows, "arm", "none", "sqrt")
-
-
-def _of_descent(rows: DataFrame) -> DataFrame:
-    """Return the medians of plain gradient descent."""
-    return rows[rows["optimiser"].eq("sgd") & rows["outcome"].eq("median")]
 
 
 TRAINING = FigureSpec(
@@ -133,53 +124,7 @@ TRAINING = FigureSpec(
     fact=pick_steps,
 )
 
-# --- Panels by optimiser and d_k ----------------------------------------------------
-
-
-def _build_panels(
-    rows: DataFrame, plot: Callable[[Panel, DataFrame], object], y: Label, x: Label
-) -> Picture | None:
-    """Build panels: a row for each optimiser, a column for each d_k."""
-    titles = {
-        d_k: Label(symbol=f"d_k = {d_k}") for d_k in PANEL_D_K if d_k in {*rows["d_k"]}
-    }
-    parts = [
-        (label, rows[rows["optimiser"].eq(name)])
-        for name, label in keep_looks(OPTIMISERS, rows["optimiser"]).items()
-    ]
-    if not parts or not titles:
-        return None
-    picture = draw.grid(parts, "d_k", titles, 100.0, plot, x)
-    for line in picture.rows:
-        line[0].y = y
-    picture.keys = draw.keys_of(ARM_LOOKS, rows["arm"], line=True)
-    return picture
-
-
-def build_losses(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build the loss by step: a row of panels for each optimiser, a column a d_k."""
-    budget = of_curve(curves, BUDGET_CURVE)
-
-    def plot(panel: Panel, rows: DataFrame) -> None:
-        draw.level(panel.axes, float(budget["estimate"].iloc[0]))
-        draw.plot_series(panel.axes, rows, "arm", ARM_LOOKS, _plot_loss)
-        draw.logarithmic(panel.axes, LEAST_LOSS, MOST_LOSS)
-        draw.few_ticks(panel.axes.xaxis, 3)
-
-    rows = of_curve(curves, LOSS_CURVE)
-    if budget.empty:
-        return None
-    y = Label(message("Loss of a batch"), "L")
-    return _build_panels(rows, plot, y, Label(message("step"), "t"))
-
-
-def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
-    """Draw the median, and the band between the outer tenths."""
-    wide = _by_outcome(rows)
-    band = axes.fill_between(wide.index, wide["q10"], wide["q90"], color=look.colour)
-    band.set(alpha=0.2, linewidth=0)
-    axes.plot(wide["median"], markevery=MARK_EVERY, linestyle=look.dash, **look.mark)
-    return axes
+# --- Steps by rate ------------------------------------------------------------------
 
 
 def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
@@ -188,24 +133,27 @@ def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
 
     def plot(panel: Panel, rows: DataFrame) -> None:
         for lane, (arm, look) in enumerate(ARM_LOOKS.items(), start=1):
-            wide = _by_outcome(rows[rows["arm"].eq(arm)])
-            _plot_steps(panel.axes, wide, budget, look, lane)
+            _plot_steps(panel.axes, rows[rows["arm"].eq(arm)], budget, look, lane)
         draw.logarithmic(panel.axes, x=True, most=4)
 
     rows = of_curve(curves, STEPS_CURVE)
-    if budget.empty:
+    titles = {
+        d_k: Label(symbol=f"d_k = {d_k}") for d_k in PANEL_D_K if d_k in {*rows["d_k"]}
+    }
+    parts = [
+        (label, rows[rows["optimiser"].eq(name)])
+        for name, label in keep_looks(OPTIMISERS, rows["optimiser"]).items()
+    ]
+    if budget.empty or not parts or not titles:
         return None
     rate = Label(message("learning rate"), r"\eta")
-    picture = _build_panels(rows, plot, STEPS, rate)
-    for panel in picture.panels if picture else ():  # optimisers have their own rates
+    picture = draw.grid(parts, "d_k", titles, 100.0, plot, rate)
+    for line in picture.rows:
+        line[0].y = STEPS
+    for panel in picture.panels:  # optimisers have their own rates
         panel.axes.tick_params(labelbottom=True)
+    picture.keys = draw.keys_of(ARM_LOOKS, rows["arm"], line=True)
     return picture
-
-
-def pick_losses(_: DataFrame, curves: DataFrame) -> Fact | None:
-    """Pick the median losses at the end of two arms, with plain gradient descent."""
-    rows = _of_descent(of_curve(curves, LOSS_CURVE))
-    return pick_two(rows[rows["x"].eq(rows["x"].max())], "arm", "none", "sqrt")
 
 
 def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
@@ -217,23 +165,6 @@ def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
     return pick_two(rows.assign(estimate=counts), "arm", "none", "sqrt")
 
 
-TRAINING_LOSS = FigureSpec(
-    "training-loss",
-    build_losses,
-    "loss by step, for each divisor",
-    section="training",
-    caption=message(
-        "Median loss over seeds, at the best learning rate of each; shaded: from the "
-        r"$10\,\%%$ to the $90\,\%%$ quantile. Horizontal line: the loss below which "
-        "it has to stay."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s the median loss at the last step of gradient descent shown "
-        "is %(first)s unscaled and %(second)s divided by √d_k."
-    ),
-    named=("median_loss_unscaled", "median_loss_scaled"),
-    fact=pick_losses,
-)
 TRAINING_RATES = FigureSpec(
     "training-rates",
     build_rates,

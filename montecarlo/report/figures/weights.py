@@ -1,11 +1,15 @@
-"""What softmax makes of the scores: saturated rows and effective keys.
+"""What dividing does to weights: rows as drawn, saturated rows, a planted key."""
 
-And what becomes of a planted key, by how far query and key agree.
-"""
-
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.path import Path as Outline
+from numpy.typing import NDArray
 from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import (
@@ -14,25 +18,183 @@ from montecarlo.report.content.tables.rows import (
     key_counts,
     with_interval,
 )
+from montecarlo.report.content.tables.topics import N_KEYS
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.attention import HEAD_SIZE, SATURATED
-from montecarlo.report.figures.drawing import Panel, Picture
+from montecarlo.report.figures.drawing import Key, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import DIVISOR_LOOKS
+from montecarlo.report.figures.palette import (
+    DIVISOR_LOOKS,
+    INK,
+    MUTED,
+    PAGE,
+    SHADES,
+    Dash,
+    Look,
+    keep_looks,
+)
 from montecarlo.report.figures.specs import (
+    HEAD_SIZE,
+    PANEL_KEYS,
     Fact,
     FigureSpec,
     at_nearest,
+    of_curve,
     panel_of,
     pick_two,
 )
 from montecarlo.sampling.design_points import parse_dependence
+from montecarlo.study.folder import ResultsError
+from montecarlo.study.table import EXAMPLE
+
+#: What alternative texts speak of, where the grid has it.
+FACT_D_K = 64
+
+# --- Drawn weights, and the share of saturated rows ---------------------------------
+
+Weights = NDArray[np.float64]
+DIVISORS = ("none", "sqrt")
+#: Borders of the shades, in percent: squares, since most weights of a row are small.
+LEVELS = 100.0 * np.linspace(0.0, 1.0, len(SHADES) + 1) ** 2
+#: Lines over d_k, where the results have them, each with its dash.
+LINE_KEYS = (128, 1024, 16384)
+DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1.3, 1.5)))
+LEAST_D_K, MOST_D_K = 8, 1024
+#: Sizes of practice, which a line marks.
+MARKED_D_K = (64, 128)
+SATURATED = Label(
+    message("Rows with a weight of at least $90\\,\\%%$, in per cent"),
+    r"P(p_{\max} \ge 0.9)",
+)
+
+
+def example_weights(curves: DataFrame) -> Iterator[tuple[str, Weights]]:
+    """Yield divisor and weights, shape (queries, keys), of the rows drawn."""
+    rows = of_curve(curves, EXAMPLE).sort_values("x")
+    for divisor, mine in keep_looks(dict([*rows.groupby("divisor")]), DIVISORS).items():
+        n_keys = int(mine["n_keys"].iloc[0])
+        weights = mine["estimate"].to_numpy(dtype=np.float64)
+        if len(weights) % n_keys:
+            raise ResultsError(
+                f"curves/{EXAMPLE}.csv must hold example rows of {n_keys} weights "
+                f"each, got {len(weights)} under the divisor {divisor}"
+            )
+        yield str(divisor), weights.reshape(-1, n_keys)
+
+
+def saturated_rows(measurements: DataFrame) -> DataFrame:
+    """Return the shares of saturated Gaussian rows that have a line."""
+    rows = gaussian_rows(measurements, quantity="saturated", summary="mean")
+    rows = rows[rows["divisor"].isin(DIVISORS)]
+    rows = rows[rows["d_k"].between(LEAST_D_K, MOST_D_K)]
+    counts = key_counts(with_interval(rows), LINE_KEYS, len(DASHES))
+    return rows[rows["n_keys"].isin(counts)]
+
+
+def build_attention(measurements: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build maps of drawn weights above, and shares of saturated rows below."""
+    drawn, rows = list(example_weights(curves)), saturated_rows(measurements)
+    if len(drawn) < len(DIVISORS) or rows.empty:
+        return None
+    picture = Picture((len(DIVISORS), 1), (78.0, 150.0))
+    weight = Label(message("attention weight, $0$ to $100\\,\\%%$"), "p_{ij}")
+    picture.keys.append(Key(weight, Look(INK, ""), "shades"))
+    for panel, (divisor, weights) in zip(picture.rows[0], drawn, strict=True):
+        plot_weights(panel.axes, weights)
+        panel.title = DIVISOR_LOOKS[divisor].label
+        panel.x = Label(message("keys"), "j")
+        panel.y = Label(message("queries"), "i")
+    below = picture.rows[1][0]
+    picture.keys += plot_saturated(below.axes, rows)
+    below.title, below.x = SATURATED, HEAD_SIZE
+    return picture
+
+
+def plot_weights(axes: Axes, weights: Weights) -> Axes:
+    """Draw each weight as a shade: a line for a query, the first uppermost."""
+    n_queries, n_keys = weights.shape
+    shade = np.searchsorted(LEVELS, 100.0 * weights, "right") - 1
+    shade = np.minimum(shade, len(SHADES) - 1)
+    # neighbours of one shade are one cell, which lines then part: half the bytes
+    i, first = np.nonzero(np.diff(shade, axis=1, prepend=-1))
+    _, last = np.nonzero(np.diff(shade, axis=1, append=-1))
+    left, right, low, high = first + 0.5, last + 1.5, i + 0.5, i + 1.5
+    corners = np.array([[left, low], [right, low], [right, high], [left, high]])
+    corners = np.moveaxis(corners, -1, 0)  # of shape (cells, 4, 2)
+    present, of_cell = np.unique(shade), shade[i, first]
+    cells = PathCollection(
+        [Outline.make_compound_path_from_polys(corners[of_cell == s]) for s in present],
+        facecolors=[SHADES[s] for s in present],
+        edgecolors=PAGE,
+        linewidths=0.0,
+    )
+    axes.add_collection(cells, autolim=False)
+    axes.grid(visible=False)
+    axes.vlines(np.arange(1.5, n_keys), 0.5, n_queries + 0.5, color=PAGE, linewidth=0.5)
+    axes.hlines(np.arange(1.5, n_queries), 0.5, n_keys + 0.5, color=PAGE, linewidth=0.5)
+    axes.set(xlim=(0.5, n_keys + 0.5), ylim=(n_queries + 0.5, 0.5))
+    axes.set(xticks=(), yticks=())
+    return axes
+
+
+def plot_saturated(axes: Axes, table: DataFrame) -> list[Key]:
+    """Draw the share of saturated rows, a dash for each n; returns the legend."""
+    looks = keep_looks(DIVISOR_LOOKS, DIVISORS)
+    keys = draw.keys_of(looks, looks)
+    for n_keys, dash in zip(sorted(set(table["n_keys"])), DASHES, strict=False):
+        rows = table[table["n_keys"].eq(n_keys)]
+        dashed = {d: replace(looks[d], dash=dash) for d in looks}
+        draw.plot_series(axes, rows, "divisor", dashed)
+        keys.append(draw.line_key(dash, Label(symbol=f"n = {n_keys:.0f}")))
+    for d_k in MARKED_D_K:
+        axes.axvline(d_k, color=MUTED, linewidth=1.1, zorder=1.5)
+    draw.powers_of_two(axes, table["d_k"], columns=1)
+    draw.percent(axes)
+    axes.grid(visible=False, axis="x")
+    return keys
+
+
+def pick_attention(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+    """Average the largest weights of the rows drawn; pick a share of saturated rows."""
+    largest = [weights.max(axis=1) for _, weights in example_weights(curves)]
+    rows = with_interval(saturated_rows(measurements))
+    rows = at_nearest(rows[rows["divisor"].eq("none")], "n_keys", N_KEYS)
+    rows = at_nearest(rows, "d_k", FACT_D_K)
+    if len(largest) < 2 or rows.empty:
+        return None
+    row = rows.iloc[0]
+    return {
+        "first": float(100.0 * largest[0].mean()),
+        "second": float(100.0 * largest[1].mean()),
+        "d_k": float(row["d_k"]),
+        "n": float(row["n_keys"]),
+        "share": float(100.0 * row["estimate"]),
+        "share_error": float(100.0 * row["std_error"]),
+    }
+
+
+ATTENTION = FigureSpec(
+    "attention",
+    build_attention,
+    "weights as drawn, and the share of saturated rows",
+    own_section="weights",  # a report has it where its explorer needs a script
+    caption=message(
+        "Above: weights of one draw, a line for each query. Below: the share of rows "
+        "in which one key takes nearly everything; vertical lines: usual sizes of a "
+        "head."
+    ),
+    alternative=message(
+        "The largest weight of the rows shown is %(first)s %% on average unscaled and "
+        "%(second)s %% divided by √d_k. At d_k = %(d_k)s and n = %(n)s, %(share)s %% "
+        "of unscaled rows are saturated."
+    ),
+    named=("weight_max_percent_unscaled", "weight_max_percent_scaled"),
+    fact=pick_attention,
+    # of the rows shown: no errors, so one decimal
+    constants={"first_error": 1.0, "second_error": 1.0},
+)
 
 # --- Saturated rows and effective keys against d_k ----------------------------------
 
-#: A column of panels for each of these, where the grid has them.
-PANEL_KEYS = (128, 16384)
-MOST_PANELS = 2
 EFFECTIVE = Label(message("Effective keys, in per cent of all"), r"e^H/n")
 
 
@@ -49,15 +211,11 @@ def weight_rows(measurements: DataFrame) -> DataFrame:
 def build_weights(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build saturated rows above, effective keys below, a column for each n."""
     rows = weight_rows(measurements)
-    saturated, keys = (
-        rows[rows["quantity"].eq(name)] for name in ("saturated", "effective_keys")
-    )
-    counts = key_counts(with_interval(saturated), PANEL_KEYS, MOST_PANELS)
-    if not counts:
-        return None
+    labels = {"saturated": SATURATED, "effective_keys": EFFECTIVE}
+    parts = [(label, rows[rows["quantity"].eq(name)]) for name, label in labels.items()]
+    counts = key_counts(with_interval(parts[0][1]), PANEL_KEYS, len(PANEL_KEYS))
     titles = {n_keys: Label(symbol=f"n = {n_keys}") for n_keys in counts}
-    parts = [(SATURATED, saturated), (EFFECTIVE, keys)]
-    return _build_shares(parts, "n_keys", titles)
+    return _build_shares(parts, "n_keys", titles) if titles else None
 
 
 def _build_shares(
@@ -79,13 +237,10 @@ def _build_shares(
 def pick_saturated(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the shares of saturated rows under two divisors, at one d_k."""
     rows = panel_of(measurements, quantity="saturated", summary="mean")
-    rows = at_nearest(rows, "d_k", FACT_D_K)
-    rows = draw.rescale(rows, lambda part: 100.0 * part)
+    rows = draw.rescale(at_nearest(rows, "d_k", FACT_D_K), lambda part: 100.0 * part)
     return pick_two(rows, "divisor", "none", "sqrt")
 
 
-#: What alternative texts speak of, where the grid has it.
-FACT_D_K = 64
 WEIGHTS = FigureSpec(
     "weights",
     build_weights,
@@ -120,7 +275,7 @@ PLANTED_LABELS = {
 
 
 def planted_rows(measurements: DataFrame) -> DataFrame:
-    """Return mean weights and ranks of planted keys, with ``alignment``.
+    """Return mean weights and ranks of planted keys, with their ``alignment``.
 
     Of the number of keys that has most of them, one alignment after another.
     """
@@ -143,7 +298,7 @@ def build_planted(measurements: DataFrame, _: DataFrame) -> Picture | None:
     sizes = with_interval(rows).groupby("alignment")["d_k"].nunique()
     titles = {
         rho: Label(message("correlation"), rf"\rho = {rho:g}")
-        for rho in sizes.index[sizes >= FEWEST_POINTS][-MOST_PANELS:]
+        for rho in sizes.index[sizes >= FEWEST_POINTS][-2:]
     }
     parts = [
         (label, rows[rows["quantity"].eq(quantity)])

@@ -7,7 +7,6 @@ appears in English and marked as such; ``make translations`` names it and fails.
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -99,18 +98,6 @@ def read_language(code: str) -> Language:
     return Language(code, tag, name, messages)
 
 
-def require_languages(codes: Iterable[str]) -> None:
-    """Make sure that catalogues can be read, before anything is sampled.
-
-    Raises
-    ------
-    LanguageError
-        If one is missing or malformed.
-    """
-    for code in codes:
-        read_language(code)
-
-
 @lru_cache(maxsize=16)
 def _read_messages(code: str, content: bytes) -> dict[str, str]:
     catalogue = read_po(io.BytesIO(content), locale=code, abort_invalid=True)
@@ -173,13 +160,7 @@ def brace(written: str) -> str:
 
 
 def template_folder() -> Path:
-    """Return the folder of the templates: beside the package, inside it in a wheel.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the package was installed without them.
-    """
+    """Return the folder of the templates: beside the package, inside it in a wheel."""
     for place in (_PACKAGE, _PACKAGE.parent):
         if (folder := place / "report_templates").is_dir():
             return folder

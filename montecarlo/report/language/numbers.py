@@ -51,10 +51,6 @@ class Layout(NamedTuple):
         """Return the number that a reader sees."""
         return round_decimal(self.mantissa(value), self.decimals).scaleb(self.exponent)
 
-    def rounds_to_zero(self, value: float) -> bool:
-        """Tell whether a reader sees a number as 0."""
-        return self.shown(value) == 0
-
 
 def exact(value: float | Decimal) -> Decimal:
     """Return the decimal number that the shortest writing of a float is."""
@@ -77,15 +73,13 @@ def lay_out(value: float, error: float | None = None) -> Layout:
     if known and error:
         place = math.floor(math.log10(error)) - exponent
         return Layout(exponent, min(max(0, 1 - place), MOST_DECIMALS))
-    return Layout(exponent, _plain_decimals(float(exact(value).scaleb(-exponent))))
-
-
-def _plain_decimals(value: float) -> int:
-    """Return the decimals of a number without an error: no more than it needs."""
-    for decimals in range(PLAIN_DIGITS):
-        if math.isclose(round(value, decimals), value, rel_tol=1e-9):
-            return decimals
-    return PLAIN_DIGITS
+    mantissa = float(exact(value).scaleb(-exponent))
+    enough = (
+        decimals
+        for decimals in range(PLAIN_DIGITS)
+        if math.isclose(round(mantissa, decimals), mantissa, rel_tol=1e-9)
+    )
+    return Layout(exponent, next(enough, PLAIN_DIGITS))
 
 
 @lru_cache(maxsize=CACHED)
@@ -109,7 +103,7 @@ def error_unless_nothing(
     value: float, error: float, region: tuple[float | None, ...]
 ) -> float:
     """Return an error of an end's own size where its interval's would show it as 0."""
-    if value == 0.0 or not lay_out(value, error).rounds_to_zero(value):
+    if value == 0.0 or lay_out(value, error).shown(value) != 0:
         return error
     finer = abs(value) / 10.0
     ends = [end for end in region if end is not None]
@@ -168,15 +162,8 @@ class NumberFormat:
     ) -> Markup:
         """Write a number as a ``data`` element, whose value is the raw one.
 
-        Parameters
-        ----------
-        value : float or None
-            None is an open end of a region, infinite.
-        error : float, optional
-            Its standard error: the number gets the digits that the error's first two
-            need.
-        row : str
-            The row of the table it comes from.
+        With the digits that the first two of its standard error need, and the row of
+        the table that it comes from; None is an open end of a region.
         """
         if value is None:
             return Markup('<span class="open" aria-hidden="true">–</span>')
@@ -193,7 +180,7 @@ class NumberFormat:
         if not error or not math.isfinite(error):
             return self.number(value, row=row)
         layout = lay_out(value, error)
-        if error > 0.0 and layout.rounds_to_zero(error):
+        if error > 0.0 and layout.shown(error) == 0:
             pair = self.number(value, error, row), self.number(error)
             return _markup(PLUS_MINUS.join(pair))
         return self._of_layout((value, error), layout, row)
@@ -234,14 +221,7 @@ class NumberFormat:
     ) -> Markup:
         """Write a number for prose: at most three digits, and those that are sure.
 
-        Parameters
-        ----------
-        value, error : float
-            The error says which digits are: its own first one is the last.
-        row : str
-            The row of the table it comes from.
-        percent : bool
-            Whether to write a share in per cent.
+        The last one is the first of its error; ``percent``: a share in per cent.
         """
         shown = exact(value).scaleb(2) if percent else exact(value)
         size = abs(float(shown))
@@ -250,7 +230,7 @@ class NumberFormat:
         coarse = 10.0 ** (math.floor(math.log10(size)) - 1) if size else 0.0
         known = 10.0 * (error or 0.0) * (100.0 if percent else 1.0)
         layout = lay_out(float(shown), None if whole else max(coarse, known))
-        if layout.rounds_to_zero(float(shown)):
+        if layout.shown(float(shown)) == 0:
             layout = lay_out(float(shown), size)
         exponent, decimals = layout
         if not error:  # no more than it needs
@@ -260,7 +240,7 @@ class NumberFormat:
         found += _power(exponent)
         return _markup(f"{found}{self.before_percent}%" if percent else found)
 
-    @property
+    @cached_property
     def before_percent(self) -> str:
         """What stands before a sign of per cent: a space, or nothing."""
         return "" if self.locale.language in CLOSE_PERCENT else KEPT
@@ -269,14 +249,11 @@ class NumberFormat:
         self, low: float | None, high: float | None, region: tuple[float | None, ...]
     ) -> Markup:
         """Write an interval that compares with a region's ends as the raw one does."""
-        if low is None or high is None:
-            ends = [self.number(low), self.number(high)]
-        else:
+        ends = [self.number(low), self.number(high)]
+        if low is not None and high is not None:
             error = shared_error(low, high, region)
-            ends = [
-                self.number(v, error_unless_nothing(v, error, region))
-                for v in (low, high)
-            ]
+            errors = (error_unless_nothing(v, error, region) for v in (low, high))
+            ends = [*map(self.number, (low, high), errors)]
         between = ";" if self.mark == "," else ","
         return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
 
@@ -287,9 +264,8 @@ class NumberFormat:
 
         One that is open to a side is written as a bound.
         """
-        error = None
-        if low is not None and high is not None:
-            error = shared_error(low, high, region)
+        known = low is not None and high is not None
+        error = shared_error(low, high, region) if known else None
         ends = [
             self.number(end, error_of_end(end, error))
             for end in region

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -11,15 +12,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from montecarlo.claims.checks import Words
-from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.content.tables.topics import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
-from montecarlo.report.figures.captions import figure_facts, threshold_panels
 from montecarlo.report.figures.files import Drawing as Drawn
 from montecarlo.report.figures.files import draw, on_light_ground
-from montecarlo.report.figures.specs import SECTIONS
+from montecarlo.report.figures.specs import SECTIONS, Fact
 from montecarlo.report.figures.verdicts import (
     CASES,
     case_rows,
@@ -64,9 +63,7 @@ class Contents:
     figures: Mapping[str, Drawn]  # without words
     drawings: Mapping[str, Drawing]  # what each figure is drawn from
     tables: Mapping[str, Table]
-    facts: Mapping[str, Mapping[str, float]]  # numbers that alternative texts name
-    #: What the panels of the figure of thresholds show, in their order.
-    threshold_panels: Sequence[tuple[ClaimOutcome, InterpretationOutcome]]
+    facts: Mapping[str, Fact]  # numbers that alternative texts name
     languages: Sequence[str]  # codes of the pages that are written together
     post: Post  # how Markdown is written
 
@@ -78,7 +75,7 @@ class Contents:
         a number names the same figure on both pages and in every language.
         """
         findings, record = self.findings, self.findings.record
-        carded = record.report_card and "report-card" in self.figures
+        card = not findings.own and record.report_card  # a sentence tells it there
         there = {
             "models": record.models,
             "records": record.records,
@@ -87,18 +84,26 @@ class Contents:
             "training": record.training,
             "language": record.training and record.training.language,
             "published": record.training,
-            "report-card": carded,
-            "power": carded,
+            "report-card": card,
+            "power": card,
         }
         tables = {*self.tables, *(name for name, found in there.items() if found)}
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
+
+        def count(orders: Iterable[Order], ids: Collection[str]) -> dict[str, int]:
+            found = (
+                name
+                for order in orders
+                for section, names in order.items()
+                for name in names
+                if section in sections and name in ids
+            )
+            return {name: number for number, name in enumerate(found, start=1)}
+
         own = findings.own
         pages = (True,) if own else (True, False)
         of_figures = [place_figures(own=own, on_report=page) for page in pages]
-        return Numbers(
-            _count(of_figures, self.figures, sections),
-            _count([TABLES], tables, sections),
-        )
+        return Numbers(count(of_figures, self.figures), count([TABLES], tables))
 
     @property
     def case_panels(self) -> list[tuple[Words, str]]:
@@ -119,11 +124,6 @@ class Contents:
             panels.append((label or statement, check_formula(check)))
         return panels
 
-    @property
-    def command(self) -> str:
-        """What to type to make the report again."""
-        return canonical_command(self.findings.run)
-
 
 #: Sections in their order, each with what stands there.
 Order = Mapping[str, tuple[str, ...]]
@@ -134,7 +134,7 @@ TABLES: Order = {
     "arithmetic": ("tails",),
     "training": ("training", "language", "published"),
     "record": ("models", "records"),
-    "method": ("self-checks", "sensitivity", "report-card", "power"),
+    "method": ("self-checks", "thresholds", "sensitivity", "report-card", "power"),
 }
 
 
@@ -154,20 +154,6 @@ def place_figures(*, own: bool, on_report: bool) -> Order:
     }
 
 
-def _count(
-    orders: Iterable[Order], ids: Collection[str], sections: Collection[str]
-) -> dict[str, int]:
-    """Return the number of each that is there, in an order."""
-    found = [
-        name
-        for order in orders
-        for section, names in order.items()
-        for name in names
-        if section in sections and name in ids
-    ]
-    return {name: number for number, name in enumerate(found, start=1)}
-
-
 def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     findings: Findings,
     languages: Sequence[str],
@@ -180,16 +166,18 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
 ) -> Contents:
     """Gather what a report shows, and write its figures into a folder, if there is one.
 
-    Of `EVERY_FIGURE` those that are named are drawn, by ``spread`` as ``map`` would.
-    ``adaptive`` files suit themselves to light and dark pages; others are light, on a
-    ground of their own, and there is one for each language.
+    Of `EVERY_FIGURE` those that are named and have data are drawn, by ``spread`` as
+    ``map`` would.  ``adaptive`` files, in the first language, suit themselves to light
+    and dark pages; others are light, on a ground of their own, one for each language.
     """
     texts = {} if findings.own else findings.names
     curves = with_verdicts(findings.curves, findings.claims, texts)
     tables = (findings.measurements, curves)
-    facts = figure_facts(*tables)
-    if findings.own:  # calibration is the report's to show: here a sentence tells it
-        facts.pop("report-card", None)
+    facts: dict[str, Fact] = {
+        name: fact
+        for name, spec in FIGURES.items()
+        if spec.fact and (fact := spec.fact(*tables)) is not None
+    }
     drawings: dict[str, Drawing] = {
         name: (FIGURES[name], tables) for name in names if name in facts
     }
@@ -201,46 +189,25 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     # holds at others fails
     if not findings.of_some and findings.run["preset"] != "quick":
         errata = make_errata(findings, languages)
+    specs = [spec for spec, _ in drawings.values()]
+    needed = zip(*(data for _, data in drawings.values()), strict=True)
+    drawn = spread(draw, specs, *needed) if specs else ()
+    figures = {n: one for n, one in zip(drawings, drawn, strict=True) if one}
+    if folder is not None:
+        for name, code in product(figures, languages[:1] if adaptive else languages):
+            svg = figures[name].written(read_language(code))
+            file = svg if adaptive else on_light_ground(svg)
+            write_text(folder / figure_file(name, code, languages), file)
     return Contents(
         findings,
         errata,
-        draw_figures(drawings, languages, folder, spread, adaptive=adaptive),
+        figures,
         drawings,
         make_tables(*tables),
         facts,
-        threshold_panels(findings.curves, findings.claims),
         languages,
         post,
     )
-
-
-def draw_figures(
-    drawings: Mapping[str, Drawing],
-    languages: Sequence[str],
-    folder: Path | None = None,
-    spread: Spread = map,
-    *,
-    adaptive: bool = True,
-) -> dict[str, Drawn]:
-    """Draw the figures whose tables have data for them, into a folder if there is one.
-
-    There they are in the first language; files that are not ``adaptive`` are light, on
-    a ground of their own, and in the other languages as well.
-    """
-    figures: dict[str, Drawn] = {}
-    specs = [spec for spec, _ in drawings.values()]
-    tables = zip(*(tables for _, tables in drawings.values()), strict=True)
-    drawn = spread(draw, specs, *tables) if specs else ()
-    for name, figure in zip(drawings, drawn, strict=True):
-        if figure is None:
-            continue
-        for code in languages[:1] if adaptive else languages:
-            if folder is not None:
-                svg = figure.written(read_language(code))
-                file = svg if adaptive else on_light_ground(svg)
-                write_text(folder / figure_file(name, code, languages), file)
-        figures[name] = figure
-    return figures
 
 
 def figure_file(name: str, code: str, languages: Sequence[str]) -> str:

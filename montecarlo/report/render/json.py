@@ -19,11 +19,10 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.report.content.findings import Said, find_telling
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.captions import name_numbers
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.language.own_words import show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
-from montecarlo.report.render.contents import Contents
+from montecarlo.report.render.contents import Contents, canonical_command
 
 #: Version of its shape.
 SCHEMA = 4
@@ -86,7 +85,7 @@ def render_findings(contents: Contents, _: Language) -> str:
         "program": "montecarlo",
         "schema": SCHEMA,
         "languages": list(contents.languages),
-        "command": contents.command,
+        "command": canonical_command(contents.findings.run),
         "seed": run["seed"],
         "versions": dict(run["versions"]),
         "error_rate": findings.record.error_rate,
@@ -95,11 +94,11 @@ def render_findings(contents: Contents, _: Language) -> str:
         "claims": [judged(claim) for claim in findings.claims],
         "passages": {
             place: [say(one) for one in passages]
-            for place, passages in findings.placed_passages.items()
+            for place, passages in findings.passages.items()
         },
         "self_checks": [checked(check) for check in findings.record.self_checks],
         "figures": {
-            name: name_numbers(FIGURES[name], fact)
+            name: FIGURES[name].name_numbers(fact)
             for name, fact in contents.facts.items()
             if name in FIGURES
         },

@@ -24,7 +24,7 @@ from montecarlo.names import look_up
 from montecarlo.report.content.texts import Erratum
 from montecarlo.report.language.catalogues import SOURCE, Language
 from montecarlo.report.render.contents import Contents, figure_file
-from montecarlo.report.render.pages import render, render_erratum
+from montecarlo.report.render.pages import render
 
 #: What is of no use outside of a page; an unseen caption is the title of its table.
 _SKIPPED = "form, head, .heads, .languages, .script-only, .skip, .unseen:not(caption)"
@@ -69,16 +69,16 @@ def read_html(text: str) -> Tag:
     for section in tree.select("section[id], article[id]"):
         if heading := section.find(["h2", "h3"]):
             heading.attrs.setdefault("id", section["id"])
+
+    def is_block(element: PageElement) -> bool:
+        return isinstance(element, Tag) and element.name in _BLOCKS
+
     for container in tree.select(_CONTAINERS):
-        for is_block, elements in groupby(list(container.contents), _is_block):
-            if not is_block:
+        for alone, elements in groupby(list(container.contents), is_block):
+            if not alone:
                 first, *others = elements
                 first.wrap(tree.new_tag("p")).extend(others)
     return tree
-
-
-def _is_block(element: PageElement) -> bool:
-    return isinstance(element, Tag) and element.name in _BLOCKS
 
 
 def to_markdown(
@@ -94,16 +94,11 @@ class Kramdown(MarkdownConverter):
     """Gives kramdown what it reads; methods get an element and the text made of it.
 
     Where markdownify's own way is right for kramdown, there is no method.
-
-    Attributes
-    ----------
-    titled : bool
-        Whether a page has its title as a heading, not in its front matter alone.
-    front_matter : tuple of str
-        What stands before the page, if nothing else is asked for.
     """
 
+    #: Whether a page has its title as a heading, not in its front matter alone.
     titled: ClassVar[bool] = False
+    #: What stands before the page, if nothing else is asked for.
     front_matter: ClassVar[tuple[str, ...]] = ("layout=post", "title", "lang")
 
     def __init__(self, link: Callable[[str], str]) -> None:
@@ -120,7 +115,7 @@ class Kramdown(MarkdownConverter):
 
     def convert_p(self, el: Tag, text: str, **_: object) -> str:
         formula, line = el.find("math"), self.begin(text.strip())
-        if formula is not None and _is_alone(formula, el):
+        if formula is not None and el.get_text().strip() == formula.get_text().strip():
             line = self.write_block_formula(_latex(formula))
         return f"\n\n{line}\n\n" if line else ""
 
@@ -136,17 +131,14 @@ class Kramdown(MarkdownConverter):
         """Return a formula that stands alone: kramdown sees that itself."""
         return self.write_formula(latex)
 
-    def name_heading(self, heading: str, name: str) -> str:
-        """Return a heading that links can name."""
-        return f"{heading} {{#{name}}}"
-
-    def name_block(self, block: str, name: str) -> str:
-        """Return a table or a picture that links can name."""
-        return f"{block}\n{{: #{name}}}"
+    def name_block(self, block: str, name: object) -> str:
+        """Return a heading, a table or a picture that links can name, if it has one."""
+        mark = f" {{#{name}}}" if block.startswith("#") else f"\n{{: #{name}}}"
+        return block + mark if name else block
 
     def convert_hN(self, n: int, el: Tag, text: str, *_: object) -> str:  # noqa: N802
-        heading, name = f"{'#' * n} {text.strip()}", el.attrs.get("id")
-        return f"\n\n{self.name_heading(heading, str(name)) if name else heading}\n\n"
+        heading = self.name_block(f"{'#' * n} {text.strip()}", el.get("id"))
+        return f"\n\n{heading}\n\n"
 
     def convert_ul(self, el: Tag, text: str, **_: object) -> str:
         """Keep a list and the one right before it from becoming one, by a comment."""
@@ -162,17 +154,14 @@ class Kramdown(MarkdownConverter):
         """Make a picture of a file; its address is that of the figure's id."""
         figure = el.find_parent("figure") or el
         address = self.link(f"#{figure.get('id', '')}")
-        return self._name(f"![{self.escape(str(el['alt']))}]({address})", figure)
+        picture = f"![{self.escape(str(el['alt']))}]({address})"
+        return self.name_block(picture, figure.get("id"))
 
     def convert_caption(self, _el: Tag, text: str, **_: object) -> str:
         return f"**{text.strip()}**\n\n"
 
     def convert_table(self, el: Tag, text: str, **_: object) -> str:
-        return f"\n\n{self._name(text.strip(), el)}\n\n"
-
-    def _name(self, written: str, block: Tag) -> str:
-        name = block.attrs.get("id")
-        return self.name_block(written, str(name)) if name else written
+        return f"\n\n{self.name_block(text.strip(), el.get('id'))}\n\n"
 
     def convert_details(self, _el: Tag, text: str, **_: object) -> str:
         return f'\n\n<details markdown="1">{text.rstrip()}\n\n</details>\n\n'
@@ -212,11 +201,6 @@ def _latex(formula: Tag) -> str:
     latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
     # two braces are as good with a space between them
     return _LIQUID.sub("{ ", latex).replace("}}", "} }").replace("%}", "% }")
-
-
-def _is_alone(formula: Tag, paragraph: Tag) -> bool:
-    """Tell whether nothing stands beside a formula in its paragraph."""
-    return paragraph.get_text().strip() == formula.get_text().strip()
 
 
 #: Signs that every reader of Markdown lets a backslash take the meaning from, and those
@@ -262,11 +246,8 @@ class CommonMark(Kramdown):
     def write_block_formula(self, latex: str) -> str:
         return f"${self.write_formula(latex)}$"
 
-    def name_heading(self, heading: str, name: str) -> str:
-        return f'<a id="{name}"></a>\n\n{heading}'
-
-    def name_block(self, block: str, name: str) -> str:
-        return self.name_heading(block, name)
+    def name_block(self, block: str, name: object) -> str:
+        return f'<a id="{name}"></a>\n\n{block}' if name else block
 
     def convert_li(self, el: Tag, text: str, parent_tags: object) -> str:
         """Indent by four columns, without which MkDocs nests nothing."""
@@ -385,7 +366,7 @@ def render_markdown_erratum(
     In kramdown, as the texts are written, formulas stand between the signs of that
     text; in another flavour, as it writes them.
     """
-    page = render_erratum(contents, language, erratum, quotable=True)
+    page = render("erratum", contents, language, quotable=True, erratum=erratum)
     front, flavour = "", FLAVOURS[contents.post.flavour]
     if contents.post.front_matter:  # what is pasted has none, if it is not asked for
         title = unescape(_TITLE.findall(page)[0])

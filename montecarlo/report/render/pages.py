@@ -21,7 +21,6 @@ from montecarlo.claims.outcomes import NumberOutcome
 from montecarlo.records.training import ARMS
 from montecarlo.report.content.findings import (
     Said,
-    cases_of,
     columns,
     count_outcomes,
     exceptions,
@@ -30,9 +29,8 @@ from montecarlo.report.content.findings import (
     table_name,
 )
 from montecarlo.report.content.tables import papers
-from montecarlo.report.content.texts import Erratum, part_of, sayers_of
+from montecarlo.report.content.texts import part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
-from montecarlo.report.figures.captions import numbers_in_words
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
@@ -43,7 +41,13 @@ from montecarlo.report.language.catalogues import (
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import in_language, set_own_words, show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
-from montecarlo.report.render.contents import TABLES, Contents, data_uri, place_figures
+from montecarlo.report.render.contents import (
+    TABLES,
+    Contents,
+    canonical_command,
+    data_uri,
+    place_figures,
+)
 from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
@@ -71,29 +75,25 @@ def render(
 ) -> str:
     """Render a page in a language, or what Markdown is made of.
 
-    Parameters
-    ----------
-    template : str
-        Its name, without what all their names end with.
-    contents : Contents
-    language : Language
-    quotable : bool
-        Whether each formula, also of tables, has its LaTeX with it, as `to_markdown`
-        needs; there is no script then, and no link to the evidence.
-    values
-        What this template alone has.
+    If ``quotable``, each formula, also of tables, has its LaTeX with it, as
+    `to_markdown` needs; there is no script then, and no link to the evidence.
+    ``values`` are what this template alone has.
     """
     findings = contents.findings
     if template == "report" and findings.own:
         template = "own"  # a user's claims have one page, with their evidence
     style = stylesheet()
-    script = explorer_script() if template == "report" and not quotable else ""
+    script = ""
+    if template == "report" and not quotable:
+        table = read_template("explorer.json").rstrip("\n")
+        script = read_template("explorer.js").replace(_TABLE, table)
     page = environment().get_template(f"{template}.html.j2")
     text = page.render(
         **functions_for(language, findings.catalogue.language, quotable=quotable),
         contents=contents,
         findings=findings,
         numbers=contents.numbers,
+        command=canonical_command(findings.run),
         quotable=quotable,
         shown=set(),  # names of tables of checks that stand on the page so far
         language=language,
@@ -105,13 +105,6 @@ def render(
     )
     text = text.rstrip("\n") + "\n"
     return text if quotable else _IMPLIED.sub("", text)
-
-
-def render_erratum(
-    contents: Contents, language: Language, erratum: Erratum, *, quotable: bool = False
-) -> str:
-    """Render the erratum of one text; ``quotable`` as for `render`."""
-    return render("erratum", contents, language, quotable=quotable, erratum=erratum)
 
 
 @lru_cache(maxsize=1)
@@ -126,7 +119,6 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters |= {
-        "cases": cases_of,
         "columns": columns,
         "counted": count_outcomes,
         "error_of_exact": papers.error_of_exact,
@@ -147,7 +139,6 @@ def environment() -> Environment:
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,
         "formats": NUMBER_FORMATS,
-        "numbers_in_words": numbers_in_words,
         "parse_dependence": parse_dependence,
         "parse_distribution": parse_distribution,
         "parse_initialisation": parse_initialisation,
@@ -164,12 +155,6 @@ def stylesheet() -> str:
     font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
     style = read_template("report.css")
     return style.replace("MATH_FONT", base64.b64encode(font).decode())
-
-
-def explorer_script() -> str:
-    """Return the script of the report, with the table of exact values inside."""
-    table = read_template("explorer.json").rstrip("\n")
-    return read_template("explorer.js").replace(_TABLE, table)
 
 
 def policy(style: str, script: str) -> str:
@@ -245,7 +230,7 @@ def set_said(
         number = said.numbers.get(placeholder[1])
         if number is None:
             return placeholder[0]
-        return (set_brief if brief else set_number)(language, number)
+        return set_number(language, number, brief=brief)
 
     if isinstance(words, dict):
         text = set_own_words(*in_language(words, language.code))
@@ -255,25 +240,22 @@ def set_said(
     return _localised_prose(language, Markup(filled))  # noqa: S704
 
 
-def set_number(language: Language, number: NumberOutcome) -> Markup:
+def set_number(
+    language: Language, number: NumberOutcome, *, brief: bool = False
+) -> Markup:
     """Set a number of a sentence: value ± error, or a share in per cent.
 
-    A count stands in full, an exact value, which has no row, with three digits.
+    A count stands in full, an exact value, which has no row, with three digits; if
+    ``brief``, no error, and three digits at most.
     """
     value, error = number.value, number.std_error
     row = number.row if error is not None else ""
+    if brief:
+        return language.numbers.brief(value, error, row, percent=number.percent)
     if error is None and not value.is_integer():
         return language.numbers.number(value, abs(value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error
     return write(value, error, row)
-
-
-def set_brief(language: Language, number: NumberOutcome) -> Markup:
-    """Set a number of a sentence for reading: no error, three digits at most."""
-    row = number.row if number.std_error is not None else ""
-    return language.numbers.brief(
-        number.value, number.std_error, row, percent=number.percent
-    )
 
 
 def _plain_words(language: Language, own: str | None, words: Words) -> str:

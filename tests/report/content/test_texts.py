@@ -37,7 +37,7 @@ from montecarlo.report.render.markdown import (
     formula_in_text,
     read_html,
 )
-from montecarlo.report.render.pages import render_erratum
+from montecarlo.report.render.pages import render
 from tests.report.conftest import words
 
 
@@ -120,7 +120,7 @@ def page_of(report, found, language=None, **said):
         report.contents, findings=replaced(findings, catalogue=catalogue)
     )
     language = language or read_language("en")
-    text = render_erratum(contents, language, found, quotable=True)
+    text = render("erratum", contents, language, quotable=True, erratum=found)
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
     return parser.parse(text), text
 

@@ -120,7 +120,7 @@ def test_interval_of_a_median_is_two_seeds():
 
 def test_share_of_all_seeds_has_an_end_below_one():
     """Of 48 of 48 seeds it is 0.025 to the power 1/48."""
-    share, low, high = share_with_ends(np.full(48, 7.0))
+    share, low, high = share_with_ends(48, 48)
     assert (share, high) == (1.0, 1.0)
     assert low == pytest.approx(0.025 ** (1 / 48), rel=1e-9)
 

@@ -46,7 +46,7 @@ def test_every_picture_is_of_a_figure():
     assert {path.stem for path in FOLDER.glob("*.png")} == set(FIGURES)
 
 
-@pytest.mark.parametrize("name", ["variance", "gradient-sizes"])
+@pytest.mark.parametrize("name", ["variance", "weights"])
 def test_a_missing_series_is_seen(build, tmp_path, name):
     """The comparison fails for a figure that lacks its longest line."""
     picture = build(name)

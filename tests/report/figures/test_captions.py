@@ -6,14 +6,13 @@ import re
 import pytest
 
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES
-from montecarlo.report.figures.captions import figure_facts
 from montecarlo.report.figures.palette import DARK, LIGHT, VERDICT_LOOKS
 from montecarlo.report.render.pages import stylesheet
 
 
-def test_every_figure_has_its_two_numbers(results):
+def test_every_figure_has_its_two_numbers(report):
     """A figure without them would be left out of the pages."""
-    facts = figure_facts(*results)
+    facts = report.facts
     assert list(facts) == list(FIGURES)
     assert [
         n for n, fact in facts.items() if not {"first", "second"} <= set(fact)

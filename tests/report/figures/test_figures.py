@@ -6,15 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from montecarlo.report.content.tables.rows import (
-    gaussian_rows,
-    saturation_cells,
-)
+from montecarlo.report.content.tables.rows import gaussian_rows
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
-from montecarlo.report.figures.attention import (
-    example_weights,
-    plot_weights,
-)
 from montecarlo.report.figures.drawing import (
     Panel,
     Picture,
@@ -29,7 +22,6 @@ from montecarlo.report.figures.gradients import (
     build_gradients,
     shares_above,
 )
-from montecarlo.report.figures.maps import percent, plot_saturation
 from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     LIGHT,
@@ -40,10 +32,13 @@ from montecarlo.report.figures.scores import (
     VARIANCE_DIVISORS,
     plot_relative_variance,
     plot_variance,
-    same_distribution,
+    variance_rows,
 )
-from montecarlo.report.figures.verdicts import plot_outcomes
-from montecarlo.report.figures.weights import weight_rows
+from montecarlo.report.figures.weights import (
+    example_weights,
+    plot_weights,
+    weight_rows,
+)
 from montecarlo.report.language.catalogues import read_language
 from tests.report.figures.conftest import measured
 
@@ -90,7 +85,6 @@ def test_same_results_give_same_bytes(svgs, results, name):
 #: Figures that join estimates against d_k, down to the least of the small study.
 JOINED = [
     ("weights", "none"),
-    ("gradient-sizes", "unbounded"),
     ("planted", "unbounded"),
 ]
 
@@ -168,7 +162,7 @@ def test_global_style_is_left_alone(results):
     """Rendering changes no global setting."""
     mpl.get_backend()  # chosen when first asked for, which is not a style
     before = mpl.rcParams.copy()
-    render_svg(FIGURES["z-scores"], *results)
+    render_svg(FIGURES["texts"], *results)
     assert mpl.rcParams == before
 
 
@@ -176,7 +170,7 @@ def test_variance_draws_what_the_table_says(results):
     """Points of the variance are the estimates, the line the exact values; below, they
     stand over these.
     """
-    rows = same_distribution(results[0], "score_variance", summary="value")
+    rows = variance_rows(results[0])
     one, below = panel(), Figure().subplots()
     plot_variance(one, rows)
     for divisor in VARIANCE_DIVISORS:
@@ -195,59 +189,6 @@ def test_variance_draws_what_the_table_says(results):
     drawn = below.containers[0].lines[0]
     assert list(drawn.get_xdata()) == raw["d_k"].tolist()
     assert list(drawn.get_ydata()) == (raw["estimate"] / raw["reference"]).tolist()
-
-
-def cells_drawn(axes: Axes) -> dict[tuple[float, float, float, float], str]:
-    """Shade of each cell of a map, by its left, right, lower and upper end."""
-    (cells,) = axes.collections
-    shades = [SHADE_OF[to_hex(colour)] for colour in cells.get_facecolor()]
-    found = {}
-    for shade, path in zip(shades, cells.get_paths(), strict=True):
-        for polygon in path.to_polygons():
-            ends = polygon.min(axis=0), polygon.max(axis=0)
-            found[ends[0][0], ends[1][0], ends[0][1], ends[1][1]] = shade
-    return found
-
-
-def test_saturation_draws_what_the_table_says(results):
-    """Each cell has the number and the shade of its estimate, at its d_k and n."""
-    cells = saturation_cells(results[0])
-    assert set(cells["divisor"]) == {"none", "sqrt"}
-    for divisor in ("none", "sqrt"):
-        table = cells[cells["divisor"].eq(divisor)]
-        one = panel()
-        axes = plot_saturation(one, table, limit=divisor == "none")
-        numbers = {(note.x, note.y): note.label.symbol for note in one.notes}
-        shades = cells_drawn(axes)
-        assert len(numbers) == len(shades) == len(table) == 10
-        for row in table.itertuples():
-            assert numbers[row.d_k, row.n_keys] == percent(row.estimate)
-            (shade,) = (
-                shade
-                for (left, right, low, high), shade in shades.items()
-                if left < row.d_k < right and low < row.n_keys < high
-            )
-            assert shade == SHADES[int(10.0 * row.estimate)]
-
-
-def test_combination_that_was_not_measured_stays_empty():
-    """A cell is as wide as the nearest sizes are apart, and no cell fills a gap."""
-    sizes = [(1, 8), (16, 8), (64, 8), (1, 32), (64, 32)]
-    table = measured(dict.fromkeys(sizes, 0.5))
-    axes = plot_saturation(panel(), table, limit=False)
-    wanted = {(d_k / 2.0, d_k * 2.0, n / 2.0, n * 2.0): SHADES[5] for d_k, n in sizes}
-    found = cells_drawn(axes)
-    assert np.allclose(sorted(found), sorted(wanted))
-    assert set(found.values()) == {SHADES[5]}
-
-
-@pytest.mark.parametrize(
-    ("part", "written"),
-    [(0.0021, "0.2"), (0.0095, "1"), (0.305, "30"), (0.994, "99"), (0.9961, "99.6")],
-)
-def test_percentage_is_whole_but_neither_0_nor_100(part, written):
-    """What is neither nothing nor all is not written so."""
-    assert percent(part) == written
 
 
 def test_gradients_say_what_was_measured():
@@ -311,50 +252,9 @@ def test_formats_say_which_break(useless, title):
     assert len(picture.panels[0].notes) == len(picture.keys) == 2
 
 
-def curve_of(name: str, outcome: str, points: dict[float, float]) -> pd.DataFrame:
-    """Points of one curve."""
-    line = {"curve": name, "claim": "a", "interpretation": "b", "outcome": outcome}
-    return pd.DataFrame(
-        [{**line, "x": x, "estimate": share} for x, share in points.items()]
-    )
-
-
-def test_outcomes_are_stacked_and_the_threshold_marked():
-    """Supported, undecided and refuted fill the panel; the line is where used says."""
-    table = pd.concat(
-        [
-            curve_of("threshold", "supported", {0.5: 1.0, 0.9: 0.25}),
-            curve_of("threshold", "refuted", {0.5: 0.0, 0.9: 0.5}),
-            curve_of("threshold_used", "", {0.75: np.nan}),
-        ]
-    )
-    axes, without = Figure().subplots(2)
-    plot_outcomes(axes, table)
-    heights = []
-    for area in axes.collections:
-        corners = area.get_paths()[0].vertices
-        at_end = corners[np.isclose(corners[:, 0], 0.9), 1]
-        heights.append(at_end.max() - at_end.min())
-    assert heights == pytest.approx([0.25, 0.25, 0.5])
-    assert {tuple(line.get_xdata()) for line in axes.get_lines()} == {(0.75, 0.75)}
-    plot_outcomes(without, table.iloc[:4])
-    assert not without.get_lines()
-
-
-def test_thresholds_have_one_letter_each(build, results):
-    """There is one panel per interpretation, in the table's order, lettered."""
-    picture = build("thresholds")
-    curves = results[1][results[1]["curve"].eq("threshold")]
-    interpretations = curves.groupby(["claim", "interpretation"]).groups
-    assert [one.title.symbol for one in picture.panels] == [
-        rf"\mathrm{{({chr(ord('a') + place)})}}"
-        for place in range(len(interpretations))
-    ]
-
-
 def test_attention_draws_the_weights_of_the_example(results):
     """Each cell has the shade of its weight; the scale's steps are squares."""
-    weights = {d: w for d, _, w in example_weights(results[1])}
+    weights = dict(example_weights(results[1]))
     assert set(weights) == {"none", "sqrt"}
     for one in weights.values():
         assert one.shape == (16, 32)

@@ -58,19 +58,15 @@ def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[in
 
 
 def saturation_cells(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean largest weights that a map over d_k and n has cells for."""
-    return map_cells(measurements, "weight_max")
+    """Return the mean largest weights that a table over d_k and n has cells for.
 
-
-def map_cells(measurements: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Return the means of a quantity that a map over d_k and n has cells for.
-
-    Rows are unscaled and divided by sqrt(d_k).  An n, or d_k, with less than half as
-    many cells as the fullest one stands apart from the map and is left out; there are
-    none without several of both.
+    An n, or d_k, with less than half as many cells as the fullest one stands apart and
+    is left out; there are none without several of both.
     """
-    rows = gaussian_rows(measurements, quantity=quantity, summary="mean")
-    rows = with_interval(rows[rows["divisor"].isin(("none", "sqrt"))])
+    rows = gaussian_rows(
+        measurements, quantity="weight_max", summary="mean", divisor="none"
+    )
+    rows = with_interval(rows)
     for line, along in (("n_keys", "d_k"), ("d_k", "n_keys")):
         cells = rows.groupby(line)[along].transform("nunique")
         rows = rows[cells >= max(FEWEST_POINTS, 0.5 * cells.max())]

@@ -8,6 +8,7 @@ import pandas as pd
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import SATURATED
+from montecarlo.claims.judging import SHARE, USED
 from montecarlo.report.content.tables.rows import (
     FEWEST_POINTS,
     gaussian_rows,
@@ -76,13 +77,13 @@ def make_tables(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, T
     tables["tails"] = tail_table(measurements)
     tables["saturated"] = saturated_rows(measurements)
     tables["divisors"] = divisor_table(measurements, curves)
+    tables["thresholds"] = threshold_table(curves)
     return {name: table for name, table in tables.items() if table.rows}
 
 
 def saturation_table(measurements: pd.DataFrame) -> Table:
     """Pick the mean largest weights of undivided rows, one column for each n."""
     rows = saturation_cells(measurements)
-    rows = rows[rows["divisor"] == "none"]
     cells = read_cells(rows, "d_k", "n_keys")
     sizes = thin(sorted({int(n_keys) for n_keys in rows["n_keys"]}))
     return Table(tuple(f"n = {n}" for n in sizes), _lines(cells, sizes))
@@ -112,10 +113,10 @@ def tail_table(measurements: pd.DataFrame) -> Table:
     return Table(formats, _lines(read_cells(tails, "d_k", "number_format"), formats))
 
 
-def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def audit_rows(measurements: pd.DataFrame) -> Table:
     """Pick entry and scaled score variances of every initialisation, at one d_k.
 
-    Two tables with a row for each, by rising variance of the scores.
+    By rising variance V of the scores; last e^(V/2).
     """
     projected = measurements[
         measurements["initialisation"].notna()
@@ -133,28 +134,36 @@ def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     )
     scores = scores[scores.index.isin(entries.index)]
     scores = scores.sort_index().sort_values("estimate", kind="stable")
-    return entries.loc[scores.index], scores
+    rows = []
+    by_name = entries.to_dict("index")
+    for name, score in scores.to_dict("index").items():
+        entry, cell = read_cell(by_name[name]), read_cell(score)
+        rows.append((name, (entry, cell, TableCell(math.exp(0.5 * cell.value)))))
+    return Table((), tuple(rows))
 
 
-def audit_rows(measurements: pd.DataFrame) -> Table:
-    """Return initialisations in that order; last e^(V/2), with V of the scores."""
-    entries, scores = audit_table(measurements)
-    found = [
-        (name, read_cell(entry), read_cell(score))
-        for name, entry, score in zip(
-            scores.index,
-            entries.to_dict("records"),
-            scores.to_dict("records"),
-            strict=True,
-        )
-    ]
-    return Table(
-        (),
-        tuple(
-            (name, (entry, score, TableCell(math.exp(0.5 * score.value))))
-            for name, entry, score in found
-        ),
-    )
+def threshold_table(curves: pd.DataFrame) -> Table:
+    """Pick the threshold of each vague word, and others at which cases agree.
+
+    A line is of a claim and an interpretation.  Its cells: the threshold used; from
+    where to where all cases are supported; and likewise refuted.
+    """
+    used = curves[curves["curve"].eq(USED)]
+    shares = curves[curves["curve"].eq(SHARE) & curves["estimate"].eq(1.0)]
+    rows = []
+    for claim, interpretation, x in zip(
+        used["claim"], used["interpretation"], used["x"], strict=True
+    ):
+        mine = shares[
+            shares["claim"].eq(claim) & shares["interpretation"].eq(interpretation)
+        ]
+        cells: list[TableCell | None] = [TableCell(x)]
+        for outcome in ("supported", "refuted"):
+            places = mine.loc[mine["outcome"].eq(outcome), "x"]
+            ends = (places.min(), places.max()) if len(places) else (None, None)
+            cells += [None if end is None else TableCell(end) for end in ends]
+        rows.append(((claim, interpretation), tuple(cells)))
+    return Table((), tuple(rows))
 
 
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
@@ -254,16 +263,14 @@ def divisor_table(measurements: pd.DataFrame, curves: pd.DataFrame) -> Table:
         return Table((), ())
     n_keys = nearest(keys, N_KEYS) or 0
     d_k = nearest(thin(sorted(common)), DIVISOR_D_K) or 0
-    rows = [
-        (
-            divisor_symbol(name),
-            tuple(cells.get((n_keys, d_k, name, what)) for what in (*RANKS, *BESIDE)),
-        )
+    asked = (*RANKS, *BESIDE)
+    rows = {
+        divisor_symbol(name): tuple(cells.get((n_keys, d_k, name, a)) for a in asked)
         for name in DIVISORS
-    ]
+    }
     columns = [rf"\operatorname{{E}}\, p_{{({rank})}}" for rank in RANKS]
     columns += [
         row_symbol(name, "mean", "none").partition(r"\;\;")[0] for name in BESIDE
     ]
-    shown = tuple((symbol, found) for symbol, found in rows if any(found))
+    shown = tuple((symbol, found) for symbol, found in rows.items() if any(found))
     return Table(tuple(columns), shown, n_keys, d_k=d_k)
