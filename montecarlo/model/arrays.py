@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,8 @@ MOST_READ = 2**20
 #: Numbers beyond this have squares that float64 cannot hold with others beside them.
 LARGEST = 1e100
 Index = tuple[int | slice, ...]
+#: Of each sequence of a recorded call, by name, shape (n_heads, n_tokens, ...).
+Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 ALL_TOKENS = slice(None)
 
 
@@ -83,6 +85,15 @@ def wrap_array(name: str, array: ArrayLike) -> Tensor:
             f"{name} must hold floating-point numbers, got entries of type {kind.name}"
         )
     return Tensor(name, values.shape, lambda i: np.array(values[i], dtype=np.float64))
+
+
+def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
+    """Return a copy in memory; of torch bfloat16, which NumPy lacks, as float32."""
+    if not hasattr(array, "detach"):
+        return np.array(array)
+    held = array.detach()
+    held = held.float() if "bfloat16" in str(held.dtype) else held
+    return np.array(held.cpu().numpy())
 
 
 def require_shape(name: str, shape: Sequence[int]) -> None:

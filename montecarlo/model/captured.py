@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import (
     EVIDENCE,
+    Arrays,
     Model,
     make_model,
     make_source,
+    to_numpy,
     wrap_array,
 )
 from montecarlo.model.expected import Caller
@@ -40,10 +41,6 @@ ROWS, SEQUENCES = 64, 16
 MOST_MISSED = 16
 #: Axes of a recorded array, of one sequence of one layer.
 AXES = ("head", "token", "d")
-
-
-#: Of each sequence, by name.
-Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +93,7 @@ class Captured:
         """Begin another pass of the model: layers are counted anew."""
         self._is_open = False
 
-    def add(
-        self,
-        arrays: Arrays,
-        passed: Mapping[str, object],
-    ) -> None:
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Keep a call, as the next layer of this pass.
 
         One with a single key is left out: it has nothing beside it.
@@ -149,7 +142,7 @@ class Captured:
             for name, one in found.items():
                 some = one[:room]  # type: ignore[index]
                 whole = name in {"k", "v"}
-                arrays[name] = _to_array(some if whole else some[:, :, last])
+                arrays[name] = to_numpy(some if whole else some[:, :, last])
             passed = {"source": "recorded", "scale": None, "mask": "", "cap": None}
             self.add(arrays, passed)
 
@@ -383,15 +376,6 @@ def _shape_of(name: str, array: Any) -> tuple[int, ...]:  # noqa: ANN401
             f"{array.dtype}"
         )
     return shape
-
-
-def _to_array(array: Any) -> NDArray[Any]:  # noqa: ANN401
-    """Return a copy in memory of a tensor or an array."""
-    if not hasattr(array, "detach"):
-        return np.array(array)
-    held = array.detach()  # bfloat16, which NumPy lacks, as float32
-    held = held.float() if "bfloat16" in str(held.dtype) else held
-    return np.array(held.cpu().numpy())
 
 
 @contextmanager

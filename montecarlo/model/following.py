@@ -18,6 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from montecarlo.model.arrays import Arrays, to_numpy
+
 #: Operations that multiply two matrices, and the places of these among the arguments.
 PRODUCTS = {"bmm": 0, "mm": 0, "baddbmm": 1, "addmm": 1}
 SOFTMAX = ("_softmax", "_safe_softmax", "_masked_softmax")
@@ -38,6 +40,20 @@ FAR_FROM_ONE = 5e-3
 #: What stands in place of an entry's place for one that was joined to them.
 NOWHERE = -1
 Move = Callable[[Tensor], Tensor]
+
+
+class Operation(NamedTuple):
+    """An operation of torch that ran."""
+
+    func: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    result: Any
+
+    @property
+    def name(self) -> str:
+        """Its name, whether it writes into its argument or not."""
+        return base_name(self.func)
 
 
 class Product:
@@ -207,7 +223,7 @@ class Sink(Protocol):
     def room(self) -> int:
         """Return how many sequences there is room for."""
 
-    def keep(self, arrays: dict[str, NDArray[Any]], passed: dict[str, object]) -> None:
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Keep a call."""
 
     def miss(self, told: str, *, is_certain: bool) -> None:
@@ -220,23 +236,9 @@ class Follower:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._trails: dict[int, tuple[weakref.ref[Tensor], Trail]] = {}
-        self._notes: dict[object, Callable[..., None] | None] = {}
 
-    def note(
-        self,
-        func: Any,  # noqa: ANN401 - an operation of torch
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Any,  # noqa: ANN401 - whatever it gives back
-    ) -> None:
-        """Note what an operation made of its arguments."""
-        if func not in self._notes:
-            self._notes[func] = self._way_to_note(func)
-        way = self._notes[func]
-        if way is not None and args:
-            way(func, args, kwargs, result)
-
-    def _way_to_note(self, func: Any) -> Callable[..., None]:  # noqa: ANN401
+    def way_to_note(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
+        """Return what notes what an operation made of its arguments."""
         name = base_name(func)
         ways = (
             (name in PRODUCTS, self._note_product),
@@ -280,25 +282,18 @@ class Follower:
 
         self._trails[number] = weakref.ref(tensor, drop), trail
 
-    def _note_reshaping(
-        self, func: object, args: tuple[Any, ...], kwargs: object, result: Tensor
-    ) -> None:
-        del func, kwargs
-        if args[0].is_nested or result.is_nested:
+    def _note_reshaping(self, done: Operation) -> None:
+        source, result = done.args[0], done.result
+        if source.is_nested or result.is_nested:
             return
         shape = tuple(result.shape)
-        self._set(result, self.trail_of(args[0]).moved(lambda x: _reshape(x, shape)))
+        self._set(result, self.trail_of(source).moved(lambda x: _reshape(x, shape)))
 
-    def _note_view(
-        self,
-        func: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Tensor | Sequence[Tensor],
-    ) -> None:
-        if not isinstance(args[0], Tensor) or args[0].is_nested:
+    def _note_view(self, done: Operation) -> None:
+        func, (source, *rest), kwargs, result = done
+        if not isinstance(source, Tensor) or source.is_nested:
             return
-        trail, rest = self.trail_of(args[0]), args[1:]
+        trail = self.trail_of(source)
         if isinstance(result, Tensor):
             self._set(result, trail.moved(lambda x: func(x, *rest, **kwargs)))
             return
@@ -310,18 +305,12 @@ class Follower:
 
             self._set(one, trail.moved(pick))
 
-    def _note_pointwise(
-        self,
-        func: object,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Tensor | Sequence[Tensor],
-    ) -> None:
-        name = base_name(func)
+    def _note_pointwise(self, done: Operation) -> None:
+        name, args, result = done.name, done.args, done.result
         made = result if isinstance(result, Tensor) else result[0]
         if not isinstance(made, Tensor) or made.is_nested:
             return
-        found = self._find(name, args, kwargs)
+        found = self._find(name, args, done.kwargs)
         if found is None:
             return
         tensor, trail = found
@@ -383,18 +372,11 @@ class Follower:
                 return trail
         return trail._replace(factors=())
 
-    def _note_joined(
-        self,
-        func: object,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Tensor,
-    ) -> None:
-        del func
+    def _note_joined(self, done: Operation) -> None:
+        _, (tensors, *rest), kwargs, result = done
         if result.is_nested:
             return
-        tensors = args[0]
-        axis = args[1] if len(args) > 1 else kwargs.get("dim", 0)
+        axis = rest[0] if rest else kwargs.get("dim", 0)
         trails = [self._trail(one) for one in tensors]
         scores = [n for n, t in enumerate(trails) if t and (t.product or t.weights)]
         if not scores:
@@ -440,11 +422,9 @@ class Follower:
 
         self._set(result, Trail(known[0].shape, (join,), factors))
 
-    def _note_other(
-        self, func: object, args: tuple[Any, ...], kwargs: object, result: object
-    ) -> None:
+    def _note_other(self, done: Operation) -> None:
         """Lose what scores were; other tensors stay what they were if shapes do."""
-        del kwargs
+        args, result = done.args, done.result
         first = args[0]
         trails = [
             trail
@@ -460,17 +440,14 @@ class Follower:
                 continue
             shape = tuple(one.shape)
             if scores:
-                lost = scores[0].lost or base_name(func)
+                lost = scores[0].lost or done.name
                 self._set(one, scores[0]._replace(shape=shape, moves=(), lost=lost))
             elif isinstance(first, Tensor) and first.shape == one.shape:
                 self._set(one, trails[0]._replace(factors=(), is_parameter=False))
 
-    def _note_softmax(
-        self, func: object, args: tuple[Any, ...], kwargs: object, result: Tensor
-    ) -> None:
-        del kwargs
-        trail, shape = self.trail_of(args[0]), tuple(result.shape)
-        name = base_name(func)
+    def _note_softmax(self, done: Operation) -> None:
+        result = done.result
+        trail, shape = self.trail_of(done.args[0]), tuple(result.shape)
         if trail.product is None:
             lost = "softmax of what is no product of two tensors that was seen"
             self._set(result, Trail(shape, lost=lost))
@@ -479,18 +456,12 @@ class Follower:
             lost = lost.removesuffix(" (softmax)") + " (softmax)"
             self._set(result, trail._replace(lost=lost))
         else:
-            made = Weights(result, trail, is_torch=name == SOFTMAX_OF_TORCH)
+            made = Weights(result, trail, is_torch=done.name == SOFTMAX_OF_TORCH)
             self._set(result, trail._replace(weights=made))
 
-    def _note_product(
-        self,
-        func: object,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Tensor,
-    ) -> None:
-        start = PRODUCTS[base_name(func)]
-        tensors = args[start : start + 2]
+    def _note_product(self, done: Operation) -> None:
+        start, kwargs = PRODUCTS[done.name], done.kwargs
+        tensors = done.args[start : start + 2]
         if any(one.is_nested for one in tensors):
             return
         trails = [self.trail_of(one) for one in tensors]
@@ -502,9 +473,9 @@ class Follower:
         product = Product(tensors, trails)
         alpha = kwargs.get("alpha", 1.0)
         self._set(
-            result,
+            done.result,
             Trail(
-                tuple(result.shape),
+                tuple(done.result.shape),
                 factors=() if alpha == 1.0 else (float(alpha),),
                 product=product,
                 mask="added" if start and kwargs.get("beta", 1.0) else "none",
@@ -602,13 +573,13 @@ class Follower:
             "k": _divided(to_numpy(k), numbers[1]),
             "weights": to_numpy(shown),
         }
-        passed: dict[str, object] = {
+        passed = {
             "source": "torch" if weights.is_torch else "written out",
             "scale": None if math.isnan(scale) else scale,
             "mask": weights.trail.mask,
             "cap": weights.trail.cap,
         }
-        self._sink.keep(arrays, passed)
+        self._sink.add(arrays, passed)
         return ""
 
 
@@ -705,13 +676,4 @@ def _divided(array: NDArray[Any], number: float) -> NDArray[Any]:
         return array
     found: NDArray[Any] = array.astype(np.promote_types(array.dtype, np.float32))
     found /= number
-    return found
-
-
-def to_numpy(tensor: Tensor) -> NDArray[Any]:
-    """Return a copy in memory; bfloat16, which NumPy lacks, as float32."""
-    held = tensor.detach()
-    if held.dtype == torch.bfloat16:
-        held = held.float()
-    found: NDArray[Any] = np.array(held.cpu().numpy())
     return found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import HIDDEN
+from montecarlo.model.arrays import HIDDEN, Arrays, to_numpy
 from montecarlo.model.expected import Caller
 
 try:
@@ -23,7 +23,7 @@ except ImportError as error:  # an extra
         f"capture needs torch: pip install 'montecarlo-attention[torch]' ({error})"
     ) from error
 
-from montecarlo.model.following import Follower, base_name, to_numpy
+from montecarlo.model.following import Follower, Operation, Sink, base_name
 from montecarlo.model.projections import Projections
 
 #: Torch's own attention as a single operation; on each device it is another.
@@ -37,27 +37,15 @@ FLEX = "flex_attention"
 SAME = 1e-4
 #: What is of queries, a row of each.
 OF_ROWS = ("q", "weights", "outputs")
-#: Of each sequence, by name.
-Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 
 
-class Kept(Protocol):
+class Kept(Sink, Protocol):
     """What calls are kept in: `montecarlo.model.captured.Captured`."""
 
-    rows: int | None
     config: Mapping[str, object] | None
 
     def begin(self) -> None:
         """Begin another pass of the model."""
-
-    def room(self) -> int:
-        """Return how many sequences there is room for."""
-
-    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call."""
-
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed."""
 
 
 @contextmanager
@@ -114,14 +102,14 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         self.follower = Follower(self)
         #: Calls within one that is recorded as a whole.
         self.within: list[tuple[Arrays, Mapping[str, object]]] | None = None
-        self._ways: dict[object, Callable[..., None]] = {}
+        self._ways: dict[object, Callable[[Operation], None]] = {}
         self.projections = Projections()
 
     def room(self) -> int:
         """Return how many sequences there is room for."""
         return self.captured.room()
 
-    def keep(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Keep a call, or hold it for the one that it is within."""
         if self.within is None:
             self.captured.add(arrays, passed)
@@ -151,10 +139,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             with enable_reentrant_dispatch(), self:
                 return func.decompose(*args, **kwargs)
         result = func(*args, **kwargs)
-        way(func, args, kwargs, result)
+        if args:
+            way(Operation(func, args, kwargs, result))
         return result
 
-    def _way_to_record(self, func: Any) -> Callable[..., None]:  # noqa: ANN401
+    def _way_to_record(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
         """Return what records an operation."""
         if not isinstance(func, torch._ops.OpOverload):
             is_flex = func.name() == FLEX
@@ -166,17 +155,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             return self._record_fused
         if name in {FAST_ATTENTION, FAST_LAYER}:
             return self._record_fast
-        return self.follower.note
+        return self.follower.way_to_note(func)
 
-    def _record_fused(
-        self,
-        func: Any,  # noqa: ANN401
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: torch.Tensor | Sequence[torch.Tensor],
-    ) -> None:
+    def _record_fused(self, done: Operation) -> None:
         """Record torch's own attention: its outputs, and the mask that was passed."""
-        given = _by_name(func, args, kwargs)
+        given, result = _by_name(done), done.result
         outputs = result if isinstance(result, torch.Tensor) else result[0]
         query, key = given["query"], given["key"]
         if query.is_nested or not (room := self.room()):
@@ -204,21 +187,14 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             "cap": None,
             "queries": n_rows[0],
         }
-        self.keep(arrays, passed)
+        self.add(arrays, passed)
 
-    def _record_flex(
-        self,
-        func: object,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Sequence[torch.Tensor],
-    ) -> None:
+    def _record_flex(self, done: Operation) -> None:
         """Record flex attention: its outputs, and what its mask hides."""
-        del func, kwargs
-        query, key, value, score, blocks, scale, *more = args
+        query, key, value, score, blocks, scale, *more = done.args
         if not self.room():
             return
-        tensors = {"q": query, "k": key, "v": value, "outputs": result[0]}
+        tensors = {"q": query, "k": key, "v": value, "outputs": done.result[0]}
         arrays = self.some(tensors)
         n_sequences, n_heads, n_rows = arrays["q"].shape[:3]
         first = query.shape[2] - n_rows
@@ -241,23 +217,16 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             mask += made[0]
         arrays["added"] = _read_mask(mask, tuple(mask.shape))
         passed = {"source": FLEX, "scale": scale, "mask": "of booleans", "cap": None}
-        self.keep(arrays, {**passed, "queries": query.shape[2]})
+        self.add(arrays, {**passed, "queries": query.shape[2]})
 
-    def _record_fast(
-        self,
-        func: Any,  # noqa: ANN401
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: object,
-    ) -> None:
+    def _record_fast(self, done: Operation) -> None:
         """Record a whole layer that ran as one operation.
 
         It gives back no weights of single heads: these are asked of the same operation
         once more, for the sequences that are kept.
         """
-        del result
-        given = _by_name(func, args, kwargs)
-        if base_name(func) == FAST_LAYER:
+        given = _by_name(done)
+        if done.name == FAST_LAYER:
             source = given["src"]
             if given["norm_first"]:
                 norm = given["norm_weight_1"], given["norm_bias_1"]
@@ -289,7 +258,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             kinds = {None: "none", 1: "hidden keys"}
             told = kinds.get(None if mask is None else kind, "added")
             passed = {"source": "torch", "scale": None, "mask": told, "cap": None}
-            self.keep(found, passed)
+            self.add(found, passed)
 
     def some(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
         """Return some rows and sequences of tensors (sequence, head, token, ...)."""
@@ -310,14 +279,10 @@ def _in_parts(*_: object) -> None:
     """Stand for operations that consist of others."""
 
 
-def _by_name(
-    func: Any,  # noqa: ANN401
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> dict[str, Any]:
+def _by_name(done: Operation) -> dict[str, Any]:
     """Return arguments of an operation by their names."""
-    names = [one.name for one in func._schema.arguments]
-    return dict(zip(names, args, strict=False)) | dict(kwargs)
+    names = [one.name for one in done.func._schema.arguments]
+    return dict(zip(names, done.args, strict=False)) | dict(done.kwargs)
 
 
 def _at_places(
@@ -482,7 +447,7 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
         if attention_mask is not None and attention_mask.ndim == 4:
             mask = attention_mask[: mode.room(), :, -arrays["q"].shape[2] :]
             passed["hidden"] = to_numpy(mask[..., : key.shape[2]])
-        mode.keep(arrays, passed)
+        mode.add(arrays, passed)
         return made
 
     return recorded
