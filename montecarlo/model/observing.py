@@ -10,7 +10,7 @@ Borders are those of the claims; what is said of a head rests on that head alone
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,6 @@ from montecarlo.model.quantities import (
     Stacks,
     estimate,
     quantities,
-    row_sums,
     sum_head,
 )
 
@@ -66,21 +65,11 @@ Progress = Callable[[int], object]
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """An assumption of the texts on one head.
+    """An assumption of the texts on one head."""
 
-    Attributes
-    ----------
-    name : str
-        One of `FACTORS`.
-    factor : HeadEstimate
-        What it alone would multiply the variance of a score by.
-    verdict : Verdict
-        Of the assumption: supported if the factor is 1 up to the tolerance.
-    """
-
-    name: str
-    factor: HeadEstimate
-    verdict: Verdict
+    name: str  # one of `FACTORS`
+    factor: HeadEstimate  # what it alone would multiply the variance of a score by
+    verdict: Verdict  # supported if the factor is 1 up to the tolerance
 
     @property
     def size(self) -> float:
@@ -90,23 +79,12 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class ObservedHead:
-    """One head.
-
-    Attributes
-    ----------
-    head : Head
-    found : dict
-        Quantities by name.
-    state : str
-        One of `STATES`: what the model's divisor does.
-    assumptions : tuple of Assumption
-        Of the texts, the one farthest off first.
-    """
+    """One head."""
 
     head: Head
-    found: dict[str, HeadEstimate]
-    state: str
-    assumptions: tuple[Assumption, ...]
+    found: dict[str, HeadEstimate]  # quantities by name
+    state: str  # one of `STATES`: what the model's divisor does
+    assumptions: tuple[Assumption, ...]  # of the texts, the one farthest off first
 
     @property
     def failing(self) -> tuple[Assumption, ...]:
@@ -116,25 +94,13 @@ class ObservedHead:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A model observed.
-
-    Attributes
-    ----------
-    model : Model
-    divisor : float
-        The model's.
-    seed : int
-        Of the keys drawn from other sequences.
-    heads : tuple of ObservedHead
-    overall : dict
-        Quantities averaged over heads.
-    """
+    """A model observed."""
 
     model: Model
-    divisor: float
-    seed: int
+    divisor: float  # the model's
+    seed: int  # of the keys drawn from other sequences
     heads: tuple[ObservedHead, ...]
-    overall: dict[str, HeadEstimate]
+    overall: dict[str, HeadEstimate]  # quantities averaged over heads
 
     @property
     def dead(self) -> list[Head]:
@@ -219,8 +185,6 @@ def observe_model(
 
     ``progress`` is told how many are done.
     """
-    alone = len(model.sequences) == 1
-    asked = [one for one in row_sums() if not (alone and one.permuted)]
     heads = model.heads()
     views = []
     varied = np.zeros(2, dtype=bool)
@@ -230,7 +194,7 @@ def observe_model(
             varies = _vary(model, head)
             varied |= varies
             if varies.all():
-                sums = sum_head(model, head, asked, divisor, seed)
+                sums = sum_head(model, head, divisor, seed)
                 found = quantities(sums, divisor)
                 for name, stack in found.items():
                     total[name] = total.get(name, 0.0) + stack
@@ -298,29 +262,13 @@ def _vary(model: Model, head: Head) -> NDArray[np.bool_]:
 
 def tidy(observation: Observation) -> "pd.DataFrame":
     """Return the quantities as a tidy table, with the columns `COLUMNS`."""
-    rows = list(_rows(observation, ALL, ALL, observation.overall))
-    for view in observation.heads:
-        rows += _rows(observation, view.head.layer, view.head.head, view.found)
+    heads = {one.head: one.found for one in observation.heads}
+    count = observation.n_sequences
+    rows = [
+        (*place, name, one.value, one.std_error, *one.interval(POINTWISE), count)
+        for place, found in [((ALL, ALL), observation.overall), *heads.items()]
+        for name, one in found.items()
+    ]
     import pandas as pd
 
     return pd.DataFrame.from_records(rows, columns=list(COLUMNS))
-
-
-def _rows(
-    observation: Observation,
-    layer: int | str,
-    head: int | str,
-    found: dict[str, HeadEstimate],
-) -> Iterator[tuple[object, ...]]:
-    for name, one in found.items():
-        low, high = one.interval(POINTWISE)
-        yield (
-            layer,
-            head,
-            name,
-            one.value,
-            one.std_error,
-            low,
-            high,
-            observation.n_sequences,
-        )
