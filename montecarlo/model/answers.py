@@ -110,20 +110,11 @@ SUMS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is said of heads that are alike.
-
-    Attributes
-    ----------
-    heads : tuple of HeadScale
-    answer : str
-        `YES`, `NO` or `UNTOLD`.
-    hints : tuple of str
-        What a wrong divisor looks like, see `montecarlo.model.divisors.hints_at`.
-    """
+    """What is said of heads that are alike."""
 
     heads: tuple[HeadScale, ...]
-    answer: str
-    hints: tuple[str, ...]
+    answer: str  # `YES`, `NO` or `UNTOLD`
+    hints: tuple[str, ...]  # what a wrong divisor looks like: keys of `HINTS`
 
     @property
     def is_plain(self) -> bool:
@@ -167,26 +158,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ScaleAnswer:
-    """The scales that heads apply, beside the divisor that is expected.
-
-    Attributes
-    ----------
-    scales : ModelScales
-    expected : Expected
-    rtol : float
-        How far a divisor may be from it, as a part of it.
-    answer : str
-        `YES`, `NO` or `UNTOLD`: one head that divides by something else is enough for
-        a no; dead heads, which divide by nothing, are not asked.
-    findings : tuple of Finding
-        What was not expected first, what is plain last.
-    """
+    """The scales that heads apply, beside the divisor that is expected."""
 
     scales: ModelScales
     expected: Expected
-    rtol: float
+    rtol: float  # how far a divisor may be from it, as a part of it
+    #: `YES`, `NO` or `UNTOLD`: one head that divides by something else is enough for a
+    #: no; dead heads, which divide by nothing, are not asked.
     answer: str
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]  # not expected first, plain last
 
 
 def answer_scales(

@@ -58,20 +58,11 @@ ALL_TOKENS = slice(None)
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """An array that is read in blocks.
+    """An array that is read in blocks."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    shape : tuple of int
-    take : callable
-        Index -> the block as float64, which belongs to the caller.
-    """
-
-    name: str
+    name: str  # for messages
     shape: tuple[int, ...]
-    take: Callable[[Index], Array]
+    take: Callable[[Index], Array]  # the block as float64, which belongs to the caller
 
 
 def wrap_array(name: str, array: ArrayLike) -> Tensor:
@@ -112,23 +103,11 @@ Tensors = Mapping[tuple[int, ...], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class ArraySet:
-    """All queries of one source, or all its keys, weights, values or outputs.
+    """All queries of one source, or all its keys, weights, values or outputs."""
 
-    Attributes
-    ----------
-    name : str
-        One of `NAMES`.
-    axes : tuple of str
-        Those of each tensor.
-    in_name : tuple of str
-        Axes that the tensors' names count: mostly none, or the layer.
-    tensors : mapping
-        Numbers of the axes in the name -> Tensor.
-    """
-
-    name: str
-    axes: tuple[str, ...]
-    in_name: tuple[str, ...]
+    name: str  # one of `NAMES`
+    axes: tuple[str, ...]  # those of each tensor
+    in_name: tuple[str, ...]  # axes that the tensors' names count: mostly none
     tensors: Tensors
 
     def labels(self, axis: str) -> tuple[int, ...]:
@@ -159,13 +138,9 @@ class ArraySet:
         return max(tensor.shape[place] for tensor in self.tensors.values())
 
     def read(self, place: Mapping[str, int], tokens: slice = ALL_TOKENS) -> Array:
-        """Read one sequence of one head, or some of its tokens.
+        """Read one sequence of one head, shape (n_tokens, d_k or n_keys), or a part.
 
         The place has labels of ``sequence``, ``layer`` and ``head``.
-
-        Returns
-        -------
-        ndarray, shape (n_tokens, d_k), for weights (n_tokens, n_keys)
         """
         tensor = self.at(place)
         along: dict[str, int | slice] = {**place, "token": tokens}
@@ -289,13 +264,10 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Arrays of some sequences: ``q``, ``k``, and evidence of the scale, if any.
-
-    ``unread`` are names of arrays that are there and of no use, or not asked for.
-    """
+    """Arrays of some sequences: ``q``, ``k``, and evidence of the scale, if any."""
 
     arrays: Mapping[str, ArraySet]
-    unread: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()  # names of arrays of no use, or not asked for
 
     def key_heads(self) -> dict[int, int]:
         """Map heads of queries to those of the keys that they meet."""
@@ -342,28 +314,16 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of attention of one sequence of a head.
+    """Rows of attention of one sequence of a head."""
 
-    Attributes
-    ----------
-    queries : ndarray, shape (n_rows, d_k)
-    keys : ndarray, shape (n_keys, d_k)
-    scores : ndarray, shape (n_rows, n_keys)
-        Products of queries and keys, as they were captured.
-    places : ndarray of int, shape (n_rows,)
-        Of the queries, counted as keys are; where there are fewer queries than keys,
-        they are the last ones.
-    shift : int
-        Keys that there are more than queries.
-    made : mapping
-        Evidence of the scale, by its names in `NAMES`, and ``added`` where it is known.
-    """
-
-    queries: Array
-    keys: Array
-    scores: Array
+    queries: Array  # shape (n_rows, d_k)
+    keys: Array  # shape (n_keys, d_k)
+    scores: Array  # their products as they were captured, shape (n_rows, n_keys)
+    #: Of the queries, counted as keys are; where there are fewer queries than keys,
+    #: they are the last ones.
     places: NDArray[np.intp]
-    shift: int
+    shift: int  # keys that there are more than queries
+    #: Evidence of the scale, by its names in `NAMES`, and ``added`` where it is known.
     made: Mapping[str, Array]
 
     @property
@@ -406,28 +366,19 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Queries and keys of all sequences of a model.
-
-    Attributes
-    ----------
-    d_k : int
-    layers : tuple of int
-        As the files count them.
-    head_labels, key_heads : tuple of int
-        Of each layer, as the files count them; several heads of queries may share one
-        of keys.
-    sequences : tuple of (Source, int)
-        Where each sequence stands.
-    causal : bool
-        Whether a query sees only keys up to its own position.
-    """
+    """Queries and keys of all sequences of a model."""
 
     d_k: int
-    layers: tuple[int, ...]
-    head_labels: tuple[int, ...]
-    key_heads: tuple[int, ...]
-    sequences: tuple[tuple[Source, int], ...]
-    causal: bool
+    layers: tuple[int, ...]  # as the files count them, and heads likewise
+    #: Heads of queries of each layer, each with that of the keys that it meets.
+    key_heads: Mapping[int, int]
+    sequences: tuple[tuple[Source, int], ...]  # where each stands
+    causal: bool  # a query sees only keys up to its own position
+
+    @property
+    def head_labels(self) -> tuple[int, ...]:
+        """Heads of queries of each layer."""
+        return tuple(self.key_heads)
 
     def heads(self) -> list[Head]:
         """Return all heads, layer by layer."""
@@ -486,10 +437,8 @@ class Model:
     ) -> tuple[Mapping[str, ArraySet], dict[str, int], dict[str, int]]:
         """Return where queries of a sequence of a head stand, and where their keys."""
         source, number = self.sequences[sequence]
-        shared = len(self.head_labels) // len(self.key_heads)
-        key_head = self.key_heads[self.head_labels.index(head.head) // shared]
         place = {"sequence": number, "layer": head.layer, "head": head.head}
-        return source.arrays, place, {**place, "head": key_head}
+        return source.arrays, place, {**place, "head": self.key_heads[head.head]}
 
     @property
     def source(self) -> str | None:
@@ -512,26 +461,20 @@ class Model:
         return max(source.arrays["k"].longest("token") for source, _ in self.sequences)
 
 
-def open_arrays(  # noqa: PLR0913 - six arrays, and how they lie
-    queries: ArrayLike,
-    keys: ArrayLike,
+def open_arrays(
+    arrays: Mapping[str, ArrayLike | None],
     axes: Sequence[str] | None = None,
     *,
-    weights: ArrayLike | None = None,
-    v: ArrayLike | None = None,
-    outputs: ArrayLike | None = None,
-    added: ArrayLike | None = None,
     causal: bool = False,
 ) -> Model:
-    """Make a model of arrays in hand.
+    """Make a model of arrays in hand, by their names in `NAMES`.
 
     Their axes are by default all of `AXES`; attention weights, and what was
     added to scores, have the keys last, in place of ``d``.
     """
-    given = zip(NAMES, (queries, keys, weights, v, outputs, added), strict=True)
     tensors: dict[str, Tensors] = {
         name: {(): wrap_array(name, array)}
-        for name, array in given
+        for name, array in arrays.items()
         if array is not None
     }
     return make_model([make_source(tensors, axes)], causal=causal)
@@ -544,11 +487,6 @@ def make_model(
 
     With a single query per sequence, as in decoding, a scale can be told, and nothing
     of how queries vary.
-
-    Raises
-    ------
-    InputError
-        If arrays of a source, or sources, do not fit each other.
     """
     first = sources[0].arrays
     for source in sources:
@@ -572,8 +510,7 @@ def make_model(
     return Model(
         d_k=first["q"].size("d"),
         layers=first["q"].labels("layer"),
-        head_labels=first["q"].labels("head"),
-        key_heads=first["k"].labels("head"),
+        key_heads=sources[0].key_heads(),
         sequences=tuple(
             (s, n) for s in sources for n in s.arrays["q"].labels("sequence")
         ),

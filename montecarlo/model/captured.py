@@ -13,6 +13,7 @@ was added to scores; and the scale, mask and cap that were passed.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from montecarlo.model.arrays import (
     EVIDENCE,
     Arrays,
     Model,
+    Tensor,
     make_model,
     make_source,
     to_numpy,
@@ -45,19 +47,11 @@ AXES = ("head", "token", "d")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of an attention function.
+    """One call of an attention function."""
 
-    Attributes
-    ----------
-    arrays : dict of sequences of ndarray, shape (n_heads, n_tokens, ...)
-        Of each sequence ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and, where
-        a mask was passed, ``added``.
-    passed : dict
-        What else was passed: ``scale``, ``mask``, ``cap``, ``source``.
-    """
-
+    #: ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and perhaps ``added``.
     arrays: Arrays
-    passed: Mapping[str, object]
+    passed: Mapping[str, Any]  # what else: ``scale``, ``mask``, ``cap``, ``source``
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -132,17 +126,17 @@ class Captured:
         InputError
             If arrays are missing or do not fit each other.
         """
-        given = {"q": q, "k": k, "weights": weights, "v": v, "outputs": outputs}
-        found = {name: one for name, one in given.items() if one is not None}
+        more = {"weights": weights, "v": v, "outputs": outputs}
+        found: dict[str, Any] = {"q": q, "k": k}
+        found |= {name: one for name, one in more.items() if one is not None}
         _require_recordable(found)
         self._is_by_hand = True
         if room := self.room():
             last = slice(None) if self.rows is None else slice(-self.rows, None)
-            arrays = {}
-            for name, one in found.items():
-                some = one[:room]  # type: ignore[index]
-                whole = name in {"k", "v"}
-                arrays[name] = to_numpy(some if whole else some[:, :, last])
+            arrays = {
+                name: to_numpy(one[:room] if name in "kv" else one[:room, :, last])
+                for name, one in found.items()
+            }
             passed = {"source": "recorded", "scale": None, "mask": "", "cap": None}
             self.add(arrays, passed)
 
@@ -175,13 +169,13 @@ class Captured:
     @property
     def callers(self) -> tuple[Caller, ...]:
         """Which module called attention, for each layer of the first pass."""
-        calls = self._passes[0] if self._passes else []
-        found = []
-        for call in calls:
-            is_whole = call.passed["source"] == "written out"
-            unknown = Caller("", self.config, is_whole=is_whole)
-            found.append(call.passed.get("caller", unknown))
-        return tuple(one for one in found if isinstance(one, Caller))
+        passed = [call.passed for call in self._passes[0]] if self._passes else []
+        return tuple(
+            one["caller"]
+            if "caller" in one
+            else Caller("", self.config, is_whole=one["source"] == "written out")
+            for one in passed
+        )
 
     def model(self, layers: Sequence[int] | None = None) -> Model:
         """Return what was recorded as a model, of all layers or of some.
@@ -253,16 +247,15 @@ class Captured:
 
     def _join(self, layers: Sequence[int]) -> Model:
         """Return layers that are alike as a model."""
-        found: dict[str, dict[tuple[int, ...], Any]] = {}
-        start = 0
-        for calls in self._passes:
-            for layer in layers:
-                for name, array in calls[layer].arrays.items():
-                    for number, one in enumerate(array):
-                        place = f"{name} of layer {layer}"
-                        key = (start + number, layer)
-                        found.setdefault(name, {})[key] = wrap_array(place, one)
-            start += len(calls[layers[0]].arrays["q"])
+        found: dict[str, dict[tuple[int, ...], Tensor]] = {}
+        for layer in layers:
+            for name in self._passes[0][layer].arrays:
+                sequences = chain.from_iterable(
+                    calls[layer].arrays[name] for calls in self._passes
+                )
+                for number, one in enumerate(sequences):
+                    tensor = wrap_array(f"{name} of layer {layer}", one)
+                    found.setdefault(name, {})[number, layer] = tensor
         source = make_source(found, AXES, ("sequence", "layer"))
         return make_model([source], causal=False, fewest_queries=1)
 
@@ -325,9 +318,6 @@ class Captured:
 
 def _require_recordable(found: Mapping[str, object]) -> None:
     """Refuse what makes no call of attention, in a line."""
-    for name in ("q", "k"):
-        if name not in found:
-            raise InputError(f"{name} must be a tensor or an array, got None")
     if not any(all(one in found for one in needed) for needed in EVIDENCE.values()):
         given = ", ".join(name for name in found if name not in {"q", "k"})
         raise InputError(
@@ -360,9 +350,8 @@ def _require_recordable(found: Mapping[str, object]) -> None:
 def _shape_of(name: str, array: Any) -> tuple[int, ...]:  # noqa: ANN401
     """Return the shape of what was given as an array."""
     if not hasattr(array, "shape") or not hasattr(array, "dtype"):
-        raise InputError(
-            f"{name} must be a tensor or an array, got {type(array).__name__}"
-        )
+        came = None if array is None else type(array).__name__
+        raise InputError(f"{name} must be a tensor or an array, got {came}")
     shape = tuple(map(int, array.shape))
     if len(shape) != 4 or 0 in shape:
         last = "key" if name == "weights" else "d"

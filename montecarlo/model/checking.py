@@ -62,13 +62,9 @@ def _open(
             raise InputError(
                 f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
-        q, k, weights, v, outputs, added = (source.get(name) for name in NAMES)
-        if q is None or k is None:
+        if any(source.get(name) is None for name in "qk"):
             raise InputError(f"arrays must hold q and k, got {', '.join(source)}")
-        made = open_arrays(
-            q, k, axes, weights=weights, v=v, outputs=outputs, added=added
-        )
-        return (made,)
+        return (open_arrays(source, axes),)
     if axes is not None:
         raise InputError(f"axes must stand with arrays or a file, got {axes!r}")
     if not callable(getattr(source, "models", None)):

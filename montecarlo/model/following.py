@@ -59,11 +59,7 @@ class Operation(NamedTuple):
 class Product:
     """A product of two tensors, perhaps of queries and keys.
 
-    Attributes
-    ----------
-    left, right : Tensor, shape (n_blocks, n_rows, d)
-    trails : tuple of Trail
-        Of both, as they stand here.
+    ``left`` and ``right`` have the shape (n_blocks, n_rows, d), and ``trails``.
     """
 
     def __init__(self, tensors: Sequence[Tensor], trails: Sequence["Trail"]) -> None:
@@ -91,24 +87,13 @@ class Product:
 
 
 class Weights:
-    """Attention weights: what softmax made of a product.
-
-    Attributes
-    ----------
-    product : Product or None
-        None after they were read.
-    tensor : Tensor
-    trail : Trail
-        From the product to softmax.
-    is_torch : bool
-        Whether torch's own attention made them.
-    """
+    """Attention weights: what softmax made of a product."""
 
     def __init__(self, tensor: Tensor, trail: "Trail", *, is_torch: bool) -> None:
-        self.product = trail.product
+        self.product = trail.product  # None after they were read
         self.tensor: Tensor | None = tensor.detach()
-        self.trail = trail
-        self.is_torch = is_torch
+        self.trail = trail  # from the product to softmax
+        self.is_torch = is_torch  # whether torch's own attention made them
 
     def forget(self) -> None:
         """Let go of what was read."""
@@ -116,38 +101,17 @@ class Weights:
 
 
 class Trail(NamedTuple):
-    """Where the entries of a tensor come from.
+    """Where the entries of a tensor come from."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the tensor where the trail begins.
-    moves : tuple of Move
-        What was done to places since.
-    factors : tuple of float
-        Numbers that entries were multiplied by since, NaN where not known.
-    is_parameter : bool
-    product : Product or None
-        That the trail begins with, if it does.
-    weights : Weights or None
-        If softmax stands on the trail.
-    lost : str
-        The operation that it could not be followed through; else empty.
-    mask : str
-        What kind of mask stands on it.
-    capped_after : int or None
-        Of how many factors tanh was taken.
-    """
-
-    shape: tuple[int, ...]
-    moves: tuple[Move, ...] = ()
-    factors: tuple[float, ...] = ()
+    shape: tuple[int, ...]  # of the tensor where the trail begins
+    moves: tuple[Move, ...] = ()  # what was done to places since
+    factors: tuple[float, ...] = ()  # that entries were multiplied by, NaN if not known
     is_parameter: bool = False
-    product: Product | None = None
-    weights: Weights | None = None
-    lost: str = ""
-    mask: str = "none"
-    capped_after: int | None = None
+    product: Product | None = None  # that the trail begins with, if it does
+    weights: Weights | None = None  # if softmax stands on the trail
+    lost: str = ""  # the operation that it could not be followed through
+    mask: str = "none"  # what kind of mask stands on it
+    capped_after: int | None = None  # of how many factors tanh was taken
 
     def moved(self, move: Move) -> "Trail":
         """Return the trail with one more move."""
@@ -514,8 +478,7 @@ class Follower:
     def _read(self, weights: Weights, used: Trail, axis: int) -> str:
         """Read queries, keys and weights; returns what is in the way, if something is.
 
-        ``used`` is the trail of the weights where they meet values, ``axis`` the one
-        over which these are summed.
+        ``used`` is the trail where they meet values, ``axis`` that of the sum.
         """
         product, made = weights.product, weights.tensor
         if product is None or made is None or not product.is_as_it_was:

@@ -161,7 +161,7 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
     """
     if seed < 0 or seed != int(seed):
         raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")
-    model = open_arrays(q, k, axes, causal=causal)
+    model = open_arrays({"q": q, "k": k}, axes, causal=causal)
     return tidy(observe_model(model, divisor_value(divisor, model.d_k), seed))
 
 

@@ -89,49 +89,26 @@ MOST_MOVED = 0.5
 #: What rounding to float32 moves a number by, as a part of it.
 FLOAT32 = 2.0**-24
 Progress = Callable[[int], object]
-
-
 #: The interval of what is not told.
 NOWHERE = Interval(math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class HeadScale:
-    """What a head multiplies its scores by, and what else becomes of them.
-
-    Attributes
-    ----------
-    head : Head
-    source : str
-        ``weights`` or ``outputs``: what it was told from.
-    outcome : str
-        One of `OUTCOMES`.
-    fit : Fit or None
-        None where the rows hold no information.
-    mask : Mask
-    unit : float
-        What rounding moves a number by, as a part of it.
-    known : tuple of KnownDivisor
-        Known divisors in the interval, which is widened by one rounding of the scale;
-        if none is, the nearest.
-    is_known : bool
-        Whether one is in the interval.
-    ratio : float
-        The divisor over the first of these; NaN without.
-    left_out : int
-        Rows of padding among those that were read.
-    """
+    """What a head multiplies its scores by, and what else becomes of them."""
 
     head: Head
-    source: str
-    outcome: str
-    fit: Fit | None
+    source: str  # ``weights`` or ``outputs``: what it was told from
+    outcome: str  # one of `OUTCOMES`
+    fit: Fit | None  # None where the rows hold no information
     mask: Mask
-    unit: float
+    unit: float  # what rounding moves a number by, as a part of it
+    #: Known divisors in the interval, which is widened by one rounding of the scale; if
+    #: none is, the nearest.
     known: tuple[KnownDivisor, ...] = ()
-    is_known: bool = False
-    ratio: float = math.nan
-    left_out: int = 0
+    is_known: bool = False  # whether one is in the interval
+    ratio: float = math.nan  # the divisor over the first of these
+    left_out: int = 0  # rows of padding among those that were read
 
     @property
     def form(self) -> str:
@@ -198,18 +175,11 @@ def _inverse(interval: Interval) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class ModelScales:
-    """The scales that the heads of a model apply.
-
-    Attributes
-    ----------
-    d_k, n_heads : int
-    heads : tuple of HeadScale
-        Empty where neither weights nor outputs were given.
-    """
+    """The scales that the heads of a model apply."""
 
     d_k: int
     n_heads: int
-    heads: tuple[HeadScale, ...]
+    heads: tuple[HeadScale, ...]  # none where neither weights nor outputs were given
 
 
 def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
@@ -250,7 +220,8 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     InputError
         If neither weights nor values and outputs are given, or arrays do not fit.
     """
-    model = open_arrays(q, k, axes, weights=weights, v=v, outputs=outputs, added=added)
+    arrays = {"q": q, "k": k, "weights": weights, "v": v, "outputs": outputs}
+    model = open_arrays(arrays | {"added": added}, axes)
     if model.source is None:
         raise InputError("weights, or v and outputs, must be given, got neither")
     return scales_table(find_scales(model))

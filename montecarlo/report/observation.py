@@ -331,7 +331,7 @@ def record_observation(observation: Observation) -> dict[str, Any]:
         "d_k": model.d_k,
         "layers": model.layers,
         "heads_per_layer": len(model.head_labels),
-        "key_heads_per_layer": len(model.key_heads),
+        "key_heads_per_layer": len(set(model.key_heads.values())),
         "n_sequences": observation.n_sequences,
         "intervals": observation.n_sequences >= FEWEST,
         "most_keys": model.most_tokens,
