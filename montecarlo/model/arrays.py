@@ -48,12 +48,16 @@ MOST_AXES, MOST_LENGTH = 8, 2**48
 MOST_NUMBERS, MOST_SEQUENCES, MOST_HEADS = 2**24, 2**18, 2**17
 #: Weights that are read at once.
 MOST_READ = 2**20
+#: Queries and keys of a sequence at least.
+FEWEST = {"q": 2, "k": 2}
 #: Numbers beyond this have squares that float64 cannot hold with others beside them.
 LARGEST = 1e100
 Index = tuple[int | slice, ...]
 #: Of each sequence of a recorded call, by name, shape (n_heads, n_tokens, ...).
 Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 ALL_TOKENS = slice(None)
+#: What is told how many heads are done.
+Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,7 +485,7 @@ def open_arrays(
 
 
 def make_model(
-    sources: Sequence[Source], *, causal: bool, fewest_queries: int = 2
+    sources: Sequence[Source], *, causal: bool, fewest: Mapping[str, int] = FEWEST
 ) -> Model:
     """Join sources to a model.
 
@@ -498,7 +502,7 @@ def make_model(
             raise InputError(
                 f"files must hold the same beside q and k, got {got} after {wanted}"
             )
-        _require_fit(source, causal=causal, fewest_queries=fewest_queries)
+        _require_fit(source, causal=causal, fewest=fewest)
         for name in ("q", "k"):
             for axis in ("layer", "head", "d"):
                 if source.arrays[name].labels(axis) != first[name].labels(axis):
@@ -527,7 +531,7 @@ def _require_agreement(one: ArraySet, other: ArraySet, axes: Sequence[str]) -> N
             )
 
 
-def _require_fit(source: Source, *, causal: bool, fewest_queries: int) -> None:
+def _require_fit(source: Source, *, causal: bool, fewest: Mapping[str, int]) -> None:
     """Make sure that the arrays of a source fit each other."""
     arrays = source.arrays
     q, k = arrays["q"], arrays["k"]
@@ -546,11 +550,11 @@ def _require_fit(source: Source, *, causal: bool, fewest_queries: int) -> None:
         place = dict(zip(q.in_name, numbers, strict=True))
         key_place = place | ({"head": met[place["head"]]} if "head" in place else {})
         tokens, n_keys = q.length("token", place), k.length("token", key_place)
-        for name, count, least in (("q", tokens, fewest_queries), ("k", n_keys, 2)):
-            if count < least:
+        for name, count in (("q", tokens), ("k", n_keys)):
+            if count < fewest[name]:
                 raise InputError(
-                    f"{name} must have at least {least} along the axis 'token', got "
-                    f"{count}"
+                    f"{name} must have at least {fewest[name]} along the axis 'token', "
+                    f"got {count}"
                 )
         if causal and tokens != n_keys:
             raise InputError(

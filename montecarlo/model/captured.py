@@ -21,10 +21,10 @@ import numpy as np
 
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import (
-    EVIDENCE,
     Arrays,
     Model,
     Tensor,
+    Tensors,
     make_model,
     make_source,
     to_numpy,
@@ -33,6 +33,7 @@ from montecarlo.model.arrays import (
 from montecarlo.model.expected import Caller
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
 from montecarlo.model.scales import find_scales, scales_table
+from montecarlo.names import require_whole
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -257,7 +258,7 @@ class Captured:
                     tensor = wrap_array(f"{name} of layer {layer}", one)
                     found.setdefault(name, {})[number, layer] = tensor
         source = make_source(found, AXES, ("sequence", "layer"))
-        return make_model([source], causal=False, fewest_queries=1)
+        return make_model([source], causal=False, fewest={"q": 1, "k": 2})
 
     def summary(self) -> "pd.DataFrame":
         """Summarise the scores and weights of each head.
@@ -317,34 +318,18 @@ class Captured:
 
 
 def _require_recordable(found: Mapping[str, object]) -> None:
-    """Refuse what makes no call of attention, in a line."""
-    if not any(all(one in found for one in needed) for needed in EVIDENCE.values()):
-        given = ", ".join(name for name in found if name not in {"q", "k"})
+    """Refuse what makes no call of attention, in a line: of shapes a model is made."""
+    tensors: dict[str, Tensors] = {
+        name: {(): Tensor(name, _shape_of(name, one), lambda _: np.empty(0))}
+        for name, one in found.items()
+    }
+    source = make_source(tensors, ("sequence", *AXES))
+    if source.arrays.keys() == {"q", "k"}:
+        given = ", ".join(name for name in found if name not in source.arrays)
         raise InputError(
             f"weights, or v and outputs, must be given, got {given or 'neither'}"
         )
-    shapes = {name: _shape_of(name, one) for name, one in found.items()}
-    n, heads, n_queries, d_k = shapes["q"]
-    _, key_heads, n_keys, _ = shapes["k"]
-    if heads % key_heads:
-        raise InputError(
-            f"k must have as many heads as q, {heads}, or a part that divides it, got "
-            f"{key_heads}"
-        )
-    d_v = shapes.get("v", (0,))[-1]
-    wanted = {
-        "q": shapes["q"],
-        "k": (n, key_heads, n_keys, d_k),
-        "weights": (n, heads, n_queries, n_keys),
-        "v": (n, key_heads, n_keys, d_v),
-        "outputs": (n, heads, n_queries, d_v),
-    }
-    for name, shape in shapes.items():
-        if shape != wanted[name]:
-            raise InputError(
-                f"{name} must have the shape {wanted[name]} beside q of {shapes['q']} "
-                f"and k of {shapes['k']}, got {shape}"
-            )
+    make_model([source], causal=False, fewest={"q": 1, "k": 1})
 
 
 def _shape_of(name: str, array: Any) -> tuple[int, ...]:  # noqa: ANN401
@@ -403,13 +388,8 @@ def capture(
     InputError
         If an option is not usable, or torch is not there.
     """
-    for name, value in (("rows", rows), ("sequences", sequences)):
-        wrong = not isinstance(value, int) or value < (2 if name == "rows" else 1)
-        if wrong and not (name == "rows" and value is None):
-            least = 2 if name == "rows" else 1
-            raise InputError(
-                f"{name} must be a whole number of at least {least}, got {value!r}"
-            )
+    rows = None if rows is None else require_whole("rows", rows, 2)
+    sequences = require_whole("sequences", sequences, 1)
     from montecarlo.model.torch_calls import recording
 
     captured = Captured(rows, sequences)

@@ -12,7 +12,7 @@ from montecarlo.errors import InputError
 
 #: What is expected where nothing else is said.
 EXPECTED = "sqrt"
-#: What an expected divisor may be.
+#: What a divisor may be: beyond, scores or their differences are lost in rounding.
 SMALLEST, LARGEST = 1e-20, 1e20
 #: How near a divisor is to what it looks like, as a part of it.
 NEAR = 0.01
@@ -106,13 +106,18 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
         name = divisor.name
     if name in names:
         return Expected(name, names[name].value(d_k, n_heads))
-    value = divisor.value(d_k)
+    return Expected(str(typed), divisor_value(typed, d_k, "expect"))
+
+
+def divisor_value(divisor: str | float, d_k: int, name: str = "divisor") -> float:
+    """Return what a model divides by: a number, or a divisor by its name or formula."""
+    value = parse_divisor(str(divisor)).value(d_k)
     if not SMALLEST <= value <= LARGEST:
         raise InputError(
-            f"expect must be a number between {SMALLEST:g} and {LARGEST:g}, got "
-            f"{typed!r}"
+            f"{name} must be a number between {SMALLEST:g} and {LARGEST:g}, got "
+            f"{divisor!r}"
         )
-    return Expected(str(typed), value)
+    return value
 
 
 def divisors_within(

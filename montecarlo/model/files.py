@@ -33,6 +33,7 @@ from montecarlo.model.arrays import (
 )
 from montecarlo.names import PROJECT
 from montecarlo.printing import printable
+from montecarlo.small_files import require_regular
 
 KINDS = (".npz", ".npy", ".safetensors")
 #: What .npy files hold, by their number.
@@ -108,7 +109,9 @@ def open_files(
     for path in paths:
         if path.suffix not in KINDS:
             raise InputError(f"file must end in {', '.join(KINDS)}, got {str(path)!r}")
-        _require_file(path)
+        require_regular("file", path)  # pipes and devices are not opened
+        with reading("file", path):
+            path.open("rb").close()
     kind, *others = sorted({path.suffix for path in paths})
     if others:
         raise InputError(f"files must be of one kind, got {', '.join([kind, *others])}")
@@ -143,16 +146,6 @@ def open_files(
         tensors = {name: {(): one} for name, one in members.items()}
         sources.append(make_source(tensors, axes, left=left))
     return make_model(sources, causal=causal)
-
-
-def _require_file(path: Path) -> None:
-    """Refuse what is no file that can be read; pipes and devices are not opened."""
-    with reading("file", path):
-        if not path.exists():
-            raise InputError(f"file must be there, got {str(path)!r}")
-        if not path.is_file():
-            raise InputError(f"file must be a regular one, got {str(path)!r}")
-        path.open("rb").close()
 
 
 def read_names(typed: str) -> dict[str, str]:

@@ -179,10 +179,14 @@ def _varies(label: Tensor, axis: int) -> bool:
     return bool(differ.any())
 
 
-class Sink(Protocol):
-    """What is told of attention that was followed, and of what was not."""
+class Kept(Protocol):
+    """What calls are kept in: `montecarlo.model.captured.Captured`."""
 
     rows: int | None
+    config: Mapping[str, object] | None
+
+    def begin(self) -> None:
+        """Begin another pass of the model."""
 
     def room(self) -> int:
         """Return how many sequences there is room for."""
@@ -192,6 +196,26 @@ class Sink(Protocol):
 
     def miss(self, told: str, *, is_certain: bool) -> None:
         """Note attention that could not be followed."""
+
+
+class Sink:
+    """Where calls go: to what keeps them, or to one that is recorded as a whole."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.kept, self.rows, self.room = kept, kept.rows, kept.room
+        self.within: list[Arrays] | None = None
+
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
+        """Keep a call, or hold it for the one that it is within."""
+        if self.within is None:
+            self.kept.add(arrays, passed)
+        else:
+            self.within.append(arrays)
+
+    def miss(self, told: str, *, is_certain: bool) -> None:
+        """Note attention that could not be followed, except within what is recorded."""
+        if self.within is None:
+            self.kept.miss(told, is_certain=is_certain)
 
 
 class Follower:
@@ -356,14 +380,10 @@ class Follower:
         before, after = sum(sizes[: scores[0]]), sum(sizes[scores[0] + 1 :])
 
         def pad(label: Tensor) -> Tensor:
-            shape = list(label.shape)
-            parts = []
-            for size in (before, after):
-                shape[axis] = size
-                parts.append(torch.full((1,) * len(shape), NOWHERE).expand(shape))
             if label.numel() > MOST_COPIED:
                 raise RuntimeError("too many entries")
-            return torch.cat([parts[0], label, parts[1]], axis)
+            ends = [0, 0] * (label.ndim - 1 - axis % label.ndim) + [before, after]
+            return torch.nn.functional.pad(label, ends, value=NOWHERE)
 
         self._set(result, trail.moved(pad))
 

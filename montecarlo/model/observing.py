@@ -10,7 +10,7 @@ Borders are those of the claims; what is said of a head rests on that head alone
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from montecarlo.attention.divisors import parse_divisor
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.claims.yardsticks import BALANCED, BALANCED_WEIGHT, NEAR_UNIFORM
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import Interval
-from montecarlo.model.arrays import Head, Model, open_arrays
+from montecarlo.model.arrays import Head, Model, Progress, open_arrays
+from montecarlo.model.divisors import divisor_value
 from montecarlo.model.quantities import (
     FACTORS,
     FEWEST,
@@ -35,6 +35,7 @@ from montecarlo.model.quantities import (
     quantities,
     sum_head,
 )
+from montecarlo.names import require_whole
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -49,8 +50,6 @@ COLUMNS = (
     "ci_high",
     "n_sequences",
 )
-#: What a divisor may be: beyond, scores or their differences are lost in rounding.
-SMALLEST, LARGEST = 1e-20, 1e20
 #: What stands for layer and head where a row is the mean over all heads.
 ALL = "all"
 #: What the divisor does, from the most concentrated rows on; ``peaked`` lies between
@@ -60,7 +59,6 @@ STATES = ("saturated", "peaked", "balanced", "flat")
 TOLERANCE = 0.05
 #: What a factor is counted as at least: its logarithm says how far off it is.
 LEAST = 1e-9
-Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,21 +157,9 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
         If the arrays do not fit each other, hold something that is not finite or vary
         in no head, or an option is not usable.
     """
-    if seed < 0 or seed != int(seed):
-        raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")
+    require_whole("seed", seed, 0)
     model = open_arrays({"q": q, "k": k}, axes, causal=causal)
     return tidy(observe_model(model, divisor_value(divisor, model.d_k), seed))
-
-
-def divisor_value(divisor: str | float, d_k: int) -> float:
-    """Return what a model divides by: a number, or a divisor by its name or formula."""
-    value = parse_divisor(str(divisor)).value(d_k)
-    if not SMALLEST <= value <= LARGEST:
-        raise InputError(
-            f"divisor must be a number between {SMALLEST:g} and {LARGEST:g}, got "
-            f"{divisor!r}"
-        )
-    return value
 
 
 def observe_model(

@@ -64,18 +64,14 @@ SPECTRAL_ROWS = 16
 HIDDEN = 1e300
 
 
-def _indicator(holds: NDArray[np.bool_]) -> Array:
-    return np.where(holds, 1.0, 0.0)
-
-
 #: A part of the keys that a row sees.
 SHARE = "effective_share"
 #: From rows, and the number of keys that each sees, to a value of each row.
 ROW_FUNCTIONS: Mapping[str, Callable[[SoftmaxRows, NDArray[np.intp]], Array]] = {
     "score_max": lambda rows, _: rows.sums.largest,
     "weight_max": lambda rows, _: softmax.weight_max(rows.sums),
-    "saturated_rows": lambda rows, _: _indicator(
-        softmax.weight_max(rows.sums) >= ONE_HOT
+    "saturated_rows": lambda rows, _: np.where(
+        softmax.weight_max(rows.sums) >= ONE_HOT, 1.0, 0.0
     ),
     "entropy": lambda rows, _: softmax.entropy(rows.sums),
     "effective_keys": lambda rows, _: softmax.effective_keys(rows.sums),

@@ -1,30 +1,30 @@
 """Recording from torch and transformers: each call, and what it gives back."""
 # ruff: noqa: SLF001 - what operations are, torch says in private names alone
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import HIDDEN, Arrays, to_numpy
+from montecarlo.model.arrays import HIDDEN, to_numpy
 from montecarlo.model.expected import Caller
 
 try:
     import torch
     from torch.nn import functional
     from torch.overrides import enable_reentrant_dispatch
-    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 except ImportError as error:  # an extra
     raise InputError(
         f"capture needs torch: pip install 'montecarlo-attention[torch]' ({error})"
     ) from error
 
-from montecarlo.model.following import Follower, Operation, Sink, base_name
-from montecarlo.model.projections import Projections
+from montecarlo.model.following import Follower, Kept, Operation, Sink, base_name
 
 #: Torch's own attention as a single operation; on each device it is another.
 FUSED = "_scaled_dot_product"
@@ -35,17 +35,21 @@ FAST_LAYER = "_transformer_encoder_layer_fwd"
 FLEX = "flex_attention"
 #: How far what a function makes of three scores may be off them, less one number.
 SAME = 1e-4
+#: What modules within an attention module are called, of queries, keys and all at once:
+#: a normalisation of heads is the last of those that it has.
+PROJECTIONS = {
+    "q": (
+        *("q_proj", "q_b_proj", "query", "q_lin", "to_q", "linear_q", "q", "q_attn"),
+        *("q_norm", "q_layernorm", "query_layernorm", "q_layer_norm", "q_b_norm"),
+    ),
+    "k": (
+        *("k_proj", "key", "k_lin", "to_k", "linear_k", "k"),
+        *("k_norm", "k_layernorm", "key_layernorm", "k_layer_norm"),
+    ),
+    "joined": ("c_attn", "qkv", "qkv_proj", "query_key_value", "Wqkv"),
+}
 #: What is of queries, a row of each.
 OF_ROWS = ("q", "weights", "outputs")
-
-
-class Kept(Sink, Protocol):
-    """What calls are kept in: `montecarlo.model.captured.Captured`."""
-
-    config: Mapping[str, object] | None
-
-    def begin(self) -> None:
-        """Begin another pass of the model."""
 
 
 @contextmanager
@@ -97,29 +101,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     def __init__(self, captured: Kept) -> None:
         super().__init__()
-        self.captured = captured
-        self.rows = captured.rows
-        self.follower = Follower(self)
-        #: Calls within one that is recorded as a whole.
-        self.within: list[tuple[Arrays, Mapping[str, object]]] | None = None
+        self.sink = Sink(captured)
+        self.follower = Follower(self.sink)
         self._ways: dict[object, Callable[[Operation], None]] = {}
         self.projections = Projections()
-
-    def room(self) -> int:
-        """Return how many sequences there is room for."""
-        return self.captured.room()
-
-    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call, or hold it for the one that it is within."""
-        if self.within is None:
-            self.captured.add(arrays, passed)
-        else:
-            self.within.append((arrays, passed))
-
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed, except within what is recorded."""
-        if self.within is None:
-            self.captured.miss(told, is_certain=is_certain)
 
     def __torch_dispatch__(
         self,
@@ -162,7 +147,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         given, result = _by_name(done), done.result
         outputs = result if isinstance(result, torch.Tensor) else result[0]
         query, key = given["query"], given["key"]
-        if query.is_nested or not (room := self.room()):
+        if query.is_nested or not (room := self.sink.room()):
             return
         passed_mask = given.get("attn_mask", given.get("attn_bias"))
         is_causal = bool(given.get("is_causal"))
@@ -187,12 +172,12 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             "cap": None,
             "queries": n_rows[0],
         }
-        self.add(arrays, passed)
+        self.sink.add(arrays, passed)
 
     def _record_flex(self, done: Operation) -> None:
         """Record flex attention: its outputs, and what its mask hides."""
         query, key, value, score, blocks, scale, *more = done.args
-        if not self.room():
+        if not self.sink.room():
             return
         tensors = {"q": query, "k": key, "v": value, "outputs": done.result[0]}
         arrays = self.some(tensors)
@@ -217,7 +202,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             mask += made[0]
         arrays["added"] = _read_mask(mask, tuple(mask.shape))
         passed = {"source": FLEX, "scale": scale, "mask": "of booleans", "cap": None}
-        self.add(arrays, {**passed, "queries": query.shape[2]})
+        self.sink.add(arrays, {**passed, "queries": query.shape[2]})
 
     def _record_fast(self, done: Operation) -> None:
         """Record a whole layer that ran as one operation.
@@ -246,7 +231,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             ]
         found: dict[str, list[NDArray[Any]]] = {"q": [], "k": [], "weights": []}
         for batch in batches:
-            if not (room := self.room() - len(found["q"])) > 0:
+            if not (room := self.sink.room() - len(found["q"])) > 0:
                 break
             few = [one[:room] for one in batch]
             if mask is not None and kind != 0:  # it has an axis of sequences
@@ -258,17 +243,90 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             kinds = {None: "none", 1: "hidden keys"}
             told = kinds.get(None if mask is None else kind, "added")
             passed = {"source": "torch", "scale": None, "mask": told, "cap": None}
-            self.add(found, passed)
+            self.sink.add(found, passed)
 
     def some(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
         """Return some rows and sequences of tensors (sequence, head, token, ...)."""
-        room, arrays = self.room(), {}
+        room, arrays = self.sink.room(), {}
         for name, tensor in tensors.items():
             kept = tensor[:room]
-            if name in OF_ROWS and self.rows is not None:
-                kept = kept[:, :, -self.rows :]
+            if name in OF_ROWS and self.sink.rows is not None:
+                kept = kept[:, :, -self.sink.rows :]
             arrays[name] = to_numpy(kept)
         return arrays
+
+
+def _energy_of(tensor: torch.Tensor) -> tuple[int, float]:
+    """Return the number of entries, and the sum of their squares."""
+    with _disable_current_modes():  # what follows attention need not see this
+        return tensor.numel(), float(tensor.detach().float().square().sum())
+
+
+class Projections:
+    """What a model does to queries and keys between their projections and attention.
+
+    A factor that is applied there is seen neither in what is captured nor in the scale
+    that attention itself applies, and makes a model divide twice, or not at all.
+    Rotations keep lengths, so the length of all queries over that of what their
+    projection gave out last is the factor.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, str], tuple[int, float]] = {}
+
+    @contextmanager
+    def watching(self, model: torch.nn.Module) -> Iterator[None]:
+        """Note what projections of a model give out while the block runs."""
+        with ExitStack() as stack:
+            for parent in model.modules():
+                for name, child in parent.named_children():
+                    for kind, names in PROJECTIONS.items():
+                        if name in names:
+                            note = self._noting((id(parent), kind))
+                            stack.callback(child.register_forward_hook(note).remove)
+            yield
+
+    def _noting(self, place: tuple[int, str]) -> Callable[..., None]:
+        def note(module: torch.nn.Module, inputs: object, output: Any) -> None:  # noqa: ANN401
+            del module, inputs
+            # measured at once: what follows may change it in place; what is compiled
+            # stays as it is
+            is_known = isinstance(output, torch.Tensor)
+            if is_known and not torch.compiler.is_compiling():
+                self._last[place] = _energy_of(output)
+
+        return note
+
+    def factor(
+        self,
+        module: torch.nn.Module,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+    ) -> float:
+        """Return what queries times keys have been multiplied by since then.
+
+        NaN where the projections are not seen, or gave out something of another size.
+        Where keys are not seen, as with those of a cache, only queries count.
+        """
+        found = [
+            self._last.pop((id(module), kind), (0, 0.0))
+            for kind in ("q", "k", "joined")
+        ]
+        if not any(n for n, _ in found):
+            return math.nan
+        (n_q, before_q), (n_k, before_k), (n_all, before_all) = found
+        now = [_energy_of(one) for one in (query, key, value)]
+        sizes, (of_q, of_k, of_v) = zip(*now, strict=True)
+        if n_q != sizes[0] and n_all == sum(sizes):
+            # values and keys are taken to be as they were
+            n_q, before_q = sizes[0], before_all - of_k - of_v
+        if n_q != sizes[0] or before_q <= 0.0:
+            return math.nan
+        factor = of_q / before_q
+        if n_k == sizes[1] and before_k > 0.0:
+            factor *= of_k / before_k
+        return math.sqrt(factor)
 
 
 def _nothing(*_: object) -> None:
@@ -409,12 +467,13 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
         *more: Any,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        outside, mode.within = mode.within, []
+        sink = mode.sink
+        outside, sink.within = sink.within, []
         try:
             made = attend(module, query, key, value, attention_mask, *more, **kwargs)
         finally:
-            within, mode.within = mode.within or [], outside
-        if torch._C._current_autograd_node() is not None or not mode.room():
+            within, sink.within = sink.within or [], outside
+        if torch._C._current_autograd_node() is not None or not sink.room():
             return made
         outputs, weights = made[0], made[1]
         passed = {
@@ -424,12 +483,12 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             "cap": kwargs.get("softcap"),
             "caller": Caller(
                 type(module).__name__,
-                _config_of(module) or mode.captured.config,
+                _config_of(module) or sink.kept.config,
                 getattr(module, "layer_idx", None),
                 mode.projections.factor(module, query, key, value),
             ),
         }
-        inner = within[0][0] if len(within) == 1 else {}
+        inner = within[0] if len(within) == 1 else {}
         if "added" in inner:  # of a cache that is not full some keys are not used
             n_keys = np.shape(inner["added"])[-1]
             key, value = key[:, :, :n_keys], value[:, :, :n_keys]
@@ -445,9 +504,9 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
                 arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
         passed["queries"] = query.shape[2]
         if attention_mask is not None and attention_mask.ndim == 4:
-            mask = attention_mask[: mode.room(), :, -arrays["q"].shape[2] :]
+            mask = attention_mask[: sink.room(), :, -arrays["q"].shape[2] :]
             passed["hidden"] = to_numpy(mask[..., : key.shape[2]])
-        mode.add(arrays, passed)
+        sink.add(arrays, passed)
         return made
 
     return recorded

@@ -86,12 +86,15 @@ class Pairs:
         """Return the weighted sum of products."""
         return float((self.weights * first * second).sum())
 
+    def slope(self, values: Array, column: Array) -> float:
+        """Return what a column has to be multiplied by to explain values best."""
+        square = max(self.product(column, column), LEAST_SQUARE)
+        return self.product(values, column) / square
+
     def without(self, values: Array, column: Array) -> Array:
         """Return values less their mean over the row, and what a column explains."""
         values = self.within(values)
-        square = max(self.product(column, column), LEAST_SQUARE)
-        rest: Array = values - self.product(values, column) / square * column
-        return rest
+        return values - self.slope(values, column) * column
 
 
 def _gather_pairs(blocks: Sequence[Rows]) -> Pairs:
@@ -202,8 +205,7 @@ def _regress(
 ) -> Fitted:
     """Regress logarithms on scores, without what other columns explain of both."""
     direction, target = without(pairs.scores), without(pairs.logs)
-    square = pairs.product(direction, direction)
-    scale = pairs.product(direction, target) / square if square else 0.0
+    scale = pairs.slope(target, direction)
     return _describe(
         pairs,
         form,
@@ -222,8 +224,7 @@ def _fit_distance(pairs: Pairs) -> Fitted:
     distance = pairs.within(np.abs(pairs.offsets).astype(float))
     made = _regress(pairs, "distance", lambda x: pairs.without(x, distance), 2)
     rest = pairs.within(pairs.logs - made.fit.scale * pairs.scores)
-    square = max(pairs.product(distance, distance), LEAST_SQUARE)
-    slope = pairs.product(distance, rest) / square
+    slope = pairs.slope(rest, distance)
     return replace(made, fit=replace(made.fit, parameter=slope))
 
 
@@ -257,8 +258,7 @@ def _fit_cap(pairs: Pairs) -> Fitted:
     def at(t: float) -> tuple[float, Array, Array]:
         """Return c for a t, its column, and what is left."""
         column = pairs.within(np.tanh(pairs.scores / t))
-        square = max(pairs.product(column, column), LEAST_SQUARE)
-        cap = pairs.product(column, logs) / square
+        cap = pairs.slope(logs, column)
         return cap, column, logs - cap * column
 
     def bend(t: float, cap: float) -> Array:
@@ -273,23 +273,18 @@ def _fit_cap(pairs: Pairs) -> Fitted:
     t = min(CAPS * pairs.spread, key=left_at)
     for _ in range(STEPS):  # Gauss and Newton's, shortened where it goes too far
         cap, column, left = at(t)
-        slope = pairs.without(bend(t, cap), column)
-        square = max(pairs.product(slope, slope), LEAST_SQUARE)
-        step = pairs.product(slope, left) / square
+        step = pairs.slope(left, pairs.without(bend(t, cap), column))
         t *= math.exp(float(np.clip(step, -0.5, 0.5)))
     cap, column, left = at(t)
     column *= t  # by λ; what follows is by t, with λ as it is
     other = cap / t * column + bend(t, cap)
 
-    def without(values: Array) -> Array:
-        return pairs.without(values, other)
-
     return _describe(
         pairs,
         "cap",
         cap / t,
-        without,
-        direction=without(column),
+        lambda values: pairs.without(values, other),
+        direction=pairs.without(column, other),
         left=left,
         explained=logs - left,
         n_parameters=2,
