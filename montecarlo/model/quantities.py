@@ -160,7 +160,7 @@ def sum_head(model: Model, head: Head, divisor: float, seed: int) -> HeadSums:
                 part = slice(start, start + step)
                 scores = q[rows[part]] @ keys.T
                 is_few = np.isin(rows[part], few)
-                found = sum_rows(scores, seen[part], divisor, names, is_few)
+                found = _sum_rows(scores, seen[part], divisor, names, is_few)
                 for name, added in found.items():
                     sums.rows[name + suffix][group] += added
     _require_scores(head, sums)
@@ -259,7 +259,7 @@ def _add_pairs(
     return variance
 
 
-def sum_rows(
+def _sum_rows(
     scores: Array,
     seen: NDArray[np.intp],
     divisor: float,
@@ -269,18 +269,8 @@ def sum_rows(
     """Return sum and number of rows for some of `ROW_FUNCTIONS`.
 
     A row that sees a single key, as the first causal one does, does not count: it has
-    nothing to choose.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_rows, n_keys)
-    seen : ndarray of int, shape (n_rows,)
-        How many of the first keys each row sees.
-    divisor : float
-        Of the scores.
-    names : collection of str
-    few : ndarray of bool, shape (n_rows,)
-        The rows that quantities of `FEW_ROWS` are found for.
+    nothing to choose.  ``seen`` are how many of the first keys each row sees, ``few``
+    the rows that quantities of `FEW_ROWS` are found for.
     """
     sums = {}
     for is_few, kept in ((False, seen > 1), (True, (seen > 1) & few)):

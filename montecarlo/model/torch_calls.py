@@ -58,12 +58,11 @@ def recording(captured: Kept, model: object | None) -> Iterator[None]:
     if model is not None and not isinstance(model, torch.nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     with ExitStack() as stack:
+        mode = _Recorder(captured)
         if model is not None:
             hook = model.register_forward_pre_hook(lambda *_: captured.begin())
             stack.callback(hook.remove)
             captured.config = _config_of(model)
-        mode = _Recorder(captured)
-        if model is not None:
             stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
             stack.enter_context(_wrapped_interface(mode))
