@@ -110,20 +110,11 @@ SUMS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is said of heads that are alike.
-
-    Attributes
-    ----------
-    heads : tuple of HeadScale
-    answer : str
-        `YES`, `NO` or `UNTOLD`.
-    hints : tuple of str
-        What a wrong divisor looks like, see `montecarlo.model.divisors.hints_at`.
-    """
+    """What is said of heads that are alike."""
 
     heads: tuple[HeadScale, ...]
-    answer: str
-    hints: tuple[str, ...]
+    answer: str  # `YES`, `NO` or `UNTOLD`
+    hints: tuple[str, ...]  # what a wrong divisor looks like: keys of `HINTS`
 
     @property
     def is_plain(self) -> bool:
@@ -138,9 +129,7 @@ class Finding:
     @property
     def divisor(self) -> float:
         """Mean of what they divide by; NaN where it is not told."""
-        if self.first.outcome != "scale":
-            return math.nan
-        return math.fsum(1.0 / one.scale for one in self.heads) / len(self.heads)
+        return math.fsum(one.divisor for one in self.heads) / len(self.heads)
 
     @property
     def half_width(self) -> float:
@@ -167,26 +156,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ScaleAnswer:
-    """The scales that heads apply, beside the divisor that is expected.
-
-    Attributes
-    ----------
-    scales : ModelScales
-    expected : Expected
-    rtol : float
-        How far a divisor may be from it, as a part of it.
-    answer : str
-        `YES`, `NO` or `UNTOLD`: one head that divides by something else is enough for
-        a no; dead heads, which divide by nothing, are not asked.
-    findings : tuple of Finding
-        What was not expected first, what is plain last.
-    """
+    """The scales that heads apply, beside the divisor that is expected."""
 
     scales: ModelScales
     expected: Expected
-    rtol: float
+    rtol: float  # how far a divisor may be from it, as a part of it
+    #: `YES`, `NO` or `UNTOLD`: one head that divides by something else is enough for a
+    #: no; dead heads, which divide by nothing, are not asked.
     answer: str
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]  # not expected first, plain last
 
 
 def answer_scales(
@@ -212,7 +190,7 @@ def answer_scales(
             if answer == NO and alike[0].outcome == "scale":
                 size = scales.d_k, scales.n_heads
                 meant = expected.at(alike[0].head.layer)
-                hints = hints_at(1.0 / alike[0].scale, meant, *size)
+                hints = hints_at(alike[0].divisor, meant, *size)
                 if not hints and has_other_cap(alike[0], meant):
                     hints = ("cap",)
             findings.append(Finding(tuple(alike), answer, hints))
@@ -264,12 +242,10 @@ def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
     if heads[0].outcome != "scale":
         return [list(heads)]
     groups: list[list[HeadScale]] = []
-    for one in sorted(heads, key=lambda head: 1.0 / head.scale):
-        near = groups and abs(groups[-1][0].scale / one.scale - 1.0) <= ALIKE
-        if near:
-            groups[-1].append(one)
-        else:
-            groups.append([one])
+    for one in sorted(heads, key=lambda head: head.divisor):
+        if not groups or abs(groups[-1][0].scale / one.scale - 1.0) > ALIKE:
+            groups.append([])
+        groups[-1].append(one)
     return [sorted(group, key=lambda one: one.head) for group in groups]
 
 
@@ -372,10 +348,9 @@ def say_numbers(numbers: Sequence[int]) -> str:
     """Write ascending numbers, three neighbours or more as ranges."""
     runs: list[list[int]] = []
     for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+        if not runs or number != runs[-1][-1] + 1:
+            runs.append([])
+        runs[-1].append(number)
     return ", ".join(
         f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run))
         for run in runs

@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,28 +48,25 @@ MOST_AXES, MOST_LENGTH = 8, 2**48
 MOST_NUMBERS, MOST_SEQUENCES, MOST_HEADS = 2**24, 2**18, 2**17
 #: Weights that are read at once.
 MOST_READ = 2**20
+#: Queries and keys of a sequence at least.
+FEWEST = {"q": 2, "k": 2}
 #: Numbers beyond this have squares that float64 cannot hold with others beside them.
 LARGEST = 1e100
 Index = tuple[int | slice, ...]
+#: Of each sequence of a recorded call, by name, shape (n_heads, n_tokens, ...).
+Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 ALL_TOKENS = slice(None)
+#: What is told how many heads are done.
+Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """An array that is read in blocks.
+    """An array that is read in blocks."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    shape : tuple of int
-    take : callable
-        Index -> the block as float64, which belongs to the caller.
-    """
-
-    name: str
+    name: str  # for messages
     shape: tuple[int, ...]
-    take: Callable[[Index], Array]
+    take: Callable[[Index], Array]  # the block as float64, which belongs to the caller
 
 
 def wrap_array(name: str, array: ArrayLike) -> Tensor:
@@ -83,6 +80,15 @@ def wrap_array(name: str, array: ArrayLike) -> Tensor:
             f"{name} must hold floating-point numbers, got entries of type {kind.name}"
         )
     return Tensor(name, values.shape, lambda i: np.array(values[i], dtype=np.float64))
+
+
+def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
+    """Return a copy in memory; of torch bfloat16, which NumPy lacks, as float32."""
+    if not hasattr(array, "detach"):
+        return np.array(array)
+    held = array.detach()
+    held = held.float() if "bfloat16" in str(held.dtype) else held
+    return np.array(held.cpu().numpy())
 
 
 def require_shape(name: str, shape: Sequence[int]) -> None:
@@ -101,23 +107,11 @@ Tensors = Mapping[tuple[int, ...], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class ArraySet:
-    """All queries of one source, or all its keys, weights, values or outputs.
+    """All queries of one source, or all its keys, weights, values or outputs."""
 
-    Attributes
-    ----------
-    name : str
-        One of `NAMES`.
-    axes : tuple of str
-        Those of each tensor.
-    in_name : tuple of str
-        Axes that the tensors' names count: mostly none, or the layer.
-    tensors : mapping
-        Numbers of the axes in the name -> Tensor.
-    """
-
-    name: str
-    axes: tuple[str, ...]
-    in_name: tuple[str, ...]
+    name: str  # one of `NAMES`
+    axes: tuple[str, ...]  # those of each tensor
+    in_name: tuple[str, ...]  # axes that the tensors' names count: mostly none
     tensors: Tensors
 
     def labels(self, axis: str) -> tuple[int, ...]:
@@ -148,13 +142,9 @@ class ArraySet:
         return max(tensor.shape[place] for tensor in self.tensors.values())
 
     def read(self, place: Mapping[str, int], tokens: slice = ALL_TOKENS) -> Array:
-        """Read one sequence of one head, or some of its tokens.
+        """Read one sequence of one head, shape (n_tokens, d_k or n_keys), or a part.
 
         The place has labels of ``sequence``, ``layer`` and ``head``.
-
-        Returns
-        -------
-        ndarray, shape (n_tokens, d_k), for weights (n_tokens, n_keys)
         """
         tensor = self.at(place)
         along: dict[str, int | slice] = {**place, "token": tokens}
@@ -278,13 +268,10 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Arrays of some sequences: ``q``, ``k``, and evidence of the scale, if any.
-
-    ``unread`` are names of arrays that are there and of no use, or not asked for.
-    """
+    """Arrays of some sequences: ``q``, ``k``, and evidence of the scale, if any."""
 
     arrays: Mapping[str, ArraySet]
-    unread: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()  # names of arrays of no use, or not asked for
 
     def key_heads(self) -> dict[int, int]:
         """Map heads of queries to those of the keys that they meet."""
@@ -331,28 +318,16 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of attention of one sequence of a head.
+    """Rows of attention of one sequence of a head."""
 
-    Attributes
-    ----------
-    queries : ndarray, shape (n_rows, d_k)
-    keys : ndarray, shape (n_keys, d_k)
-    scores : ndarray, shape (n_rows, n_keys)
-        Products of queries and keys, as they were captured.
-    places : ndarray of int, shape (n_rows,)
-        Of the queries, counted as keys are; where there are fewer queries than keys,
-        they are the last ones.
-    shift : int
-        Keys that there are more than queries.
-    made : mapping
-        Evidence of the scale, by its names in `NAMES`, and ``added`` where it is known.
-    """
-
-    queries: Array
-    keys: Array
-    scores: Array
+    queries: Array  # shape (n_rows, d_k)
+    keys: Array  # shape (n_keys, d_k)
+    scores: Array  # their products as they were captured, shape (n_rows, n_keys)
+    #: Of the queries, counted as keys are; where there are fewer queries than keys,
+    #: they are the last ones.
     places: NDArray[np.intp]
-    shift: int
+    shift: int  # keys that there are more than queries
+    #: Evidence of the scale, by its names in `NAMES`, and ``added`` where it is known.
     made: Mapping[str, Array]
 
     @property
@@ -395,28 +370,19 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Queries and keys of all sequences of a model.
-
-    Attributes
-    ----------
-    d_k : int
-    layers : tuple of int
-        As the files count them.
-    head_labels, key_heads : tuple of int
-        Of each layer, as the files count them; several heads of queries may share one
-        of keys.
-    sequences : tuple of (Source, int)
-        Where each sequence stands.
-    causal : bool
-        Whether a query sees only keys up to its own position.
-    """
+    """Queries and keys of all sequences of a model."""
 
     d_k: int
-    layers: tuple[int, ...]
-    head_labels: tuple[int, ...]
-    key_heads: tuple[int, ...]
-    sequences: tuple[tuple[Source, int], ...]
-    causal: bool
+    layers: tuple[int, ...]  # as the files count them, and heads likewise
+    #: Heads of queries of each layer, each with that of the keys that it meets.
+    key_heads: Mapping[int, int]
+    sequences: tuple[tuple[Source, int], ...]  # where each stands
+    causal: bool  # a query sees only keys up to its own position
+
+    @property
+    def head_labels(self) -> tuple[int, ...]:
+        """Heads of queries of each layer."""
+        return tuple(self.key_heads)
 
     def heads(self) -> list[Head]:
         """Return all heads, layer by layer."""
@@ -475,10 +441,8 @@ class Model:
     ) -> tuple[Mapping[str, ArraySet], dict[str, int], dict[str, int]]:
         """Return where queries of a sequence of a head stand, and where their keys."""
         source, number = self.sequences[sequence]
-        shared = len(self.head_labels) // len(self.key_heads)
-        key_head = self.key_heads[self.head_labels.index(head.head) // shared]
         place = {"sequence": number, "layer": head.layer, "head": head.head}
-        return source.arrays, place, {**place, "head": key_head}
+        return source.arrays, place, {**place, "head": self.key_heads[head.head]}
 
     @property
     def source(self) -> str | None:
@@ -501,43 +465,32 @@ class Model:
         return max(source.arrays["k"].longest("token") for source, _ in self.sequences)
 
 
-def open_arrays(  # noqa: PLR0913 - six arrays, and how they lie
-    queries: ArrayLike,
-    keys: ArrayLike,
+def open_arrays(
+    arrays: Mapping[str, ArrayLike | None],
     axes: Sequence[str] | None = None,
     *,
-    weights: ArrayLike | None = None,
-    v: ArrayLike | None = None,
-    outputs: ArrayLike | None = None,
-    added: ArrayLike | None = None,
     causal: bool = False,
 ) -> Model:
-    """Make a model of arrays in hand.
+    """Make a model of arrays in hand, by their names in `NAMES`.
 
     Their axes are by default all of `AXES`; attention weights, and what was
     added to scores, have the keys last, in place of ``d``.
     """
-    given = zip(NAMES, (queries, keys, weights, v, outputs, added), strict=True)
     tensors: dict[str, Tensors] = {
         name: {(): wrap_array(name, array)}
-        for name, array in given
+        for name, array in arrays.items()
         if array is not None
     }
     return make_model([make_source(tensors, axes)], causal=causal)
 
 
 def make_model(
-    sources: Sequence[Source], *, causal: bool, fewest_queries: int = 2
+    sources: Sequence[Source], *, causal: bool, fewest: Mapping[str, int] = FEWEST
 ) -> Model:
     """Join sources to a model.
 
     With a single query per sequence, as in decoding, a scale can be told, and nothing
     of how queries vary.
-
-    Raises
-    ------
-    InputError
-        If arrays of a source, or sources, do not fit each other.
     """
     first = sources[0].arrays
     for source in sources:
@@ -549,7 +502,7 @@ def make_model(
             raise InputError(
                 f"files must hold the same beside q and k, got {got} after {wanted}"
             )
-        _require_fit(source, causal=causal, fewest_queries=fewest_queries)
+        _require_fit(source, causal=causal, fewest=fewest)
         for name in ("q", "k"):
             for axis in ("layer", "head", "d"):
                 if source.arrays[name].labels(axis) != first[name].labels(axis):
@@ -561,8 +514,7 @@ def make_model(
     return Model(
         d_k=first["q"].size("d"),
         layers=first["q"].labels("layer"),
-        head_labels=first["q"].labels("head"),
-        key_heads=first["k"].labels("head"),
+        key_heads=sources[0].key_heads(),
         sequences=tuple(
             (s, n) for s in sources for n in s.arrays["q"].labels("sequence")
         ),
@@ -579,7 +531,7 @@ def _require_agreement(one: ArraySet, other: ArraySet, axes: Sequence[str]) -> N
             )
 
 
-def _require_fit(source: Source, *, causal: bool, fewest_queries: int) -> None:
+def _require_fit(source: Source, *, causal: bool, fewest: Mapping[str, int]) -> None:
     """Make sure that the arrays of a source fit each other."""
     arrays = source.arrays
     q, k = arrays["q"], arrays["k"]
@@ -598,11 +550,11 @@ def _require_fit(source: Source, *, causal: bool, fewest_queries: int) -> None:
         place = dict(zip(q.in_name, numbers, strict=True))
         key_place = place | ({"head": met[place["head"]]} if "head" in place else {})
         tokens, n_keys = q.length("token", place), k.length("token", key_place)
-        for name, count, least in (("q", tokens, fewest_queries), ("k", n_keys, 2)):
-            if count < least:
+        for name, count in (("q", tokens), ("k", n_keys)):
+            if count < fewest[name]:
                 raise InputError(
-                    f"{name} must have at least {least} along the axis 'token', got "
-                    f"{count}"
+                    f"{name} must have at least {fewest[name]} along the axis 'token', "
+                    f"got {count}"
                 )
         if causal and tokens != n_keys:
             raise InputError(

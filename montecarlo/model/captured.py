@@ -13,23 +13,27 @@ was added to scores; and the scale, mask and cap that were passed.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import (
-    EVIDENCE,
+    Arrays,
     Model,
+    Tensor,
+    Tensors,
     make_model,
     make_source,
+    to_numpy,
     wrap_array,
 )
 from montecarlo.model.expected import Caller
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
 from montecarlo.model.scales import find_scales, scales_table
+from montecarlo.names import require_whole
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -42,25 +46,13 @@ MOST_MISSED = 16
 AXES = ("head", "token", "d")
 
 
-#: Of each sequence, by name.
-Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of an attention function.
+    """One call of an attention function."""
 
-    Attributes
-    ----------
-    arrays : dict of sequences of ndarray, shape (n_heads, n_tokens, ...)
-        Of each sequence ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and, where
-        a mask was passed, ``added``.
-    passed : dict
-        What else was passed: ``scale``, ``mask``, ``cap``, ``source``.
-    """
-
+    #: ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and perhaps ``added``.
     arrays: Arrays
-    passed: Mapping[str, object]
+    passed: Mapping[str, Any]  # what else: ``scale``, ``mask``, ``cap``, ``source``
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -96,11 +88,7 @@ class Captured:
         """Begin another pass of the model: layers are counted anew."""
         self._is_open = False
 
-    def add(
-        self,
-        arrays: Arrays,
-        passed: Mapping[str, object],
-    ) -> None:
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Keep a call, as the next layer of this pass.
 
         One with a single key is left out: it has nothing beside it.
@@ -139,17 +127,17 @@ class Captured:
         InputError
             If arrays are missing or do not fit each other.
         """
-        given = {"q": q, "k": k, "weights": weights, "v": v, "outputs": outputs}
-        found = {name: one for name, one in given.items() if one is not None}
+        more = {"weights": weights, "v": v, "outputs": outputs}
+        found: dict[str, Any] = {"q": q, "k": k}
+        found |= {name: one for name, one in more.items() if one is not None}
         _require_recordable(found)
         self._is_by_hand = True
         if room := self.room():
             last = slice(None) if self.rows is None else slice(-self.rows, None)
-            arrays = {}
-            for name, one in found.items():
-                some = one[:room]  # type: ignore[index]
-                whole = name in {"k", "v"}
-                arrays[name] = _to_array(some if whole else some[:, :, last])
+            arrays = {
+                name: to_numpy(one[:room] if name in "kv" else one[:room, :, last])
+                for name, one in found.items()
+            }
             passed = {"source": "recorded", "scale": None, "mask": "", "cap": None}
             self.add(arrays, passed)
 
@@ -182,13 +170,13 @@ class Captured:
     @property
     def callers(self) -> tuple[Caller, ...]:
         """Which module called attention, for each layer of the first pass."""
-        calls = self._passes[0] if self._passes else []
-        found = []
-        for call in calls:
-            is_whole = call.passed["source"] == "written out"
-            unknown = Caller("", self.config, is_whole=is_whole)
-            found.append(call.passed.get("caller", unknown))
-        return tuple(one for one in found if isinstance(one, Caller))
+        passed = [call.passed for call in self._passes[0]] if self._passes else []
+        return tuple(
+            one["caller"]
+            if "caller" in one
+            else Caller("", self.config, is_whole=one["source"] == "written out")
+            for one in passed
+        )
 
     def model(self, layers: Sequence[int] | None = None) -> Model:
         """Return what was recorded as a model, of all layers or of some.
@@ -260,18 +248,17 @@ class Captured:
 
     def _join(self, layers: Sequence[int]) -> Model:
         """Return layers that are alike as a model."""
-        found: dict[str, dict[tuple[int, ...], Any]] = {}
-        start = 0
-        for calls in self._passes:
-            for layer in layers:
-                for name, array in calls[layer].arrays.items():
-                    for number, one in enumerate(array):
-                        place = f"{name} of layer {layer}"
-                        key = (start + number, layer)
-                        found.setdefault(name, {})[key] = wrap_array(place, one)
-            start += len(calls[layers[0]].arrays["q"])
+        found: dict[str, dict[tuple[int, ...], Tensor]] = {}
+        for layer in layers:
+            for name in self._passes[0][layer].arrays:
+                sequences = chain.from_iterable(
+                    calls[layer].arrays[name] for calls in self._passes
+                )
+                for number, one in enumerate(sequences):
+                    tensor = wrap_array(f"{name} of layer {layer}", one)
+                    found.setdefault(name, {})[number, layer] = tensor
         source = make_source(found, AXES, ("sequence", "layer"))
-        return make_model([source], causal=False, fewest_queries=1)
+        return make_model([source], causal=False, fewest={"q": 1, "k": 2})
 
     def summary(self) -> "pd.DataFrame":
         """Summarise the scores and weights of each head.
@@ -331,45 +318,25 @@ class Captured:
 
 
 def _require_recordable(found: Mapping[str, object]) -> None:
-    """Refuse what makes no call of attention, in a line."""
-    for name in ("q", "k"):
-        if name not in found:
-            raise InputError(f"{name} must be a tensor or an array, got None")
-    if not any(all(one in found for one in needed) for needed in EVIDENCE.values()):
-        given = ", ".join(name for name in found if name not in {"q", "k"})
+    """Refuse what makes no call of attention, in a line: of shapes a model is made."""
+    tensors: dict[str, Tensors] = {
+        name: {(): Tensor(name, _shape_of(name, one), lambda _: np.empty(0))}
+        for name, one in found.items()
+    }
+    source = make_source(tensors, ("sequence", *AXES))
+    if source.arrays.keys() == {"q", "k"}:
+        given = ", ".join(name for name in found if name not in source.arrays)
         raise InputError(
             f"weights, or v and outputs, must be given, got {given or 'neither'}"
         )
-    shapes = {name: _shape_of(name, one) for name, one in found.items()}
-    n, heads, n_queries, d_k = shapes["q"]
-    _, key_heads, n_keys, _ = shapes["k"]
-    if heads % key_heads:
-        raise InputError(
-            f"k must have as many heads as q, {heads}, or a part that divides it, got "
-            f"{key_heads}"
-        )
-    d_v = shapes.get("v", (0,))[-1]
-    wanted = {
-        "q": shapes["q"],
-        "k": (n, key_heads, n_keys, d_k),
-        "weights": (n, heads, n_queries, n_keys),
-        "v": (n, key_heads, n_keys, d_v),
-        "outputs": (n, heads, n_queries, d_v),
-    }
-    for name, shape in shapes.items():
-        if shape != wanted[name]:
-            raise InputError(
-                f"{name} must have the shape {wanted[name]} beside q of {shapes['q']} "
-                f"and k of {shapes['k']}, got {shape}"
-            )
+    make_model([source], causal=False, fewest={"q": 1, "k": 1})
 
 
 def _shape_of(name: str, array: Any) -> tuple[int, ...]:  # noqa: ANN401
     """Return the shape of what was given as an array."""
     if not hasattr(array, "shape") or not hasattr(array, "dtype"):
-        raise InputError(
-            f"{name} must be a tensor or an array, got {type(array).__name__}"
-        )
+        came = None if array is None else type(array).__name__
+        raise InputError(f"{name} must be a tensor or an array, got {came}")
     shape = tuple(map(int, array.shape))
     if len(shape) != 4 or 0 in shape:
         last = "key" if name == "weights" else "d"
@@ -383,15 +350,6 @@ def _shape_of(name: str, array: Any) -> tuple[int, ...]:  # noqa: ANN401
             f"{array.dtype}"
         )
     return shape
-
-
-def _to_array(array: Any) -> NDArray[Any]:  # noqa: ANN401
-    """Return a copy in memory of a tensor or an array."""
-    if not hasattr(array, "detach"):
-        return np.array(array)
-    held = array.detach()  # bfloat16, which NumPy lacks, as float32
-    held = held.float() if "bfloat16" in str(held.dtype) else held
-    return np.array(held.cpu().numpy())
 
 
 @contextmanager
@@ -430,13 +388,8 @@ def capture(
     InputError
         If an option is not usable, or torch is not there.
     """
-    for name, value in (("rows", rows), ("sequences", sequences)):
-        wrong = not isinstance(value, int) or value < (2 if name == "rows" else 1)
-        if wrong and not (name == "rows" and value is None):
-            least = 2 if name == "rows" else 1
-            raise InputError(
-                f"{name} must be a whole number of at least {least}, got {value!r}"
-            )
+    rows = None if rows is None else require_whole("rows", rows, 2)
+    sequences = require_whole("sequences", sequences, 1)
     from montecarlo.model.torch_calls import recording
 
     captured = Captured(rows, sequences)

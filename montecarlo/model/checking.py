@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from montecarlo.model.answers import (
     say_findings,
 )
 from montecarlo.model.arrays import NAMES, Head, Model, open_arrays
+from montecarlo.model.captured import Captured
 from montecarlo.model.expected import Caller, Config, find_expected
 from montecarlo.model.files import open_files
 from montecarlo.model.head_summary import entropy_of
@@ -34,17 +35,6 @@ if TYPE_CHECKING:  # as long to import as all the rest
 STAGES = ("q", "k", "scale", "score_variance", "weights", "entropy", "outputs")
 #: Rows of a sequence, and sequences, that are compared at most.
 MOST_ROWS, MOST_SEQUENCES = 256, 8
-
-
-class Captured(Protocol):
-    """What has been recorded from a model."""
-
-    @property
-    def callers(self) -> Sequence[Caller]:
-        """Which module called attention, for each layer."""
-
-    def models(self) -> tuple[Model, ...]:
-        """Return it as models, each of layers that are alike."""
 
 
 #: Something captured; a path of an npz file; arrays by name: q, k, and weights or v and
@@ -62,13 +52,9 @@ def _open(
             raise InputError(
                 f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
-        q, k, weights, v, outputs, added = (source.get(name) for name in NAMES)
-        if q is None or k is None:
+        if any(source.get(name) is None for name in "qk"):
             raise InputError(f"arrays must hold q and k, got {', '.join(source)}")
-        made = open_arrays(
-            q, k, axes, weights=weights, v=v, outputs=outputs, added=added
-        )
-        return (made,)
+        return (open_arrays(source, axes),)
     if axes is not None:
         raise InputError(f"axes must stand with arrays or a file, got {axes!r}")
     if not callable(getattr(source, "models", None)):

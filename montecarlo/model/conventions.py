@@ -8,28 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """How an architecture scales its scores.
+    """How an architecture scales its scores."""
 
-    Attributes
-    ----------
-    rule : str
-        How the divisor follows from the configuration: a key of
-        `montecarlo.model.expected.RULES`.
-    width : tuple of str
-        Fields that add up to the width of a head; empty for the usual ones.
-    factor : float
-        Of that width.
-    is_before : bool
-        Whether queries are multiplied before attention, which itself divides by 1.
-    is_seen : bool
-        Whether nothing but a scale and rotations is applied to queries between their
-        projection, or the normalisation of heads, and attention.
-    """
-
+    #: How the divisor follows: a key of `montecarlo.model.expected.RULES`.
     rule: str = "sqrt"
+    #: Fields that add up to the width of a head; none for the usual ones.
     width: tuple[str, ...] = ()
-    factor: float = 1.0
-    is_before: bool = False
+    factor: float = 1.0  # of that width
+    is_before: bool = False  # queries are multiplied; attention itself divides by 1
+    #: Nothing but a scale and rotations is applied to queries between their projection,
+    #: or the normalisation of heads, and attention.
     is_seen: bool = True
 
 

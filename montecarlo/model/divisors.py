@@ -12,7 +12,7 @@ from montecarlo.errors import InputError
 
 #: What is expected where nothing else is said.
 EXPECTED = "sqrt"
-#: What an expected divisor may be.
+#: What a divisor may be: beyond, scores or their differences are lost in rounding.
 SMALLEST, LARGEST = 1e-20, 1e20
 #: How near a divisor is to what it looks like, as a part of it.
 NEAR = 0.01
@@ -20,17 +20,10 @@ NEAR = 0.01
 
 @dataclass(frozen=True, slots=True)
 class KnownDivisor:
-    """A divisor: factor · d_k**power · h**head_power, h the number of heads.
-
-    Attributes
-    ----------
-    name : str
-    text : str
-        What it is called in a sentence.
-    """
+    """A divisor: factor · d_k**power · h**head_power, h the number of heads."""
 
     name: str
-    text: str
+    text: str  # what it is called in a sentence
     factor: float = 1.0
     power: float = 0.0
     head_power: float = 0.0
@@ -61,29 +54,15 @@ KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The divisor that somebody expects.
+    """The divisor that somebody expects."""
 
-    Attributes
-    ----------
-    typed : str
-        Its name or number, or what stands for a configuration.
-    value : float
-        NaN where it cannot be told, or differs by layer.
-    said : str
-        How it follows from a configuration, or why it does not.
-    mistakes : dict
-        Divisors that known mistakes make of it, by their hints.
-    cap : float
-        What scores are capped at by tanh; NaN where nothing is said of it.
-    layers : dict
-        What is expected of a layer, where that differs.
-    """
-
-    typed: str
-    value: float
-    said: str = ""
+    typed: str  # its name or number, or what stands for a configuration
+    value: float  # NaN where it cannot be told, or differs by layer
+    said: str = ""  # how it follows from a configuration, or why it does not
+    #: Divisors that known mistakes make of it, by their hints.
     mistakes: Mapping[str, float] = field(default_factory=dict)
-    cap: float = math.nan
+    cap: float = math.nan  # what scores are capped at by tanh, where something is said
+    #: What is expected of a layer, where that differs.
     layers: Mapping[int, "Expected"] = field(default_factory=dict)
 
     def at(self, layer: int) -> "Expected":
@@ -93,8 +72,8 @@ class Expected:
     @property
     def is_told(self) -> bool:
         """Whether it is known, of all layers."""
-        each = self.layers.values()
-        return all(map(_is_told, each)) if each else _is_told(self)
+        each = self.layers.values() or [self]
+        return not any(math.isnan(one.value) for one in each)
 
     @property
     def text(self) -> str:
@@ -107,10 +86,6 @@ class Expected:
         return f"{self.value:.6g}"
 
 
-def _is_told(one: Expected) -> bool:
-    return not math.isnan(one.value)
-
-
 def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
     """Return the divisor that is expected: a name of `KNOWN`, a number or a formula.
 
@@ -120,23 +95,29 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
         If it is neither, or no divisor.
     """
     names = {one.name: one for one in KNOWN}
-    if str(typed) in names:
-        return Expected(str(typed), names[str(typed)].value(d_k, n_heads))
-    try:
-        divisor = parse_divisor(str(typed))
-    except InputError as error:
-        raise InputError(
-            f"expect must be one of {', '.join(names)}, or a divisor: {error}"
-        ) from None
-    if divisor.name in names:
-        return Expected(divisor.name, names[divisor.name].value(d_k, n_heads))
-    value = divisor.value(d_k)
+    name = str(typed)
+    if name not in names:
+        try:
+            divisor = parse_divisor(name)
+        except InputError as error:
+            raise InputError(
+                f"expect must be one of {', '.join(names)}, or a divisor: {error}"
+            ) from None
+        name = divisor.name
+    if name in names:
+        return Expected(name, names[name].value(d_k, n_heads))
+    return Expected(str(typed), divisor_value(typed, d_k, "expect"))
+
+
+def divisor_value(divisor: str | float, d_k: int, name: str = "divisor") -> float:
+    """Return what a model divides by: a number, or a divisor by its name or formula."""
+    value = parse_divisor(str(divisor)).value(d_k)
     if not SMALLEST <= value <= LARGEST:
         raise InputError(
-            f"expect must be a number between {SMALLEST:g} and {LARGEST:g}, got "
-            f"{typed!r}"
+            f"{name} must be a number between {SMALLEST:g} and {LARGEST:g}, got "
+            f"{divisor!r}"
         )
-    return Expected(str(typed), value)
+    return value
 
 
 def divisors_within(

@@ -5,17 +5,17 @@ is applied, is the convention of the architecture.  Nothing is read from the mod
 computes attention but what it was made from: what that module holds may be the error.
 
 >>> config = {"model_type": "gemma2", "query_pre_attn_scalar": 144, "head_dim": 128}
->>> expected_by_config(config, [0]).text
+>>> expected_of({0: Caller("", config)}).text
 'sqrt(query_pre_attn_scalar = 144) = 12 (configuration of gemma2)'
 """
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from montecarlo.errors import InputError, show
 from montecarlo.model.conventions import CONVENTIONS, Convention
@@ -53,59 +53,29 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The module that called attention.
+    """The module that called attention."""
 
-    Attributes
-    ----------
-    module : str
-        Its class; empty where it is not known.
-    config : dict or None
-        What it was made from.
-    layer : int or None
-        Its number, as its model counts.
-    factor : float
-        What queries times keys were multiplied by between their projections and
-        attention, as measured; NaN where it was not.
-    is_whole : bool
-        Whether numbers that queries or keys are multiplied by count in the scale that
-        is found, as where attention is written out.
-    """
-
-    module: str
-    config: Config | None = None
-    layer: int | None = None
+    module: str  # its class; empty where it is not known, as of files
+    config: Config | None = None  # what it was made from
+    layer: int | None = None  # its number, as its model counts
+    #: What queries times keys were multiplied by between their projections and
+    #: attention, as measured; NaN where it was not.
     factor: float = math.nan
+    #: Whether numbers that queries or keys are multiplied by count in the scale that is
+    #: found, as where attention is written out.
     is_whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a configuration says of a layer.
+class Said(NamedTuple):
+    """What a configuration says of a layer."""
 
-    Attributes
-    ----------
-    divisor : float
-        Of queries and keys as they are projected.
-    text : str
-        How it follows, by the names of fields.
-    mistakes : dict
-        Divisors that known mistakes make of it, by their hints.
-    """
-
-    divisor: float
-    text: str
-    mistakes: Mapping[str, float]
+    divisor: float  # of queries and keys as they are projected
+    text: str  # how it follows, by the names of fields
+    mistakes: Mapping[str, float]  # divisors that known ones make of it, by their hints
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The fields of a configuration, for one layer.
-
-    Attributes
-    ----------
-    config : dict
-    layer : int or None
-    """
+class Fields(NamedTuple):
+    """The fields of a configuration, for one layer."""
 
     config: Config
     layer: int | None
@@ -114,6 +84,11 @@ class Fields:
     def kind(self) -> str:
         """The architecture."""
         return str(self.config.get("model_type"))
+
+    @property
+    def source(self) -> str:
+        """What is said from."""
+        return f"(configuration of {self.kind})"
 
     def find(self, names: Sequence[str]) -> tuple[str, float] | None:
         """Return the first of some fields that holds something, and its number."""
@@ -124,7 +99,7 @@ class Fields:
         for name in names:
             value = own.get(name, self.config.get(name))
             if value is not None:
-                return name, self._number(name, value)
+                return name, _number(name, value)
         return None
 
     def need(self, names: Sequence[str]) -> tuple[str, float]:
@@ -146,14 +121,6 @@ class Fields:
             )
         return value
 
-    def _number(self, name: str, value: object) -> float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not SMALLEST <= value <= LARGEST:  # type: ignore[operator]
-            raise InputError(
-                f"config must hold a number above 0 as {name}, got {show(value)}"
-            )
-        return float(value)  # type: ignore[arg-type]
-
     @property
     def rope(self) -> Config:
         """What it says of rotary embeddings, whatever the version calls it."""
@@ -161,6 +128,15 @@ class Fields:
             if found := _mapping(self.config, name):
                 return found
         return {}
+
+
+def _number(name: str, value: Any) -> float:  # noqa: ANN401
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not SMALLEST <= value <= LARGEST:
+        raise InputError(
+            f"config must hold a number above 0 as {name}, got {show(value)}"
+        )
+    return float(value)
 
 
 def _mapping(config: Config, name: str) -> Config:
@@ -187,7 +163,9 @@ def _heads(fields: Fields) -> tuple[str, float]:
     if not fields.find(HEADS) and fields.find(SIDES):
         both = [one for name in SIDES if (one := fields.find([name]))]
         if len({value for _, value in both}) > 1:
-            raise _UntoldError("encoder and decoder have different numbers of heads")
+            raise _UntoldError(
+                f"encoder and decoder have different numbers of heads {fields.source}"
+            )
         return both[0]
     return fields.need(HEADS)
 
@@ -209,11 +187,6 @@ def _sqrt(fields: Fields, convention: Convention) -> Said:
     return Said(math.sqrt(width), f"sqrt({told})", mistakes)
 
 
-def _linear(fields: Fields, convention: Convention) -> Said:
-    width, text = _width(fields, convention)
-    return Said(width, f"({text})", {"ignored": math.sqrt(width)})
-
-
 def _none(fields: Fields, convention: Convention) -> Said:
     mistakes = {}
     with suppress(InputError, _UntoldError):  # it says nothing of the divisor
@@ -221,18 +194,13 @@ def _none(fields: Fields, convention: Convention) -> Said:
     return Said(1.0, f"1, as {fields.kind} does not scale", mistakes)
 
 
-def _scalar(fields: Fields, convention: Convention) -> Said:
-    name, value = fields.need(["query_pre_attn_scalar"])
-    width, _ = _width(fields, convention)
-    return Said(
-        math.sqrt(value), f"sqrt({name} = {value:g})", {"ignored": math.sqrt(width)}
-    )
-
-
-def _multiplier(fields: Fields, convention: Convention) -> Said:
-    name, value = fields.need(["attention_multiplier"])
-    width, _ = _width(fields, convention)
-    return Said(1.0 / value, f"1 / ({name} = {value:g})", {"ignored": math.sqrt(width)})
+def _field(fields: Fields, convention: Convention) -> Said:
+    """Return Gemma's, the root of a field, or Granite's, the inverse of one."""
+    name, value = fields.need([convention.rule])
+    mistakes = {"ignored": math.sqrt(_width(fields, convention)[0])}
+    if name == "query_pre_attn_scalar":
+        return Said(math.sqrt(value), f"sqrt({name} = {value:g})", mistakes)
+    return Said(1.0 / value, f"1 / ({name} = {value:g})", mistakes)
 
 
 def _flags(fields: Fields, convention: Convention) -> Said:
@@ -246,7 +214,8 @@ def _flags(fields: Fields, convention: Convention) -> Said:
     if fields.flag("scale_attn_by_inverse_layer_idx", default=False):
         if fields.layer is None:
             raise _UntoldError(
-                "scale_attn_by_inverse_layer_idx is true, and layers have no number"
+                "scale_attn_by_inverse_layer_idx is true, and layers have no number "
+                f"{fields.source}"
             )
         mistakes["by_layer"] = divisor
         divisor *= fields.layer + 1
@@ -271,10 +240,9 @@ def _mscale(fields: Fields, convention: Convention) -> Said:
 
 RULES: dict[str, Callable[[Fields, Convention], Said]] = {
     "sqrt": _sqrt,
-    "linear": _linear,
     "none": _none,
-    "query_pre_attn_scalar": _scalar,
-    "attention_multiplier": _multiplier,
+    "query_pre_attn_scalar": _field,
+    "attention_multiplier": _field,
     "scale_attn_weights": _flags,
     "mscale": _mscale,
 }
@@ -286,7 +254,7 @@ def _rope_kind(rope: Config) -> str:
 
 def _number_of(rope: Config, name: str) -> float | None:
     value = rope.get(name)
-    return None if value is None else Fields({name: value}, None).need([name])[1]
+    return None if value is None else _number(name, value)
 
 
 def _need_factor(rope: Config) -> float:
@@ -331,40 +299,21 @@ def _rotary_factor(fields: Fields) -> float | None:
     return given**2 if given is not None and (is_whole or given == 1.0) else None
 
 
-def expected_at(caller: Caller, number: int, *, is_measured: bool) -> Expected:
-    """Return what a layer should divide by, of what is captured of it.
-
-    Parameters
-    ----------
-    caller : Caller
-    number : int
-        Of the layer, where the caller has none.
-    is_measured : bool
-        Whether its projections could have been seen: if an architecture scales
-        queries before attention, that it does has to be measured then.
-
-    Raises
-    ------
-    InputError
-        If a field is missing or is no number.
-    """
+def _expected_at(caller: Caller, number: int) -> Expected:
+    """Return what a layer should divide by; its number, where the caller has none."""
     if caller.config is None:
-        return _untold("there is no configuration")
+        raise _UntoldError("there is no configuration")
     layer = number if caller.layer is None else caller.layer
     fields = Fields(caller.config, layer)
     convention = CONVENTIONS.get(fields.kind)
     if convention is None:
-        return _untold(_say_unknown(caller.config))
-    by = f"(configuration of {fields.kind})"
-    try:
-        said = RULES[convention.rule](fields, convention)
-    except _UntoldError as reason:
-        return _untold(f"{reason} {by}")
+        raise _UntoldError(_say_unknown(caller.config))
+    said = RULES[convention.rule](fields, convention)
     usual = 1.0 / said.divisor if convention.is_before else 1.0
     factor = _measured(caller, fields, convention, usual)
     if factor is None:
-        if convention.is_before and is_measured:
-            return _untold(
+        if convention.is_before and caller.module:
+            raise _UntoldError(
                 f"{fields.kind} multiplies queries before attention, and what their "
                 "projection gives out was not seen"
             )
@@ -375,15 +324,10 @@ def expected_at(caller: Caller, number: int, *, is_measured: bool) -> Expected:
     if factor != 1.0:
         mistakes["again"] = said.divisor
     if convention.rule == "sqrt":
-        mistakes |= _padded(said.divisor**2, factor)
-    return _expect(said, factor, fields, mistakes)
-
-
-def _expect(
-    said: Said, factor: float, fields: Fields, mistakes: Mapping[str, float]
-) -> Expected:
-    """Return what is left for attention to divide by."""
-    divisor = said.divisor * factor
+        width = said.divisor**2
+        padded = {math.ceil(width / pad) * pad for pad in PADS} - {round(width)}
+        mistakes |= {f"padded_{n}": math.sqrt(n) * factor for n in sorted(padded)}
+    divisor = said.divisor * factor  # what is left for attention
     if not SMALLEST <= divisor <= LARGEST:
         raise InputError(
             f"config must make a divisor between {SMALLEST:g} and {LARGEST:g}, got "
@@ -399,7 +343,7 @@ def _expect(
     return Expected(
         CONFIG,
         divisor,
-        f"{told} (configuration of {fields.kind})",
+        f"{told} {fields.source}",
         mistakes,
         cap[1] if cap else math.nan,
     )
@@ -423,16 +367,6 @@ def _measured(
     return usual if is_usual else float(f"{factor:.4g}")
 
 
-def _padded(width: float, factor: float) -> dict[str, float]:
-    """Return the divisors of heads that are padded, by their hints."""
-    padded = {math.ceil(width / pad) * pad for pad in PADS} - {round(width)}
-    return {f"padded_{one}": math.sqrt(one) * factor for one in sorted(padded)}
-
-
-def _untold(reason: str) -> Expected:
-    return Expected(CONFIG, math.nan, reason)
-
-
 def _say_unknown(config: Config) -> str:
     """Say what is there of a configuration whose architecture is not known."""
     kind = config.get("model_type")
@@ -450,40 +384,23 @@ def _say_unknown(config: Config) -> str:
     return f"how model_type {show(kind)} scales is not known; it has {told}"
 
 
-def expected_by_callers(callers: Sequence[Caller], layers: Iterable[int]) -> Expected:
-    """Return what each layer should divide by, of what was captured.
+def expected_of(callers: Mapping[int, Caller]) -> Expected:
+    """Return what each layer should divide by, which may differ.
+
+    Where an architecture scales queries before attention, attention itself divides by
+    1; that queries are scaled has to be measured where the module is known.
 
     Raises
     ------
     InputError
         If a field is missing or is no number.
     """
-    found = {
-        layer: expected_at(
-            callers[layer], layer, is_measured=bool(callers[layer].module)
-        )
-        for layer in layers
-    }
-    return _join(found)
-
-
-def expected_by_config(config: Config, layers: Iterable[int]) -> Expected:
-    """Return what each layer should divide by, by the configuration alone.
-
-    Where an architecture scales queries before attention, attention itself divides
-    by 1.
-
-    Raises
-    ------
-    InputError
-        If a field is missing or is no number.
-    """
-    caller = Caller("", config)
-    return _join({one: expected_at(caller, one, is_measured=False) for one in layers})
-
-
-def _join(layers: Mapping[int, Expected]) -> Expected:
-    """Return what is expected of a model, which may differ by layer."""
+    layers = {}
+    for number, caller in callers.items():
+        try:
+            layers[number] = _expected_at(caller, number)
+        except _UntoldError as reason:
+            layers[number] = Expected(CONFIG, math.nan, str(reason))
     ways = list(layers.values())
     if len({(one.said, one.value) for one in ways}) == 1:
         return ways[0]
@@ -535,12 +452,11 @@ def find_expected(  # noqa: PLR0913 - what is typed, and what is known of a mode
             "expect 'config' must have a configuration: config, or a captured model of "
             "transformers, got neither"
         )
-    if config is None:
-        return expected_by_callers(callers, layers)
-    read = read_config(config)
-    if not callers:
-        return expected_by_config(read, layers)
-    return expected_by_callers([replace(one, config=read) for one in callers], layers)
+    asked = {layer: callers[layer] if callers else Caller("") for layer in layers}
+    if config is not None:
+        read = read_config(config)
+        asked = {layer: replace(one, config=read) for layer, one in asked.items()}
+    return expected_of(asked)
 
 
 def read_config(config: object) -> Config:

@@ -33,6 +33,7 @@ from montecarlo.model.arrays import (
 )
 from montecarlo.names import PROJECT
 from montecarlo.printing import printable
+from montecarlo.small_files import require_regular
 
 KINDS = (".npz", ".npy", ".safetensors")
 #: What .npy files hold, by their number.
@@ -105,16 +106,16 @@ def open_files(
     InputError
         If a file is not usable, or arrays do not fit each other.
     """
-    kinds = {path.suffix for path in paths}
     for path in paths:
         if path.suffix not in KINDS:
             raise InputError(f"file must end in {', '.join(KINDS)}, got {str(path)!r}")
-        _require_file(path)
-    if len(kinds) > 1:
-        raise InputError(f"files must be of one kind, got {', '.join(sorted(kinds))}")
-    if names is not None and kinds == {".npy"}:
-        raise InputError("--names must stand with .npz or .safetensors files only")
-    if kinds == {".safetensors"}:
+        require_regular("file", path)  # pipes and devices are not opened
+        with reading("file", path):
+            path.open("rb").close()
+    kind, *others = sorted({path.suffix for path in paths})
+    if others:
+        raise InputError(f"files must be of one kind, got {', '.join([kind, *others])}")
+    if kind == ".safetensors":
         pattern = PATTERN if names is None else names
         found, counted = find_tensors(paths, pattern)
         if doubled := [axis for axis in counted if axis in (axes or ())]:
@@ -122,52 +123,37 @@ def open_files(
                 f"axes must not name {doubled[0]!r}, which the names count: {pattern!r}"
             )
         return make_model([make_source(found, axes, counted)], causal=causal)
-    tensors: dict[str, Tensors]
-    if kinds == {".npy"}:
+    if kind == ".npy":
+        if names is not None:
+            raise InputError("--names must stand with .npz or .safetensors files only")
         if len(paths) not in NPY_FILES:
             raise InputError(
                 ".npy files must be two, queries and then keys, with attention weights "
                 f"three, with values and outputs four, got {len(paths)}"
             )
-        tensors = {
+        tensors: dict[str, Tensors] = {
             name: {(): npy_tensor(path, f"{name} ({path.name})")}
             for name, path in zip(NPY_FILES[len(paths)], paths, strict=True)
         }
         return make_model([make_source(tensors, axes)], causal=causal)
-    wanted = read_names(names)
-    optional = set(NAMES[2:]) - (wanted.keys() if names is not None else set())
+    wanted = read_names(names) if names is not None else {"q": "q", "k": "k"}
+    names_of = {name: name for name in NAMES} | wanted
     sources = []
     for number, path in enumerate(paths):
         folder = scratch / str(number)
         folder.mkdir()
-        names_of = {name: name for name in NAMES} | wanted
-        members, left = npz_tensors(path, folder, names_of, optional)
+        members, left = npz_tensors(path, folder, names_of, names_of.keys() - wanted)
         tensors = {name: {(): one} for name, one in members.items()}
         sources.append(make_source(tensors, axes, left=left))
     return make_model(sources, causal=causal)
 
 
-def _require_file(path: Path) -> None:
-    """Refuse what is no file that can be read; pipes and devices are not opened."""
-    with reading("file", path):
-        if not path.exists():
-            raise InputError(f"file must be there, got {str(path)!r}")
-        if not path.is_file():
-            raise InputError(f"file must be a regular one, got {str(path)!r}")
-        path.open("rb").close()
-
-
-def read_names(typed: str | None) -> dict[str, str]:
+def read_names(typed: str) -> dict[str, str]:
     """Return what arrays of an npz file are called.
 
-    Parameters
-    ----------
-    typed : str or None
-        Two names, of queries and of keys, and where they are needed ``weights=NAME``,
-        ``v=NAME`` and ``outputs=NAME``, with commas between them.
+    Two names, of queries and of keys, and where they are needed ``weights=NAME``,
+    ``v=NAME`` and ``outputs=NAME``, with commas between them.
     """
-    if typed is None:
-        return {"q": "q", "k": "k"}
     found: dict[str, str] = {}
     for place, part in enumerate(typed.split(",")):
         side, _, name = part.strip().rpartition("=")
@@ -250,15 +236,8 @@ def npz_tensors(
 ) -> tuple[dict[str, Tensor], list[str]]:
     """Describe arrays of a ``.npz`` file; returns them and names of those left.
 
+    What is looked for, such as ``q``, has a name there, and some of it may be missing.
     Members are unpacked into a scratch folder, a piece at a time, and mapped.
-
-    Parameters
-    ----------
-    path, scratch : Path
-    names : mapping
-        What is looked for, such as ``q``, to the name of its array.
-    optional : collection of str
-        What may be missing.
     """
     found = {}
     try:
@@ -310,11 +289,7 @@ def _require_whole(file: IO[bytes], archive: zipfile.ZipFile, name: str) -> None
     ends = [*(one.header_offset for one in members[1:]), archive.start_dir]
     for info, end in zip(members, ends, strict=True):
         file.seek(info.header_offset + LOCAL_LENGTHS)
-        lengths = file.read(4)
-        sizes = (
-            int.from_bytes(lengths[:2], "little"),
-            int.from_bytes(lengths[2:], "little"),
-        )
+        sizes = [int.from_bytes(file.read(2), "little") for _ in range(2)]
         begin = info.header_offset + LOCAL_LENGTHS + 4 + sum(sizes)
         if begin + info.compress_size > end:
             raise InputError(
@@ -387,19 +362,10 @@ def _unpack(
 def find_tensors(paths: Sequence[Path], pattern: str) -> tuple[Found, tuple[str, ...]]:
     """Find queries and keys of safetensors files by the pattern of their names.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files of one model.
-    pattern : str
-        With ``{side}``, which stands for a key of `SIDES`, and where names count them
-        ``{layer}``, ``{head}`` and ``{sequence}``.
-
-    Returns
-    -------
-    dict, tuple of str
-        For each value of `SIDES`: numbers in the name -> Tensor, none for what is not
-        there, which only q and k have to be; and what they count.
+    It has ``{side}``, which stands for a key of `SIDES`, and where names count them
+    ``{layer}``, ``{head}`` and ``{sequence}``.  Returns the tensors of each value of
+    `SIDES` by these numbers, none for what is not there, which only q and k have to be;
+    and what they count.
     """
     expression, counted = _expression(pattern)
     found: Found = {side: {} for side in SIDES.values()}
@@ -429,13 +395,7 @@ def find_tensors(paths: Sequence[Path], pattern: str) -> tuple[Found, tuple[str,
 
 
 def safetensors_file(path: Path) -> Any:  # noqa: ANN401 - the library's own type
-    """Map a safetensors file, whose header is measured before it is read.
-
-    Raises
-    ------
-    InputError
-        If the library is not installed, or the file is none of the format.
-    """
+    """Map a safetensors file, whose header is measured before it is read."""
     try:
         import ml_dtypes  # noqa: F401 - bfloat16, which NumPy lacks
         import safetensors

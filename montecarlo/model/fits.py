@@ -46,60 +46,28 @@ BEND = 3.0
 #: Scores that differ by less than this part of their size are the same: sums of
 #: products were rounded.
 LEAST_SPREAD = 1e-6
-#: Formats of eight bits, and those of a number's fraction.
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A form, fitted to the rows of a head.
-
-    Attributes
-    ----------
-    form : str
-    scale : float
-        λ: what scores are multiplied by.
-    std_error : float
-        Of it, over rows; no less than rounding makes where each step was rounded.
-    n_rows : float
-        Rows that it is worth.
-    left : float
-        Root mean square of what the form leaves, per degree of freedom.
-    n_free : int
-        Degrees of freedom that it leaves.
-    direct : float
-        What rounding of weights or outputs leaves at most.
-    by_scores : float
-        What rounding of scores leaves at most, were they rounded to the same format.
-    moved : float
-        What that moves a score by at most, after the scale, in roots of mean squares.
-    is_fine : bool
-        Whether what is left where scores matter shows that these were not rounded, on
-        enough rows to believe it.
-    explained : float
-        Root mean square of what the scores explain, beside the rest of the form.
-    spread : float
-        Standard deviation of the scores within rows: λ matters as a multiple of it.
-    parameter : float
-        Of the form: the slope of a bias, the cap; NaN for those without.
-    misfit : float
-        How far the scale may be off because the form is not quite the model's: see
-        `examine`.
-    """
+    """A form, fitted to the rows of a head."""
 
     form: str
-    scale: float
-    std_error: float
-    n_rows: float
-    left: float
-    n_free: int
-    direct: float
-    by_scores: float
-    moved: float
+    scale: float  # λ: what scores are multiplied by
+    std_error: float  # of it, over rows; no less than rounding of each step makes
+    n_rows: float  # that it is worth
+    left: float  # root mean square of what the form leaves, per degree of freedom
+    n_free: int  # degrees of freedom that it leaves
+    direct: float  # what rounding of weights or outputs leaves at most
+    by_scores: float  # what that of scores leaves, were they of the same format
+    moved: float  # by that a score after the scale at most, in roots of mean squares
+    #: Whether what is left where scores matter shows that these were not rounded, on
+    #: enough rows to believe it.
     is_fine: bool
-    explained: float
-    spread: float
-    parameter: float = math.nan
-    misfit: float = 0.0
+    explained: float  # root mean square that scores explain, beside the rest
+    spread: float  # of the scores within rows: λ matters as a multiple of it
+    parameter: float = math.nan  # of the form: the slope of a bias, the cap
+    misfit: float = 0.0  # see `_examine`
 
     @property
     def rounding(self) -> float:
@@ -132,37 +100,19 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a form is fitted to, and what it leaves: one line per number.
+    """What a form is fitted to, and what it leaves: arrays of shape (n,).
 
     A number is the logarithm of a weight, or an entry of an output.
-
-    Attributes
-    ----------
-    direction : ndarray, shape (n,)
-        The scale's column without what the other columns explain.
-    left : ndarray, shape (n,)
-        What the fit leaves.
-    rows : ndarray of int, shape (n,)
-    weights : ndarray, shape (n,)
-        Of the squares that were made least.
-    own : ndarray, shape (n,)
-        What rounding moves directly, in units of its part.
-    by_scores : ndarray, shape (n,)
-        The same of what the rounding of scores moves.
-    per_score : ndarray, shape (n,)
-        What moving each score by 1 would move it by.
-    unit : float
-        What rounding moves a number by, as a part of it.
     """
 
-    direction: Array
-    left: Array
+    direction: Array  # the scale's column without what the other columns explain
+    left: Array  # what the fit leaves
     rows: NDArray[np.intp]
-    weights: Array
-    own: Array
-    by_scores: Array
-    per_score: Array
-    unit: float
+    weights: Array  # of the squares that were made least
+    own: Array  # what rounding moves directly, in units of its part
+    by_scores: Array  # what rounding of scores moves, likewise
+    per_score: Array  # what moving each score by 1 would move it by
+    unit: float  # what rounding moves a number by, as a part of it
 
     def size(self, values: Array) -> float:
         """Return the weighted root mean square."""
@@ -202,21 +152,17 @@ def describe_fit(  # noqa: PLR0913 - what each way of fitting knows alone
     or that over groups, whichever is larger: a constant is rounded once for all.
     """
     n_free = max(n_free, 1)
-    error, n_rows = error_of(
-        numbers.direction, numbers.left, numbers.rows, numbers.weights
-    )
+    direction, left, weights = numbers.direction, numbers.left, numbers.weights
+    error, n_rows = _error_of(direction, left, numbers.rows, weights)
     if groups is not None:
-        over_groups, _ = error_of(
-            numbers.direction, numbers.left, groups, numbers.weights
-        )
-        error = max(error, over_groups)
+        error = max(error, _error_of(direction, left, groups, weights)[0])
     scores, each = numbers.size(numbers.by_scores), numbers.size(numbers.per_score)
     least = MOST_ROUNDING * numbers.unit
-    shown = numbers.size(numbers.left * numbers.per_score)
-    is_fine = n_rows >= FEWEST_ROWS and shown <= least * numbers.size(
-        numbers.own * numbers.per_score
+    shown, rounded = (
+        numbers.size(one * numbers.per_score) for one in (left, numbers.own)
     )
-    error = max(error, rounding_error(numbers, of_scores=not is_fine))
+    is_fine = n_rows >= FEWEST_ROWS and shown <= least * rounded
+    error = max(error, _rounding_error(numbers, of_scores=not is_fine))
     # numbers that agree to the last bit still come from sums in float64
     floor = 2.0**-50 * (abs(scale) + 1.0 / spread)
     return Fit(
@@ -224,7 +170,7 @@ def describe_fit(  # noqa: PLR0913 - what each way of fitting knows alone
         scale,
         math.hypot(error, floor),
         n_rows,
-        numbers.size(numbers.left) * math.sqrt(len(numbers.left) / n_free),
+        numbers.size(left) * math.sqrt(len(left) / n_free),
         n_free,
         least * numbers.size(numbers.own),
         least * scores,
@@ -236,7 +182,7 @@ def describe_fit(  # noqa: PLR0913 - what each way of fitting knows alone
     )
 
 
-def rounding_error(numbers: Numbers, *, of_scores: bool) -> float:
+def _rounding_error(numbers: Numbers, *, of_scores: bool) -> float:
     """Return the standard error that rounding makes, that of scores or without it.
 
     Few rows may agree with each other by chance, and then say nothing of their error.
@@ -254,7 +200,7 @@ def believe(fits: Iterable[Fitted]) -> Fit:
     found = list(fits)
     chosen = _choose([one.fit for one in found])
     (made,) = (one for one in found if one.fit.form == chosen.form)
-    return examine(chosen, made.numbers, made.bends())
+    return _examine(chosen, made.numbers, made.bends())
 
 
 def _choose(found: Sequence[Fit]) -> Fit:
@@ -266,7 +212,7 @@ def _choose(found: Sequence[Fit]) -> Fit:
     """
     first = found[0]
     for one in found[1:]:
-        if is_better(one, first):
+        if _is_better(one, first):
             first = one
     if first.left <= first.direct or first.form not in SIMPLE:
         return first
@@ -278,7 +224,7 @@ def _choose(found: Sequence[Fit]) -> Fit:
     return replace(first, std_error=math.hypot(first.std_error, max(others, default=0)))
 
 
-def is_better(one: Fit, first: Fit) -> bool:
+def _is_better(one: Fit, first: Fit) -> bool:
     """Tell whether a form explains clearly more than a simpler one."""
     if not one.left < CLEARLY * first.left:
         return False
@@ -287,23 +233,13 @@ def is_better(one: Fit, first: Fit) -> bool:
     return gain >= BEYOND_CHANCE * one.left**2 * max(more, 1)
 
 
-def examine(fit: Fit, numbers: Numbers, bends: Sequence[Array]) -> Fit:
+def _examine(fit: Fit, numbers: Numbers, bends: Sequence[Array]) -> Fit:
     """Look for what a form leaves that noise does not: bends, and rows that disagree.
 
-    Parameters
-    ----------
-    fit : Fit
-    numbers : Numbers
-    bends : sequence of ndarray, shape (n,)
-        Further columns, without what the other columns explain.
-
-    Returns
-    -------
-    Fit
-        Its ``misfit`` is the largest shift of the scale by a column that explains
-        something beyond chance: to first order what the column's absence does to the
-        scale.  Where rows have scales of their own it is of the form ``row``; if
-        rounding can be the reason, the spread of their scales is a misfit.
+    The ``misfit`` is the largest shift of the scale by a column that explains something
+    beyond chance: to first order what the column's absence does to the scale.  Where
+    rows have scales of their own it is of the form ``row``; if rounding can be the
+    reason, the spread of their scales is a misfit.
     """
     direction, left = numbers.direction, numbers.left
     total, square = (numbers.product(one, one) for one in (left, direction))
@@ -315,7 +251,7 @@ def examine(fit: Fit, numbers: Numbers, bends: Sequence[Array]) -> Fit:
         if size <= LEAST_SPREAD**2 * numbers.product(bend, bend):
             continue  # the same as the scale's own column
         slope = numbers.product(alone, left) / size
-        error, _ = error_of(alone, left - slope * alone, numbers.rows, numbers.weights)
+        error, _ = _error_of(alone, left - slope * alone, numbers.rows, numbers.weights)
         if abs(slope) > BEND * error:
             shifts.append(abs(slope * share))
     fit = replace(fit, misfit=max(shifts))
@@ -330,7 +266,7 @@ def examine(fit: Fit, numbers: Numbers, bends: Sequence[Array]) -> Fit:
     rest *= len(left) / float(numbers.weights.sum())
     apart = replace(fit, form="row", left=math.sqrt(rest / n_free), n_free=n_free)
     bent = replace(fit, left=_leave(numbers, bends) * fit.left)
-    if not (is_better(apart, fit) and is_better(apart, bent) and apart.holds):
+    if not (_is_better(apart, fit) and _is_better(apart, bent) and apart.holds):
         return fit
     if fit.is_exact:
         spread = math.sqrt(float((squares[some] * slopes**2).sum()) / square)
@@ -350,29 +286,14 @@ def _leave(numbers: Numbers, bends: Sequence[Array]) -> float:
     return math.sqrt(float(rest @ rest) / max(float(left @ left), LEAST_SQUARE))
 
 
-def error_of(
+def _error_of(
     direction: Array, left: Array, rows: NDArray[np.intp], weights: Array
 ) -> tuple[float, float]:
     """Return the standard error of a coefficient, by leaving each row out.
 
-    Parameters
-    ----------
-    direction : ndarray, shape (n,)
-        The coefficient's column without what the other columns explain.
-    left : ndarray, shape (n,)
-        What the fit leaves.
-    rows : ndarray of int, shape (n,)
-    weights : ndarray, shape (n,)
-        Of the squares that were made least.
+    With it, how many rows of equal influence it is worth: fewer than there are where
+    some count much more than others.
 
-    Returns
-    -------
-    float, float
-        The error, and how many rows of equal influence it is worth: fewer than there
-        are where some count much more than others.
-
-    Notes
-    -----
     Errors within a row may depend on each other.  A row's influence is divided by one
     less its leverage, as the jackknife over rows does for a single coefficient.  The
     second is what Satterthwaite's formula makes of influences in proportion to

@@ -18,6 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from montecarlo.model.arrays import Arrays, to_numpy
+
 #: Operations that multiply two matrices, and the places of these among the arguments.
 PRODUCTS = {"bmm": 0, "mm": 0, "baddbmm": 1, "addmm": 1}
 SOFTMAX = ("_softmax", "_safe_softmax", "_masked_softmax")
@@ -40,14 +42,24 @@ NOWHERE = -1
 Move = Callable[[Tensor], Tensor]
 
 
+class Operation(NamedTuple):
+    """An operation of torch that ran."""
+
+    func: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    result: Any
+
+    @property
+    def name(self) -> str:
+        """Its name, whether it writes into its argument or not."""
+        return base_name(self.func)
+
+
 class Product:
     """A product of two tensors, perhaps of queries and keys.
 
-    Attributes
-    ----------
-    left, right : Tensor, shape (n_blocks, n_rows, d)
-    trails : tuple of Trail
-        Of both, as they stand here.
+    ``left`` and ``right`` have the shape (n_blocks, n_rows, d), and ``trails``.
     """
 
     def __init__(self, tensors: Sequence[Tensor], trails: Sequence["Trail"]) -> None:
@@ -75,24 +87,13 @@ class Product:
 
 
 class Weights:
-    """Attention weights: what softmax made of a product.
-
-    Attributes
-    ----------
-    product : Product or None
-        None after they were read.
-    tensor : Tensor
-    trail : Trail
-        From the product to softmax.
-    is_torch : bool
-        Whether torch's own attention made them.
-    """
+    """Attention weights: what softmax made of a product."""
 
     def __init__(self, tensor: Tensor, trail: "Trail", *, is_torch: bool) -> None:
-        self.product = trail.product
+        self.product = trail.product  # None after they were read
         self.tensor: Tensor | None = tensor.detach()
-        self.trail = trail
-        self.is_torch = is_torch
+        self.trail = trail  # from the product to softmax
+        self.is_torch = is_torch  # whether torch's own attention made them
 
     def forget(self) -> None:
         """Let go of what was read."""
@@ -100,38 +101,17 @@ class Weights:
 
 
 class Trail(NamedTuple):
-    """Where the entries of a tensor come from.
+    """Where the entries of a tensor come from."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the tensor where the trail begins.
-    moves : tuple of Move
-        What was done to places since.
-    factors : tuple of float
-        Numbers that entries were multiplied by since, NaN where not known.
-    is_parameter : bool
-    product : Product or None
-        That the trail begins with, if it does.
-    weights : Weights or None
-        If softmax stands on the trail.
-    lost : str
-        The operation that it could not be followed through; else empty.
-    mask : str
-        What kind of mask stands on it.
-    capped_after : int or None
-        Of how many factors tanh was taken.
-    """
-
-    shape: tuple[int, ...]
-    moves: tuple[Move, ...] = ()
-    factors: tuple[float, ...] = ()
+    shape: tuple[int, ...]  # of the tensor where the trail begins
+    moves: tuple[Move, ...] = ()  # what was done to places since
+    factors: tuple[float, ...] = ()  # that entries were multiplied by, NaN if not known
     is_parameter: bool = False
-    product: Product | None = None
-    weights: Weights | None = None
-    lost: str = ""
-    mask: str = "none"
-    capped_after: int | None = None
+    product: Product | None = None  # that the trail begins with, if it does
+    weights: Weights | None = None  # if softmax stands on the trail
+    lost: str = ""  # the operation that it could not be followed through
+    mask: str = "none"  # what kind of mask stands on it
+    capped_after: int | None = None  # of how many factors tanh was taken
 
     def moved(self, move: Move) -> "Trail":
         """Return the trail with one more move."""
@@ -199,19 +179,43 @@ def _varies(label: Tensor, axis: int) -> bool:
     return bool(differ.any())
 
 
-class Sink(Protocol):
-    """What is told of attention that was followed, and of what was not."""
+class Kept(Protocol):
+    """What calls are kept in: `montecarlo.model.captured.Captured`."""
 
     rows: int | None
+    config: Mapping[str, object] | None
+
+    def begin(self) -> None:
+        """Begin another pass of the model."""
 
     def room(self) -> int:
         """Return how many sequences there is room for."""
 
-    def keep(self, arrays: dict[str, NDArray[Any]], passed: dict[str, object]) -> None:
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Keep a call."""
 
     def miss(self, told: str, *, is_certain: bool) -> None:
         """Note attention that could not be followed."""
+
+
+class Sink:
+    """Where calls go: to what keeps them, or to one that is recorded as a whole."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.kept, self.rows, self.room = kept, kept.rows, kept.room
+        self.within: list[Arrays] | None = None
+
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
+        """Keep a call, or hold it for the one that it is within."""
+        if self.within is None:
+            self.kept.add(arrays, passed)
+        else:
+            self.within.append(arrays)
+
+    def miss(self, told: str, *, is_certain: bool) -> None:
+        """Note attention that could not be followed, except within what is recorded."""
+        if self.within is None:
+            self.kept.miss(told, is_certain=is_certain)
 
 
 class Follower:
@@ -220,23 +224,9 @@ class Follower:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._trails: dict[int, tuple[weakref.ref[Tensor], Trail]] = {}
-        self._notes: dict[object, Callable[..., None] | None] = {}
 
-    def note(
-        self,
-        func: Any,  # noqa: ANN401 - an operation of torch
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Any,  # noqa: ANN401 - whatever it gives back
-    ) -> None:
-        """Note what an operation made of its arguments."""
-        if func not in self._notes:
-            self._notes[func] = self._way_to_note(func)
-        way = self._notes[func]
-        if way is not None and args:
-            way(func, args, kwargs, result)
-
-    def _way_to_note(self, func: Any) -> Callable[..., None]:  # noqa: ANN401
+    def way_to_note(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
+        """Return what notes what an operation made of its arguments."""
         name = base_name(func)
         ways = (
             (name in PRODUCTS, self._note_product),
@@ -280,25 +270,18 @@ class Follower:
 
         self._trails[number] = weakref.ref(tensor, drop), trail
 
-    def _note_reshaping(
-        self, func: object, args: tuple[Any, ...], kwargs: object, result: Tensor
-    ) -> None:
-        del func, kwargs
-        if args[0].is_nested or result.is_nested:
+    def _note_reshaping(self, done: Operation) -> None:
+        source, result = done.args[0], done.result
+        if source.is_nested or result.is_nested:
             return
         shape = tuple(result.shape)
-        self._set(result, self.trail_of(args[0]).moved(lambda x: _reshape(x, shape)))
+        self._set(result, self.trail_of(source).moved(lambda x: _reshape(x, shape)))
 
-    def _note_view(
-        self,
-        func: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Tensor | Sequence[Tensor],
-    ) -> None:
-        if not isinstance(args[0], Tensor) or args[0].is_nested:
+    def _note_view(self, done: Operation) -> None:
+        func, (source, *rest), kwargs, result = done
+        if not isinstance(source, Tensor) or source.is_nested:
             return
-        trail, rest = self.trail_of(args[0]), args[1:]
+        trail = self.trail_of(source)
         if isinstance(result, Tensor):
             self._set(result, trail.moved(lambda x: func(x, *rest, **kwargs)))
             return
@@ -310,18 +293,12 @@ class Follower:
 
             self._set(one, trail.moved(pick))
 
-    def _note_pointwise(
-        self,
-        func: object,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Tensor | Sequence[Tensor],
-    ) -> None:
-        name = base_name(func)
+    def _note_pointwise(self, done: Operation) -> None:
+        name, args, result = done.name, done.args, done.result
         made = result if isinstance(result, Tensor) else result[0]
         if not isinstance(made, Tensor) or made.is_nested:
             return
-        found = self._find(name, args, kwargs)
+        found = self._find(name, args, done.kwargs)
         if found is None:
             return
         tensor, trail = found
@@ -383,18 +360,11 @@ class Follower:
                 return trail
         return trail._replace(factors=())
 
-    def _note_joined(
-        self,
-        func: object,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Tensor,
-    ) -> None:
-        del func
+    def _note_joined(self, done: Operation) -> None:
+        _, (tensors, *rest), kwargs, result = done
         if result.is_nested:
             return
-        tensors = args[0]
-        axis = args[1] if len(args) > 1 else kwargs.get("dim", 0)
+        axis = rest[0] if rest else kwargs.get("dim", 0)
         trails = [self._trail(one) for one in tensors]
         scores = [n for n, t in enumerate(trails) if t and (t.product or t.weights)]
         if not scores:
@@ -410,14 +380,10 @@ class Follower:
         before, after = sum(sizes[: scores[0]]), sum(sizes[scores[0] + 1 :])
 
         def pad(label: Tensor) -> Tensor:
-            shape = list(label.shape)
-            parts = []
-            for size in (before, after):
-                shape[axis] = size
-                parts.append(torch.full((1,) * len(shape), NOWHERE).expand(shape))
             if label.numel() > MOST_COPIED:
                 raise RuntimeError("too many entries")
-            return torch.cat([parts[0], label, parts[1]], axis)
+            ends = [0, 0] * (label.ndim - 1 - axis % label.ndim) + [before, after]
+            return torch.nn.functional.pad(label, ends, value=NOWHERE)
 
         self._set(result, trail.moved(pad))
 
@@ -440,11 +406,9 @@ class Follower:
 
         self._set(result, Trail(known[0].shape, (join,), factors))
 
-    def _note_other(
-        self, func: object, args: tuple[Any, ...], kwargs: object, result: object
-    ) -> None:
+    def _note_other(self, done: Operation) -> None:
         """Lose what scores were; other tensors stay what they were if shapes do."""
-        del kwargs
+        args, result = done.args, done.result
         first = args[0]
         trails = [
             trail
@@ -460,17 +424,14 @@ class Follower:
                 continue
             shape = tuple(one.shape)
             if scores:
-                lost = scores[0].lost or base_name(func)
+                lost = scores[0].lost or done.name
                 self._set(one, scores[0]._replace(shape=shape, moves=(), lost=lost))
             elif isinstance(first, Tensor) and first.shape == one.shape:
                 self._set(one, trails[0]._replace(factors=(), is_parameter=False))
 
-    def _note_softmax(
-        self, func: object, args: tuple[Any, ...], kwargs: object, result: Tensor
-    ) -> None:
-        del kwargs
-        trail, shape = self.trail_of(args[0]), tuple(result.shape)
-        name = base_name(func)
+    def _note_softmax(self, done: Operation) -> None:
+        result = done.result
+        trail, shape = self.trail_of(done.args[0]), tuple(result.shape)
         if trail.product is None:
             lost = "softmax of what is no product of two tensors that was seen"
             self._set(result, Trail(shape, lost=lost))
@@ -479,18 +440,12 @@ class Follower:
             lost = lost.removesuffix(" (softmax)") + " (softmax)"
             self._set(result, trail._replace(lost=lost))
         else:
-            made = Weights(result, trail, is_torch=name == SOFTMAX_OF_TORCH)
+            made = Weights(result, trail, is_torch=done.name == SOFTMAX_OF_TORCH)
             self._set(result, trail._replace(weights=made))
 
-    def _note_product(
-        self,
-        func: object,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Tensor,
-    ) -> None:
-        start = PRODUCTS[base_name(func)]
-        tensors = args[start : start + 2]
+    def _note_product(self, done: Operation) -> None:
+        start, kwargs = PRODUCTS[done.name], done.kwargs
+        tensors = done.args[start : start + 2]
         if any(one.is_nested for one in tensors):
             return
         trails = [self.trail_of(one) for one in tensors]
@@ -502,9 +457,9 @@ class Follower:
         product = Product(tensors, trails)
         alpha = kwargs.get("alpha", 1.0)
         self._set(
-            result,
+            done.result,
             Trail(
-                tuple(result.shape),
+                tuple(done.result.shape),
                 factors=() if alpha == 1.0 else (float(alpha),),
                 product=product,
                 mask="added" if start and kwargs.get("beta", 1.0) else "none",
@@ -543,8 +498,7 @@ class Follower:
     def _read(self, weights: Weights, used: Trail, axis: int) -> str:
         """Read queries, keys and weights; returns what is in the way, if something is.
 
-        ``used`` is the trail of the weights where they meet values, ``axis`` the one
-        over which these are summed.
+        ``used`` is the trail where they meet values, ``axis`` that of the sum.
         """
         product, made = weights.product, weights.tensor
         if product is None or made is None or not product.is_as_it_was:
@@ -602,13 +556,13 @@ class Follower:
             "k": _divided(to_numpy(k), numbers[1]),
             "weights": to_numpy(shown),
         }
-        passed: dict[str, object] = {
+        passed = {
             "source": "torch" if weights.is_torch else "written out",
             "scale": None if math.isnan(scale) else scale,
             "mask": weights.trail.mask,
             "cap": weights.trail.cap,
         }
-        self._sink.keep(arrays, passed)
+        self._sink.add(arrays, passed)
         return ""
 
 
@@ -705,13 +659,4 @@ def _divided(array: NDArray[Any], number: float) -> NDArray[Any]:
         return array
     found: NDArray[Any] = array.astype(np.promote_types(array.dtype, np.float32))
     found /= number
-    return found
-
-
-def to_numpy(tensor: Tensor) -> NDArray[Any]:
-    """Return a copy in memory; bfloat16, which NumPy lacks, as float32."""
-    held = tensor.detach()
-    if held.dtype == torch.bfloat16:
-        held = held.float()
-    found: NDArray[Any] = np.array(held.cpu().numpy())
     return found

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.yardsticks import ONE_HOT
-from montecarlo.model.arrays import UNSEEN
+from montecarlo.model.arrays import UNSEEN, Arrays
 
 #: A scaled score beyond this is what practice takes measures against, such as capping
 #: scores or normalising queries and keys.
@@ -74,33 +74,22 @@ class HeadSummary(NamedTuple):
 
 
 class RowNumbers(NamedTuple):
-    """Of the rows of one call.
+    """Of the rows of one call: arrays of shape (n_heads, n_rows)."""
 
-    Attributes
-    ----------
-    largest, entropy, share, weight : ndarray, shape (n_heads, n_rows)
-        Largest absolute score, entropy, its share of the largest possible, and the
-        largest weight.
-    scale : ndarray, shape (n_heads,)
-    """
-
-    largest: Numbers
+    largest: Numbers  # absolute score
     entropy: Numbers
-    share: Numbers
-    weight: Numbers
-    scale: Array
+    share: Numbers  # of the largest possible entropy
+    weight: Numbers  # the largest one
+    scale: Array  # shape (n_heads,)
 
 
-def measure_rows(
-    arrays: Mapping[str, Sequence[Numbers] | Numbers], passed: Mapping[str, object]
-) -> RowNumbers:
+def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
     """Measure the rows of one call.
 
     Parameters
     ----------
-    arrays : dict of sequences of ndarray, shape (n_heads, n_tokens, ...)
-        Of each sequence ``q``, ``k`` and perhaps ``weights`` and ``added``, see
-        `montecarlo.model.captured.Call`.
+    arrays : mapping
+        ``q``, ``k`` and perhaps ``weights`` and ``added``.
     passed : mapping
         ``source``, ``scale``, ``cap``; ``queries``, of which ``q`` holds the last; and
         ``hidden``, shape (n_sequences or 1, n_heads or 1, n_rows or 1, n_keys): a mask

@@ -10,7 +10,7 @@ Borders are those of the claims; what is said of a head rests on that head alone
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from montecarlo.attention.divisors import parse_divisor
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.claims.yardsticks import BALANCED, BALANCED_WEIGHT, NEAR_UNIFORM
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import Interval
-from montecarlo.model.arrays import Head, Model, open_arrays
+from montecarlo.model.arrays import Head, Model, Progress, open_arrays
+from montecarlo.model.divisors import divisor_value
 from montecarlo.model.quantities import (
     FACTORS,
     FEWEST,
@@ -33,9 +33,9 @@ from montecarlo.model.quantities import (
     Stacks,
     estimate,
     quantities,
-    row_sums,
     sum_head,
 )
+from montecarlo.names import require_whole
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -50,8 +50,6 @@ COLUMNS = (
     "ci_high",
     "n_sequences",
 )
-#: What a divisor may be: beyond, scores or their differences are lost in rounding.
-SMALLEST, LARGEST = 1e-20, 1e20
 #: What stands for layer and head where a row is the mean over all heads.
 ALL = "all"
 #: What the divisor does, from the most concentrated rows on; ``peaked`` lies between
@@ -61,26 +59,15 @@ STATES = ("saturated", "peaked", "balanced", "flat")
 TOLERANCE = 0.05
 #: What a factor is counted as at least: its logarithm says how far off it is.
 LEAST = 1e-9
-Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """An assumption of the texts on one head.
+    """An assumption of the texts on one head."""
 
-    Attributes
-    ----------
-    name : str
-        One of `FACTORS`.
-    factor : HeadEstimate
-        What it alone would multiply the variance of a score by.
-    verdict : Verdict
-        Of the assumption: supported if the factor is 1 up to the tolerance.
-    """
-
-    name: str
-    factor: HeadEstimate
-    verdict: Verdict
+    name: str  # one of `FACTORS`
+    factor: HeadEstimate  # what it alone would multiply the variance of a score by
+    verdict: Verdict  # supported if the factor is 1 up to the tolerance
 
     @property
     def size(self) -> float:
@@ -90,23 +77,12 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class ObservedHead:
-    """One head.
-
-    Attributes
-    ----------
-    head : Head
-    found : dict
-        Quantities by name.
-    state : str
-        One of `STATES`: what the model's divisor does.
-    assumptions : tuple of Assumption
-        Of the texts, the one farthest off first.
-    """
+    """One head."""
 
     head: Head
-    found: dict[str, HeadEstimate]
-    state: str
-    assumptions: tuple[Assumption, ...]
+    found: dict[str, HeadEstimate]  # quantities by name
+    state: str  # one of `STATES`: what the model's divisor does
+    assumptions: tuple[Assumption, ...]  # of the texts, the one farthest off first
 
     @property
     def failing(self) -> tuple[Assumption, ...]:
@@ -116,25 +92,13 @@ class ObservedHead:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A model observed.
-
-    Attributes
-    ----------
-    model : Model
-    divisor : float
-        The model's.
-    seed : int
-        Of the keys drawn from other sequences.
-    heads : tuple of ObservedHead
-    overall : dict
-        Quantities averaged over heads.
-    """
+    """A model observed."""
 
     model: Model
-    divisor: float
-    seed: int
+    divisor: float  # the model's
+    seed: int  # of the keys drawn from other sequences
     heads: tuple[ObservedHead, ...]
-    overall: dict[str, HeadEstimate]
+    overall: dict[str, HeadEstimate]  # quantities averaged over heads
 
     @property
     def dead(self) -> list[Head]:
@@ -193,21 +157,9 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
         If the arrays do not fit each other, hold something that is not finite or vary
         in no head, or an option is not usable.
     """
-    if seed < 0 or seed != int(seed):
-        raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")
-    model = open_arrays(q, k, axes, causal=causal)
+    require_whole("seed", seed, 0)
+    model = open_arrays({"q": q, "k": k}, axes, causal=causal)
     return tidy(observe_model(model, divisor_value(divisor, model.d_k), seed))
-
-
-def divisor_value(divisor: str | float, d_k: int) -> float:
-    """Return what a model divides by: a number, or a divisor by its name or formula."""
-    value = parse_divisor(str(divisor)).value(d_k)
-    if not SMALLEST <= value <= LARGEST:
-        raise InputError(
-            f"divisor must be a number between {SMALLEST:g} and {LARGEST:g}, got "
-            f"{divisor!r}"
-        )
-    return value
 
 
 def observe_model(
@@ -219,8 +171,6 @@ def observe_model(
 
     ``progress`` is told how many are done.
     """
-    alone = len(model.sequences) == 1
-    asked = [one for one in row_sums() if not (alone and one.permuted)]
     heads = model.heads()
     views = []
     varied = np.zeros(2, dtype=bool)
@@ -230,7 +180,7 @@ def observe_model(
             varies = _vary(model, head)
             varied |= varies
             if varies.all():
-                sums = sum_head(model, head, asked, divisor, seed)
+                sums = sum_head(model, head, divisor, seed)
                 found = quantities(sums, divisor)
                 for name, stack in found.items():
                     total[name] = total.get(name, 0.0) + stack
@@ -298,29 +248,13 @@ def _vary(model: Model, head: Head) -> NDArray[np.bool_]:
 
 def tidy(observation: Observation) -> "pd.DataFrame":
     """Return the quantities as a tidy table, with the columns `COLUMNS`."""
-    rows = list(_rows(observation, ALL, ALL, observation.overall))
-    for view in observation.heads:
-        rows += _rows(observation, view.head.layer, view.head.head, view.found)
+    heads = {one.head: one.found for one in observation.heads}
+    count = observation.n_sequences
+    rows = [
+        (*place, name, one.value, one.std_error, *one.interval(POINTWISE), count)
+        for place, found in [((ALL, ALL), observation.overall), *heads.items()]
+        for name, one in found.items()
+    ]
     import pandas as pd
 
     return pd.DataFrame.from_records(rows, columns=list(COLUMNS))
-
-
-def _rows(
-    observation: Observation,
-    layer: int | str,
-    head: int | str,
-    found: dict[str, HeadEstimate],
-) -> Iterator[tuple[object, ...]]:
-    for name, one in found.items():
-        low, high = one.interval(POINTWISE)
-        yield (
-            layer,
-            head,
-            name,
-            one.value,
-            one.std_error,
-            low,
-            high,
-            observation.n_sequences,
-        )

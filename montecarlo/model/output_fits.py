@@ -83,35 +83,21 @@ FORMS: dict[str, Callable[[Array, Rows], Terms]] = {
     "sink": _plain,  # with one more key, of value 0, whose logit is a parameter
 }
 #: How large the further parameters of a form are, for the steps of a search.
-SIZES: dict[str, tuple[float, ...]] = {
-    "plain": (),
-    "distance": (0.01,),
-    "cap": (1.0,),
-    "sink": (1.0,),
-}
+SIZES = {"plain": (), "distance": (0.01,), "cap": (1.0,), "sink": (1.0,)}
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a form makes of a block: outputs, their derivatives, and the weights.
+    """What a form makes of a block."""
 
-    ``moved`` is what terms that are added to the scores would move the outputs by.
-    """
-
-    outputs: Array
-    slopes: list[Array]
-    weights: Array
-    moved: Callable[[Array], Array]
+    outputs: Array  # shape (n_rows, d_v)
+    slopes: list[Array]  # their derivatives by the parameters
+    weights: Array  # shape (n_rows, n_keys)
+    moved: Callable[[Array], Array]  # what adding to the scores moves the outputs by
 
 
 def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
-    """Return what softmax makes of a block's scores.
-
-    Returns
-    -------
-    Made
-        Arrays of shape (n_rows, d_v), weights of shape (n_rows, n_keys).
-    """
+    """Return what softmax makes of a block's scores."""
     terms, slopes = FORMS[form](parameters, block)
     if mask == GIVEN and block.added is not None:
         terms = terms + block.added
@@ -142,38 +128,27 @@ def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is fitted to: rows with outputs, under a mask.
-
-    Attributes
-    ----------
-    blocks : sequence of Rows
-    mask : str
-        A key of `MASKS`, or `GIVEN`.
-    spread : float
-        Standard deviation of the scores within rows.
-    unit : float
-        What rounding moves an output by, as a part of it.
-    """
+    """What is fitted to: rows with outputs, under a mask."""
 
     blocks: Sequence[Rows]
-    mask: str
-    spread: float
-    unit: float
+    mask: str  # a key of `MASKS`, or `GIVEN`
+    spread: float  # standard deviation of the scores within rows
+    unit: float  # what rounding moves an output by, as a part of it
+
+    def make(self, form: str, parameters: Array) -> Iterator[tuple[Rows, Made]]:
+        """Yield blocks with what a form makes of them."""
+        for block in self.blocks:
+            yield block, make_outputs(form, parameters, block, self.mask)
 
     def left(self, form: str, parameters: Array) -> Array:
         """Return what a form makes less the outputs, one after the other."""
-        parts = [
-            make_outputs(form, parameters, block, self.mask).outputs - block.outputs
-            for block in self.blocks
-        ]
-        return np.concatenate([part.ravel() for part in parts])
+        made = self.make(form, parameters)
+        return np.concatenate([(m.outputs - b.outputs).ravel() for b, m in made])
 
     def slopes(self, form: str, parameters: Array) -> Array:
         """Return derivatives of the outputs by the parameters, one in each column."""
-        parts = []
-        for block in self.blocks:
-            made = make_outputs(form, parameters, block, self.mask).slopes
-            parts.append(np.stack([one.ravel() for one in made], axis=1))
+        made = self.make(form, parameters)
+        parts = [np.stack([s.ravel() for s in m.slopes], axis=1) for _, m in made]
         return np.concatenate(parts)
 
 
@@ -221,28 +196,16 @@ def _fits(task: Task, plain: Fitted) -> Iterator[Fitted]:
         yield _fit(task, form, plain.fit.scale if plain.fit.holds else None)
 
 
-def _even_rows(block: Rows, n_rows: int) -> Rows:
-    """Return rows at even distances, so many at most."""
-    return block.some(slice(None, None, -(-len(block.places) // n_rows)))
-
-
-def _starts(form: str, scale: float, spread: float) -> list[Array]:
-    """Return where the search for a form's parameters begins, beside a scale."""
-    more: dict[str, list[tuple[float, ...]]] = {
-        "plain": [()],
-        "distance": [(0.0,)],
-        "cap": [(math.log(cap * spread),) for cap in CAPS],
-        "sink": [(0.0,)],
-    }
-    return [np.array([scale, *one]) for one in more[form]]
-
-
 def _fit(task: Task, form: str, scale: float | None = None) -> Fitted:
     """Fit a form; if a scale is given, begin there."""
-    n_rows = TRIAL_ROWS // len(task.blocks) + 1
-    trial = replace(task, blocks=[_even_rows(block, n_rows) for block in task.blocks])
+    blocks, n_rows = task.blocks, TRIAL_ROWS // len(task.blocks) + 1
+    few = [one.some(slice(None, None, -(-len(one.places) // n_rows))) for one in blocks]
+    trial = replace(task, blocks=few)
     scales = [one / task.spread for one in TRIED] if scale is None else [scale]
-    starts = [start for one in scales for start in _starts(form, one, task.spread)]
+    more = [[0.0] * len(SIZES[form])]
+    if form == "cap":
+        more = [[math.log(cap * task.spread)] for cap in CAPS]
+    starts = [np.array([one, *rest]) for one in scales for rest in more]
     solution = least_squares(
         partial(task.left, form),
         min(starts, key=lambda one: float(np.square(trial.left(form, one)).sum())),
@@ -272,8 +235,7 @@ def _describe(task: Task, form: str, parameters: Array) -> Fitted:
     n_rows = sum(len(block.places) for block in task.blocks)
     rows = np.repeat(np.arange(n_rows), task.blocks[0].outputs.shape[1])
     parts: list[tuple[Array, ...]] = []
-    for block in task.blocks:
-        made = make_outputs(form, parameters, block, task.mask)
+    for block, made in task.make(form, parameters):
         seen = keys_seen(block, task.mask)
         even = seen @ block.values / seen.sum(axis=1, keepdims=True)
         weights = np.square(made.weights)

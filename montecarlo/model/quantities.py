@@ -15,7 +15,7 @@ changes are two further parts, ``sequence`` and ``mask``.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,97 +64,50 @@ SPECTRAL_ROWS = 16
 HIDDEN = 1e300
 
 
-def _indicator(holds: NDArray[np.bool_]) -> Array:
-    return np.where(holds, 1.0, 0.0)
-
-
-ROW_FUNCTIONS: Mapping[str, Callable[[SoftmaxRows], Array]] = {
-    "score_max": lambda rows: rows.sums.largest,
-    "weight_max": lambda rows: softmax.weight_max(rows.sums),
-    "saturated_rows": lambda rows: _indicator(softmax.weight_max(rows.sums) >= ONE_HOT),
-    "entropy": lambda rows: softmax.entropy(rows.sums),
-    "effective_keys": lambda rows: softmax.effective_keys(rows.sums),
-    "inverse_participation": lambda rows: softmax.inverse_participation(rows.sums),
-    "jacobian_trace": lambda rows: gradients.jacobian_trace(rows.sums),
-    "jacobian_frobenius": lambda rows: gradients.jacobian_frobenius(rows.sums),
-    "jacobian_spectral": gradients.jacobian_spectral,
+#: A part of the keys that a row sees.
+SHARE = "effective_share"
+#: From rows, and the number of keys that each sees, to a value of each row.
+ROW_FUNCTIONS: Mapping[str, Callable[[SoftmaxRows, NDArray[np.intp]], Array]] = {
+    "score_max": lambda rows, _: rows.sums.largest,
+    "weight_max": lambda rows, _: softmax.weight_max(rows.sums),
+    "saturated_rows": lambda rows, _: np.where(
+        softmax.weight_max(rows.sums) >= ONE_HOT, 1.0, 0.0
+    ),
+    "entropy": lambda rows, _: softmax.entropy(rows.sums),
+    "effective_keys": lambda rows, _: softmax.effective_keys(rows.sums),
+    "inverse_participation": lambda rows, _: softmax.inverse_participation(rows.sums),
+    "jacobian_trace": lambda rows, _: gradients.jacobian_trace(rows.sums),
+    "jacobian_frobenius": lambda rows, _: gradients.jacobian_frobenius(rows.sums),
+    "jacobian_spectral": lambda rows, _: gradients.jacobian_spectral(rows),
+    SHARE: lambda rows, seen: softmax.effective_keys(rows.sums) / seen,
 }
 #: Quantities that are found for few rows only.
 FEW_ROWS = frozenset({"jacobian_spectral"})
-#: A part of the keys that a row sees.
-SHARE = "effective_share"
-
-
-@dataclass(frozen=True, slots=True)
-class RowSum:
-    """A mean over rows that is asked for.
-
-    Attributes
-    ----------
-    name : str
-        Its own, in the tables.
-    quantity : str
-        A key of `ROW_FUNCTIONS`.
-    n_power : float
-        Each row's value is divided by this power of the number of keys it sees.
-    permuted : bool
-        Whether keys are those of other sequences.
-    """
-
-    name: str
-    quantity: str
-    n_power: float = 0.0
-    permuted: bool = False
-
-
-def row_sums() -> tuple[RowSum, ...]:
-    """Return the means over rows that are found under the model's divisor."""
-    return (
-        *(RowSum(name, name) for name in ROW_FUNCTIONS),
-        RowSum(SHARE, "effective_keys", n_power=1.0),
-        *(RowSum(f"{name}_permuted", name, permuted=True) for name in COMPARED),
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Sums over queries, or over keys; the first axis is the group of sequences.
+    """Sums over queries, or over keys; the first axis is the group of sequences."""
 
-    Attributes
-    ----------
-    centre : ndarray, shape (d_k,)
-        What is subtracted from entries before they are multiplied.
-    count : ndarray, shape (n_groups,)
-    first : ndarray, shape (n_groups, d_k)
-    second : ndarray, shape (n_groups, d_k, d_k)
-    """
-
-    centre: Array
-    count: Array
-    first: Array
-    second: Array
+    centre: Array  # shape (d_k,), which is subtracted from entries before
+    count: Array  # shape (n_groups,)
+    first: Array  # shape (n_groups, d_k)
+    second: Array  # shape (n_groups, d_k, d_k)
 
 
 @dataclass(frozen=True, slots=True)
 class HeadSums:
-    """Sums of one head; the first axis of each is the group of sequences.
-
-    Attributes
-    ----------
-    d_k : int
-    q, k : Moments
-    pairs : dict of ndarray, shape (n_groups,)
-        `PAIR_SUMS` over pairs that attention forms; ``all_…``: over all pairs of a
-        sequence; ``row_variance`` and ``rows``; of sequences with as many queries as
-        keys, ``diagonal`` and ``diagonals``, ``rest`` and ``rests``.
-    rows : dict of ndarray, shape (n_groups, 2)
-        Sum and number of rows of each `RowSum`.
-    """
+    """Sums of one head; the first axis of each is the group of sequences."""
 
     d_k: int
     q: Moments
     k: Moments
+    #: Shape (n_groups,): `PAIR_SUMS` over pairs that attention forms; ``all_…``: over
+    #: all pairs of a sequence; ``row_variance`` and ``rows``; of sequences with as many
+    #: queries as keys, ``diagonal`` and ``diagonals``, ``rest`` and ``rests``.
     pairs: defaultdict[str, Array]
+    #: Shape (n_groups, 2): sum, and number of rows, of each of `ROW_FUNCTIONS`, and
+    #: ``…_permuted`` of `COMPARED` with keys of other sequences.
     rows: dict[str, Array]
 
 
@@ -164,9 +117,7 @@ def group_of(sequence: int, n_sequences: int) -> int:
     return sequence * groups // n_sequences
 
 
-def sum_head(
-    model: Model, head: Head, asked: Sequence[RowSum], divisor: float, seed: int
-) -> HeadSums:
+def sum_head(model: Model, head: Head, divisor: float, seed: int) -> HeadSums:
     """Read a head's queries and keys and sum what its quantities are made of."""
     n = len(model.sequences)
     groups, d_k = min(n, MOST_GROUPS), model.d_k
@@ -176,15 +127,14 @@ def sum_head(
         return Moments(first.mean(axis=0), *zeros)
 
     of_q, of_k = map(moments, model.read(head, 0))
+    permuted = [f"{name}_permuted" for name in COMPARED] if n > 1 else []
     sums = HeadSums(
         d_k,
         of_q,
         of_k,
         pairs=defaultdict(lambda: np.zeros(groups)),
-        rows={one.name: np.zeros((groups, 2)) for one in asked},
+        rows={name: np.zeros((groups, 2)) for name in (*ROW_FUNCTIONS, *permuted)},
     )
-    observed = [one for one in asked if not one.permuted]
-    permuted = [one for one in asked if one.permuted]
     pool, owners = _first_pass(model, head, seed, sums)
     for sequence in range(n):
         q, k = model.read(head, sequence)
@@ -200,19 +150,19 @@ def sum_head(
             seed, head, sequence, len(q), [MOST_ROWS, SPECTRAL_ROWS]
         )
         seen = rows + 1 if model.causal else np.full(len(rows), len(k))
-        drawn = [(k, observed)]
+        drawn: list[tuple[Array, Collection[str], str]] = [(k, ROW_FUNCTIONS, "")]
         if n > 1:
             others = keys_of_others(seed, head, sequence, owners, len(k))
-            drawn.append((pool[others], permuted))
-        for keys, means in drawn:
+            drawn.append((pool[others], COMPARED, "_permuted"))
+        for keys, names, suffix in drawn:
             step = max(1, BLOCK // len(keys))
             for start in range(0, len(rows), step):
                 part = slice(start, start + step)
                 scores = q[rows[part]] @ keys.T
                 is_few = np.isin(rows[part], few)
-                found = sum_rows(scores, seen[part], divisor, means, is_few)
+                found = _sum_rows(scores, seen[part], divisor, names, is_few)
                 for name, added in found.items():
-                    sums.rows[name][group] += added
+                    sums.rows[name + suffix][group] += added
     _require_scores(head, sums)
     return sums
 
@@ -309,43 +259,28 @@ def _add_pairs(
     return variance
 
 
-def sum_rows(
+def _sum_rows(
     scores: Array,
     seen: NDArray[np.intp],
     divisor: float,
-    asked: Sequence[RowSum],
+    names: Collection[str],
     few: NDArray[np.bool_],
 ) -> dict[str, tuple[float, int]]:
-    """Return sum and number of rows for each mean that is asked for.
+    """Return sum and number of rows for some of `ROW_FUNCTIONS`.
 
     A row that sees a single key, as the first causal one does, does not count: it has
-    nothing to choose.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_rows, n_keys)
-    seen : ndarray of int, shape (n_rows,)
-        How many of the first keys each row sees.
-    divisor : float
-        Of the scores.
-    asked : sequence of RowSum
-    few : ndarray of bool, shape (n_rows,)
-        The rows that quantities of `FEW_ROWS` are found for.
+    nothing to choose.  ``seen`` are how many of the first keys each row sees, ``few``
+    the rows that quantities of `FEW_ROWS` are found for.
     """
-    made: dict[bool, tuple[SoftmaxRows, NDArray[np.intp]]] = {}
     sums = {}
-    for one in asked:
-        is_few = one.quantity in FEW_ROWS
-        if is_few not in made:
-            kept = (seen > 1) & few if is_few else seen > 1
-            if not kept.any():
-                continue
-            made[is_few] = _softmax(scores[kept], seen[kept], divisor), seen[kept]
-        rows, visible = made[is_few]
-        values = ROW_FUNCTIONS[one.quantity](rows)
-        if one.n_power:
-            values = values / visible.astype(np.float64) ** one.n_power
-        sums[one.name] = float(values.sum()), len(values)
+    for is_few, kept in ((False, seen > 1), (True, (seen > 1) & few)):
+        if not kept.any():
+            continue
+        rows, visible = _softmax(scores[kept], seen[kept], divisor), seen[kept]
+        for name in names:
+            if (name in FEW_ROWS) == is_few:
+                values = ROW_FUNCTIONS[name](rows, visible)
+                sums[name] = float(values.sum()), len(values)
     return sums
 
 
@@ -359,23 +294,14 @@ def _softmax(scores: Array, seen: NDArray[np.intp], divisor: float) -> SoftmaxRo
 
 
 class HeadEstimate(NamedTuple):
-    """A quantity of a head.
+    """A quantity of a head."""
 
-    Attributes
-    ----------
-    value : float
-        Of the tokens at hand; of softmax, of the rows that were drawn.
-    centre, std_error : float
-        The value without its first-order bias, and its standard error, by leaving one
-        group of sequences out; NaN with fewer than five.
-    n_groups : int
-        Groups of sequences.
-    """
-
-    value: float
+    value: float  # of the tokens at hand; of softmax, of the rows that were drawn
+    #: The value without its first-order bias, and its standard error, by leaving one
+    #: group of sequences out; NaN with fewer than five.
     centre: float
     std_error: float
-    n_groups: int
+    n_groups: int  # of sequences
 
     def interval(self, error_rate: float) -> Interval:
         """Return Student's interval over sequences, missing so often on each side."""

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import Interval
-from montecarlo.model.arrays import ADDED, Head, Model, Rows, open_arrays
+from montecarlo.model.arrays import ADDED, Head, Model, Progress, Rows, open_arrays
 from montecarlo.model.divisors import KNOWN, KnownDivisor, divisors_within
 from montecarlo.model.fits import Fit, format_of, unit_of
 from montecarlo.model.output_fits import GIVEN, fit_outputs, keys_seen
@@ -59,24 +59,6 @@ OUTCOMES = (
 )
 #: Of these, that tell what scores are multiplied by.
 TOLD = ("scale", "uniform", "over_queries")
-COLUMNS = (
-    "layer",
-    "head",
-    "outcome",
-    "implied_scale",
-    "ci_low",
-    "ci_high",
-    "implied_divisor",
-    "nearest",
-    "ratio",
-    "source",
-    "form",
-    "parameter",
-    "mask",
-    "row_sum",
-    "rows_left_out",
-    "left",
-)
 #: Scaled scores that differ by less are all the same, whatever the format.
 UNIFORM = 1e-9
 #: A scale that may not be more than this part of the smallest usual one, 1 / d_k, is 0.
@@ -88,50 +70,26 @@ COARSE = 2.0**-4
 MOST_MOVED = 0.5
 #: What rounding to float32 moves a number by, as a part of it.
 FLOAT32 = 2.0**-24
-Progress = Callable[[int], object]
-
-
 #: The interval of what is not told.
 NOWHERE = Interval(math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class HeadScale:
-    """What a head multiplies its scores by, and what else becomes of them.
-
-    Attributes
-    ----------
-    head : Head
-    source : str
-        ``weights`` or ``outputs``: what it was told from.
-    outcome : str
-        One of `OUTCOMES`.
-    fit : Fit or None
-        None where the rows hold no information.
-    mask : Mask
-    unit : float
-        What rounding moves a number by, as a part of it.
-    known : tuple of KnownDivisor
-        Known divisors in the interval, which is widened by one rounding of the scale;
-        if none is, the nearest.
-    is_known : bool
-        Whether one is in the interval.
-    ratio : float
-        The divisor over the first of these; NaN without.
-    left_out : int
-        Rows of padding among those that were read.
-    """
+    """What a head multiplies its scores by, and what else becomes of them."""
 
     head: Head
-    source: str
-    outcome: str
-    fit: Fit | None
+    source: str  # ``weights`` or ``outputs``: what it was told from
+    outcome: str  # one of `OUTCOMES`
+    fit: Fit | None  # None where the rows hold no information
     mask: Mask
-    unit: float
+    unit: float  # what rounding moves a number by, as a part of it
+    #: Known divisors in the interval, which is widened by one rounding of the scale; if
+    #: none is, the nearest.
     known: tuple[KnownDivisor, ...] = ()
-    is_known: bool = False
-    ratio: float = math.nan
-    left_out: int = 0
+    is_known: bool = False  # whether one is in the interval
+    ratio: float = math.nan  # the divisor over the first of these
+    left_out: int = 0  # rows of padding among those that were read
 
     @property
     def form(self) -> str:
@@ -144,6 +102,16 @@ class HeadScale:
         """What scores are multiplied by; NaN where it is not told."""
         told = self.outcome in TOLD
         return self.fit.scale if told and self.fit is not None else math.nan
+
+    @property
+    def divisor(self) -> float:
+        """What scores are divided by; NaN where it is not told."""
+        return 1.0 / self.scale if self.outcome == "scale" else math.nan
+
+    @property
+    def parameter(self) -> float:
+        """Of the form; NaN where it has none."""
+        return self.fit.parameter if self.fit and self.form else math.nan
 
     @property
     def reason(self) -> str:
@@ -196,20 +164,33 @@ def _inverse(interval: Interval) -> Interval:
     return Interval(*sorted(1.0 / end for end in interval))
 
 
+COLUMNS: dict[str, Callable[[HeadScale], object]] = {
+    "layer": lambda one: one.head.layer,
+    "head": lambda one: one.head.head,
+    "outcome": lambda one: one.outcome,
+    "implied_scale": lambda one: one.scale,
+    "ci_low": lambda one: one.interval.low,
+    "ci_high": lambda one: one.interval.high,
+    "implied_divisor": lambda one: one.divisor,
+    "nearest": lambda one: ", ".join(known.text for known in one.known),
+    "ratio": lambda one: one.ratio,
+    "source": lambda one: one.source,
+    "form": lambda one: one.form,
+    "parameter": lambda one: one.parameter,
+    "mask": lambda one: one.mask.mask,
+    "row_sum": lambda one: one.mask.row_sum,
+    "rows_left_out": lambda one: one.left_out,
+    "left": lambda one: one.fit.left if one.fit is not None else math.nan,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ModelScales:
-    """The scales that the heads of a model apply.
-
-    Attributes
-    ----------
-    d_k, n_heads : int
-    heads : tuple of HeadScale
-        Empty where neither weights nor outputs were given.
-    """
+    """The scales that the heads of a model apply."""
 
     d_k: int
     n_heads: int
-    heads: tuple[HeadScale, ...]
+    heads: tuple[HeadScale, ...]  # none where neither weights nor outputs were given
 
 
 def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
@@ -250,7 +231,8 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     InputError
         If neither weights nor values and outputs are given, or arrays do not fit.
     """
-    model = open_arrays(q, k, axes, weights=weights, v=v, outputs=outputs, added=added)
+    arrays = {"q": q, "k": k, "weights": weights, "v": v, "outputs": outputs}
+    model = open_arrays(arrays | {"added": added}, axes)
     if model.source is None:
         raise InputError("weights, or v and outputs, must be given, got neither")
     return scales_table(find_scales(model))
@@ -320,14 +302,10 @@ def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator
 
 
 def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
-    """Read rows of a head with their attention weights.
+    """Read rows of a head with their attention weights, and count those left out.
 
-    Returns
-    -------
-    list of Rows, int
-        Without rows of padding, of which so many are left out: those that are all 0;
-        and, where they are few, those whose weights are the same although scores are
-        not, as where all keys were hidden by a large number.
+    These are rows of padding: all 0; and, where they are few, those whose weights are
+    the same although scores are not, as where all keys were hidden by a large number.
     """
     found = list(read_some_rows(model, head))
     for one in found:
@@ -342,8 +320,7 @@ def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
     n_rows = sum(map(len, even))
     if sum(int(one.sum()) for one in even) <= MOST_EVEN * n_rows:
         filled = [some & ~same for some, same in zip(filled, even, strict=True)]
-    kept = [one.some(f) for one, f in zip(found, filled, strict=True) if f.any()]
-    return kept, n_rows - sum(int(one.sum()) for one in filled)
+    return _keep(found, filled)
 
 
 def _read_outputs(model: Model, head: Head) -> tuple[list[Rows], int]:
@@ -352,8 +329,15 @@ def _read_outputs(model: Model, head: Head) -> tuple[list[Rows], int]:
     if found[0].added is None:
         return found, 0
     filled = [np.any(keys_seen(one), axis=1, keepdims=False) for one in found]
-    kept = [one.some(f) for one, f in zip(found, filled, strict=True) if f.any()]
-    return kept, sum(int((~one).sum()) for one in filled)
+    return _keep(found, filled)
+
+
+def _keep(
+    found: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]
+) -> tuple[list[Rows], int]:
+    """Return some rows of each block, and how many are left out."""
+    kept = [one.some(c) for one, c in zip(found, chosen, strict=True) if c.any()]
+    return kept, sum(int((~one).sum()) for one in chosen)
 
 
 def _are_even(block: Rows, unit: float) -> NDArray[np.bool_]:
@@ -431,23 +415,4 @@ def scales_table(scales: ModelScales) -> "pd.DataFrame":
 
 def describe(one: HeadScale) -> dict[str, object]:
     """Return what is said of a head, by the columns `COLUMNS`."""
-    low, high = one.interval
-    told = one.outcome == "scale"
-    return {
-        "layer": one.head.layer,
-        "head": one.head.head,
-        "outcome": one.outcome,
-        "implied_scale": one.scale,
-        "ci_low": low,
-        "ci_high": high,
-        "implied_divisor": 1.0 / one.scale if told else math.nan,
-        "nearest": ", ".join(known.text for known in one.known),
-        "ratio": one.ratio,
-        "source": one.source,
-        "form": one.form,
-        "parameter": one.fit.parameter if one.fit and one.form else math.nan,
-        "mask": one.mask.mask,
-        "row_sum": one.mask.row_sum,
-        "rows_left_out": one.left_out,
-        "left": one.fit.left if one.fit is not None else math.nan,
-    }
+    return {name: tell(one) for name, tell in COLUMNS.items()}

@@ -51,18 +51,12 @@ Line = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Captures in order.
+    """Captures in order."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        A line per step and head, columns `COLUMNS`.
-    warnings : mapping
-        Each of `WARNINGS` to the heads of which it is said.
-    """
-
-    frame: "pd.DataFrame"
-    warnings: Mapping[str, tuple[Head, ...]]
+    frame: "pd.DataFrame"  # a line per step and head, columns `COLUMNS`
+    warnings: Mapping[
+        str, tuple[Head, ...]
+    ]  # heads of which each of `WARNINGS` is said
 
 
 def order_files(files: Sequence[Path]) -> list[tuple[int, Path]]:

@@ -1,30 +1,30 @@
 """Recording from torch and transformers: each call, and what it gives back."""
 # ruff: noqa: SLF001 - what operations are, torch says in private names alone
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import HIDDEN
+from montecarlo.model.arrays import HIDDEN, to_numpy
 from montecarlo.model.expected import Caller
 
 try:
     import torch
     from torch.nn import functional
     from torch.overrides import enable_reentrant_dispatch
-    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 except ImportError as error:  # an extra
     raise InputError(
         f"capture needs torch: pip install 'montecarlo-attention[torch]' ({error})"
     ) from error
 
-from montecarlo.model.following import Follower, base_name, to_numpy
-from montecarlo.model.projections import Projections
+from montecarlo.model.following import Follower, Kept, Operation, Sink, base_name
 
 #: Torch's own attention as a single operation; on each device it is another.
 FUSED = "_scaled_dot_product"
@@ -35,29 +35,21 @@ FAST_LAYER = "_transformer_encoder_layer_fwd"
 FLEX = "flex_attention"
 #: How far what a function makes of three scores may be off them, less one number.
 SAME = 1e-4
+#: What modules within an attention module are called, of queries, keys and all at once:
+#: a normalisation of heads is the last of those that it has.
+PROJECTIONS = {
+    "q": (
+        *("q_proj", "q_b_proj", "query", "q_lin", "to_q", "linear_q", "q", "q_attn"),
+        *("q_norm", "q_layernorm", "query_layernorm", "q_layer_norm", "q_b_norm"),
+    ),
+    "k": (
+        *("k_proj", "key", "k_lin", "to_k", "linear_k", "k"),
+        *("k_norm", "k_layernorm", "key_layernorm", "k_layer_norm"),
+    ),
+    "joined": ("c_attn", "qkv", "qkv_proj", "query_key_value", "Wqkv"),
+}
 #: What is of queries, a row of each.
 OF_ROWS = ("q", "weights", "outputs")
-#: Of each sequence, by name.
-Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
-
-
-class Kept(Protocol):
-    """What calls are kept in: `montecarlo.model.captured.Captured`."""
-
-    rows: int | None
-    config: Mapping[str, object] | None
-
-    def begin(self) -> None:
-        """Begin another pass of the model."""
-
-    def room(self) -> int:
-        """Return how many sequences there is room for."""
-
-    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call."""
-
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed."""
 
 
 @contextmanager
@@ -66,12 +58,11 @@ def recording(captured: Kept, model: object | None) -> Iterator[None]:
     if model is not None and not isinstance(model, torch.nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     with ExitStack() as stack:
+        mode = _Recorder(captured)
         if model is not None:
             hook = model.register_forward_pre_hook(lambda *_: captured.begin())
             stack.callback(hook.remove)
             captured.config = _config_of(model)
-        mode = _Recorder(captured)
-        if model is not None:
             stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
             stack.enter_context(_wrapped_interface(mode))
@@ -109,29 +100,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     def __init__(self, captured: Kept) -> None:
         super().__init__()
-        self.captured = captured
-        self.rows = captured.rows
-        self.follower = Follower(self)
-        #: Calls within one that is recorded as a whole.
-        self.within: list[tuple[Arrays, Mapping[str, object]]] | None = None
-        self._ways: dict[object, Callable[..., None]] = {}
+        self.sink = Sink(captured)
+        self.follower = Follower(self.sink)
+        self._ways: dict[object, Callable[[Operation], None]] = {}
         self.projections = Projections()
-
-    def room(self) -> int:
-        """Return how many sequences there is room for."""
-        return self.captured.room()
-
-    def keep(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call, or hold it for the one that it is within."""
-        if self.within is None:
-            self.captured.add(arrays, passed)
-        else:
-            self.within.append((arrays, passed))
-
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed, except within what is recorded."""
-        if self.within is None:
-            self.captured.miss(told, is_certain=is_certain)
 
     def __torch_dispatch__(
         self,
@@ -151,10 +123,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             with enable_reentrant_dispatch(), self:
                 return func.decompose(*args, **kwargs)
         result = func(*args, **kwargs)
-        way(func, args, kwargs, result)
+        if args:
+            way(Operation(func, args, kwargs, result))
         return result
 
-    def _way_to_record(self, func: Any) -> Callable[..., None]:  # noqa: ANN401
+    def _way_to_record(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
         """Return what records an operation."""
         if not isinstance(func, torch._ops.OpOverload):
             is_flex = func.name() == FLEX
@@ -166,20 +139,14 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             return self._record_fused
         if name in {FAST_ATTENTION, FAST_LAYER}:
             return self._record_fast
-        return self.follower.note
+        return self.follower.way_to_note(func)
 
-    def _record_fused(
-        self,
-        func: Any,  # noqa: ANN401
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: torch.Tensor | Sequence[torch.Tensor],
-    ) -> None:
+    def _record_fused(self, done: Operation) -> None:
         """Record torch's own attention: its outputs, and the mask that was passed."""
-        given = _by_name(func, args, kwargs)
+        given, result = _by_name(done), done.result
         outputs = result if isinstance(result, torch.Tensor) else result[0]
         query, key = given["query"], given["key"]
-        if query.is_nested or not (room := self.room()):
+        if query.is_nested or not (room := self.sink.room()):
             return
         passed_mask = given.get("attn_mask", given.get("attn_bias"))
         is_causal = bool(given.get("is_causal"))
@@ -204,21 +171,14 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             "cap": None,
             "queries": n_rows[0],
         }
-        self.keep(arrays, passed)
+        self.sink.add(arrays, passed)
 
-    def _record_flex(
-        self,
-        func: object,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Sequence[torch.Tensor],
-    ) -> None:
+    def _record_flex(self, done: Operation) -> None:
         """Record flex attention: its outputs, and what its mask hides."""
-        del func, kwargs
-        query, key, value, score, blocks, scale, *more = args
-        if not self.room():
+        query, key, value, score, blocks, scale, *more = done.args
+        if not self.sink.room():
             return
-        tensors = {"q": query, "k": key, "v": value, "outputs": result[0]}
+        tensors = {"q": query, "k": key, "v": value, "outputs": done.result[0]}
         arrays = self.some(tensors)
         n_sequences, n_heads, n_rows = arrays["q"].shape[:3]
         first = query.shape[2] - n_rows
@@ -241,23 +201,16 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             mask += made[0]
         arrays["added"] = _read_mask(mask, tuple(mask.shape))
         passed = {"source": FLEX, "scale": scale, "mask": "of booleans", "cap": None}
-        self.keep(arrays, {**passed, "queries": query.shape[2]})
+        self.sink.add(arrays, {**passed, "queries": query.shape[2]})
 
-    def _record_fast(
-        self,
-        func: Any,  # noqa: ANN401
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: object,
-    ) -> None:
+    def _record_fast(self, done: Operation) -> None:
         """Record a whole layer that ran as one operation.
 
         It gives back no weights of single heads: these are asked of the same operation
         once more, for the sequences that are kept.
         """
-        del result
-        given = _by_name(func, args, kwargs)
-        if base_name(func) == FAST_LAYER:
+        given = _by_name(done)
+        if done.name == FAST_LAYER:
             source = given["src"]
             if given["norm_first"]:
                 norm = given["norm_weight_1"], given["norm_bias_1"]
@@ -277,7 +230,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             ]
         found: dict[str, list[NDArray[Any]]] = {"q": [], "k": [], "weights": []}
         for batch in batches:
-            if not (room := self.room() - len(found["q"])) > 0:
+            if not (room := self.sink.room() - len(found["q"])) > 0:
                 break
             few = [one[:room] for one in batch]
             if mask is not None and kind != 0:  # it has an axis of sequences
@@ -289,17 +242,90 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             kinds = {None: "none", 1: "hidden keys"}
             told = kinds.get(None if mask is None else kind, "added")
             passed = {"source": "torch", "scale": None, "mask": told, "cap": None}
-            self.keep(found, passed)
+            self.sink.add(found, passed)
 
     def some(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
         """Return some rows and sequences of tensors (sequence, head, token, ...)."""
-        room, arrays = self.room(), {}
+        room, arrays = self.sink.room(), {}
         for name, tensor in tensors.items():
             kept = tensor[:room]
-            if name in OF_ROWS and self.rows is not None:
-                kept = kept[:, :, -self.rows :]
+            if name in OF_ROWS and self.sink.rows is not None:
+                kept = kept[:, :, -self.sink.rows :]
             arrays[name] = to_numpy(kept)
         return arrays
+
+
+def _energy_of(tensor: torch.Tensor) -> tuple[int, float]:
+    """Return the number of entries, and the sum of their squares."""
+    with _disable_current_modes():  # what follows attention need not see this
+        return tensor.numel(), float(tensor.detach().float().square().sum())
+
+
+class Projections:
+    """What a model does to queries and keys between their projections and attention.
+
+    A factor that is applied there is seen neither in what is captured nor in the scale
+    that attention itself applies, and makes a model divide twice, or not at all.
+    Rotations keep lengths, so the length of all queries over that of what their
+    projection gave out last is the factor.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, str], tuple[int, float]] = {}
+
+    @contextmanager
+    def watching(self, model: torch.nn.Module) -> Iterator[None]:
+        """Note what projections of a model give out while the block runs."""
+        with ExitStack() as stack:
+            for parent in model.modules():
+                for name, child in parent.named_children():
+                    for kind, names in PROJECTIONS.items():
+                        if name in names:
+                            note = self._noting((id(parent), kind))
+                            stack.callback(child.register_forward_hook(note).remove)
+            yield
+
+    def _noting(self, place: tuple[int, str]) -> Callable[..., None]:
+        def note(module: torch.nn.Module, inputs: object, output: Any) -> None:  # noqa: ANN401
+            del module, inputs
+            # measured at once: what follows may change it in place; what is compiled
+            # stays as it is
+            is_known = isinstance(output, torch.Tensor)
+            if is_known and not torch.compiler.is_compiling():
+                self._last[place] = _energy_of(output)
+
+        return note
+
+    def factor(
+        self,
+        module: torch.nn.Module,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+    ) -> float:
+        """Return what queries times keys have been multiplied by since then.
+
+        NaN where the projections are not seen, or gave out something of another size.
+        Where keys are not seen, as with those of a cache, only queries count.
+        """
+        found = [
+            self._last.pop((id(module), kind), (0, 0.0))
+            for kind in ("q", "k", "joined")
+        ]
+        if not any(n for n, _ in found):
+            return math.nan
+        (n_q, before_q), (n_k, before_k), (n_all, before_all) = found
+        now = [_energy_of(one) for one in (query, key, value)]
+        sizes, (of_q, of_k, of_v) = zip(*now, strict=True)
+        if n_q != sizes[0] and n_all == sum(sizes):
+            # values and keys are taken to be as they were
+            n_q, before_q = sizes[0], before_all - of_k - of_v
+        if n_q != sizes[0] or before_q <= 0.0:
+            return math.nan
+        factor = of_q / before_q
+        if n_k == sizes[1] and before_k > 0.0:
+            factor *= of_k / before_k
+        return math.sqrt(factor)
 
 
 def _nothing(*_: object) -> None:
@@ -310,14 +336,10 @@ def _in_parts(*_: object) -> None:
     """Stand for operations that consist of others."""
 
 
-def _by_name(
-    func: Any,  # noqa: ANN401
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> dict[str, Any]:
+def _by_name(done: Operation) -> dict[str, Any]:
     """Return arguments of an operation by their names."""
-    names = [one.name for one in func._schema.arguments]
-    return dict(zip(names, args, strict=False)) | dict(kwargs)
+    names = [one.name for one in done.func._schema.arguments]
+    return dict(zip(names, done.args, strict=False)) | dict(done.kwargs)
 
 
 def _at_places(
@@ -444,12 +466,13 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
         *more: Any,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        outside, mode.within = mode.within, []
+        sink = mode.sink
+        outside, sink.within = sink.within, []
         try:
             made = attend(module, query, key, value, attention_mask, *more, **kwargs)
         finally:
-            within, mode.within = mode.within or [], outside
-        if torch._C._current_autograd_node() is not None or not mode.room():
+            within, sink.within = sink.within or [], outside
+        if torch._C._current_autograd_node() is not None or not sink.room():
             return made
         outputs, weights = made[0], made[1]
         passed = {
@@ -459,12 +482,12 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             "cap": kwargs.get("softcap"),
             "caller": Caller(
                 type(module).__name__,
-                _config_of(module) or mode.captured.config,
+                _config_of(module) or sink.kept.config,
                 getattr(module, "layer_idx", None),
                 mode.projections.factor(module, query, key, value),
             ),
         }
-        inner = within[0][0] if len(within) == 1 else {}
+        inner = within[0] if len(within) == 1 else {}
         if "added" in inner:  # of a cache that is not full some keys are not used
             n_keys = np.shape(inner["added"])[-1]
             key, value = key[:, :, :n_keys], value[:, :, :n_keys]
@@ -480,9 +503,9 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
                 arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
         passed["queries"] = query.shape[2]
         if attention_mask is not None and attention_mask.ndim == 4:
-            mask = attention_mask[: mode.room(), :, -arrays["q"].shape[2] :]
+            mask = attention_mask[: sink.room(), :, -arrays["q"].shape[2] :]
             passed["hidden"] = to_numpy(mask[..., : key.shape[2]])
-        mode.keep(arrays, passed)
+        sink.add(arrays, passed)
         return made
 
     return recorded

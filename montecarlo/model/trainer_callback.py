@@ -1,4 +1,5 @@
 """The watch as a callback of transformers' `Trainer`; only who uses it imports this."""
+# ruff: noqa: ANN401 - what a `Trainer` hands over has no types here
 
 from typing import Any
 
@@ -23,39 +24,21 @@ class ScoreWatchCallback(TrainerCallback):  # type: ignore[misc]
         None until training begins.
     """
 
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, **options: Any) -> None:
         self._options = options
         self.watch: ScoreWatch | None = None
 
-    def on_train_begin(
-        self,
-        args: object,  # noqa: ARG002
-        state: Any,  # noqa: ANN401
-        control: object,  # noqa: ARG002
-        **others: object,
-    ) -> None:
+    def on_train_begin(self, _: Any, state: Any, _control: Any, **others: Any) -> None:
         """Begin to watch."""
         if state.is_world_process_zero:
             self.watch = ScoreWatch(others["model"], **self._options)
 
-    def on_step_begin(
-        self,
-        args: object,  # noqa: ARG002
-        state: Any,  # noqa: ANN401
-        control: object,  # noqa: ARG002
-        **others: object,  # noqa: ARG002
-    ) -> None:
+    def on_step_begin(self, _: Any, state: Any, *_more: Any, **_others: Any) -> None:
         """Say which step it is."""
         if self.watch is not None:
             self.watch(state.global_step)
 
-    def on_train_end(
-        self,
-        args: object,  # noqa: ARG002
-        state: object,  # noqa: ARG002
-        control: object,  # noqa: ARG002
-        **others: object,  # noqa: ARG002
-    ) -> None:
+    def on_train_end(self, *_: Any, **_others: Any) -> None:
         """Watch no longer; what was found stays."""
         if self.watch is not None:
             self.watch.close()

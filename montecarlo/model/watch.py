@@ -19,7 +19,7 @@ import numpy as np
 
 from montecarlo.errors import InputError, show
 from montecarlo.model.answers import say_numbers
-from montecarlo.model.captured import Arrays
+from montecarlo.model.arrays import Arrays
 from montecarlo.model.head_summary import (
     FACTOR,
     HOT,

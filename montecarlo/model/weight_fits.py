@@ -48,27 +48,16 @@ Labels = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of a head's rows whose weight can be used, one after the other.
-
-    Attributes
-    ----------
-    scores, logs, weights : ndarray, shape (n,)
-        Score, logarithm of the attention weight, and what it counts.
-    rows, offsets, keys, places : ndarray of int, shape (n,)
-        Of each pair: its row; the key's place less the query's; the key, of which each
-        sequence has its own; the two places, the same in all sequences.
-    unit : float
-        What rounding moves an attention weight by, as a part of it.
-    """
+    """Pairs of a head's rows whose weight can be used: arrays of shape (n,)."""
 
     scores: Array
-    logs: Array
-    weights: Array
+    logs: Array  # of attention weights
+    weights: Array  # what each counts
     rows: Labels
-    offsets: Labels
-    keys: Labels
-    places: Labels
-    unit: float
+    offsets: Labels  # the key's place less the query's
+    keys: Labels  # of which each sequence has its own
+    places: Labels  # both, the same in all sequences
+    unit: float  # what rounding moves an attention weight by, as a part of it
 
     @cached_property
     def totals(self) -> Array:
@@ -79,6 +68,12 @@ class Pairs:
     def n_rows(self) -> int:
         """Rows with at least one pair."""
         return int(np.count_nonzero(self.totals))
+
+    @cached_property
+    def spread(self) -> float:
+        """Standard deviation of the scores within rows."""
+        centred = self.within(self.scores)
+        return math.sqrt(self.product(centred, centred) / self.weights.sum())
 
     def within(self, values: Array) -> Array:
         """Return values less their mean over the row."""
@@ -91,12 +86,15 @@ class Pairs:
         """Return the weighted sum of products."""
         return float((self.weights * first * second).sum())
 
+    def slope(self, values: Array, column: Array) -> float:
+        """Return what a column has to be multiplied by to explain values best."""
+        square = max(self.product(column, column), LEAST_SQUARE)
+        return self.product(values, column) / square
+
     def without(self, values: Array, column: Array) -> Array:
         """Return values less their mean over the row, and what a column explains."""
         values = self.within(values)
-        square = max(self.product(column, column), LEAST_SQUARE)
-        rest: Array = values - self.product(values, column) / square * column
-        return rest
+        return values - self.slope(values, column) * column
 
 
 def _gather_pairs(blocks: Sequence[Rows]) -> Pairs:
@@ -130,29 +128,27 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     pairs = _gather_pairs(blocks)
     if len(pairs.scores) - pairs.n_rows < FEWEST_NUMBERS:
         return None
-    count, centred = pairs.weights.sum(), pairs.within(pairs.scores)
-    spread = math.sqrt(pairs.product(centred, centred) / count)
-    size = math.sqrt(pairs.product(pairs.scores, pairs.scores) / count)
-    if not LEAST_SPREAD * size < spread < math.inf:
+    size = math.sqrt(pairs.product(pairs.scores, pairs.scores) / pairs.weights.sum())
+    if not LEAST_SPREAD * size < pairs.spread < math.inf:
         return None
-    return believe(_fits(pairs, spread))
+    return believe(_fits(pairs))
 
 
-def _fits(pairs: Pairs, spread: float) -> Iterator[Fitted]:
+def _fits(pairs: Pairs) -> Iterator[Fitted]:
     """Yield fits of all forms that have enough pairs, from the simplest on.
 
     Those with many constants are not asked once no more is left than rounding leaves.
     """
-    found = [_regress(pairs, "plain", pairs.within, 1, spread)]
+    found = [_regress(pairs, "plain", pairs.within, 1)]
     if _is_enough(pairs, pairs.n_rows + 2):
-        found += [_fit_distance(pairs, spread), _fit_cap(pairs, spread)]
+        found += [_fit_distance(pairs), _fit_cap(pairs)]
     yield from found
     groups = {"offset": pairs.offsets, "key": pairs.keys, "pair": pairs.places}
     for form, labels in groups.items():
         if any(one.fit.is_exact for one in found):
             return
         if _is_enough(pairs, pairs.n_rows + len(np.unique(labels))):
-            found.append(_fit_groups(pairs, form, labels, spread))
+            found.append(_fit_groups(pairs, form, labels))
             yield found[-1]
 
 
@@ -171,7 +167,6 @@ def _describe(  # noqa: PLR0913 - what a form's own way of fitting found
     left: Array,
     explained: Array,
     n_parameters: int,
-    spread: float,
     parameter: float = math.nan,
     groups: Labels | None = None,
 ) -> Fitted:
@@ -187,32 +182,30 @@ def _describe(  # noqa: PLR0913 - what a form's own way of fitting found
         numbers,
         n_free=len(left) - pairs.n_rows - n_parameters,
         explained=numbers.size(explained),
-        spread=spread,
+        spread=pairs.spread,
         parameter=parameter,
         groups=groups,
     )
 
     def bends() -> list[Array]:
         """Return squares and cubes of scores, and ties to distance."""
-        size = pairs.scores / spread
+        size = pairs.scores / pairs.spread
         lacking = (size**2, size**3, size * np.abs(pairs.offsets))
         return [without(one) for one in lacking]
 
     return Fitted(fit, numbers, bends)
 
 
-def _regress(  # noqa: PLR0913, PLR0917 - a form, and how its other columns are left out
+def _regress(
     pairs: Pairs,
     form: str,
     without: Callable[[Array], Array],
     n_parameters: int,
-    spread: float,
     groups: Labels | None = None,
 ) -> Fitted:
     """Regress logarithms on scores, without what other columns explain of both."""
     direction, target = without(pairs.scores), without(pairs.logs)
-    square = pairs.product(direction, direction)
-    scale = pairs.product(direction, target) / square if square else 0.0
+    scale = pairs.slope(target, direction)
     return _describe(
         pairs,
         form,
@@ -222,22 +215,20 @@ def _regress(  # noqa: PLR0913, PLR0917 - a form, and how its other columns are 
         left=target - scale * direction,
         explained=scale * direction,
         n_parameters=n_parameters,
-        spread=spread,
         groups=groups,
     )
 
 
-def _fit_distance(pairs: Pairs, spread: float) -> Fitted:
+def _fit_distance(pairs: Pairs) -> Fitted:
     """Fit λ s and a slope by the distance of key and query."""
     distance = pairs.within(np.abs(pairs.offsets).astype(float))
-    made = _regress(pairs, "distance", lambda x: pairs.without(x, distance), 2, spread)
+    made = _regress(pairs, "distance", lambda x: pairs.without(x, distance), 2)
     rest = pairs.within(pairs.logs - made.fit.scale * pairs.scores)
-    square = max(pairs.product(distance, distance), LEAST_SQUARE)
-    slope = pairs.product(distance, rest) / square
+    slope = pairs.slope(rest, distance)
     return replace(made, fit=replace(made.fit, parameter=slope))
 
 
-def _fit_groups(pairs: Pairs, form: str, labels: Labels, spread: float) -> Fitted:
+def _fit_groups(pairs: Pairs, form: str, labels: Labels) -> Fitted:
     """Fit λ s, and a constant of each group of pairs beside that of each row."""
     _, groups = np.unique(labels, return_inverse=True)
     n, n_groups, n_rows = len(groups), int(groups.max()) + 1, len(pairs.totals)
@@ -257,18 +248,17 @@ def _fit_groups(pairs: Pairs, form: str, labels: Labels, spread: float) -> Fitte
             rest = rest - (design @ found) / root
         return rest
 
-    return _regress(pairs, form, without, n_groups, spread, groups)
+    return _regress(pairs, form, without, n_groups, groups)
 
 
-def _fit_cap(pairs: Pairs, spread: float) -> Fitted:
+def _fit_cap(pairs: Pairs) -> Fitted:
     """Fit c tanh(λ s / c): for each t = c / λ it is linear in c."""
     logs = pairs.within(pairs.logs)
 
     def at(t: float) -> tuple[float, Array, Array]:
         """Return c for a t, its column, and what is left."""
         column = pairs.within(np.tanh(pairs.scores / t))
-        square = max(pairs.product(column, column), LEAST_SQUARE)
-        cap = pairs.product(column, logs) / square
+        cap = pairs.slope(logs, column)
         return cap, column, logs - cap * column
 
     def bend(t: float, cap: float) -> Array:
@@ -280,58 +270,40 @@ def _fit_cap(pairs: Pairs, spread: float) -> Fitted:
         left = at(t)[2]
         return pairs.product(left, left)
 
-    t = min(CAPS * spread, key=left_at)
+    t = min(CAPS * pairs.spread, key=left_at)
     for _ in range(STEPS):  # Gauss and Newton's, shortened where it goes too far
         cap, column, left = at(t)
-        slope = pairs.without(bend(t, cap), column)
-        square = max(pairs.product(slope, slope), LEAST_SQUARE)
-        step = pairs.product(slope, left) / square
+        step = pairs.slope(left, pairs.without(bend(t, cap), column))
         t *= math.exp(float(np.clip(step, -0.5, 0.5)))
     cap, column, left = at(t)
     column *= t  # by λ; what follows is by t, with λ as it is
     other = cap / t * column + bend(t, cap)
 
-    def without(values: Array) -> Array:
-        return pairs.without(values, other)
-
     return _describe(
         pairs,
         "cap",
         cap / t,
-        without,
-        direction=without(column),
+        lambda values: pairs.without(values, other),
+        direction=pairs.without(column, other),
         left=left,
         explained=logs - left,
         n_parameters=2,
-        spread=spread,
         parameter=abs(cap),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Which keys rows do not see, and what their weights add up to.
+    """Which keys rows do not see, and what their weights add up to."""
 
-    Attributes
-    ----------
-    mask : str
-        ``none``; ``causal``, where the last query sees the last key;
-        ``causal_start``, where the first sees the first alone; ``window``, causal and
-        not far back; ``chunks``, causal within chunks; ``keys``, which no row of a
-        sequence sees; ``causal_keys``, both; ``other``; empty where it is not known.
-    window : int
-        Keys that a row sees in a window, or that a chunk has; else 0.
-    row_sum : float
-        Mean over rows of what the weights of a row add up to; NaN where not known.
-    sums : str
-        ``one``; ``less``, as with a sink; ``other``, as with dropout; empty where not
-        known.
-    """
-
+    #: ``none``; ``causal``, where the last query sees the last key; ``causal_start``,
+    #: where the first sees the first alone; ``window``, causal and not far back;
+    #: ``chunks``, causal within chunks; ``keys``, which no row of a sequence sees;
+    #: ``causal_keys``, both; ``other``; empty where it is not known.
     mask: str = ""
-    window: int = 0
-    row_sum: float = math.nan
-    sums: str = ""
+    window: int = 0  # keys that a row sees in a window, or that a chunk has
+    row_sum: float = math.nan  # mean over rows of what their weights add up to
+    sums: str = ""  # ``one``; ``less``, as with a sink; ``other``, as with dropout
 
 
 def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:

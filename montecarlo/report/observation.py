@@ -27,7 +27,7 @@ from montecarlo.model.answers import (
     say_without_evidence,
 )
 from montecarlo.model.arrays import Head, Model
-from montecarlo.model.divisors import expected_divisor
+from montecarlo.model.divisors import divisor_value, expected_divisor
 from montecarlo.model.expected import CONFIG, Config, find_expected, read_config
 from montecarlo.model.files import open_files
 from montecarlo.model.head_summary import FACTOR, HOT
@@ -36,7 +36,6 @@ from montecarlo.model.observing import (
     STATES,
     Observation,
     ObservedHead,
-    divisor_value,
     observe_model,
     tidy,
 )
@@ -331,7 +330,7 @@ def record_observation(observation: Observation) -> dict[str, Any]:
         "d_k": model.d_k,
         "layers": model.layers,
         "heads_per_layer": len(model.head_labels),
-        "key_heads_per_layer": len(model.key_heads),
+        "key_heads_per_layer": len(set(model.key_heads.values())),
         "n_sequences": observation.n_sequences,
         "intervals": observation.n_sequences >= FEWEST,
         "most_keys": model.most_tokens,
@@ -374,7 +373,7 @@ def _record_finding(found: Finding) -> dict[str, Any]:
         "ratio": found.ratio,
         "hints": found.hints,
         "form": first.form,
-        "parameter": describe(first)["parameter"],
+        "parameter": first.parameter,
         "mask": first.mask.mask,
         "window": first.mask.window,
         "sums": first.mask.sums,

@@ -9,11 +9,11 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import torch
-from transformers import CONFIG_MAPPING, AutoModel
-from transformers.modeling_utils import AttentionInterface
-
 from montecarlo import capture
+from tests.model.needed import need_torch
+
+torch, transformers = need_torch()
+AttentionInterface = transformers.modeling_utils.AttentionInterface
 
 SEQUENCES, TOKENS, WORDS, IMAGE = 2, 32, 100, 48
 D_K, HEADS, WIDTH, LAYERS = 16, 4, 64, 2
@@ -164,7 +164,7 @@ BEFORE = ("opt", "esm", "whisper")
 def build(name, implementation="eager", kind=torch.float32, seed=0):
     """Return a model, and inputs for it."""
     one = ARCHITECTURES[name]
-    made_by = CONFIG_MAPPING[one.kind or name]
+    made_by = transformers.CONFIG_MAPPING[one.kind or name]
     known = set(made_by().to_dict())
     sizes = {n: size for n, size in SIZES.items() if n in known}
     default = made_by().to_dict()
@@ -174,7 +174,7 @@ def build(name, implementation="eager", kind=torch.float32, seed=0):
     torch.manual_seed(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = AutoModel.from_config(made_by(**(sizes | one.more))).eval()
+        model = transformers.AutoModel.from_config(made_by(**(sizes | one.more))).eval()
     model.set_attn_implementation(implementation)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -128,7 +128,7 @@ def test_bad_options_are_refused(options):
     needed = {
         "axes": "be|have",
         "divisor": "be|have",
-        "seed": "be a whole number of at lea",
+        "seed": "be an integer of at lea",
     }
     with pytest.raises(InputError, match=f"^{name} must ({needed[name]})"):
         observe(Q, K, **options)

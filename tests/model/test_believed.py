@@ -60,7 +60,7 @@ def apply(arrays, source="weights"):
     """Tell the scales of heads from weights, or from values and outputs."""
     names = ("weights",) if source == "weights" else ("v", "outputs")
     made = {name: arrays[name] for name in names}
-    return find_scales(open_arrays(arrays["q"], arrays["k"], AXES, **made))
+    return find_scales(open_arrays({"q": arrays["q"], "k": arrays["k"], **made}, AXES))
 
 
 def answer(found):

@@ -47,7 +47,7 @@ def applied(divisor, number_format, source):
     """Tell what a model applies, from weights or from outputs."""
     q, k, v, p, o = attend(divisor, number_format)
     given = {"weights": p} if source == "weights" else {"v": v, "outputs": o}
-    return find_scales(open_arrays(q, k, **given))
+    return find_scales(open_arrays({"q": q, "k": k, **given}))
 
 
 @pytest.mark.parametrize(("number_format", "source"), TOLD_FROM)
@@ -92,7 +92,7 @@ def test_a_part_of_the_heads_is_told_apart():
     """One wrong layer is enough for a no, and it is named first."""
     q, k, _, p, _ = attend(ROOT, "float32")
     p[:, 1] = attend(float(D_K), "float32")[3][:, 1]
-    found = find_scales(open_arrays(q, k, weights=p))
+    found = find_scales(open_arrays({"q": q, "k": k, "weights": p}))
     expected = expected_divisor("sqrt", D_K, HEADS)
     assert answer_scales(found, expected).answer == NO
     wrong, right = answer_scales(found, expected).findings
@@ -112,6 +112,6 @@ def test_an_error_of_seven_percent_needs_a_tolerance_below_it():
 def test_without_evidence_nothing_is_told():
     """Queries and keys alone have no heads of which anything is said."""
     q, k, *_ = attend(ROOT, "float32")
-    found = find_scales(open_arrays(q, k))
+    found = find_scales(open_arrays({"q": q, "k": k}))
     assert found.heads == ()
     assert answer_scales(found, expected_divisor("sqrt", D_K, HEADS)).answer == UNTOLD

@@ -3,28 +3,18 @@
 Slow, and only where both are installed; a whole stage of the continuous integration.
 """
 
-import importlib.util
-import os
-
 import numpy as np
 import pytest
 
 from montecarlo import assert_attention_scale, capture, compare
 from montecarlo.errors import InputError
+from tests.model.needed import need_torch
 
 pytestmark = pytest.mark.slow
 
-HAS_BOTH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
-if HAS_BOTH:
-    import torch
-    import transformers
-    from torch.nn.functional import scaled_dot_product_attention
-
-    torch.set_num_threads(1)  # tests run beside each other
-elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
-    raise ImportError("torch and transformers must be installed for these tests")
-else:
-    pytestmark = [pytestmark, pytest.mark.skip(reason="needs torch and transformers")]
+torch, transformers = need_torch()
+torch.set_num_threads(1)  # tests run beside each other
+scaled_dot_product_attention = torch.nn.functional.scaled_dot_product_attention
 
 LAYERS, WIDTH, HEADS, TOKENS, SEQUENCES, WORDS = 2, 64, 4, 40, 3, 100
 SIZES = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
@@ -255,9 +245,9 @@ def test_a_port_with_an_error_of_seven_percent_is_found():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": 1}, "rows must be a whole number of at least 2, got 1"),
-        ({"rows": 2.5}, "rows must be a whole number of at least 2, got 2.5"),
-        ({"sequences": 0}, "sequences must be a whole number of at least 1, got 0"),
+        ({"rows": 1}, "rows must be an integer of at least 2, got 1"),
+        ({"rows": 2.5}, "rows must be an integer of at least 2, got 2.5"),
+        ({"sequences": 0}, "sequences must be an integer of at least 1, got 0"),
         ({"model": "a model"}, "model must be a torch.nn.Module, got str"),
     ],
 )

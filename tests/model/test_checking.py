@@ -66,7 +66,7 @@ def test_what_cannot_be_told_fails():
     [
         ({"q": np.ones(3)}, "arrays must hold q and k, got q"),
         ({"q": np.ones(3), "key": np.ones(3)}, "arrays must be among .* got 'key'"),
-        ("missing.npz", "file must be there, got 'missing.npz'"),
+        ("missing.npz", "file must be a readable file, got 'missing.npz'"),
     ],
 )
 def test_bad_sources_are_refused(source, message):

@@ -13,8 +13,7 @@ from montecarlo.model.conventions import CONVENTIONS
 from montecarlo.model.expected import (
     RULES,
     Caller,
-    expected_by_callers,
-    expected_by_config,
+    expected_of,
     find_expected,
 )
 
@@ -66,7 +65,7 @@ GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim":
 )
 def test_the_field_is_named(config, divisor, words):
     """And its number is the one that the architecture makes of it."""
-    expected = expected_by_config(config, [0, 1])
+    expected = expected_of(dict.fromkeys([0, 1], Caller("", config)))
     assert expected.value == pytest.approx(divisor, rel=1e-12)
     assert words in expected.text
     assert f"(configuration of {config['model_type']})" in expected.text
@@ -75,12 +74,12 @@ def test_the_field_is_named(config, divisor, words):
 def test_exceptions_by_layer():
     """The number of a layer, and a head of another width in some."""
     config = GPT2 | {"scale_attn_by_inverse_layer_idx": True}
-    expected = expected_by_config(config, range(3))
+    expected = expected_of(dict.fromkeys(range(3), Caller("", config)))
     assert [expected.at(n).value for n in range(3)] == [8.0, 16.0, 24.0]
     assert math.isnan(expected.value)
     assert expected.is_told
     config = LLAMA | {"per_layer_config": {"01": {"head_dim": 256}}}
-    expected = expected_by_config(config, range(2))
+    expected = expected_of(dict.fromkeys(range(2), Caller("", config)))
     assert expected.at(0).value == 128**0.5
     assert expected.at(1).value == 16.0
 
@@ -110,7 +109,7 @@ def test_exceptions_by_layer():
 def test_what_projections_give_out_counts(config, factor, divisor):
     """What is applied before attention is not expected of attention once more."""
     measured = MSCALE**2 if factor is None else factor
-    expected = expected_by_callers([Caller("Attention", config, 0, measured)], [0])
+    expected = expected_of({0: Caller("Attention", config, 0, measured)})
     assert expected.value == pytest.approx(divisor, rel=1e-3)
 
 
@@ -139,7 +138,7 @@ def test_what_projections_give_out_counts(config, factor, divisor):
 )
 def test_what_is_not_known_is_no_answer(config, reason):
     """With what was found; arrays are neither right nor wrong by it."""
-    expected = expected_by_config(config, [0])
+    expected = expected_of(dict.fromkeys([0], Caller("", config)))
     assert not expected.is_told
     for divisor in (8**0.5, 5.0, 1e9):
         with pytest.raises(AssertionError) as raised:
@@ -151,15 +150,14 @@ def test_what_is_not_known_is_no_answer(config, reason):
 
 def test_queries_that_were_not_seen_are_no_answer():
     """OPT multiplies them: whether it did is measured in a captured model."""
-    expected = expected_by_callers([Caller("OPTAttention", OPT, 0)], [0])
+    expected = expected_of({0: Caller("OPTAttention", OPT, 0)})
     assert "was not seen" in expected.text
     assert not expected.is_told
 
 
 def test_what_is_written_out_is_seen_whole():
     """Numbers that queries are multiplied by belong to the scale that is found."""
-    callers = [Caller("", OPT, 0, is_whole=True)]
-    assert expected_by_callers(callers, [0]).value == 8.0
+    assert expected_of({0: Caller("", OPT, 0, is_whole=True)}).value == 8.0
 
 
 def made(divisor, layers=1):

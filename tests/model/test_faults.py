@@ -41,9 +41,14 @@ def sampled(faults, seed=1):
     return q, k
 
 
+def opened(q, k):
+    """Return a model of one head."""
+    return open_arrays({"q": q, "k": k}, axes=("sequence", "token", "d"))
+
+
 def diagnosed(faults, seed=1):
     """Return a sampled head's diagnosis and quantities."""
-    model = open_arrays(*sampled(faults, seed), axes=("sequence", "token", "d"))
+    model = opened(*sampled(faults, seed))
     (view,) = observe_model(model, ROOT_D).heads
     return view
 
@@ -75,7 +80,7 @@ def test_the_worst_fault_comes_first(larger):
     """Of two faults the larger one is named first, whichever it is."""
     q, k = sampled(("entries", "mean_k"))
     q, k = (3.0 * q, k) if larger == "entries" else (q, k + 1.0)
-    model = open_arrays(q, k, axes=("sequence", "token", "d"))
+    model = opened(q, k)
     faults = observe_model(model, ROOT_D).heads[0].assumptions
     assert faults[0].name == larger
     assert faults[0].size > faults[1].size > faults[-1].size
@@ -130,7 +135,7 @@ def test_dependence_shows_against_other_keys():
 def test_state_follows_the_spread(scale, state):
     """More spread makes rows of weights from flat to saturated."""
     q, k = sampled(())
-    model = open_arrays(q * scale, k, axes=("sequence", "token", "d"))
+    model = opened(q * scale, k)
     assert observe_model(model, ROOT_D).heads[0].state == state
 
 
@@ -164,7 +169,7 @@ def test_unknown_errors_decide_nothing():
 def test_one_sequence_says_nothing_of_sequences():
     """Whether keys of a sequence are its own kind needs another to be compared with."""
     q, k = sampled(("correlation",))
-    model = open_arrays(q[:1], k[:1], axes=("sequence", "token", "d"))
+    model = opened(q[:1], k[:1])
     (view,) = observe_model(model, ROOT_D).heads
     assert "sequence" not in {fault.name for fault in view.assumptions}
     assert "sequence" in {fault.name for fault in diagnosed(()).assumptions}

@@ -276,7 +276,7 @@ def bad_files(folder):
         text = folder / f"text.{suffix}"
         text.write_text("q,k\n1,2\n3,4\n5,6\n")
         yield f"text as {suffix}", [text] * (2 if suffix == "npy" else 1), message
-    yield "missing", [folder / "none.npz"], "file must be there"
+    yield "missing", [folder / "none.npz"], "file must be a readable file"
     trap = np.array([Trap()], dtype=object)
     pair = write_npy(folder, trap=trap, k=K)
     yield "objects", pair, "Python objects, which are never loaded"
@@ -615,7 +615,8 @@ def test_special_files_are_not_opened(tmp_path, monkeypatch, capsys, kind, suffi
     files = [str(path)] * (3 if suffix == "npy" else 1)
     assert main([*files, "--output", str(tmp_path / "out")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "file must be a regular one" in line
+    told = "readable" if kind == "folder" else "regular"
+    assert f"file must be a {told} file" in line
 
 
 def test_safetensors_are_read_to_their_end(tmp_path):

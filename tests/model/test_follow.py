@@ -3,29 +3,20 @@
 Slow, and only where torch and transformers are installed, as `test_capture.py`.
 """
 
-import importlib.util
 import math
-import os
 
 import numpy as np
 import pytest
 
 from montecarlo import assert_attention_scale, capture, compare
 from montecarlo.errors import InputError
+from tests.model.needed import need_torch
 
 pytestmark = pytest.mark.slow
 
-HAS_BOTH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
-if HAS_BOTH:
-    import torch
-    import transformers
-    from torch.nn import functional
-
-    torch.set_num_threads(1)  # tests run beside each other
-elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
-    raise ImportError("torch and transformers must be installed for these tests")
-else:
-    pytest.skip("needs torch and transformers", allow_module_level=True)
+torch, transformers = need_torch()
+torch.set_num_threads(1)  # tests run beside each other
+functional = torch.nn.functional
 
 SEQUENCES, TOKENS, HEADS, D_K = 3, 40, 4, 16
 WIDTH = HEADS * D_K
@@ -638,10 +629,16 @@ WEIGHTS = np.full((2, HEADS, 12, 12), 1 / 12)
         ),
         ({"q": Q[:0]}, r"q must have the axes .* none of them empty, got shape \(0, 4"),
         ({"q": Q.astype(int)}, "q must hold floating-point numbers, got .* int64"),
-        ({"k": Q[:, :3]}, "k must have as many heads as q, 4, or a part .* got 3"),
-        ({"k": Q[..., :8]}, r"k must have the shape \(2, 4, 12, 16\) .* 12, 8\)"),
-        ({"weights": WEIGHTS[..., :5]}, r"weights must have the shape \(2, 4, 12, 12"),
-        ({"v": Q, "outputs": Q[:, :, :3]}, r"outputs must have the shape \(2, 4, 12,"),
+        ({"k": Q[:, :3]}, "k must have as many .* 'head' as q, 4, or a part .* got 3"),
+        ({"k": Q[..., :8]}, "q and k must agree along the axis 'd', got 16 and 8"),
+        (
+            {"weights": WEIGHTS[..., :5]},
+            "weights must have 12 along the axis 'key', .* got 5",
+        ),
+        (
+            {"v": Q, "outputs": Q[:, :, :3]},
+            "outputs must have 12 along .* 'token', .* got 3",
+        ),
     ],
 )
 def test_bad_records_are_refused(arrays, message):

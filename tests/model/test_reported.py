@@ -3,36 +3,25 @@
 Models of transformers are random and tiny; what a port got wrong is planted in them.
 """
 
-import importlib.util
 import math
-import os
 
 import numpy as np
 import pytest
 
 from montecarlo import assert_attention_scale, capture, compare
 from montecarlo.model.conventions import CONVENTIONS
+from tests.model.architectures import (
+    ARCHITECTURES,
+    MSCALE,
+    build,
+    planted_in_attention,
+    planted_in_modules,
+    record,
+    torch,
+    transformers,
+)
 
 pytestmark = pytest.mark.slow
-
-HAS_BOTH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
-if HAS_BOTH:
-    import torch
-    from transformers import CONFIG_MAPPING
-    from transformers.models.llama import modeling_llama
-
-    from tests.model.architectures import (
-        ARCHITECTURES,
-        MSCALE,
-        build,
-        planted_in_attention,
-        planted_in_modules,
-        record,
-    )
-elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
-    raise ImportError("torch and transformers must be installed for these tests")
-else:
-    pytestmark = [pytestmark, pytest.mark.skip(reason="needs torch and transformers")]
 
 
 def captured_of(name, *, in_attention=1.0, in_modules=1.0):
@@ -168,6 +157,7 @@ def test_a_llama_that_scales_queries_as_well(monkeypatch):
     """Seen from what its projections give out, not from the scale of attention."""
     model, inputs = build("llama")
     assert not verdict(record(model, inputs)[0])
+    modeling_llama = transformers.models.llama.modeling_llama
     rotate = modeling_llama.apply_rotary_pos_emb
 
     def wrong(query, key, *more, **options):
@@ -244,5 +234,5 @@ def test_an_architecture_that_is_not_known_is_never_judged():
 
 def test_every_convention_is_of_an_architecture():
     """A name that transformers does not have would be a misprint."""
-    assert set(CONVENTIONS) <= {*CONFIG_MAPPING, "t5_gemma_module"}
+    assert set(CONVENTIONS) <= {*transformers.CONFIG_MAPPING, "t5_gemma_module"}
     assert {ARCHITECTURES[one].kind or one for one in ARCHITECTURES} <= set(CONVENTIONS)

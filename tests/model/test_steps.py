@@ -38,7 +38,9 @@ def model_of(size, *, with_weights=True, causal=False, seed=1):
     e = np.exp(logits - logits.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
     return (
-        open_arrays(q, k, weights=p if with_weights else None, causal=causal),
+        open_arrays(
+            {"q": q, "k": k, "weights": p if with_weights else None}, causal=causal
+        ),
         q,
         k,
         p,

@@ -131,7 +131,7 @@ def test_a_port_with_other_weights_is_not_the_same():
 
 def lines(q, k, **made):
     """Return the lines of a step."""
-    model = open_arrays(q, k, AXES, **made)
+    model = open_arrays({"q": q, "k": k, **made}, AXES)
     return describe_step(1, "a.npz", model, find_scales(model), 4.0)
 
 

@@ -4,7 +4,6 @@ Slow, and only where torch and transformers are installed.  The continuous integ
 runs `GATE`, `make trial` all of them.
 """
 
-import importlib.util
 import os
 
 import pytest
@@ -12,32 +11,22 @@ import pytest
 from montecarlo.model.answers import NO, UNTOLD, YES, answer_scales
 from montecarlo.model.expected import find_expected
 from montecarlo.model.scales import find_scales
+from tests.model.architectures import (
+    ARCHITECTURES,
+    BEFORE,
+    WRITTEN_OUT,
+    build,
+    planted_in_attention,
+    planted_in_modules,
+    plants_of,
+    record,
+    torch,
+)
 
 pytestmark = pytest.mark.slow
 
-HAS_BOTH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
 GATE = ("llama", "opt", "deepseek_v3", "gemma2", "gpt2-by-layer", "t5")
-TRIED: tuple[str, ...] = GATE
-if HAS_BOTH:
-    import torch
-
-    from tests.model.architectures import (
-        ARCHITECTURES,
-        BEFORE,
-        WRITTEN_OUT,
-        build,
-        planted_in_attention,
-        planted_in_modules,
-        plants_of,
-        record,
-    )
-
-    if os.environ.get("MONTECARLO_TRIAL"):
-        TRIED = tuple(ARCHITECTURES)
-elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
-    raise ImportError("torch and transformers must be installed for these tests")
-else:
-    pytestmark = [pytestmark, pytest.mark.skip(reason="needs torch and transformers")]
+TRIED = tuple(ARCHITECTURES) if os.environ.get("MONTECARLO_TRIAL") else GATE
 
 
 def answer(captured):

@@ -3,8 +3,6 @@
 Slow, and only where both are installed; a part of the stage of capture.
 """
 
-import importlib.util
-import os
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,19 +13,12 @@ import pytest
 from montecarlo import ScoreWatch, assert_attention_scale, capture
 from montecarlo.errors import InputError
 from montecarlo.model.watch import LOOKS, ScoreWarning
+from tests.model.needed import need_torch
 
 pytestmark = pytest.mark.slow
 
-HAS_BOTH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
-if HAS_BOTH:
-    import torch
-    import transformers
-    from torch.nn.functional import scaled_dot_product_attention
-    from torch.utils.checkpoint import checkpoint
-elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
-    raise ImportError("torch and transformers must be installed for these tests")
-else:
-    pytestmark = [pytestmark, pytest.mark.skip(reason="needs torch and transformers")]
+torch, transformers = need_torch()
+scaled_dot_product_attention = torch.nn.functional.scaled_dot_product_attention
 
 LAYERS, HEADS, WIDTH, WORDS, TOKENS = 2, 4, 32, 50, 24
 
@@ -44,7 +35,7 @@ def build(implementation="sdpa", dropout=0.0):
     return model, torch.randint(1, WORDS, (6, TOKENS))
 
 
-class Attention(torch.nn.Module if HAS_BOTH else object):
+class Attention(torch.nn.Module):
     """One call of attention, of queries that are made as large as is wished."""
 
     def __init__(self, size=1.0):
@@ -302,6 +293,7 @@ def test_a_compiled_model_is_watched():
 
 def test_checkpoints_of_gradients_are_no_second_layers():
     """What is computed again while gradients are is no part of a look."""
+    from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
 
     class Checkpointed(Attention):
         def forward(self):
