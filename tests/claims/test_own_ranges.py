@@ -120,9 +120,8 @@ def verdict_of_points(case):
     return "refuted" if "refuted" in outcomes else "supported"
 
 
-#: These take seconds.
-DEAR = {"hump-in-n", "two-ranges", "wrong-throughout"}
-RANGED = [pytest.param(x, marks=[pytest.mark.slow] * (x in DEAR)) for x in CASES]
+#: One takes ten seconds.
+RANGED = [pytest.param(x, marks=[pytest.mark.slow] * (x == "hump-in-n")) for x in CASES]
 
 
 @pytest.mark.parametrize("case", RANGED)
