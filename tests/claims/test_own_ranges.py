@@ -120,8 +120,9 @@ def verdict_of_points(case):
     return "refuted" if "refuted" in outcomes else "supported"
 
 
-#: One takes ten seconds.
-RANGED = [pytest.param(x, marks=[pytest.mark.slow] * (x == "hump-in-n")) for x in CASES]
+#: These take seconds.
+DEAR = {"hump-in-n", "two-ranges", "wrong-throughout"}
+RANGED = [pytest.param(x, marks=[pytest.mark.slow] * (x in DEAR)) for x in CASES]
 
 
 @pytest.mark.parametrize("case", RANGED)
