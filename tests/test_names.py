@@ -1,4 +1,4 @@
-"""What is typed: numbers in the digits 0 to 9, folders that can be reached."""
+"""What is typed: numbers in the digits 0 to 9."""
 
 import pytest
 
@@ -7,13 +7,11 @@ from montecarlo.cli.options import parse_indices
 from montecarlo.errors import InputError
 from montecarlo.names import (
     parse_decimal,
-    parse_folder,
     parse_seed,
     parse_whole,
 )
 from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.sampling.distributions import parse_distribution
-from tests.rights import as_nobody
 
 INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width={})"
 WHOLE = {
@@ -64,16 +62,3 @@ def test_decimals_are_finite(typed):
 def test_decimals_are_read(typed):
     """All ways of writing that people have."""
     assert parse_decimal("x", typed) == float(typed)
-
-
-@pytest.mark.parametrize("kind", ["loop", "long", "closed"])
-def test_folders_that_cannot_be_reached(tmp_path, kind):
-    """One line before anything is made; where they are not there yet, they may be."""
-    (tmp_path / "a").symlink_to(tmp_path / "b")
-    (tmp_path / "b").symlink_to(tmp_path / "a")
-    (tmp_path / "closed").mkdir(mode=0)
-    name = {"loop": "a/x", "long": "x" * 300, "closed": "closed/x"}[kind]
-    typed = str(tmp_path / name)
-    with as_nobody(), pytest.raises(InputError, match="output must name a folder"):
-        parse_folder("output", typed)
-    assert parse_folder("output", str(tmp_path / "new")) == tmp_path / "new"

@@ -159,15 +159,13 @@ def test_a_home_is_expanded_before_anything_is_made(tmp_path, monkeypatch, capfd
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lines", [1, 3])
-def test_a_reader_that_ends_changes_no_status(lines):
-    """Of two claims one is refuted: status 1, however much of it somebody reads."""
+def test_a_reader_that_ends_changes_no_status():
+    """Of two claims one is refuted: status 1, also if somebody reads one line of it."""
     command = [sys.executable, "-m", "montecarlo", "judge", str(CLAIMS), "--jobs", "1"]
     process = subprocess.Popen(  # noqa: S603
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    for _ in range(lines):
-        assert process.stdout.readline()
+    assert process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait(60) == 1

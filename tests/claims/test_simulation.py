@@ -16,10 +16,8 @@ from montecarlo.claims.simulation import (
     cases_of,
     is_applicable,
     region_in,
-    row_key,
     statistic_of,
 )
-from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.presets import PRESETS, Block, Grid
 
@@ -357,13 +355,3 @@ def test_formats_are_decided_where_they_are_computed():
     wide = msgspec.structs.replace(check, softmax="shifted_wide")
     assert [p.context for p in places(wide, grid=BROKEN)] == ["float16 shifted_wide"]
     assert case_at(n_keys=256, d_k=128) in places(ROWS, grid=BROKEN)
-
-
-def test_row_key():
-    """A check names the row that it looks at."""
-    check = Check("effective_keys", "at_most", "spread", "none/sqrt", high=1.0)
-
-    assert row_key(check) == RowKey("none/sqrt", "effective_keys", "spread")
-    assert row_key(check)[3:] == ("float64", "shifted")
-    check = Check("format_error", "at_most", number_format="float16", softmax="naive")
-    assert row_key(check) == ("none", "format_error", "mean", "float16", "naive")

@@ -161,7 +161,7 @@ def test_some_of_the_table_made_again():
 @pytest.mark.slow
 def test_exact_values_are_those_of_theory(opened):
     """Everywhere on the sliders, within what is promised."""
-    worst = deviations(opened(), list(odd_places(200)))
+    worst = deviations(opened(), list(odd_places(80)))
     assert all(off < 1.0 for off in worst.values()), worst
 
 
@@ -194,7 +194,7 @@ def test_planted_errors_are_found(opened, change):
     wrong = max(deviations(page, few).values()) > 1.0
     assert wrong == (change in PLANTED[:2])
     if change in PLANTED[2:]:
-        assert max(distance(page, place, REDRAWS) for place in DRAWN) > FAR
+        assert any(distance(page, place, REDRAWS) > FAR for place in DRAWN)
 
 
 @pytest.mark.browser

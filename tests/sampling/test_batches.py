@@ -33,9 +33,3 @@ def test_parts_add_up():
     for counts, *pieces in zip(whole.counts, *(p.counts for p in parts), strict=True):
         assert np.array_equal(counts, np.sum(pieces, axis=0))
     assert any((p[0] > 0).sum() for p in parts[0].counts)
-
-
-def test_what_is_sent_is_small():
-    """A batch goes over the wire in a tenth of what its empty bins would take."""
-    batch = sample(ROWS, 1, 0, 3, DIVISORS)
-    assert len(pack(batch)) < sum(c.nbytes for c in batch.counts) / 10

@@ -113,49 +113,6 @@ def test_budget_is_kept():
     assert point.std_error > 0.007 * point.estimate
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--quantity entropyy --keys 8", "Did you mean 'entropy'"),
-        ("--quantity entropy", "keys must be given for entropy"),
-        ("--quantity score_variance --keys 8", "quantity of"),
-        (
-            "--quantity entropy --keys 8 --summary q50",
-            "must be one of mean, median, q99",
-        ),
-        ("--quantity entropy --keys 8 --number-format f8", "must be one of float64"),
-        ("--quantity entropy --keys 8 --most 0", "integer of at least 2, got 0"),
-        ("--quantity entropy --keys 8 --most -4", "integer of at least 2, got -4"),
-        ("--row r0 --d-k 8", "--row must stand without --d-k, got 8"),
-        ("--quantity score_variance --d-k 0", "at least 1, got 0"),
-        ("--quantity score_variance --d-k x", "whole number, got 'x'"),
-        (
-            "--quantity score_variance --distribution cauchy",
-            "distribution must be one of",
-        ),
-        (
-            "--quantity score_variance --relative-error 2",
-            "between 1e-12 and 1, got 2.0",
-        ),
-        ("--row r0 --from nowhere", "run.json"),
-        ("", "--quantity must be given"),
-        ("--quantity score_variance --divisor d_k*ln(n)", "must not depend on n for"),
-        ("--quantity score_variance --keys 128", "keys must be left out"),
-        ("--quantity planted_weight --keys 128", "a dependence planted"),
-        *(
-            (f"--quantity entropy --keys 8 --absolute-error={error}", "absolute")
-            for error in ("0", "-1", "inf", "nan", "x")
-        ),
-    ],
-)
-def test_bad_input_is_one_line(arguments, message, capsys):
-    """What is wrong is said in one line, with exit status 2."""
-    assert main(arguments.split()) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
 def test_distribution_without_an_interval_is_told_at_once(capsys):
     """A distribution that lacks moments gives a value, no interval, and why; sampling
     stops.
@@ -425,12 +382,6 @@ def test_an_interruption_before_all_gives_nothing(monkeypatch, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_workers_change_no_number():
-    """A grid by two processes is the grid by a thread."""
-    wanted = {"d_k": [4, 16], "n_keys": [8], "quantity": ["entropy", "score_variance"]}
-    assert grid(**wanted, jobs=2, most=64).equals(grid(**wanted, most=64))
-
-
 def test_an_answer_is_a_table_in_a_notebook():
     """What is printed stands in the table as well, and nothing of it is markup."""
     found = measure("gaussian", "gaussian", 4, 8, quantity="entropy", divisor="sqrt")
@@ -502,24 +453,6 @@ def test_extreme_divisors_keep_to_theory(divisor):
     assert 0.0 <= found.estimate <= bound
     exact = found.reference or 0.0  # of scores as large as these theory has no grid
     assert abs(found.estimate - exact) <= 7.0 * found.std_error + 1e-6
-
-
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ({"first": 0}, "first must be an integer of at least 2"),
-        ({"first": 1}, "first must be an integer of at least 2"),
-        ({"most": 64.5}, "most must be an integer"),
-        ({"seed": 1.5}, "seed must be an integer"),
-        ({"quantity": []}, "quantity must name at least one"),
-        ({"n_keys": 2.5}, "n_keys must be"),
-    ],
-)
-def test_odd_numbers_are_refused(wanted, message):
-    """One line for each, and nothing is sampled."""
-    usual = {"d_k": 4, "n_keys": 8, "quantity": "entropy"}
-    with pytest.raises(InputError, match=message):
-        grid(**usual | wanted)
 
 
 def test_rounding_has_no_z():

@@ -157,27 +157,6 @@ def test_failing_tail_is_told_and_replayed(monkeypatch, run_report, capsys):
     assert main(words) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--replicates 5", "replicates must be two whole numbers A:B"),
-        ("--replicates 5:5", "with A below B, got '5:5'"),
-        ("--replicates -1:5", "replicates must be two whole numbers"),
-        ("--replicates 0:5 --d-k 0", "d_k must be an integer of at least 1"),
-        ("--replicates 0:5 --seed -1", "seed must lie between 0 and"),
-        ("--replicates 0:5 --number-format half", "number-format must be one of"),
-        ("--replicates 1:5 --quantity overflow_probability", "must begin with 0"),
-        ("--replicates 0:5 --quantity entropy", "must stand without --quantity"),
-        ("--replicates 0:5 --row r1", "must stand without --row"),
-    ],
-)
-def test_what_cannot_be_replayed_is_refused(capsys, arguments, message):
-    """One line, status 2."""
-    assert main(arguments.replace("-1:5", "=-1:5").replace(" =", "=").split()) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
-
-
 def test_reason_is_one_line():
     """Of an exception's text only the first line is told."""
     point = next(iter(PRESETS["quick"].budgets()))

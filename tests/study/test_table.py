@@ -4,21 +4,18 @@ import math
 import pickle
 from dataclasses import replace
 from itertools import chain
-from types import NoneType
 
 import numpy as np
 import pytest
-from msgspec.structs import astuple
 from scipy.special import ndtr
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.columns import IDENTITY, identity, row_id
+from montecarlo.study.columns import IDENTITY, row_id
 from montecarlo.study.curves import tabulate_curves
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.table import (
@@ -189,26 +186,6 @@ def test_row_ids_are_stable(point, key, expected):
     assert row_id(point, key) == expected
 
 
-@pytest.mark.parametrize("field", range(3))
-def test_row_ids_name_all_of_the_key(field):
-    """Another divisor, quantity or summary is another row."""
-    key = ["sqrt", "entropy", "mean"]
-    other = [*key]
-    other[field] = "other"
-
-    assert row_id(ROWS, RowKey(*key)) != row_id(ROWS, RowKey(*other))
-
-
-def test_identity_is_complete():
-    """What identifies a row has a value for each of its columns."""
-    values = dict(
-        zip(IDENTITY, identity(ROWS, RowKey("sqrt", "entropy", "mean")), strict=True)
-    )
-
-    assert (values["d_k"], values["n_queries"], values["n_keys"]) == (4, 128, 8)
-    assert (values["number_format"], values["softmax"]) == ("float64", "shifted")
-
-
 def test_curves_by_rank():
     """Weights by rank have one point a rank and divisor; pairs have no weights."""
     assert not list(curves_by_rank(summaries_of(PAIRS)))
@@ -235,15 +212,6 @@ def test_curves_of_the_exact_distribution():
     share = np.mean(q * k <= x) - ndtr(x)
     # five standard errors of a share
     assert abs(share - by_d_k[1][DISTRIBUTION_SCORES.tolist().index(x)]) < 5 * 0.5e-3
-
-
-def test_estimates_are_plain_numbers():
-    """Lines hold Python numbers, so that equal results are equal bytes."""
-    for line in curves_by_rank(summaries_of(ROWS)):
-        assert {type(value) for value in astuple(line)} <= {str, int, float, NoneType}
-    assert isinstance(
-        summaries_of(ROWS).estimate(RowKey("sqrt", "entropy", "mean")), Estimate
-    )
 
 
 def weights_of(seed, divisor):
