@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
-from bs4.element import Tag
-
 from montecarlo.errors import NotReachedError
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.language.catalogues import Language, read_language
@@ -65,16 +63,15 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
 
 def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
     """Return captions, alternative texts and what to cite."""
-    tree = read_html(render("captions", contents, language, quotable=True))
-    figures = {figure["id"]: figure for figure in tree.find_all("figure")}
-    heading = tree.find("h1")
-    blocks = [f"# {heading.get_text().strip()}\n"] if heading else []
+    page = list(read_html(render("captions", contents, language, quotable=True)).walk())
+    named = {one.attributes["id"]: one for one in page if "id" in one.attributes}
+    title = next(one for one in page if one.name == "h1")
+    blocks = [f"# {title.text().strip()}\n"]
     for name, file in drawn.items():
-        figure = figures[f"figure-{name}"]
-        del figure["id"]
+        figure = named[f"figure-{name}"]
+        del figure.attributes["id"]
         blocks.append(f"## {name}\n")
         blocks.append(to_markdown(figure, {"#": file}.__getitem__))
-    cite = tree.find(id="cite")
-    if isinstance(cite, Tag):
+    if cite := named.get("cite"):
         blocks.append(f"{to_markdown(cite)}\n~~~\n{contents.command}\n~~~\n")
     return "\n".join(blocks)

@@ -153,7 +153,7 @@ def test_help_and_refusals_are_quick_and_light():
         "for typed in (['report', '--help'], ['measure', '--dk', '4']):\n"
         "    try: print(m.main(typed))\n"
         "    except SystemExit as end: assert end.code == 0\n"
-        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'jinja2', 'babel', 'bs4',"
+        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'jinja2', 'babel',"
         " 'msgspec', 'rich'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )

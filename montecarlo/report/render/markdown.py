@@ -8,16 +8,13 @@ first.
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from html import escape, unescape
+from html.parser import HTMLParser
 from itertools import groupby
 from typing import ClassVar
-
-from bs4 import BeautifulSoup
-from bs4.builder import HTMLTreeBuilder
-from bs4.element import PageElement, Tag
-from markdownify import MarkdownConverter
 
 from montecarlo.errors import InputError
 from montecarlo.names import look_up
@@ -26,15 +23,21 @@ from montecarlo.report.language.catalogues import SOURCE, Language
 from montecarlo.report.render.contents import Contents, figure_file
 from montecarlo.report.render.pages import render, render_erratum
 
-#: What is of no use outside of a page; an unseen caption is the title of its table.
-_SKIPPED = "form, head, .heads, .languages, .script-only, .skip, .unseen:not(caption)"
+#: Elements that hold nothing, and are not closed.
+_VOID = {"br", "hr", "img", "input", "link", "meta", "wbr"}
+#: What is of no use outside of a page: elements, and those of a class; an unseen
+#: caption is the title of its table.
+_SKIPPED = {"form", "head", "script", "style"}
+_SKIPPED_CLASSES = {"heads", "languages", "script-only", "skip", "unseen"}
 #: Where text may stand without a paragraph around it, also beside blocks.
-_CONTAINERS = (
-    "html, body, header, nav, main, section, article, div, details, "
-    "figure, figcaption, blockquote, li, dt, dd"
-)
-_MORE_BLOCKS = {"html", "body", "details", "summary"}
-_BLOCKS = HTMLTreeBuilder.DEFAULT_BLOCK_ELEMENTS | _MORE_BLOCKS
+_CONTAINERS = {"html", "body", "header", "nav", "main", "section", "article", "div"}
+_CONTAINERS |= {"details", "figure", "figcaption", "li", "dt", "dd"}
+#: What hands its id on to the heading in it.
+_NAMING = {"section", "article"}
+#: At the ends of a block, and beside it, space says nothing.
+_BLOCKS = _CONTAINERS | {"h1", "h2", "h3", "h4", "p", "pre", "summary", "output"}
+_BLOCKS |= {"ul", "ol", "dl", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+_SPACE = re.compile(r"[\t \r\n]+")
 #: Signs that begin something in Markdown, wherever they stand.
 _SIGNS = re.compile(r"([\\`*_\[\]|<>#~])")
 #: What begins a list, a heading or a definition at the beginning of a line.
@@ -45,16 +48,70 @@ _BETWEEN_DOLLARS = {"*": r"\ast ", "<": r"\lt ", ">": r"\gt "}
 _CODE_SIGNS = re.compile(r"[&<>*_`\\\[\]|{}$#~\"']")
 
 
-class _Page(BeautifulSoup):
-    """Refuses what it would repair: elements that are neither void nor closed."""
+@dataclass(eq=False, slots=True)
+class Element:
+    """An element of a page: its name, its attributes, and what it holds."""
 
-    def handle_endtag(self, name: str, nsprefix: str | None = None) -> None:
-        if self.currentTag is not None and self.currentTag.name != name:
-            raise ValueError(f"pages must close {self.currentTag.name!r}, got {name!r}")
-        super().handle_endtag(name, nsprefix)
+    name: str
+    attributes: dict[str, str]
+    parent: "Element | None" = None
+    contents: "list[Element | str]" = field(default_factory=list)
+
+    def walk(self) -> "Iterator[Element]":
+        """Yield this element and all in it, in the order of the page."""
+        yield self
+        for one in self.contents:
+            if isinstance(one, Element):
+                yield from one.walk()
+
+    def find(self, *names: str) -> "Element | None":
+        """Return the first element in it of one of some names."""
+        return next((one for one in self.walk() if one.name in names), None)
+
+    def remove(self) -> None:
+        """Take it out of what is around it."""
+        if self.parent is not None:
+            self.parent.contents.remove(self)
+
+    def text(self) -> str:
+        """Return all text in it."""
+        return "".join(
+            one if isinstance(one, str) else one.text() for one in self.contents
+        )
 
 
-def read_html(text: str) -> Tag:
+class _Reader(HTMLParser):
+    """Makes elements of a page, without those that are skipped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.around = Element("", {})
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        made = Element(tag, attributes, self.around)
+        self.around.contents.append(made)
+        if tag not in _VOID:
+            self.around = made
+
+    def handle_endtag(self, tag: str) -> None:
+        """Refuse what a browser would repair."""
+        ended = self.around
+        if ended.name != tag or ended.parent is None:
+            raise ValueError(f"pages must close {ended.name!r}, got {tag!r}")
+        self.around = ended.parent
+        if _is_skipped(ended):
+            ended.remove()
+
+    def handle_data(self, data: str) -> None:
+        contents = self.around.contents
+        if contents and isinstance(contents[-1], str):
+            contents[-1] += data
+        else:
+            contents.append(data)
+
+
+def read_html(text: str) -> Element:
     """Parse a page of our own, or a part of one, for `to_markdown`.
 
     Raises
@@ -62,38 +119,56 @@ def read_html(text: str) -> Tag:
     ValueError
         If an element is not closed.
     """
+    reader = _Reader()
     # the end of what is around all meets whatever is still open
-    tree = _Page(f"<div>{text}</div>", "html.parser")
-    for element in tree.select(_SKIPPED):
-        element.extract()
-    for section in tree.select("section[id], article[id]"):
-        if heading := section.find(["h2", "h3"]):
-            heading.attrs.setdefault("id", section["id"])
-    for container in tree.select(_CONTAINERS):
-        for is_block, elements in groupby(list(container.contents), _is_block):
-            if not is_block:
-                first, *others = elements
-                first.wrap(tree.new_tag("p")).extend(others)
-    return tree
+    reader.feed(f"<div>{text}</div>")
+    reader.close()
+    page = reader.around
+    for one in list(page.walk()):
+        name = one.attributes.get("id") if one.name in _NAMING else None
+        if name and (heading := one.find("h2", "h3")):
+            heading.attributes.setdefault("id", name)
+        if one.name in _CONTAINERS:
+            runs = groupby(one.contents, _is_block)
+            one.contents = []
+            for is_block, contents in runs:
+                one.contents += contents if is_block else [_paragraph(one, contents)]
+    return page
 
 
-def _is_block(element: PageElement) -> bool:
-    return isinstance(element, Tag) and element.name in _BLOCKS
+def _is_skipped(element: Element) -> bool:
+    classes = set(element.attributes.get("class", "").split())
+    if element.name == "caption":
+        classes -= {"unseen"}
+    return element.name in _SKIPPED or not classes.isdisjoint(_SKIPPED_CLASSES)
+
+
+def _is_block(one: Element | str) -> bool:
+    return isinstance(one, Element) and one.name in _BLOCKS
+
+
+def _paragraph(around: Element, contents: Iterable[Element | str]) -> Element:
+    """Return a paragraph of what stands within a block without one."""
+    made = Element("p", {}, around, list(contents))
+    for one in made.contents:
+        if isinstance(one, Element):
+            one.parent = made
+    return made
 
 
 def to_markdown(
-    element: Tag,
+    element: Element,
     link: Callable[[str], str] = str,
     flavour: "type[Kramdown] | None" = None,
 ) -> str:
     """Return an element as Markdown; ``link`` says what becomes of addresses."""
-    return (flavour or Kramdown)(link).convert_soup(element).strip("\n") + "\n"
+    return (flavour or Kramdown)(link).convert(element).strip("\n") + "\n"
 
 
-class Kramdown(MarkdownConverter):
+class Kramdown:
     """Gives kramdown what it reads; methods get an element and the text made of it.
 
-    Where markdownify's own way is right for kramdown, there is no method.
+    An element without a method is the text in it.
 
     Attributes
     ----------
@@ -101,24 +176,37 @@ class Kramdown(MarkdownConverter):
         Whether a page has its title as a heading, not in its front matter alone.
     front_matter : tuple of str
         What stands before the page, if nothing else is asked for.
+    least_indent : int
+        Columns before what an item of a list holds, at the least.
     """
 
     titled: ClassVar[bool] = False
     front_matter: ClassVar[tuple[str, ...]] = ("layout=post", "title", "lang")
+    least_indent: ClassVar[int] = 0
 
     def __init__(self, link: Callable[[str], str]) -> None:
-        # wrap: a paragraph is one line, however long
-        super().__init__(
-            bullets="-", strip=["em"], sup_symbol="<sup>", wrap=True, wrap_width=None
-        )
         self.link = link
 
-    def escape(self, text: str, _: object = None) -> str:
+    def convert(self, el: Element) -> str:
+        """Return an element as Markdown."""
+        text, inside = "", el.contents
+        beside = zip([None, *inside], inside, [*inside[1:], None], strict=False)
+        for before, one, after in beside:
+            if isinstance(one, Element):
+                text = _join(text, self.convert(one))
+                continue
+            line = self.escape(_SPACE.sub(" ", one))
+            line = line.lstrip(" ") if _is_edge(before, el) else line
+            text = _join(text, line.rstrip(" ") if _is_edge(after, el) else line)
+        method = getattr(self, f"convert_{el.name}", None)
+        return str(method(el, text)) if method else text
+
+    def escape(self, text: str) -> str:
         """Return text that Markdown, Liquid and MathJax leave as it is."""
         text = _SIGNS.sub(r"\\\1", text.replace("&", "&amp;")).replace("$", "&#36;")
         return re.sub(r"\{(?=[{%:])", "&#123;", text)
 
-    def convert_p(self, el: Tag, text: str, **_: object) -> str:
+    def convert_p(self, el: Element, text: str) -> str:
         formula, line = el.find("math"), self.begin(text.strip())
         if formula is not None and _is_alone(formula, el):
             line = self.write_block_formula(_latex(formula))
@@ -144,79 +232,142 @@ class Kramdown(MarkdownConverter):
         """Return a table or a picture that links can name."""
         return f"{block}\n{{: #{name}}}"
 
-    def convert_hN(self, n: int, el: Tag, text: str, *_: object) -> str:  # noqa: N802
-        heading, name = f"{'#' * n} {text.strip()}", el.attrs.get("id")
-        return f"\n\n{self.name_heading(heading, str(name)) if name else heading}\n\n"
+    def convert_h1(self, el: Element, text: str) -> str:
+        heading = f"{'#' * int(el.name[1])} {text.strip()}"
+        name = el.attributes.get("id")
+        return f"\n\n{self.name_heading(heading, name) if name else heading}\n\n"
 
-    def convert_ul(self, el: Tag, text: str, **_: object) -> str:
+    convert_h2 = convert_h3 = convert_h4 = convert_h1
+
+    def convert_div(self, _el: Element, text: str) -> str:
+        return f"\n\n{text.strip()}\n\n"
+
+    convert_section = convert_article = convert_figcaption = convert_dl = convert_div
+
+    def convert_ul(self, el: Element, text: str) -> str:
         """Keep a list and the one right before it from becoming one, by a comment."""
-        before = el.find_previous(string=re.compile(r"\S"))
-        item = before.find_parent("li") if before else None
-        follows = item is not None and item.parent not in list(el.parents)
-        comment = "<!-- -->\n\n" if follows else ""
+        comment = "<!-- -->\n\n" if _follows_list(el) else ""
         return f"\n\n{comment}{text.strip()}\n\n"
 
     convert_ol = convert_ul
 
-    def convert_img(self, el: Tag, _text: str, **_: object) -> str:
-        """Make a picture of a file; its address is that of the figure's id."""
-        figure = el.find_parent("figure") or el
-        address = self.link(f"#{figure.get('id', '')}")
-        return self._name(f"![{self.escape(str(el['alt']))}]({address})", figure)
+    def convert_li(self, el: Element, text: str) -> str:
+        marker = "- "
+        if el.parent is not None and el.parent.name == "ol":
+            items = [one for one in el.parent.contents if isinstance(one, Element)]
+            marker = f"{items.index(el) + 1}. "
+        marker = marker.ljust(self.least_indent)
+        return f"{marker}{_indent(text.strip(), len(marker))}\n"
 
-    def convert_caption(self, _el: Tag, text: str, **_: object) -> str:
+    def convert_dt(self, _el: Element, text: str) -> str:
+        return f"\n\n{text.strip()}\n"
+
+    def convert_dd(self, _el: Element, text: str) -> str:
+        return f":   {_indent(text.strip(), 4)}\n"
+
+    def convert_img(self, el: Element, _text: str) -> str:
+        """Make a picture of a file; its address is that of the figure's id."""
+        figure: Element | None = el
+        while figure is not None and figure.name != "figure":
+            figure = figure.parent
+        figure = figure or el
+        address = self.link(f"#{figure.attributes.get('id', '')}")
+        alternative = self.escape(el.attributes["alt"])
+        return self._name(f"![{alternative}]({address})", figure)
+
+    def convert_caption(self, _el: Element, text: str) -> str:
         return f"**{text.strip()}**\n\n"
 
-    def convert_table(self, el: Tag, text: str, **_: object) -> str:
+    def convert_table(self, el: Element, text: str) -> str:
         return f"\n\n{self._name(text.strip(), el)}\n\n"
 
-    def _name(self, written: str, block: Tag) -> str:
-        name = block.attrs.get("id")
-        return self.name_block(written, str(name)) if name else written
+    def convert_tr(self, el: Element, text: str) -> str:
+        """Put a rule below the heads of a table."""
+        cells = [one.name for one in el.contents if isinstance(one, Element)]
+        rule = "" if "td" in cells else f"|{' --- |' * len(cells)}\n"
+        return f"| {text.strip()}\n{rule}"
 
-    def convert_details(self, _el: Tag, text: str, **_: object) -> str:
+    def convert_td(self, _el: Element, text: str) -> str:
+        return " ".join(text.split("\n")).strip() + " | "
+
+    convert_th = convert_td
+
+    def _name(self, written: str, block: Element) -> str:
+        name = block.attributes.get("id")
+        return self.name_block(written, name) if name else written
+
+    def convert_details(self, _el: Element, text: str) -> str:
         return f'\n\n<details markdown="1">{text.rstrip()}\n\n</details>\n\n'
 
-    def convert_summary(self, el: Tag, text: str, **_: object) -> str:  # noqa: ARG002
+    def convert_summary(self, _el: Element, text: str) -> str:
         return f'\n<summary markdown="span">{text.strip()}</summary>\n\n'
 
-    def convert_pre(self, el: Tag, _text: str, **_: object) -> str:
-        code = _LIQUID.sub("{ ", el.get_text()).strip("\n")
+    def convert_pre(self, el: Element, _text: str) -> str:
+        code = _LIQUID.sub("{ ", el.text()).strip("\n")
         return f"\n\n~~~\n{code}\n~~~\n\n"
 
-    def convert_code(self, el: Tag, _text: str, **_: object) -> str:
-        code = _CODE_SIGNS.sub(lambda sign: f"&#{ord(sign[0])};", el.get_text())
+    def convert_code(self, el: Element, _text: str) -> str:
+        code = _CODE_SIGNS.sub(lambda sign: f"&#{ord(sign[0])};", el.text())
         return f"<code>{code}</code>"
 
-    def convert_math(self, el: Tag, _text: str, **_: object) -> str:
+    def convert_math(self, el: Element, _text: str) -> str:
         return self.write_formula(_latex(el))
 
-    def convert_a(self, el: Tag, text: str, **_: object) -> str:
-        return f"[{text}]({self.link(str(el.get('href', '')))})"
+    def convert_a(self, el: Element, text: str) -> str:
+        return f"[{text}]({self.link(el.attributes.get('href', ''))})"
 
-    def convert_span(self, el: Tag, text: str, **_: object) -> str:
+    def convert_span(self, el: Element, text: str) -> str:
         """Write a verdict in bold; in a table an estimate follows it at once."""
-        if "data-verdict" not in el.attrs:
+        if "data-verdict" not in el.attributes:
             return text
         return f"**{text.strip()}**" + (" " if el.name == "b" else "")
 
     convert_b = convert_span
 
-    def convert_br(self, *_: object, **_kept: object) -> str:
+    def convert_sup(self, _el: Element, text: str) -> str:
+        return f"<sup>{text}</sup>"
+
+    def convert_br(self, _el: Element, _text: str) -> str:
         return "<br>"
 
 
-def _latex(formula: Tag) -> str:
+def _is_edge(beside: Element | str | None, around: Element) -> bool:
+    """Tell whether space is of no meaning there."""
+    return _is_block(around if beside is None else beside)
+
+
+def _join(first: str, second: str) -> str:
+    """Join what was made, with the wider of the gaps that both ask for."""
+    gap = max(
+        len(first) - len(first.rstrip("\n")), len(second) - len(second.lstrip("\n"))
+    )
+    return first.rstrip("\n") + "\n" * gap + second.lstrip("\n")
+
+
+def _follows_list(element: Element) -> bool:
+    """Tell whether a list stands right before another."""
+    around = element.parent.contents if element.parent else [element]
+    before = [one for one in around[: around.index(element)] if one != " "]
+    last = before[-1] if before else None
+    return isinstance(last, Element) and last.name in {"ul", "ol"}
+
+
+def _indent(text: str, columns: int) -> str:
+    """Indent all lines but the first, as what belongs to it."""
+    return re.sub(r"\n(?=[^\n])", "\n" + " " * columns, text)
+
+
+def _latex(formula: Element) -> str:
     """Return LaTeX without what a table or Liquid would take."""
-    latex = (formula.find("annotation") or formula).get_text().strip()
+    latex = (formula.find("annotation") or formula).text().strip()
     latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
     # two braces are as good with a space between them
     return _LIQUID.sub("{ ", latex).replace("}}", "} }").replace("%}", "% }")
 
 
-def _is_alone(formula: Tag, paragraph: Tag) -> bool:
+def _is_alone(formula: Element, paragraph: Element) -> bool:
     """Tell whether nothing stands beside a formula in its paragraph."""
-    return paragraph.get_text().strip() == formula.get_text().strip()
+    return paragraph.text().strip() == formula.text().strip()
 
 
 #: Signs that every reader of Markdown lets a backslash take the meaning from, and those
@@ -244,8 +395,9 @@ class CommonMark(Kramdown):
 
     titled: ClassVar[bool] = True
     front_matter: ClassVar[tuple[str, ...]] = ()
+    least_indent: ClassVar[int] = 4  # without which MkDocs nests nothing
 
-    def escape(self, text: str, _: object = None) -> str:
+    def escape(self, text: str) -> str:
         """Return text that no reader of Markdown takes for its own."""
         text = _ESCAPED.sub(r"\\\1", text.replace("&", "&amp;"))
         return _NUMBERED.sub(lambda sign: f"&#{ord(sign[0])};", text)
@@ -268,25 +420,16 @@ class CommonMark(Kramdown):
     def name_block(self, block: str, name: str) -> str:
         return self.name_heading(block, name)
 
-    def convert_li(self, el: Tag, text: str, parent_tags: object) -> str:
-        """Indent by four columns, without which MkDocs nests nothing."""
-        made = str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
-        marker, _, rest = made.partition(" ")
-        lines = rest.strip("\n").split("\n")
-        width = len(marker) + 1
-        inner = [" " * 4 + line[width:] if line else line for line in lines[1:]]
-        return "\n".join([marker.ljust(4) + lines[0], *inner]) + "\n"
-
-    def convert_summary(self, el: Tag, text: str, **_: object) -> str:
+    def convert_summary(self, el: Element, text: str) -> str:
         """Keep it in its line, where nothing is converted, unless it has a formula."""
         if el.find("math") is None:
-            return f"\n<summary>{escape(el.get_text().strip())}</summary>\n\n"
+            return f"\n<summary>{escape(el.text().strip())}</summary>\n\n"
         return f'\n<summary markdown="span">\n\n{text.strip()}\n\n</summary>\n\n'
 
-    def convert_dt(self, _el: Tag, text: str, **_: object) -> str:
+    def convert_dt(self, _el: Element, text: str) -> str:
         return f"\n\n**{text.replace('**', '').strip()}**\n\n"
 
-    def convert_dd(self, _el: Tag, text: str, **_: object) -> str:
+    def convert_dd(self, _el: Element, text: str) -> str:
         return f"\n\n{text.strip()}\n\n"
 
 
@@ -353,7 +496,7 @@ def render_markdown_post(contents: Contents, language: Language) -> str:
     flavour = FLAVOURS[contents.post.flavour]
     link = partial(link_beside, code=language.code, languages=contents.languages)
     if not flavour.titled and (heading := tree.find("h1")):
-        heading.extract()
+        heading.remove()
     keys = contents.post.front_matter
     front = flavour.front_matter if keys is None else keys
     text = to_markdown(tree, link, flavour)
@@ -406,7 +549,7 @@ _PASTED_TAKEN = re.compile(
 _ESCAPABLE = set("\\.*_+`<>()[]{}#!:|\"'$=-~")
 
 
-def erratum_markdown(key: str, page: Tag, link: Callable[[str], str] = str) -> str:
+def erratum_markdown(key: str, page: Element, link: Callable[[str], str] = str) -> str:
     """Return an erratum's page as Markdown for the text of a key."""
 
     class Pasted(Kramdown):
