@@ -8,7 +8,7 @@ from montecarlo.errors import NotReachedError
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
-from montecarlo.report.render.markdown import read_html, to_markdown
+from montecarlo.report.render.markdown import Kramdown, read_html, to_markdown
 from montecarlo.report.render.pages import render
 from montecarlo.study.folder import write_text
 
@@ -27,12 +27,13 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
     chosen: Sequence[str],
     draw: Draw,
     wordless: bool = False,
+    flavour: type[Kramdown] = Kramdown,
 ) -> None:
     """Write figures, and a file of captions, for each language into an existing folder.
 
     Of those that are chosen, ones without data are left out; ``draw`` is `draw_files`,
     told formats and looks.  ``wordless``: one set with symbols alone for all languages;
-    otherwise the name of a file has its language.
+    otherwise the name of a file has its language.  ``flavour`` is that of captions.
 
     Raises
     ------
@@ -57,11 +58,16 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
             parts = (name, kind) if wordless else (name, code, kind)
             shown[code][name] = ".".join(parts)
     for language in spoken:
-        text = captions(contents, shown[language.code], language)
+        text = captions(contents, shown[language.code], language, flavour)
         write_text(folder / f"captions.{language.code}.md", text)
 
 
-def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
+def captions(
+    contents: Contents,
+    drawn: dict[str, str],
+    language: Language,
+    flavour: type[Kramdown],
+) -> str:
     """Return captions, alternative texts and what to cite."""
     page = list(read_html(render("captions", contents, language, quotable=True)).walk())
     named = {one.attributes["id"]: one for one in page if "id" in one.attributes}
@@ -71,7 +77,9 @@ def captions(contents: Contents, drawn: dict[str, str], language: Language) -> s
         figure = named[f"figure-{name}"]
         del figure.attributes["id"]
         blocks.append(f"## {name}\n")
-        blocks.append(to_markdown(figure, {"#": file}.__getitem__))
+        blocks.append(to_markdown(figure, {"#": file}.__getitem__, flavour))
     if cite := named.get("cite"):
-        blocks.append(f"{to_markdown(cite)}\n~~~\n{contents.command}\n~~~\n")
+        blocks.append(
+            f"{to_markdown(cite, flavour=flavour)}\n~~~\n{contents.command}\n~~~\n"
+        )
     return "\n".join(blocks)
