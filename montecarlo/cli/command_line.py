@@ -108,6 +108,9 @@ class FiguresOptions(StudyOptions):
     wordless: bool = option_field(
         LOOKS, "symbols alone, one set for all languages", default=False
     )
+    flavour: str | None = option_field(
+        LOOKS, "of captions: kramdown (default), or commonmark (MkDocs, GitHub)"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

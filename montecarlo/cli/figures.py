@@ -39,6 +39,8 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         from montecarlo.report.figures.palette import THEMES
         from montecarlo.report.language.catalogues import SOURCE
         from montecarlo.report.making import write_figures
+        from montecarlo.report.render.contents import KRAMDOWN
+        from montecarlo.report.render.markdown import FLAVOURS
 
     if options.list:
         others = {one.name for one in fields(options)} - {"list"}
@@ -53,6 +55,7 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
     ):
         for name in names:
             look_up(kind, name, dict.fromkeys(known))
+    flavour = look_up("flavour", options.flavour or KRAMDOWN.flavour, FLAVOURS)
     if options.dpi != DPI:
         _require_dpi(options.dpi, formats)
     draw = partial(
@@ -62,7 +65,13 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         dpi=options.dpi,
     )
     chosen = [name for name in EVERY_FIGURE if name in (options.only or EVERY_FIGURE)]
-    make = partial(write_figures, chosen=chosen, draw=draw, wordless=options.wordless)
+    make = partial(
+        write_figures,
+        chosen=chosen,
+        draw=draw,
+        wordless=options.wordless,
+        flavour=flavour,
+    )
     if options.lang is None and options.config is None:
         options = replace(options, lang=(SOURCE,))
     _, written = write_or_render(

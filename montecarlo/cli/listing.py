@@ -132,7 +132,6 @@ KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[Words], Rows]]] = {
         ("--list", "what it prints"),
         lambda _: ((name, told) for name, (told, *_) in list(KINDS.items())[1:]),
     ),
-    "claims": ("what five texts claim", ("claim", "topic", "texts"), _claims),
     "quantities": (
         "what can be measured and judged",
         ("quantity", "what it is", "summaries", "asked by"),
@@ -183,4 +182,5 @@ KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[Words], Rows]]] = {
         OF_PRESETS,
         _presets,
     ),
+    "claims": ("what five texts claim", ("claim", "topic", "texts"), _claims),
 }

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # as long to import as all the rest
 
 #: Quantities in the order in which a model makes them, each from those before.
 STAGES = ("q", "k", "scale", "score_variance", "weights", "entropy", "outputs")
+#: Of these, arrays, the norms say nothing; that of their difference does.
+VECTORS = {"q", "k", "weights", "outputs"}
 #: Rows of a sequence, and sequences, that are compared at most.
 MOST_ROWS, MOST_SEQUENCES = 256, 8
 
@@ -130,25 +132,48 @@ def answer_models(
     return told
 
 
-@dataclass(frozen=True, slots=True)
+class Difference(NamedTuple):
+    """A head and a quantity in which a port is not as its reference.
+
+    Attributes
+    ----------
+    layer, head : int
+    quantity : str
+        ``q``, ``k``, ``scale``, ``score_variance``, ``weights``, ``entropy`` or
+        ``outputs``.
+    port, reference : float
+        Its value; of an array the norm.
+    difference : float
+        The port's value less the reference's, as a part of that; of an array the norm
+        of the difference over the reference's.  Infinite where a scale is told of one
+        of them alone.
+    """
+
+    layer: int
+    head: int
+    quantity: str
+    port: float
+    reference: float
+    difference: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Two models side by side.
 
     Attributes
     ----------
     frame : DataFrame
-        One row per head and quantity: ``layer``, ``head``, ``quantity``, ``port``,
-        ``reference``, ``difference``; arrays by the norm of their difference over the
-        reference's, the rest as a part of the reference's value; infinite where a scale
-        is told of one of them alone.
+        One row per head and quantity, columns as of `first`.
     rtol : float
-    first : Series or None
-        The first line, in the order in which a model computes, that differs by more.
+    first : Difference or None
+        The first, in the order in which a model computes, that is larger: ``layer``,
+        ``head``, ``quantity``, ``port``, ``reference``, ``difference``.
     """
 
     frame: "pd.DataFrame"
     rtol: float
-    first: "pd.Series | None"
+    first: Difference | None
 
     def __str__(self) -> str:
         """Say where they part first."""
@@ -156,16 +181,21 @@ class Comparison:
             return f"no head differs by more than {self.rtol:g}"
         one = self.first
         heads = self.frame[
-            self.frame["layer"].eq(one["layer"])
-            & self.frame["quantity"].eq(one["quantity"])
+            self.frame["layer"].eq(one.layer) & self.frame["quantity"].eq(one.quantity)
         ]
         also = int((heads["difference"].abs() > self.rtol).sum())
-        return (
-            f"they part first in layer {one['layer']}, head {one['head']}, at "
-            f"{one['quantity']}: {one['port']:.6g} against {one['reference']:.6g} "
-            f"(difference {one['difference']:.3g}), in {also} of {len(heads)} heads of "
-            "the layer"
+        told = (
+            f"port and reference are {one.difference:.3g} of the reference's norm apart"
+            if one.quantity in VECTORS
+            else f"{one.port:.6g} against {one.reference:.6g} "
+            f"(difference {one.difference:.3g})"
         )
+        return (
+            f"they part first in layer {one.layer}, head {one.head}, at "
+            f"{one.quantity}: {told}, in {also} of {len(heads)} heads of the layer"
+        )
+
+    __repr__ = __str__
 
 
 def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
@@ -187,21 +217,23 @@ def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
         If they differ in sizes, or one is not usable.
     """
     require_rtol(rtol)
-    with TemporaryDirectory() as first, TemporaryDirectory() as second:
-        rows = []
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        rows: list[Difference] = []
         for ours, theirs in _pair(
-            _open(port, Path(first)), _open(reference, Path(second))
+            _open(port, Path(one)), _open(reference, Path(other))
         ):
             for head in ours.heads():
                 rows += _compare(ours, theirs, head)
-    columns = ["layer", "head", "quantity", "port", "reference", "difference"]
     import pandas as pd
 
-    frame = pd.DataFrame.from_records(rows, columns=columns)
-    order = frame["quantity"].map(STAGES.index)
-    far = frame.assign(order=order)[frame["difference"].abs() > rtol]
-    ordered = far.sort_values(["layer", "order", "head"]).drop(columns="order")
-    return Comparison(frame, rtol, None if ordered.empty else ordered.iloc[0])
+    far = [one for one in rows if abs(one.difference) > rtol]
+    first = min(
+        far,
+        key=lambda one: (one.layer, STAGES.index(one.quantity), one.head),
+        default=None,
+    )
+    frame = pd.DataFrame.from_records(rows, columns=Difference._fields)
+    return Comparison(frame, rtol, first)
 
 
 def _pair(
@@ -229,7 +261,7 @@ def _pair(
     return pairs
 
 
-def _compare(ours: Model, theirs: Model, head: Head) -> list[tuple[object, ...]]:
+def _compare(ours: Model, theirs: Model, head: Head) -> list[Difference]:
     """Return the lines of a head."""
     found: dict[str, list[tuple[float, float, float]]] = {}
     for sequence in range(min(len(ours.sequences), MOST_SEQUENCES)):
@@ -259,7 +291,7 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[tuple[object, ...]]
         ]
         found["scale"] = [_ratio(*scales)]
     return [
-        (head.layer, head.head, name, *np.mean(found[name], axis=0))
+        Difference(head.layer, head.head, name, *np.mean(found[name], axis=0).tolist())
         for name in STAGES
         if name in found
     ]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -109,8 +109,8 @@ class ScoreWatch:
     """Watch the scores of a model while it trains.
 
     As a context manager it counts the passes of the model in training mode, and looks
-    at every hundredth.  Called with a step before the pass it looks where ``every``
-    divides the step; nothing is counted then.
+    at every hundredth; it warns at its end if there was none.  Called with a step
+    before the pass it looks where ``every`` divides the step; nothing is counted then.
 
     Parameters
     ----------
@@ -175,6 +175,7 @@ class ScoreWatch:
         self._model: Any = model
         self._hooks: list[Any] = []
         self._step = -1
+        self._passes_in_eval_mode = 0
         self._is_told = False  # the steps, by whoever calls
         self._is_due = False
         self._look: _Look | None = None
@@ -193,6 +194,18 @@ class ScoreWatch:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+        if kind is None and self._step < 0:
+            warnings.warn(
+                "ScoreWatch has looked at nothing: it waits for a pass of its model in "
+                f"training mode, got none, and {self._passes_in_eval_mode} in eval "
+                "mode; watch(step) before a pass makes it look in any mode",
+                stacklevel=2,
+            )
+
+    def __repr__(self) -> str:
+        """Say how far it is."""
+        looks = len({step for step, _ in self.summaries})
+        return f"<ScoreWatch: looks: {looks}, alarms: {len(self.alarms)}>"
 
     def __call__(self, step: int) -> None:
         """Say which step the next pass belongs to."""
@@ -227,6 +240,7 @@ class ScoreWatch:
     def _before(self, *_: object) -> None:
         if not self._is_told:
             if not self._model.training:
+                self._passes_in_eval_mode += 1
                 return
             self._step += 1
             self._is_due = self._step % self.every == 0
@@ -280,7 +294,7 @@ class ScoreWatch:
             place = f"layer {layer}, head{'s' * (len(new) > 1)} {say_numbers(numbers)}"
             text = f"step {self._step}: {place}: {self._say(kind, new)}"
             self.alarms.append(Alarm(self._step, kind, layer, numbers, text))
-            warnings.warn(text, ScoreWarning, stacklevel=2)
+            warnings.warn(text, ScoreWarning, stacklevel=_frames_to_user())
 
     def _holds(self, kind: str, one: HeadSummary) -> bool:
         if kind == "hot":
@@ -309,6 +323,20 @@ class ScoreWatch:
         past = max(pasts, key=lambda some: some[-1] / some[0])
         steps = self.every * (LOOKS - 1)
         return f"largest score grows, {past[0]:.4g} to {past[-1]:.4g} in {steps} steps"
+
+
+def _frames_to_user() -> int:
+    """Return how far up the one is who calls the model, for `warnings.warn`."""
+    frame, level = sys._getframe(1), 1  # noqa: SLF001 - as `warnings` does itself
+    while frame.f_back is not None and _is_between(frame):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _is_between(frame: FrameType) -> bool:
+    """Tell whether a frame is of what stands between a user's loop and the watch."""
+    name = str(frame.f_globals.get("__name__"))
+    return name.partition(".")[0] in {"montecarlo", "torch", "transformers"}
 
 
 def _require_count(name: str, value: object, least: int) -> int:

@@ -29,6 +29,7 @@ from montecarlo.report.render.contents import (
 )
 from montecarlo.report.render.json import render_findings
 from montecarlo.report.render.markdown import (
+    Kramdown,
     link_beside,
     read_html,
     render_markdown_erratum,
@@ -148,12 +149,13 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
     chosen: Sequence[str],
     draw: Draw,
     wordless: bool = False,
+    flavour: type[Kramdown] = Kramdown,
 ) -> None:
     """Write figures, and a file of captions, for each language into an existing folder.
 
     Of those that are chosen, ones without data are left out; ``draw`` is `draw_files`,
     told formats and looks.  ``wordless``: one set with symbols alone for all languages;
-    otherwise the name of a file has its language.
+    otherwise the name of a file has its language.  ``flavour`` is that of captions.
 
     Raises
     ------
@@ -178,11 +180,16 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
             parts = (name, kind) if wordless else (name, code, kind)
             shown[code][name] = ".".join(parts)
     for language in spoken:
-        text = captions(contents, shown[language.code], language)
+        text = captions(contents, shown[language.code], language, flavour)
         write_text(folder / f"captions.{language.code}.md", text)
 
 
-def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
+def captions(
+    contents: Contents,
+    drawn: dict[str, str],
+    language: Language,
+    flavour: type[Kramdown],
+) -> str:
     """Return captions, alternative texts and what to cite."""
     tree = read_html(pages.render("captions", contents, language, quotable=True))
     figures = {figure["id"]: figure for figure in tree.find_all("figure")}
@@ -192,12 +199,11 @@ def captions(contents: Contents, drawn: dict[str, str], language: Language) -> s
         figure = figures[f"figure-{name}"]
         del figure["id"]
         blocks.append(f"## {name}\n")
-        blocks.append(to_markdown(figure, {"#": file}.__getitem__))
+        blocks.append(to_markdown(figure, {"#": file}.__getitem__, flavour))
     cite = tree.find(id="cite")
     if isinstance(cite, Tag):
-        blocks.append(
-            f"{to_markdown(cite)}\n~~~\n{canonical_command(contents.findings.run)}\n~~~\n"
-        )
+        command = canonical_command(contents.findings.run)
+        blocks.append(f"{to_markdown(cite, flavour=flavour)}\n~~~\n{command}\n~~~\n")
     return "\n".join(blocks)
 
 

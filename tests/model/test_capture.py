@@ -238,7 +238,7 @@ def test_a_port_with_an_error_of_seven_percent_is_found():
         assert_attention_scale(port, "sqrt")
     told = compare(port, reference)
     assert "part first in layer 1, head 0, at scale" in str(told)
-    assert told.first["difference"] == pytest.approx((256 / 224) ** 0.5 - 1, rel=1e-4)
+    assert told.first.difference == pytest.approx((256 / 224) ** 0.5 - 1, rel=1e-4)
     assert compare(reference, reference).first is None
 
 

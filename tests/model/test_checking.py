@@ -89,14 +89,16 @@ def test_the_first_difference_is_named():
     told = compare(recorded(4.28, wrong_layer=1), reference)
     assert str(told).startswith("they part first in layer 1, head 0, at scale: ")
     assert "in 4 of 4 heads" in str(told)
-    assert told.first["difference"] == pytest.approx(1 / 1.07 - 1, rel=1e-6)
+    assert told.first.difference == pytest.approx(1 / 1.07 - 1, rel=1e-6)
     other = recorded()
     other["q"][:, 1, 2] *= 1.1
-    assert list(compare(other, reference).first[["layer", "head", "quantity"]]) == [
-        1,
-        2,
-        "q",
-    ]
+    found = compare(other, reference)
+    assert found.first[:3] == (1, 2, "q")
+    assert str(found) == repr(found)  # what a failed assertion shows
+    assert str(found) == (
+        "they part first in layer 1, head 2, at q: port and reference are 0.1 of the "
+        "reference's norm apart, in 1 of 4 heads of the layer"
+    )
     quantities = {"q", "k", "scale", "score_variance", "weights", "entropy"}
     assert set(told.frame["quantity"]) == quantities
 

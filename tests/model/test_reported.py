@@ -139,7 +139,7 @@ def test_the_root_of_d_k_inverts_two_of_them(name):
     assert not verdict(right, expect="config")
     assert verdict(wrong, expect="config")
     assert compare(right, right).first is None
-    assert compare(wrong, right).first["quantity"] == "scale"
+    assert compare(wrong, right).first.quantity == "scale"
 
 
 def test_gpt_2_without_the_number_of_the_layer():

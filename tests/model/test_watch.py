@@ -59,6 +59,7 @@ def run(model, watch, sizes):
                 model.size = size
                 model()
     assert all(one.category is ScoreWarning for one in caught)
+    assert all(one.filename == __file__ for one in caught)  # whose loop it is
     return [str(one.message) for one in caught]
 
 
@@ -159,6 +160,29 @@ def test_steps_can_be_told():
     model(input_ids=ids)
     assert list(watch.frame["step"].unique()) == [10, 20]
     assert len(watch.frame) == 2 * LAYERS * HEADS
+
+
+def test_a_watch_that_saw_nothing_says_what_it_waits_for():
+    """Once, where it ends; not where the loop failed, or steps were told."""
+    model = Attention().eval()
+    told = "it waits for a pass of its model in training mode, got none, and 2 in eval"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with ScoreWatch(model) as watch:
+            model()
+            model()
+    (warned,) = caught
+    assert told in str(warned.message)
+    assert warned.filename == __file__
+    assert repr(watch) == "<ScoreWatch: looks: 0, alarms: 0>"
+    with pytest.raises(ZeroDivisionError), ScoreWatch(model):
+        raise ZeroDivisionError
+    with ScoreWatch(model, every=10) as watch:
+        watch(5)
+        model()
+        watch(10)
+        model()
+    assert repr(watch) == "<ScoreWatch: looks: 1, alarms: 0>"
 
 
 def test_a_large_score_is_warned_of_once():

@@ -146,9 +146,19 @@ def test_symbols_alone_serve_all_languages(report, run, tmp_path):
     assert "keys" not in (tmp_path / "planted.svg").read_text()
 
 
+@pytest.mark.parametrize(("flavour", "sign"), [("kramdown", "$$"), ("commonmark", "$")])
+def test_captions_are_written_for_a_site(report, run, tmp_path, flavour, sign):
+    """Formulas stand between the dollars that its Markdown takes."""
+    typed = ["--from", report.folder, "--output", tmp_path, "--only", "saturation"]
+    assert run(*typed, "--flavour", flavour)[0] == 0
+    text = (tmp_path / "captions.en.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\$+", text)) == {sign}
+
+
 #: What is typed, and what the refusal says; REPORT is a report, MINE somebody's folder.
 REFUSED = """
 --only varience | figure must be one of .* Did you mean 'variance'
+--flavour latex | flavour must be one of kramdown, commonmark
 --format svg,gif | format must be one of svg, pdf, png; got 'gif'
 --theme drak | theme must be .* Did you mean 'dark'
 --dpi 72 | --dpi must stand with --format png, got 72

@@ -84,6 +84,20 @@ def test_piece_is_converted(piece, written):
     assert markdown(piece).startswith(written)
 
 
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(f'<p class="b {name}">b</p>' for name in ("heads", "script-only", "skip")),
+        '<nav class="languages"><ul><li>b</li></ul></nav>',
+        '<p><span class="unseen">b</span></p>',
+        "<form><p>b</p></form><script>b</script><style>b</style>",
+    ],
+)
+def test_what_is_of_no_use_elsewhere_is_left_out(piece):
+    """Heads of columns, languages, controls, and what only a reader of pages hears."""
+    assert markdown(f"<p>a</p>{piece}") == "a"
+
+
 def test_page_that_is_not_closed_is_refused():
     """What our templates would never write is an error, not half a post."""
     with pytest.raises(ValueError, match="close 'b'"):
