@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 
@@ -244,11 +245,21 @@ def zero_share(weights: Array) -> Array:
     return share
 
 
-def distinct_share(weights: Array) -> Array:
-    """Return the number of different weights in a row over the number of keys."""
-    finite = np.where(np.isfinite(weights), weights, 0.0)
-    ordered = np.sort(finite, axis=-1)
-    changes = (np.diff(ordered, axis=-1) != 0.0).sum(axis=-1)
+def rising_order(scores: Array) -> NDArray[np.intp]:
+    """Return where the scores of each row stand as they rise, all rows end to end."""
+    first = np.arange(0, scores.size, scores.shape[-1]).reshape(*scores.shape[:-1], 1)
+    return scores.argsort(axis=-1) + first
+
+
+def distinct_share(weights: Array, order: NDArray[np.intp]) -> Array:
+    """Return the number of different weights in a row over the number of keys.
+
+    The order is that of `rising_order`.  Weights rise with the scores, so that equal
+    ones are neighbours in it, and no format has to sort its own.
+    """
+    ordered = weights.take(order)
+    ordered[~np.isfinite(ordered)] = 0.0
+    changes = (ordered[..., 1:] != ordered[..., :-1]).sum(axis=-1)
     share: Array = (changes + 1.0) / weights.shape[-1]
     return share
 

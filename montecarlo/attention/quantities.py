@@ -203,6 +203,8 @@ class RowBlock:
     compared : ndarray of float64, shape (n_replicates, some rows, n_keys)
         Raw scores of the rows that number formats are compared on; none where a point
         has no formats.
+    order : ndarray of int, shape as ``compared``
+        Of these scores, from `rising_order`.
     spectral : SoftmaxRows
         The first rows, for the spectral norm.
     elements : SoftmaxRows
@@ -218,6 +220,7 @@ class RowBlock:
     where: NDArray[np.intp]
     matching: Array
     compared: Array
+    order: NDArray[np.intp]
     spectral: SoftmaxRows
     elements: SoftmaxRows
 
@@ -237,12 +240,15 @@ class FormatRows:
         In the format, and without it.
     scores : ndarray, shape (..., n_keys)
         Divided, not rounded.
+    order : ndarray of int, shape (..., n_keys)
+        From `rising_order`.
     number_format : NumberFormat
     """
 
     weights: Array
     exact: Array
     scores: Array
+    order: NDArray[np.intp]
     number_format: NumberFormat
 
 
@@ -720,7 +726,7 @@ _TABLE = (
         "format_distinct_share",
         r"n_{\ne}/n",
         "number of different weights of a row as a part of its keys",
-        lambda rows: distinct_share(rows.weights),
+        lambda rows: distinct_share(rows.weights, rows.order),
     ),
     _of_formats(
         "format_error",

@@ -8,12 +8,11 @@ of record is a table of quantities, and a line in `RECORDED`.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import starmap
 
 import msgspec
 import numpy as np
-import pandas as pd
 from scipy.special import softmax
 
 from montecarlo.attention.softmax import Array
@@ -230,14 +229,14 @@ def at_rate(  # noqa: PLR0913 - which runs, of what, and at whose rate
     rate_of: str = "",
 ) -> Array:
     """Return a column of an arm by seed, at its chosen rate or at that of another."""
-    runs = _runs(record, optimiser, arm, d_k)
+    runs = record.by_arm[optimiser, arm, d_k]
     at = runs[runs["rate"] == record.chosen[optimiser, rate_of or arm, d_k]]
     return at.sort_values("seed")[column].to_numpy(float)
 
 
 def count_rates(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
     """Return at how many rates each seed learned."""
-    runs = _runs(record, optimiser, arm, d_k)
+    runs = record.by_arm[optimiser, arm, d_k]
     learned = np.isfinite(runs["steps"])
     counts: Array = learned.groupby(runs["seed"]).sum().to_numpy(float)
     return counts
@@ -282,18 +281,21 @@ def relate_updates(_: Catalogue, check: Check) -> Mapping[Located, Estimate]:
 
     Of the logarithms, over all arms; steps by their rates.
     """
-    record, found = read_record(), {}
-    runs = record.judged
-    for optimiser, d_k in _cases(record, check):
-        mine = runs[(runs["optimiser"] == optimiser) & (runs["d_k"] == d_k)]
-        slopes = [
-            np.polyfit(
-                np.log(some["gradient"]), np.log(some["update"] / some["rate"]), 1
-            )[0]
-            for _seed, some in mine.groupby("seed")
-        ]
-        found[Located(part=optimiser, d_k=d_k)] = median_estimate(np.array(slopes))
-    return found
+    return {
+        Located(part=optimiser, d_k=d_k): _growth(optimiser, d_k)
+        for optimiser, d_k in _cases(read_record(), check)
+    }
+
+
+@cache
+def _growth(optimiser: str, d_k: int) -> Estimate:
+    runs = read_record().judged
+    mine = runs[(runs["optimiser"] == optimiser) & (runs["d_k"] == d_k)]
+    slopes = [
+        np.polyfit(np.log(some["gradient"]), np.log(some["update"] / some["rate"]), 1)
+        for _seed, some in mine.groupby("seed")
+    ]
+    return median_estimate(np.array(slopes)[:, 0])
 
 
 def find_rescaled(catalogue: Catalogue, check: Check) -> Mapping[Located, Estimate]:
@@ -316,12 +318,6 @@ def _cases(record: Record, check: Check) -> list[tuple[str, int]]:
     if check.quantity == "training_growth":
         sizes = sizes[1:]  # the smallest is what others are compared with
     return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
-
-
-def _runs(record: Record, optimiser: str, arm: str, d_k: int) -> pd.DataFrame:
-    runs = record.judged
-    mine = (runs["optimiser"] == optimiser) & (runs["arm"] == arm)
-    return runs[mine & (runs["d_k"] == d_k)]
 
 
 def _at_least(values: Array) -> Array:

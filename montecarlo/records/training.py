@@ -8,7 +8,7 @@ judged.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,7 +65,7 @@ class Rescaled:
     loss: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Runs:
     """Recorded runs.
 
@@ -87,13 +87,18 @@ class Runs:
     seeds: dict[str, tuple[int, ...]]
     about: dict[str, Any]
 
-    @property
+    @cached_property
     def judged(self) -> pd.DataFrame:
         """Runs of judged seeds."""
         return self.runs[self.runs["seed"].isin(self.seeds["judged"])]
 
+    @cached_property
+    def by_arm(self) -> dict[Any, pd.DataFrame]:
+        """Runs of judged seeds, by optimiser, arm and d_k, for many look-ups."""
+        return dict(iter(self.judged.groupby(ARM)))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Record(Runs):
     """The record of the layer that retrieves.
 

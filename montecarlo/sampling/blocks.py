@@ -20,7 +20,7 @@ from montecarlo.attention.gradients import (
     gradient_scores,
     jacobian_times,
 )
-from montecarlo.attention.number_formats import compared_rows
+from montecarlo.attention.number_formats import compared_rows, rising_order
 from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
     GAP_AT,
@@ -234,6 +234,7 @@ def row_blocks(
         np.concatenate([getattr(stack, name) for stack in stacks])
         for name in ("squared_norm", "variance", "where", "matching", "compared")
     )
+    order = rising_order(compared)
     for number, divisor in enumerate(divisors):
         yield RowBlock(
             _join([stack.sums[number] for stack in stacks]),
@@ -244,6 +245,7 @@ def row_blocks(
             where,
             matching,
             compared,
+            order,
             softmax_rows(spectral, divisor),
             softmax_rows(elements, divisor),
         )

@@ -23,6 +23,7 @@ from montecarlo.attention.number_formats import (
     SOFTMAXES,
     combinations,
     overflows,
+    rising_order,
     softmax_in,
     weight_error,
     weight_lost,
@@ -219,7 +220,9 @@ NAN, INF = math.nan, math.inf
 def test_quantities_of_a_row(row, overflow, zero, distinct, error, lost):  # noqa: PLR0917 - each by hand
     """Overflow, zeros, different weights, error and lost weight, done by hand."""
     weights, exact = np.array([row]), np.array([[0.5, 0.25, 0.25, 0.0]])
-    rows = FormatRows(weights, exact, np.array([[0.0, -7e4, 1.0, 2.0]]), HALF)
+    scores = np.array([[0.0, -7e4, 1.0, 2.0]])
+    order = rising_order(np.where(np.isfinite(weights), weights, 0.0))
+    rows = FormatRows(weights, exact, scores, order, HALF)
     values = {
         name: quantity.evaluate(rows).tolist()
         for name, quantity in FORMAT_QUANTITIES.items()
@@ -240,7 +243,8 @@ def test_quantities_of_a_row(row, overflow, zero, distinct, error, lost):  # noq
 def test_a_score_overflows_where_it_is_rounded_to_infinity(score, lost):
     """Half a step beyond the largest number, on either side."""
     none = np.zeros((1, 2))
-    rows = FormatRows(none, none, np.array([[0.0, score]]), HALF)
+    scores = np.array([[0.0, score]])
+    rows = FormatRows(none, none, scores, rising_order(scores), HALF)
     assert FORMAT_QUANTITIES["format_score_overflow"].evaluate(rows) == [lost]
 
 

@@ -19,9 +19,12 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
-from montecarlo.estimation.estimates import POINTWISE, median_estimate
+from montecarlo.estimation.estimates import (
+    POINTWISE,
+    clopper_pearson,
+    median_estimate,
+)
 from montecarlo.records.training import ARM, ARMS, RATES, SETTING, Record, Runs
 from montecarlo.study.curves import CurveLine
 from montecarlo.study.validating import about
@@ -268,9 +271,8 @@ def median_with_ends(steps: NDArray[np.float64]) -> WithEnds:
 @cache
 def share_with_ends(hits: int, n: int) -> tuple[float, float, float]:
     """Return the share of runs that learned, and the ends of its exact interval."""
-    learned = binomtest(hits, n)
-    ends = learned.proportion_ci(1.0 - 2.0 * POINTWISE, method="exact")
-    return float(learned.statistic), float(ends.low), float(ends.high)
+    ends = clopper_pearson(hits, n, POINTWISE)
+    return hits / n, ends.low, ends.high
 
 
 def _round_up(value: float) -> float:
