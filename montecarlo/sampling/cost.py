@@ -24,7 +24,7 @@ DRAW_SECONDS = {
     "student_t3": 3.9e-9,
 }
 GAUSSIAN_SECONDS = 2.2e-9
-#: Seconds per entry of a token that is normalised and projected, beyond its draw.
+#: Seconds per entry of a token, query or key that is normalised, beyond its draw.
 TOKEN_SECONDS = 6e-10
 #: Seconds per multiply-add of a float32 product.
 PRODUCT_SECONDS = 1.75e-11
@@ -55,6 +55,8 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
         draws = entries * GAUSSIAN_SECONDS
         tokens = initialisation.width * (n_queries + n_keys)
         draws += tokens * (TOKEN_SECONDS + point.d_k * PRODUCT_SECONDS)
+    if point.is_normalised:
+        draws += point.d_k * (n_queries + n_keys) * TOKEN_SECONDS
     if not point.has_rows:
         product = scores * point.d_k * PRODUCT_SECONDS
         return FIXED_SECONDS + draws + product + scores * PAIR_SECONDS
@@ -101,6 +103,7 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
     d_k = float(point.d_k)
     if not point.has_rows:
         standard = point.distribution_q.is_standard and point.distribution_k.is_standard
+        standard = standard and not point.is_normalised
         needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
     else:
         pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))

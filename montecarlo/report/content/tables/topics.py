@@ -120,6 +120,7 @@ def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     projected = measurements[
         measurements["initialisation"].notna()
         & measurements["initialisation"].ne("")
+        & measurements["normalisation"].eq("none")
         & measurements["d_k"].eq(AUDIT_D_K)
     ]
     entries, scores = (
