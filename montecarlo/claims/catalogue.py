@@ -259,6 +259,11 @@ def _validate_limit(check: Check, where: str) -> None:
             f"distributions ['gaussian'], got {check.divisor!r} and "
             f"{list(check.domain.distributions)}"
         )
+    if check.domain.normalisation != ("none",):
+        raise CatalogueError(
+            f"{where}, field domain.normalisation: must be left out for tends_to, got "
+            f"{list(check.domain.normalisation)}"
+        )
     if limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is None:
         raise CatalogueError(
             f"{where}, field relation: tends_to needs a quantity and summary whose "
