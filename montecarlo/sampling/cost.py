@@ -12,6 +12,7 @@ from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
 from montecarlo.attention.quantities import query_rows
 from montecarlo.errors import InputError
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import SCIPY
 from montecarlo.sampling.matrices import keys_at_once
 from montecarlo.sampling.rare_events import BLOCK
 
@@ -24,6 +25,8 @@ DRAW_SECONDS = {
     "student_t3": 3.9e-9,
 }
 GAUSSIAN_SECONDS = 2.2e-9
+#: Of a distribution of SciPy's, mostly.
+SCIPY_SECONDS = 4e-8
 #: Seconds per entry of a token, query or key that is normalised, beyond its draw.
 TOKEN_SECONDS = 6e-10
 #: Seconds per multiply-add of a float32 product.
@@ -45,10 +48,7 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
     n_queries, n_keys = point.shape
     scores = n_queries * n_keys
     q, k = point.distribution_q.family, point.distribution_k.family
-    draws = point.d_k * (
-        n_queries * DRAW_SECONDS.get(q, GAUSSIAN_SECONDS)
-        + n_keys * DRAW_SECONDS.get(k, GAUSSIAN_SECONDS)
-    )
+    draws = point.d_k * (n_queries * _draw_seconds(q) + n_keys * _draw_seconds(k))
     initialisation = point.initialisation
     if initialisation is not None:
         entries = initialisation.width * (n_queries + n_keys + 2 * point.d_k)
@@ -69,6 +69,13 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
         compared = min(scores, FORMAT_ROWS * n_keys, FORMAT_SCORES)
         rows += n_divisors * compared * FORMAT_SECONDS
     return FIXED_SECONDS + draws + products + rows
+
+
+def _draw_seconds(family: str) -> float:
+    """Return about how long an entry of a family of distributions takes."""
+    if family.startswith(SCIPY):
+        return SCIPY_SECONDS
+    return DRAW_SECONDS.get(family, GAUSSIAN_SECONDS)
 
 
 def tail_seconds(d_k: int) -> float:

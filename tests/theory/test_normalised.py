@@ -98,7 +98,7 @@ def test_one_cosine(d_k):
 
 
 POINTS = (
-    parse_point("gaussian", "gaussian", 1, 16, normalisation="l2(gain=2)"),
+    parse_point("gaussian", "gaussian", 1, 4, normalisation="l2(gain=2)"),
     parse_point("gaussian", "gaussian", 2, 16, normalisation="l2(gain=10)"),
     parse_point("gaussian(std=3.0)", "gaussian", 5, 33, normalisation="rms"),
     parse_point("laplace(mean=1.0)", "gaussian", 16, 32, normalisation="rms(gain=2)"),
