@@ -83,7 +83,7 @@ def read_folder(folder: Path) -> Folder:
     )
     plain = table[table["number_format"].eq("float64") & table["softmax"].eq("shifted")]
     places = ["distribution_q", "distribution_k", "dependence", "initialisation"]
-    places += ["d_k", "n_keys", "divisor"]
+    places += ["normalisation", "d_k", "n_keys", "divisor"]
     of_share = plain[plain["quantity"].eq("saturated")]
     of_weight = plain[
         plain["quantity"].eq("weight_max") & plain["summary"].eq(QUANTILE)

@@ -165,6 +165,11 @@ KEPT = 'number_format = "bfloat16"\nsoftmax = "naive"'
         ((f"{TWO}\n{KEPT}", LONG, "format_error"), "the softmax naive at 8192 keys"),
         ((TWO, f"{HERE}, dependence = []", "score_variance"), "dependence"),
         ((TWO, f"{HERE}, initialisation = []", "score_variance"), "initialisation"),
+        ((TWO, f"{HERE}, normalisation = ['l2(gain=9)']", "score_variance"), "'l2(ga"),
+        (
+            (TWO, f"{HERE}, normalisation = ['l3']", "score_variance"),
+            "must be none, l2",
+        ),
         ((TWO, "d_k = [64, 1048576]", "score_variance"), "d_k=524288: about 2 GiB"),
     ],
 )

@@ -100,7 +100,7 @@ OWN = {"sampler": Generator.standard_normal, "kurtosis": 3.0, "name": "own"}
 #: Function, what it is called with, and the arguments that are to be of some type.
 CALLS = (
     (measure, ASKED, ("quantity", "number_format", "softmax", *ENTRIES), NO_TEXT),
-    (measure, ASKED, ("dependence", "initialisation"), NO_TEXT),
+    (measure, ASKED, ("dependence", "initialisation", "normalisation"), NO_TEXT),
     (measure, ASKED, ("summary",), NO_TEXT[1:]),
     (measure, ASKED, ("divisor",), (*NO_TEXT[:2], *NO_TEXT[4:])),
     (measure, ASKED, ("d_k", "first", "most"), NO_SIZE),
@@ -110,6 +110,7 @@ CALLS = (
     (measure, ASKED, ("absolute_error",), (0.0, math.inf, *NO_NUMBER)),
     (measure, ASKED, ("executor",), (4, "threads", object())),
     (grid, ASKED, ("quantity", "dependence", "initialisation"), NO_TEXT),
+    (grid, ASKED, ("normalisation",), NO_TEXT),
     (grid, ASKED, ("divisor",), (*NO_TEXT[:2], *NO_TEXT[4:])),
     (grid, ASKED, ("d_k", "n_keys"), (*NO_SIZE, [4, 1.5], range(10**9), count(2))),
     (grid, ASKED, ("quantity",), ([],)),

@@ -10,7 +10,11 @@ from montecarlo.names import (
     parse_seed,
     parse_whole,
 )
-from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
+from montecarlo.sampling.design_points import (
+    parse_dependence,
+    parse_initialisation,
+    parse_normalisation,
+)
 from montecarlo.sampling.distributions import parse_distribution
 
 INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width={})"
@@ -24,6 +28,7 @@ DECIMAL = {
     "distribution": lambda typed: parse_distribution(f"gaussian(std={typed})").std,
     "dependence": lambda typed: parse_dependence(f"pairs(0.{typed})").rho,
     "initialisation": lambda typed: parse_initialisation(INITIALISATION.format(typed)),
+    "normalisation": lambda typed: parse_normalisation(f"l2(gain={typed})").gain,
     "divisor": lambda typed: parse_divisor(typed).factor,
 }
 

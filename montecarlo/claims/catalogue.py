@@ -50,7 +50,11 @@ from montecarlo.claims.yardsticks import put_numbers
 from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import offered_summaries, summaries_compared
 from montecarlo.names import look_up
-from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
+from montecarlo.sampling.design_points import (
+    parse_dependence,
+    parse_initialisation,
+    parse_normalisation,
+)
 from montecarlo.small_files import parse_toml, read_small
 from montecarlo.theory.limits import limit_of
 
@@ -182,11 +186,14 @@ def validate_check(check: Check, where: str) -> None:
 
 
 def _require_sampled(check: Check, where: str) -> None:
-    """Require canonical initialisations, and no parts."""
+    """Require canonical initialisations and normalisations, and no parts."""
     for name in check.domain.initialisation:
         with name_place(where, "domain.initialisation"):
             initialisation = parse_initialisation(name)
             _require_canonical(initialisation.name if initialisation else "", name)
+    for name in check.domain.normalisation:
+        with name_place(where, "domain.normalisation"):
+            _require_canonical(parse_normalisation(name).name, name)
     if check.domain.part:
         raise CatalogueError(
             f"{where}, field domain.part: must be left out for {check.quantity}, which "
@@ -204,7 +211,8 @@ def _require_recorded(check: Check, where: str) -> None:
         for name in getattr(check.domain, field):
             with name_place(where, f"domain.{field}"):
                 look_up(field, name, dict.fromkeys(known))
-    left = {"distributions": (), "dependence": ("none",)}
+    none = ("none",)
+    left = {"distributions": (), "dependence": none, "normalisation": none}
     for field, default in left.items():
         if (given := getattr(check.domain, field)) != default:
             raise CatalogueError(
@@ -250,6 +258,11 @@ def _validate_limit(check: Check, where: str) -> None:
             f"{where}, field relation: tends_to needs the divisor none and the "
             f"distributions ['gaussian'], got {check.divisor!r} and "
             f"{list(check.domain.distributions)}"
+        )
+    if check.domain.normalisation != ("none",):
+        raise CatalogueError(
+            f"{where}, field domain.normalisation: must be left out for tends_to, got "
+            f"{list(check.domain.normalisation)}"
         )
     if limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is None:
         raise CatalogueError(

@@ -52,6 +52,7 @@ class Domain(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ()  # a distribution, or "q * k"; none named: all of mean 0, std 1
     dependence: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
     initialisation: Annotated[tuple[str, ...], Meta(min_length=1)] = ("",)
+    normalisation: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
     part: tuple[str, ...] = ()  # of what is on record; none named: all of it
 
 

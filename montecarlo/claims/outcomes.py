@@ -28,6 +28,7 @@ class Located(_Record, frozen=True, kw_only=True):
     initialisation: Annotated[
         str, about("what stands before q and k; empty: nothing")
     ] = ""
+    normalisation: Annotated[str, about("what is done to each query and key")] = "none"
     arithmetic: Annotated[
         str, about("number format and softmax, where these are compared")
     ] = ""
@@ -43,7 +44,9 @@ class Located(_Record, frozen=True, kw_only=True):
         dependence = "" if self.dependence == "none" else self.dependence
         if self.part:
             return f"{self.part} {self.initialisation}".strip()
-        return self.arithmetic or dependence or self.initialisation
+        found = self.arithmetic or dependence or self.initialisation
+        normalisation = "" if self.normalisation == "none" else self.normalisation
+        return f"{found} {normalisation}".strip()
 
 
 def locate(case: Located, **changed: None) -> Located:

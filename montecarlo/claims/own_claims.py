@@ -333,20 +333,22 @@ def _blocks(check: Check, points: Iterable[DesignPoint]) -> Iterator[Block]:
     domain = check.domain
     rows = check.quantity not in PAIR_QUANTITIES
     formats = check.quantity in FORMAT_QUANTITIES
-    there: dict[tuple[str, str, str], set[int]] = {
+    there: dict[tuple[str, str, str, str], set[int]] = {
         key: set()
         for key in product(
             domain.distributions or ("gaussian",),
             domain.dependence,
             domain.initialisation,
+            domain.normalisation,
         )
     }
     for c in points_of(check, points):
-        _, _, dependence, initialisation = c.names
-        key = c.label, dependence, initialisation
+        _, _, normalisation, dependence, initialisation = c.names
+        key = c.label, dependence, initialisation, normalisation
         there.setdefault(key, set()).add(c.n_keys or 0)
     d_k = fill_range(*domain.d_k)
-    for (distributions, dependence, initialisation), found in there.items():
+    for key, found in there.items():
+        distributions, dependence, initialisation, normalisation = key
         n_keys = fill_range(*domain.n_keys) if rows else ()
         if rows and check.along_d_k:  # no series may lack the ends
             n_keys = tuple(sorted({*n_keys, *found}))
@@ -361,5 +363,6 @@ def _blocks(check: Check, points: Iterable[DesignPoint]) -> Iterator[Block]:
             distribution_k=distribution_k,
             dependence=dependence,
             initialisation=initialisation,
+            normalisation=normalisation,
             formats=formats,
         )

@@ -39,7 +39,8 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     d_k, n_keys : int or None
         Which case; None for any.
     distribution, context : str
-        Likewise; empty for any.  A context is a dependence or an initialisation.
+        Likewise; empty for any.  A context is a dependence, an initialisation or a
+        normalisation.
         ``others``: every distribution but the Gaussian.
     pick : str
         Which of the cases that are left: there is only one, or the lowest or highest

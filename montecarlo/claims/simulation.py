@@ -115,11 +115,12 @@ def canonical_distributions(named: str) -> str:
 
 def _contains(check: Check, point: DesignPoint) -> bool:
     domain = check.domain
-    _, _, dependence, initialisation = point.names
+    _, _, normalisation, dependence, initialisation = point.names
     n_keys = domain.n_keys[0] if point.n_keys is None else point.n_keys
     return (
         dependence in domain.dependence
         and initialisation in domain.initialisation
+        and normalisation in domain.normalisation
         and domain.d_k[0] <= point.d_k <= domain.d_k[1]
         and domain.n_keys[0] <= n_keys <= domain.n_keys[1]
         and not lacks(check.quantity, check.number_format, check.softmax, point)
@@ -181,6 +182,7 @@ class Simulation:
             (domain.distributions, {case.distribution for case in cases}),
             (domain.dependence, {case.dependence for case in cases}),
             (domain.initialisation, {case.initialisation for case in cases}),
+            (domain.normalisation, {case.normalisation for case in cases}),
         )
         return set(corners) <= sizes and all(
             set(asked) <= there for asked, there in named
@@ -268,6 +270,7 @@ def case_of(check: Check, point: DesignPoint) -> Located:
         distribution=point.label,
         dependence=point.dependence.name,
         initialisation=name_of(point.initialisation),
+        normalisation=point.normalisation.name,
         arithmetic=f"{check.number_format} {check.softmax}" if compared else "",
         n_keys=point.n_keys,
         d_k=point.d_k,
@@ -497,9 +500,9 @@ def unjudged(catalogue: Catalogue, simulation: Simulation) -> Iterator[str]:
 
     Notes
     -----
-    Each distribution, dependence and initialisation that a domain names has to be
-    judged in all of its cases; of the distributions of a domain that names none, one
-    has to be.
+    Each distribution, dependence, initialisation and normalisation that a domain names
+    has to be judged in all of its cases; of the distributions of a domain that names
+    none, one has to be.
     """
     evidence = Recorded(catalogue, simulation)
     for where, check in gate_checks(catalogue):
@@ -510,16 +513,18 @@ def unjudged(catalogue: Catalogue, simulation: Simulation) -> Iterator[str]:
             continue
         cases = cases_of(check, simulation.budgets, simulation.divisors)
         domain = check.domain
-        for distribution, dependence, initialisation in product(
-            domain.distributions or ("",), domain.dependence, domain.initialisation
+        for distribution, *others in product(
+            domain.distributions or ("",),
+            domain.dependence,
+            domain.initialisation,
+            domain.normalisation,
         ):
-            asked = [distribution or "all distributions", dependence, initialisation]
+            asked = [distribution or "all distributions", *others]
             named = ", ".join(part for part in asked if part not in ("none", ""))
             mine = [
                 case
                 for case in cases
-                if (case.dependence, case.initialisation)
-                == (dependence, initialisation)
+                if [case.dependence, case.initialisation, case.normalisation] == others
                 and distribution in ("", case.distribution)
             ]
             why = _reason(check, mine, simulation, all_of_them=bool(distribution))

@@ -44,6 +44,7 @@ NUMBERS = ("estimate", "std_error", "ci_low", "ci_high", "n_replicates", "refere
 POINT = [
     "distribution_q",
     "distribution_k",
+    "normalisation",
     "dependence",
     "initialisation",
     "d_k",

@@ -154,6 +154,9 @@ class MeasureOptions:
     initialisation: str = option_field(
         ROW, "init(kind=...,...), or nothing", default=""
     )
+    normalisation: str = option_field(
+        ROW, "of each query and key: none (default), l2(gain=10), rms", default="none"
+    )
     summary: str | None = option_field(
         ROW, "mean (default), median, q99, q0.1, ..., spread"
     )

@@ -113,6 +113,12 @@ def _initialisations(_: Words) -> Rows:
     yield "for example", "init(kind=he_normal,norm=layer,shape=full,width=512)"
 
 
+def _normalisations(_: Words) -> Rows:
+    yield "none", "queries and keys are multiplied as they are drawn"
+    yield "l2(gain=10)", "each has the length 1; the product is multiplied by 10"
+    yield "rms(gain=1)", "each has entries of mean square 1; a gain of 1 is left out"
+
+
 def _summary_kinds(_: Words) -> Rows:
     yield from SUMMARIES.items()
     yield "q99, q0.5, ...", "any other percentage, of every quantity of rows"
@@ -156,6 +162,11 @@ KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[Words], Rows]]] = {
         "what can stand before q and k",
         ("initialisation", "projections of normalised tokens as q and k"),
         _initialisations,
+    ),
+    "normalisations": (
+        "what can be done to each query and key before the product",
+        ("normalisation", "what it does"),
+        _normalisations,
     ),
     "summaries": (
         "what can be said of a quantity over rows",

@@ -28,7 +28,8 @@ TEXT, JSON, MARKDOWN = "text", "json", "markdown"
 #: Options that act beside ``--replicates``: which point, and its draws.  Overflow
 #: probabilities are of one format and d_k, for Gaussian entries.
 OF_POINT = {"replicates", "number_format", "d_k", "seed", "distribution", "keys"} | {
-    *("distribution_q", "distribution_k", "dependence", "initialisation"),
+    *("distribution_q", "distribution_k"),
+    *("dependence", "initialisation", "normalisation"),
 }
 OF_TAIL = {"replicates", "quantity", "number_format", "d_k", "seed"}
 

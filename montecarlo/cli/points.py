@@ -89,6 +89,7 @@ def _rows(options: MeasureOptions) -> PreciseRows:
         options.keys,
         options.dependence,
         options.initialisation,
+        options.normalisation,
         key,
     )
     relative = options.relative_error

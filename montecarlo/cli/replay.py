@@ -34,6 +34,7 @@ from montecarlo.study.tasks import Task
 #: Columns of a row that hold names, which `measure` calls as the table does.
 NAMES = (
     *("distribution_q", "distribution_k", "dependence", "initialisation"),
+    "normalisation",
     *("divisor", "number_format", "softmax", "quantity", "summary"),
 )
 
@@ -121,5 +122,6 @@ def _point(options: MeasureOptions) -> DesignPoint:
         options.keys,
         options.dependence,
         options.initialisation,
+        options.normalisation,
         formats=formats,
     )

@@ -104,6 +104,8 @@ def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
         options["--dependence"] = point.dependence.name
     if point.initialisation:
         options["--initialisation"] = point.initialisation.name
+    if point.is_normalised:
+        options["--normalisation"] = point.normalisation.name
     if point.formats:
         options["--number-format"] = SOME_FORMAT
     return _command(options)

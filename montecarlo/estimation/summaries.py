@@ -148,7 +148,12 @@ def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
 
 
 def has_interval(point: DesignPoint, quantity: str) -> bool:
-    """Tell whether the entries have the moments that a quantity's interval needs."""
+    """Tell whether the entries have the moments that a quantity's interval needs.
+
+    Those of normalised queries and keys are bounded.
+    """
+    if point.is_normalised:
+        return True
     least = min(point.distribution_q.moments, point.distribution_k.moments)
     return least > QUANTITIES[quantity].moments
 
@@ -321,5 +326,8 @@ def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -
         return ""
     needed = "planted keys: a dependence planted(rho)"
     if ROW_QUANTITIES[quantity].needs == "gaussian keys":
-        needed = "Gaussian keys, without dependence or initialisation"
-    return f"needs {needed}, got {point.label}, {point.dependence.name!r}"
+        needed = "Gaussian keys, without dependence, initialisation or normalisation"
+    got = f"{point.label}, {point.dependence.name!r}"
+    if point.is_normalised:
+        got += f", {point.normalisation.name!r}"
+    return f"needs {needed}, got {got}"

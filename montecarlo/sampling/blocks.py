@@ -75,6 +75,8 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
         q, k = draw_matrices(point, seed, index)
         matching = point.dependence.kind != "none"  # only matching pairs count
         scores = np.vecdot(q, k) if matching else q @ k.T
+        if point.is_normalised:
+            scores *= np.float32(point.normalisation.gain)
         drawn: list[Scores] = [q, k, scores]
         if not standard:
             drawn = [x.astype(np.float64) for x in drawn]
@@ -118,16 +120,22 @@ def _mean_product(one: Scores, other: Scores) -> float:
 def score_moments(point: DesignPoint) -> tuple[float, float]:
     """Return mean and variance of a score: what its distribution is standardised by.
 
-    The point has no rows.
+    The point has no rows.  The variance is infinite where it is not known.
 
     Notes
     -----
     Entries are m_q + s_q a and m_k + s_k b, where a and b are standardised, symmetric
     and, in matching pairs, dependent: a b has mean rho and variance 1 + rho² for
     Gaussian entries, 1 + rho (kurtosis - 1) - rho² for copied ones.  A projection of a
-    token of length sqrt(width) has width times the variance of a weight.
+    token of length sqrt(width) has width times the variance of a weight.  Of normalised
+    entries of q, or of k, that are as likely with either sign, each, products of two
+    have mean 0, and the squares add up to that of the length: q·k has mean 0 and d_k
+    times the product of two such squares over d_k as its variance.
     """
     initialisation = point.initialisation
+    if point.is_normalised:
+        known = point.dependence.kind == "none" and point.has_symmetric_entries
+        return 0.0, point.row_spread**2 if known else math.inf
     if initialisation is not None:
         entry = initialisation.width * initialisation.weight_variance(point.d_k)
         return 0.0, point.d_k * entry**2
@@ -323,11 +331,22 @@ def _draw(point: DesignPoint, seed: int, indices: range) -> Drawn:
         (index,) = indices  # keys that come in chunks are those of one replicate
         queries = draw_queries(point, seed, index)[np.newaxis]
         return Drawn(
-            queries, lambda: (k[np.newaxis] for k in draw_keys(point, seed, index))
+            queries,
+            lambda: (
+                _with_gain(point, k[np.newaxis]) for k in draw_keys(point, seed, index)
+            ),
         )
     matrices = [draw_matrices(point, seed, index) for index in indices]
     queries, keys = (stack(parts) for parts in zip(*matrices, strict=True))
+    keys = _with_gain(point, keys)
     return Drawn(queries, lambda: iter((keys,)))
+
+
+def _with_gain(point: DesignPoint, keys: Floats) -> Floats:
+    """Multiply keys by the gain of the product: so gradients by the query have it."""
+    if not point.is_normalised:
+        return keys
+    return keys * np.float32(point.normalisation.gain)
 
 
 def stack(parts: Sequence[Floats]) -> Floats:

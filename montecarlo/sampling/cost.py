@@ -12,6 +12,7 @@ from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
 from montecarlo.attention.quantities import query_rows
 from montecarlo.errors import InputError
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import SCIPY
 from montecarlo.sampling.matrices import keys_at_once
 from montecarlo.sampling.rare_events import BLOCK
 
@@ -24,7 +25,9 @@ DRAW_SECONDS = {
     "student_t3": 3.9e-9,
 }
 GAUSSIAN_SECONDS = 2.2e-9
-#: Seconds per entry of a token that is normalised and projected, beyond its draw.
+#: Of a distribution of SciPy's, mostly.
+SCIPY_SECONDS = 4e-8
+#: Seconds per entry of a token, query or key that is normalised, beyond its draw.
 TOKEN_SECONDS = 6e-10
 #: Seconds per multiply-add of a float32 product.
 PRODUCT_SECONDS = 1.75e-11
@@ -45,16 +48,15 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
     n_queries, n_keys = point.shape
     scores = n_queries * n_keys
     q, k = point.distribution_q.family, point.distribution_k.family
-    draws = point.d_k * (
-        n_queries * DRAW_SECONDS.get(q, GAUSSIAN_SECONDS)
-        + n_keys * DRAW_SECONDS.get(k, GAUSSIAN_SECONDS)
-    )
+    draws = point.d_k * (n_queries * _draw_seconds(q) + n_keys * _draw_seconds(k))
     initialisation = point.initialisation
     if initialisation is not None:
         entries = initialisation.width * (n_queries + n_keys + 2 * point.d_k)
         draws = entries * GAUSSIAN_SECONDS
         tokens = initialisation.width * (n_queries + n_keys)
         draws += tokens * (TOKEN_SECONDS + point.d_k * PRODUCT_SECONDS)
+    if point.is_normalised:
+        draws += point.d_k * (n_queries + n_keys) * TOKEN_SECONDS
     if not point.has_rows:
         product = scores * point.d_k * PRODUCT_SECONDS
         return FIXED_SECONDS + draws + product + scores * PAIR_SECONDS
@@ -67,6 +69,13 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
         compared = min(scores, FORMAT_ROWS * n_keys, FORMAT_SCORES)
         rows += n_divisors * compared * FORMAT_SECONDS
     return FIXED_SECONDS + draws + products + rows
+
+
+def _draw_seconds(family: str) -> float:
+    """Return about how long an entry of a family of distributions takes."""
+    if family.startswith(SCIPY):
+        return SCIPY_SECONDS
+    return DRAW_SECONDS.get(family, GAUSSIAN_SECONDS)
 
 
 def tail_seconds(d_k: int) -> float:
@@ -101,6 +110,7 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
     d_k = float(point.d_k)
     if not point.has_rows:
         standard = point.distribution_q.is_standard and point.distribution_k.is_standard
+        standard = standard and not point.is_normalised
         needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
     else:
         pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))

@@ -1,9 +1,9 @@
 """What is sampled: a point, its name, its shape and its random streams.
 
 A point is two distributions of entries, how K depends on Q, perhaps projections at
-initialisation, d_k and the number of keys.  The streams depend on the seed, the point's
-name and the replicate's index and on nothing else, so a point gives the same numbers
-alone, in any grid, on any workers.
+initialisation and a normalisation of q and k, d_k and the number of keys.  The streams
+depend on the seed, the point's name and the replicate's index and on nothing else, so a
+point gives the same numbers alone, in any grid, on any workers.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from montecarlo.errors import InputError, show
 from montecarlo.names import look_up, require_whole
 from montecarlo.sampling.distributions import (
+    DISTRIBUTIONS,
     Distribution,
     parse_distribution,
 )
@@ -68,6 +69,65 @@ def parse_dependence(name: str) -> Dependence:
             f"got {show(name)}"
         )
     return Dependence(match[1] or "none", rho)
+
+
+NORMALISATIONS = ("none", "l2", "rms")
+#: Gains that leave float32 products their precision.
+LEAST_GAIN, MOST_GAIN = 1e-6, 1e6
+_NORMALISATION = re.compile(r"(\w+)(?:\(gain=([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Normalisation:
+    """What is done to each query and key before the product.
+
+    Attributes
+    ----------
+    kind : {"none", "l2", "rms"}
+        ``l2``: each is divided by its length; ``rms``: by the root of the mean square
+        of its entries, which leaves it a length of sqrt(d_k).
+    gain : float
+        What the product is multiplied by, once; 1 for ``none``.
+    """
+
+    kind: str
+    gain: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """Canonical name, for example ``l2(gain=10.0)``; a gain of 1 is left out."""
+        return self.kind if self.gain == 1.0 else f"{self.kind}(gain={self.gain!r})"
+
+    def length(self, d_k: int) -> float:
+        """Return the length of a normalised query or key; there is a normalisation."""
+        return 1.0 if self.kind == "l2" else math.sqrt(d_k)
+
+
+AS_DRAWN = Normalisation("none")
+
+
+def parse_normalisation(name: str) -> Normalisation:
+    """Return the normalisation that a name stands for.
+
+    Parameters
+    ----------
+    name : str
+        ``none``, ``l2``, ``rms``, ``l2(gain=g)`` or ``rms(gain=g)``.
+    """
+    match = _NORMALISATION.fullmatch(name.replace(" ", ""))
+    gain = float(match[2]) if match and match[2] else 1.0
+    known = match is not None and match[1] in NORMALISATIONS
+    if (
+        match is None
+        or not known
+        or not LEAST_GAIN <= gain <= MOST_GAIN
+        or (match[1] == "none" and match[2])
+    ):
+        raise InputError(
+            "normalisation must be none, l2(gain=g) or rms(gain=g) with a gain from "
+            f"{LEAST_GAIN:g} to {MOST_GAIN:g}, got {show(name)}"
+        )
+    return Normalisation(match[1], gain)
 
 
 #: (fan in, fan out) -> variance of a weight, and the distribution it is drawn from.
@@ -179,6 +239,8 @@ class DesignPoint:
         How K is drawn given Q.
     initialisation : Initialisation or None
         What stands before q and k; None: nothing.
+    normalisation : Normalisation
+        What is done to each query and key before the product.
     formats : bool
         Whether rows are also computed in number formats.  Not part of the name: the
         draws are the same.
@@ -193,6 +255,7 @@ class DesignPoint:
     n_keys: int | None = None
     dependence: Dependence = INDEPENDENT
     initialisation: Initialisation | None = None
+    normalisation: Normalisation = AS_DRAWN
     formats: bool = False
     also: tuple[tuple[str, str], ...] = ()
 
@@ -221,11 +284,12 @@ class DesignPoint:
             )
 
     @property
-    def names(self) -> tuple[str, str, str, str]:
-        """Distributions, dependence and initialisation, as tables name them."""
+    def names(self) -> tuple[str, str, str, str, str]:
+        """Distributions, normalisation and what else there is, as tables name them."""
         return (
             self.distribution_q.name,
             self.distribution_k.name,
+            self.normalisation.name,
             self.dependence.name,
             name_of(self.initialisation),
         )
@@ -243,8 +307,23 @@ class DesignPoint:
 
     @property
     def is_independent(self) -> bool:
-        """Whether entries are drawn independently, with nothing before them."""
-        return self.dependence == INDEPENDENT and self.initialisation is None
+        """Whether products are of entries that are drawn independently, as they are."""
+        drawn = self.dependence == INDEPENDENT and self.initialisation is None
+        return drawn and not self.is_normalised
+
+    @property
+    def is_normalised(self) -> bool:
+        """Whether queries and keys are normalised before the product."""
+        return self.normalisation != AS_DRAWN
+
+    @property
+    def has_symmetric_entries(self) -> bool:
+        """Whether each entry of q, or each of k, is as likely with either sign.
+
+        Given all others; one's own distributions are not known to be symmetric.
+        """
+        sides = self.distribution_q, self.distribution_k
+        return any(one.mean == 0.0 and one.family in DISTRIBUTIONS for one in sides)
 
     @property
     def name(self) -> str:
@@ -254,6 +333,7 @@ class DesignPoint:
             f"law_q={self.distribution_q.name};law_k={self.distribution_k.name};"
             f"dependence={self.dependence.name};setup={name_of(self.initialisation)};"
             f"d_k={self.d_k};{design}"
+            + (f";normalisation={self.normalisation.name}" * self.is_normalised)
         )
 
     @property
@@ -272,6 +352,9 @@ class DesignPoint:
 
         Initialisations give entries a variance near 1, which they are counted with.
         """
+        if self.is_normalised:
+            length = self.normalisation.length(self.d_k)
+            return self.normalisation.gain * length**2 / math.sqrt(self.d_k)
         q, k = self.distribution_q, self.distribution_k
         return math.sqrt(self.d_k) * math.hypot(q.mean, q.std) * k.std
 
@@ -289,6 +372,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     n_keys: int | None = None,
     dependence: str = "none",
     initialisation: str = "",
+    normalisation: str = "none",
     *,
     formats: bool = False,
     also: tuple[tuple[str, str], ...] = (),
@@ -297,7 +381,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
 
     Parameters
     ----------
-    distribution_q, distribution_k, dependence, initialisation : str
+    distribution_q, distribution_k, dependence, initialisation, normalisation : str
         As in the tables.
     d_k : int
     n_keys : int, optional
@@ -317,6 +401,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
         n_keys,
         parse_dependence(dependence),
         parse_initialisation(initialisation),
+        parse_normalisation(normalisation),
         formats,
         also,
     )

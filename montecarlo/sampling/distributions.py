@@ -1,13 +1,17 @@
 """Distributions of one entry of Q or K, of mean 0 and variance 1, with exact moments.
 
 A new distribution is one entry in `DISTRIBUTIONS`; `distribution` names one of the
-user's own.  ``gaussian(mean=0.5,std=2.0)`` is a distribution shifted and rescaled.
+user's own, and ``scipy.gamma(a=2.0)`` is one of SciPy's.  Each may be shifted and
+rescaled: ``gaussian(mean=0.5,std=2.0)``.
 """
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -61,7 +65,9 @@ class Distribution:
     @property
     def family(self) -> str:
         """Its name without mean and standard deviation."""
-        return self.name.partition("(")[0]
+        base, _, given = self.name.partition("(")
+        kept = [one for one in _parameters(given) if one[0] not in ("mean", "std")]
+        return _canonical(base, kept)
 
     @property
     def is_standard(self) -> bool:
@@ -239,6 +245,19 @@ OWN: dict[str, Distribution] = {}
 _CALLED = re.compile(r"^\s*(?:normal|Gaussian|Normal)\b")
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 _SHIFTED = re.compile(rf"(\w+)\((mean|std)=({_NUMBER})(?:,(mean|std)=({_NUMBER}))?\)")
+_OF_SCIPY = re.compile(rf"scipy\.(\w+)(?:\((\w+={_NUMBER}(?:,\w+={_NUMBER})*)\))?")
+
+
+def _parameters(given: str) -> list[tuple[str, float]]:
+    """Return names and values of ``a=1.0,b=2.0)``, in order."""
+    pairs = (one.partition("=") for one in given.rstrip(")").split(",") if one)
+    return [(name, float(value)) for name, _, value in pairs]
+
+
+def _canonical(base: str, parameters: list[tuple[str, float]]) -> str:
+    """Return a name with its parameters, in this order."""
+    told = ",".join(f"{name}={value!r}" for name, value in parameters)
+    return f"{base}({told})" if told else base
 
 
 def parse_distribution(name: str) -> Distribution:
@@ -248,34 +267,44 @@ def parse_distribution(name: str) -> Distribution:
     ----------
     name : str
         A key of `DISTRIBUTIONS`, or one followed by ``(mean=…)``, ``(std=…)`` or
-        ``(mean=…,std=…)``.
+        ``(mean=…,std=…)``; or ``scipy.`` and a key of `OF_SCIPY`, with its parameters
+        among these: ``scipy.gamma(a=2.0,mean=1.0)``.
     """
     name = _CALLED.sub("gaussian", name)
-    match = _SHIFTED.fullmatch(name.replace(" ", ""))
-    if match is None:
+    plain = name.replace(" ", "")
+    match = _SHIFTED.fullmatch(plain)
+    if of_scipy := _OF_SCIPY.fullmatch(plain):
+        pairs = _parameters(of_scipy[2] or "")
+    elif match is None:
         return look_up("distribution", name, {**DISTRIBUTIONS, **OWN})
-    family, *rest = match.groups()
-    given = {rest[0]: float(rest[1])}
-    if rest[2] is not None:
-        if rest[2] in given:
-            raise InputError(
-                f"distribution must give each parameter once, got {show(name)}"
-            )
-        given[rest[2]] = float(rest[3])
-    mean, std = given.get("mean", 0.0), given.get("std", 1.0)
+    else:
+        pairs = _parameters(plain.partition("(")[2])
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise InputError(
+            f"distribution must give each parameter once, got {show(name)}"
+        )
+    mean, std = given.pop("mean", 0.0), given.pop("std", 1.0)
     # Draws and products are float32: beyond these bounds they lose their variance.
     if not (1e-6 <= std <= 1e6 and abs(mean) <= 1e3 * std):
         raise InputError(
             f"distribution must have 1e-6 <= std <= 1e6 and |mean| <= 1000 std, "
             f"got {show(name)}"
         )
-    distribution = look_up("distribution", family, {**DISTRIBUTIONS, **OWN})
-    changed = [
-        f"{key}={value!r}"
+    if of_scipy:
+        distribution = _standardise_scipy(of_scipy[1], tuple(sorted(given.items())))
+    else:
+        family = plain.partition("(")[0]
+        distribution = look_up("distribution", family, {**DISTRIBUTIONS, **OWN})
+    shift = [
+        (key, value)
         for key, value, default in (("mean", mean, 0.0), ("std", std, 1.0))
         if value != default
     ]
-    canonical = f"{family}({','.join(changed)})" if changed else family
+    canonical = _canonical(
+        distribution.name.partition("(")[0],
+        [*_parameters(distribution.name.partition("(")[2]), *shift],
+    )
     return replace(distribution, name=canonical, mean=mean, std=std)
 
 
@@ -434,3 +463,96 @@ def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
 
 def _typeset(name: str) -> str:
     return name.replace("_", r"\_")
+
+
+def _every(_: Mapping[str, float]) -> float:
+    """Return the order below which moments are finite where all are."""
+    return math.inf
+
+
+#: Continuous distributions of `scipy.stats` that can be named, those of heavy tails
+#: with the order below which absolute moments are finite, by their parameters.
+OF_SCIPY: dict[str, Callable[[Mapping[str, float]], float]] = {
+    **dict.fromkeys(
+        (
+            *("anglit", "arcsine", "beta", "chi", "chi2", "cosine", "dgamma"),
+            *("dweibull", "expon", "exponnorm", "gamma", "genlogistic", "gennorm"),
+            *("gumbel_l", "gumbel_r", "halflogistic", "halfnorm", "hypsecant"),
+            *("invgauss", "johnsonsu", "laplace", "laplace_asymmetric", "loggamma"),
+            *("logistic", "lognorm", "maxwell", "moyal", "nakagami", "norm"),
+            *("norminvgauss", "powerlaw", "rayleigh", "rice", "semicircular"),
+            *("skewnorm", "trapezoid", "triang", "truncnorm", "uniform"),
+            *("weibull_max", "weibull_min"),
+        ),
+        _every,
+    ),
+    "f": lambda p: 0.5 * p["dfd"],
+    "fisk": lambda p: p["c"],
+    "genpareto": lambda p: 1.0 / p["c"] if p["c"] > 0.0 else math.inf,
+    "invgamma": lambda p: p["a"],
+    "lomax": lambda p: p["c"],
+    "nct": lambda p: p["df"],
+    "pareto": lambda p: p["b"],
+    "t": lambda p: p["df"],
+}
+SCIPY = "scipy."
+
+
+@lru_cache(maxsize=256)
+def _standardise_scipy(
+    name: str, parameters: tuple[tuple[str, float], ...]
+) -> Distribution:
+    """Return a distribution of SciPy's with mean 0 and variance 1.
+
+    ``name`` is without ``scipy.``; loc and scale are no parameters.
+
+    Raises
+    ------
+    InputError
+        If it is not known, has other parameters, or no variance; or if draws have
+        another mean or variance than SciPy says.
+    """
+    finite = look_up(f"distribution after {SCIPY!r}", name, OF_SCIPY)
+    family = _of_scipy(name)
+    wanted = sorted((family.shapes or "").replace(",", " ").split())
+    called = f"distribution {SCIPY}{name}"
+    if [key for key, _ in parameters] != wanted:
+        got = ", ".join(key for key, _ in parameters) or "none"
+        raise InputError(
+            f"{called} must have the parameters {', '.join(wanted) or 'none'}, besides "
+            f"mean and std, got {got}"
+        )
+    given = dict(parameters)
+    with np.errstate(all="ignore"):
+        moments = float(finite(given))
+        mean, variance, excess = map(float, family.stats(**given, moments="mvk"))
+    if not (moments > 2.0 and math.isfinite(mean) and 0.0 < variance < math.inf):
+        raise InputError(
+            f"{called} must have a finite variance, got "
+            f"{', '.join(f'{key}={value:g}' for key, value in parameters)}"
+        )
+    kurtosis = excess + 3.0 if moments > 4.0 else math.inf
+    whole = _canonical(f"{SCIPY}{name}", list(parameters))
+    sampler = partial(_draw_scipy, name, parameters)
+    draw = _Standardised(sampler, mean, math.sqrt(variance))
+    _try(whole, draw, kurtosis)
+    symbol = rf"\mathrm{{{_typeset(whole)}}}"
+    return Distribution(whole, draw, kurtosis, moments, symbol=symbol, words=whole)
+
+
+def _draw_scipy(
+    name: str,
+    parameters: tuple[tuple[str, float], ...],
+    rng: Generator,
+    shape: tuple[int, ...],
+) -> ArrayLike:
+    """Draw from a distribution of SciPy's as it is."""
+    drawn: ArrayLike = _of_scipy(name).rvs(
+        **dict(parameters), size=shape, random_state=rng
+    )
+    return drawn
+
+
+def _of_scipy(name: str) -> Any:  # noqa: ANN401 - SciPy's types differ by version
+    """Return a distribution of SciPy's by its name; importing it takes a second."""
+    return getattr(import_module("scipy.stats"), name)

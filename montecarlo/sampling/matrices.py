@@ -1,8 +1,8 @@
 """Drawing Q and K of a replicate, long ones in chunks of keys.
 
 Q and K have entries of the point's distributions, K perhaps dependent on Q, or are
-projections of normalised tokens.  The shape of a chunk is a function of the point
-alone, and so are the draws.
+projections of normalised tokens; then each may be normalised itself.  The shape of a
+chunk is a function of the point alone, and so are the draws.
 """
 
 import math
@@ -13,10 +13,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from montecarlo.sampling.design_points import (
+    AS_DRAWN,
     MOST_QUERIES,
     WEIGHT_KINDS,
     DesignPoint,
     Initialisation,
+    Normalisation,
     stream,
 )
 from montecarlo.sampling.distributions import DISTRIBUTIONS
@@ -74,10 +76,11 @@ def _draw_queries(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Fl
     initialisation = point.initialisation
     if initialisation is not None:
         q = project(initialisation, n_queries, point.d_k, rng)
-        return q, q
+        return normalise(q, point.normalisation), q
     distribution = point.distribution_q
     standard = distribution.draw(rng, (n_queries, point.d_k))
-    return distribution.rescale(standard), standard
+    q = distribution.rescale(standard)
+    return normalise(q, point.normalisation), standard
 
 
 def _draw_chunks(
@@ -87,7 +90,8 @@ def _draw_chunks(
     _, n_keys = point.shape
     initialisation = point.initialisation
     if initialisation is not None:
-        yield project(initialisation, n_keys, point.d_k, rng)
+        k = project(initialisation, n_keys, point.d_k, rng)
+        yield normalise(k, point.normalisation)
         return
     distribution = point.distribution_k
     dependence = point.dependence
@@ -98,7 +102,22 @@ def _draw_chunks(
             gaussian = point.distribution_k.family == "gaussian"
             copy = None if gaussian else stream(seed, point, index, "copy")
             k = correlate(queries, k, dependence.rho, copy)
-        yield distribution.rescale(k)
+        yield normalise(distribution.rescale(k), point.normalisation)
+
+
+def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
+    """Return each row with the length that a normalisation gives it, without its gain.
+
+    Where there is none, the same array.  A row of zeros stays one: in one dimension a
+    Gaussian entry is 0 once in 2**24 draws.
+    """
+    if normalisation == AS_DRAWN:
+        return vectors
+    length = np.sqrt(np.vecdot(vectors, vectors))[:, np.newaxis]
+    length[length == 0.0] = 1.0
+    wanted = np.float32(normalisation.length(vectors.shape[1]))
+    normalised: Floats = vectors * (wanted / length)
+    return normalised
 
 
 def correlate(

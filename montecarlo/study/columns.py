@@ -33,6 +33,9 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
 
     distribution_q: Annotated[str, about("distribution of the entries of Q")]
     distribution_k: Annotated[str, about("distribution of the entries of K")]
+    normalisation: Annotated[
+        str, about("what is done to each query and key; `none`: nothing")
+    ]
     dependence: Annotated[str, about("how K is drawn given Q; `none`: independently")]
     initialisation: Annotated[str, about("what stands before q and k; `none`: nothing")]
     d_k: Annotated[int, about("length of a query or key", ge=1, le=2**24)]
@@ -86,6 +89,7 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
 IDENTITY = (
     "distribution_q",
     "distribution_k",
+    "normalisation",
     "dependence",
     "initialisation",
     "d_k",
@@ -115,8 +119,14 @@ def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
 
 
 def row_id(point: DesignPoint, key: RowKey) -> str:
-    """Return the name of a row: a hash of what identifies it."""
-    text = ";".join(str(value) for value in identity(point, key))
+    """Return the name of a row: a hash of what identifies it.
+
+    Without a normalisation it is what it was before there were any.
+    """
+    named = dict(zip(IDENTITY, identity(point, key), strict=True))
+    if not point.is_normalised:
+        del named["normalisation"]
+    text = ";".join(map(str, named.values()))
     return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
 
 

@@ -43,6 +43,7 @@ class Measurement:
 
     distribution_q: str
     distribution_k: str
+    normalisation: str
     dependence: str
     initialisation: str
     d_k: int
@@ -97,6 +98,8 @@ class Measurement:
             told.append(f"dependence {self.dependence}")
         if self.initialisation:
             told.append(self.initialisation)
+        if self.normalisation != "none":
+            told.append(f"normalised by {self.normalisation}")
         told.append(f"d_k = {self.d_k}")
         if self.n_keys is not None:
             told.append(f"n = {self.n_keys}")

@@ -100,6 +100,7 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     softmax: str = "shifted",
     dependence: str = "none",
     initialisation: str = "",
+    normalisation: str = "none",
     seed: int = 1,
     relative_error: float = RELATIVE_ERROR,
     absolute_error: float | None = None,
@@ -116,8 +117,11 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     d_k : int
     n_keys : int, optional
         Needed for quantities of rows, left out for those of pairs.
-    quantity, summary, number_format, softmax, dependence, initialisation : str
+    quantity, summary, number_format, softmax : str
         As in measurements.csv; the summary is by default the mean, or ``value``.
+    dependence, initialisation, normalisation : str
+        Likewise; ``"l2(gain=10)"`` gives each query and key a length of 1, ``"rms"`` a
+        mean square of 1, and the product the gain.
     divisor : str or float
         A name, a number, a formula such as ``2*d_k^0.6`` or ``sqrt(d_k*ln(n))``, or
         the ratio of two, ``none/sqrt``.
@@ -155,6 +159,7 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         n_keys,
         dependence,
         initialisation,
+        normalisation,
         RowKey(
             name_given_divisor(divisor),
             quantity,
@@ -178,6 +183,7 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     n_keys: int | None,
     dependence: str,
     initialisation: str,
+    normalisation: str,
     key: RowKey,
 ) -> dict[DesignPoint, list[RowKey]]:
     """Return the point and the row of a question; an empty summary is the usual one.
@@ -192,6 +198,7 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
         "distribution_k": distribution_k,
         "dependence": dependence,
         "initialisation": initialisation,
+        "normalisation": normalisation,
         **key._asdict(),
     }
     for name, text in texts.items():
@@ -215,6 +222,7 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
         n_keys,
         dependence,
         initialisation,
+        normalisation,
         formats=key.quantity in FORMAT_QUANTITIES,
         also=also,
     )

@@ -48,7 +48,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
         Whether to sample blocks of pairs as well.
     distribution_q, distribution_k : str
         ``distribution_k`` empty: as q.
-    dependence, initialisation : str
+    dependence, initialisation, normalisation : str
     formats : bool
         Whether rows are also computed in number formats.
     replicates : int
@@ -62,6 +62,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
     distribution_k: str = ""
     dependence: str = "none"
     initialisation: str = ""
+    normalisation: str = "none"
     formats: bool = False
     replicates: Annotated[int, Meta(ge=0, le=MOST_REPLICATES)] = 0
 
@@ -79,6 +80,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
                 n_keys,
                 self.dependence,
                 self.initialisation,
+                self.normalisation,
                 formats=self.formats and n_keys is not None,
             )
             for d_k, n_keys in sizes
@@ -161,6 +163,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             once.values(),
             key=lambda c: (
                 c.has_rows,
+                c.is_normalised,
                 c.dependence != INDEPENDENT,
                 name_of(c.initialisation),
                 order.get(c.distribution_k.name, len(order)),

@@ -52,6 +52,7 @@ def grid(  # noqa: PLR0913 - as `measure`
     summary: str | None = None,
     dependence: str = "none",
     initialisation: str = "",
+    normalisation: str = "none",
     seed: int = 1,
     relative_error: float = RELATIVE_ERROR,
     absolute_error: float | None = None,
@@ -77,7 +78,8 @@ def grid(  # noqa: PLR0913 - as `measure`
         quantities of pairs.
     summary : str, optional
         ``median`` or ``q99``, for example; by default the mean, or ``value``.
-    dependence, initialisation, seed, relative_error, absolute_error, first, most
+    dependence, initialisation, normalisation, seed, relative_error, absolute_error, \
+first, most
         As for `measure`.
     jobs : int, optional
         Processes; one: a thread, None: one process for each core.
@@ -110,6 +112,7 @@ def grid(  # noqa: PLR0913 - as `measure`
         "distribution_k": distribution_k,
         "dependence": dependence,
         "initialisation": initialisation,
+        "normalisation": normalisation,
         "summary": "" if summary is None else summary,
     }
     for name, text in texts.items():
@@ -139,6 +142,7 @@ def grid(  # noqa: PLR0913 - as `measure`
             n,
             dependence,
             initialisation,
+            normalisation,
             formats=any(name in FORMAT_QUANTITIES for name in names),
             also=tuple(chain(*(beyond_table(x, summaries[x]) for x in names))),
         )

@@ -174,8 +174,8 @@ def curve_line(  # noqa: PLR0913, PLR0917 - a line has so many columns
     estimate: float,
     std_error: float | None = None,
 ) -> CurveLine:
-    """Return a point of a curve about a design point."""
-    distribution_q, distribution_k, dependence, initialisation = point.names
+    """Return a point of a curve about a design point, which has no normalisation."""
+    distribution_q, distribution_k, _, dependence, initialisation = point.names
     return CurveLine(
         distribution_q=distribution_q,
         distribution_k=distribution_k,
@@ -192,9 +192,12 @@ def curve_line(  # noqa: PLR0913, PLR0917 - a line has so many columns
 
 
 def curves_by_rank(one: Summaries) -> Iterator[CurveLine]:
-    """Yield the mean weight of the key at each kept rank, one curve per divisor."""
+    """Yield the mean weight of the key at each kept rank, one curve per divisor.
+
+    None of points with a normalisation, which the files of curves do not name.
+    """
     point = one.point
-    for divisor in one.divisors if point.has_rows else ():
+    for divisor in one.divisors if point.has_rows and not point.is_normalised else ():
         for rank, estimate in one.by_rank(divisor):
             yield curve_line(
                 point,

@@ -266,14 +266,25 @@ def score_distribution(d_k: int) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=16)
 def _profile(d_k: int, scale: float) -> Profile:
-    """Sum the kernels over the values of a score, each where it is not constant."""
+    """Return the profile of q·k times a scale."""
     values, probabilities = score_distribution(d_k)
-    widest = scale * float(values[-1])
+    return profile_of(scale * values, probabilities)
+
+
+def profile_of(scores: Array, probabilities: Array) -> Profile:
+    """Sum the kernels over the values of a score, each where it is not constant.
+
+    Parameters
+    ----------
+    scores, probabilities : ndarray, shape (n_values,)
+        Rising, and as likely with either sign.
+    """
+    widest = float(scores[-1])
     low = LOWEST - MOST_LOG_KEYS - widest
     n_u = math.ceil((HIGHEST + widest - low) / STEP) + 1
     u: Array = low + STEP * np.arange(n_u, dtype=np.float64)
     complement, a1, a1_log, a2 = np.zeros((4, u.size))
-    for x, probability in zip(scale * values, probabilities, strict=True):
+    for x, probability in zip(scores, probabilities, strict=True):
         start, stop = np.searchsorted(u, (LOWEST - x, HIGHEST - x))
         log_w = u[start:stop] + x
         w = np.exp(log_w)

@@ -298,6 +298,46 @@ def test_a_ratio_is_held_against_that_of_two_expectations():
     assert case["exact"] == pytest.approx(exact.value, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("expected", "verdict"), [("reference", "supported"), (2.0, "refuted")]
+)
+def test_normalised_queries_and_keys_are_judged(expected, verdict):
+    """Where a domain says so; another entropy is refuted, and cases name it."""
+    names = ["l2(gain=10.0)", "none"]
+    check = {
+        "quantity": "entropy",
+        "relation": "equals",
+        "expected": expected,
+        "tolerance": 0.02,
+        "domain": {
+            "d_k": [48, 48],
+            "n_keys": [24, 24],
+            "distributions": ["gaussian"],
+            "normalisation": names[:1],
+        },
+    }
+    claim = {
+        "id": "normalised",
+        "topic": "weights",
+        "statement": "It is what theory says.",
+        "interpretation": [{"id": "one", "label": "It is.", "check": [check]}],
+    }
+    found = judge({"claim": [claim]})
+    assert found["not_judged"] == []
+    (judged,) = found["claims"]
+    assert judged["verdict"] == verdict
+    (case,) = judged["interpretations"][0]["checks"][0]["cases"]
+    assert case["normalisation"] == names[0]
+    assert "l2(gain=10.0)" in found.frame()["where"].item()
+    # and both kinds of points, each by itself, where both are named
+    check["domain"]["normalisation"] = names
+    (judged,) = judge({"claim": [claim]})["claims"]
+    cases = judged["interpretations"][0]["checks"][0]["cases"]
+    # undivided rows of plain entries have an entropy of 1 or so
+    assert {case["normalisation"] for case in cases} == set(names)
+    assert len({case["rows"][0] for case in cases}) == 2
+
+
 def judged_quantile(**changes):
     """The verdict on a quantile of the entropies of rows of 32 keys."""
     check = {

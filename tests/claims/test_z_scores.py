@@ -86,6 +86,7 @@ def made_up(n_points, n_each, rng, factor=1.0, shared=1.0):
             "quantity": "entropy",
             "distribution_q": "gaussian",
             "distribution_k": "gaussian",
+            "normalisation": "none",
             "dependence": "none",
             "initialisation": "",
             "d_k": np.repeat(np.arange(n_points), n_each),

@@ -44,6 +44,7 @@ def test_name_holds_all_that_is_sampled():
         "n_keys": (128, 12, None),
         "dependence": ("none", "pairs(0.5)", "planted(0.5)", "planted(1.0)"),
         "initialisation": ("", INITIALISATION, INITIALISATION.replace("64", "65")),
+        "normalisation": ("none", "l2", "l2(gain=10.0)", "rms"),
     }
     points = []
     for values in itertools.product(*fields.values()):
@@ -53,8 +54,8 @@ def test_name_holds_all_that_is_sampled():
             continue
 
     assert len({point.name for point in points}) == len(points) > 100
-    names = ("distribution_q", "distribution_k", "dependence", "initialisation")
-    for number, name in enumerate(names):
+    names = ("distribution_q", "distribution_k", "normalisation", "dependence")
+    for number, name in enumerate((*names, "initialisation")):
         assert {point.names[number] for point in points} == set(fields[name])
     for name in ("d_k", "n_keys"):
         assert {getattr(point, name) for point in points} == set(fields[name])
@@ -86,6 +87,9 @@ def test_names_are_pinned():
         "gaussian", "gaussian", 4, initialisation=INITIALISATION
     ).name == (
         f"law_q=gaussian;law_k=gaussian;dependence=none;setup={INITIALISATION};d_k=4;pairs"
+    )
+    assert changed_base(normalisation="l2(gain=10)").name == (
+        f"{BASE.name};normalisation=l2(gain=10.0)"
     )
 
 
@@ -137,6 +141,10 @@ def test_is_large(d_k, n_keys, large):
             {"initialisation": INITIALISATION},
             "initialisation must be of the distribution gaussian",
         ),
+        ({"normalisation": "l1"}, "normalisation must be none, l2(gain=g) or rms"),
+        ({"normalisation": "none(gain=2)"}, "got 'none(gain=2)'"),
+        ({"normalisation": "l2(gain=0)"}, "with a gain from 1e-06 to 1e+06"),
+        ({"normalisation": "l2(gain=10"}, "got 'l2(gain=10'"),
         ({"dependence": "pairs(0.5)"}, "dependence pairs(rho) must have no n_keys"),
         (
             {"dependence": "planted(0.5)", "n_keys": None},
@@ -166,6 +174,7 @@ def test_errors(changed, message):
         {"point": changed_base(n_keys=None)},
         {"point": changed_base(distribution_q="uniform")},
         {"point": changed_base(distribution_k="gaussian")},
+        {"point": changed_base(normalisation="rms")},
         {
             "point": changed_base(
                 distribution_k="gaussian", initialisation=INITIALISATION

@@ -10,7 +10,7 @@ WEIGHTS, GROWTH = "curves/weight_by_rank.csv", "curves/scale_growth.csv"
 LINES = {MEASUREMENTS: MeasurementLine, **CURVE_FILES}
 WEIGHT = "gaussian,gaussian,none,none,4,8,none,1,0.5,0.1"
 ROW = (
-    "gaussian,gaussian,none,none,4,256,,none,float64,shifted,score_variance,value,"
+    "gaussian,gaussian,none,none,none,4,256,,none,float64,shifted,score_variance,value,"
     "1.0,0.1,-inf,inf,8,,,r0123456789a"
 )
 
@@ -48,7 +48,7 @@ def test_lines_are_read(tmp_path):
         (MEASUREMENTS, "-inf,inf", ",inf", "two ends of an interval .* got None"),
         (MEASUREMENTS, "-inf,inf", "2.0,1.0", "in order, or none, got '2.0' and '1.0'"),
         (MEASUREMENTS, "r0123456789a", "row", "at row_id, got 'row'"),
-        (MEASUREMENTS, ",value", "", "must have 20 fields, got 19"),
+        (MEASUREMENTS, ",value", "", "must have 21 fields, got 20"),
         (MEASUREMENTS, ",value", ',"value', "must be a table, got none"),
         (WEIGHTS, "1,0.5", "0,0.5", "at rank, got '0'"),
         (WEIGHTS, "1,0.5", "1,", "at mean_weight, got None"),

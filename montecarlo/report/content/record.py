@@ -236,7 +236,7 @@ def _name_of(line: Mapping[str, str | None]) -> str:
 #: Columns that name a design point.
 _OF_POINT = (
     *("distribution_q", "distribution_k", "d_k", "n_keys"),
-    *("dependence", "initialisation"),
+    *("dependence", "initialisation", "normalisation"),
 )
 
 

@@ -46,6 +46,7 @@ def error_rows(measurements: DataFrame) -> DataFrame:
         measurements["quantity"].eq("format_error")
         & measurements["distribution_k"].eq("gaussian")
         & measurements["dependence"].eq("none")
+        & measurements["normalisation"].eq("none")
         & measurements["softmax"].isin((NAIVE, SHIFTED))
         & measurements["number_format"].isin(FORMATS_SHOWN)
         & measurements["divisor"].isin(PLACES)

@@ -36,7 +36,7 @@ from montecarlo.study.measurement import name_given_divisor
 SIZES = ("d_k", "n_keys")
 VARIED = (
     *("divisor", "distribution_q", "distribution_k", "dependence", "initialisation"),
-    *("number_format", "softmax", *SIZES),
+    *("normalisation", "number_format", "softmax", *SIZES),
 )
 #: What else a frame holds.
 COLUMNS = ("quantity", "summary", "estimate", "ci_low", "ci_high", "reference")

@@ -281,6 +281,7 @@ def planted_rows(measurements: DataFrame) -> DataFrame:
     """
     rows = measurements[
         measurements["dependence"].str.startswith("planted")
+        & measurements["normalisation"].eq("none")
         & measurements["quantity"].isin(PLANTED_LABELS)
         & measurements["summary"].eq("mean")
         & measurements["divisor"].isin(DIVISOR_LOOKS)

@@ -50,6 +50,7 @@ DIVISOR = "divisor of the scores: $%(divisor)s$"
 RATIO = "ratio of the value with the divisor $%(over)s$ to that with $%(under)s$"
 DEPENDENCE = "dependence of K on Q: `%(name)s`"
 INITIALISATION = "initialisation: `%(name)s`"
+NORMALISATION = "normalisation of queries and keys: `%(name)s`"
 FORMAT = "number format of the weights: `%(name)s`, softmax: `%(softmax)s`"
 REPLICATES = "independent replicates: %(count)s, each of %(queries)s queries"
 AGAIN = "Reproduce it with: `%(command)s`."
@@ -57,7 +58,7 @@ SOURCE = "Source: %(authors)s, “%(title)s”, version %(version)s, %(year)s."
 MESSAGES = (
     *(LABEL, *SUMMARIES.values(), QUANTILE, ESTIMATE, NONE, ALL, BARE, UNKNOWN, EXACT),
     *(SETTING, KEYS, ENTRIES, ENTRIES_APART, UNSCALED, DIVISOR, RATIO, DEPENDENCE),
-    *(INITIALISATION, FORMAT, REPLICATES, AGAIN, SOURCE),
+    *(INITIALISATION, NORMALISATION, FORMAT, REPLICATES, AGAIN, SOURCE),
 )
 
 
@@ -158,6 +159,8 @@ def _setting(found: Measurement, language: Language) -> Iterator[str]:
         yield _say(language, DEPENDENCE, name=found.dependence)
     if found.initialisation:
         yield _say(language, INITIALISATION, name=found.initialisation)
+    if found.normalisation != "none":
+        yield _say(language, NORMALISATION, name=found.normalisation)
     if found.number_format != "float64":
         yield _say(language, FORMAT, name=found.number_format, softmax=found.softmax)
     sizes = {"count": found.n_replicates, "queries": found.n_queries}

@@ -48,7 +48,11 @@ from montecarlo.report.render.contents import (
     data_uri,
     place_figures,
 )
-from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
+from montecarlo.sampling.design_points import (
+    parse_dependence,
+    parse_initialisation,
+    parse_normalisation,
+)
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
 #: What stands in the script of the explorer for its table.
@@ -142,6 +146,7 @@ def environment() -> Environment:
         "parse_dependence": parse_dependence,
         "parse_distribution": parse_distribution,
         "parse_initialisation": parse_initialisation,
+        "parse_normalisation": parse_normalisation,
         "place_figures": place_figures,
         "sayers_of": sayers_of,
         "tables_of": lambda topic: TABLES.get(topic, ()),

@@ -15,8 +15,12 @@ LARGEST_D_K = 64
 
 
 def plain_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
-    """Return the rows without dependence, initialisation or reduced number format."""
-    wanted = {"dependence": "none", "number_format": "float64", "softmax": "shifted"}
+    """Return the rows of what is drawn independently, and multiplied as it is.
+
+    Without dependence, initialisation, normalisation or reduced number format.
+    """
+    wanted = dict.fromkeys(("dependence", "normalisation"), "none")
+    wanted |= {"number_format": "float64", "softmax": "shifted"}
     keep = table["initialisation"].isna() | table["initialisation"].eq("")
     for column, value in (wanted | values).items():
         if column in table.columns:

@@ -121,6 +121,7 @@ def audit_rows(measurements: pd.DataFrame) -> Table:
     projected = measurements[
         measurements["initialisation"].notna()
         & measurements["initialisation"].ne("")
+        & measurements["normalisation"].eq("none")
         & measurements["d_k"].eq(AUDIT_D_K)
     ]
     entries, scores = (
