@@ -203,7 +203,6 @@ class ScoreWatch:
             )
 
     def __repr__(self) -> str:
-        """Say how far it is."""
         looks = len({step for step, _ in self.summaries})
         return f"<ScoreWatch: looks: {looks}, alarms: {len(self.alarms)}>"
 

@@ -137,7 +137,7 @@ REFUSED = """
 --preset qiuck | preset must be one of quick, standard, full; got .* mean 'quick'
 --only unscaled-onehot | claim must be one of .*unscaled-one-hot.* mean 'unscaled-one-h
 --executor procesess | executor must be one of threads, .* Did you mean 'processes'
---list distribution | list must be one of .*presets; .* Did you mean 'distributions'
+--list distribution | list must be one of .*claims; .* Did you mean 'distributions'
 --format markdwon | format must be one of html, .* Did you mean 'markdown'
 --fail-on selfcheck | fail-on must be one of self-check, .* Did you mean 'self-check'
 --fail-on refute | Did you mean 'refuted'
