@@ -372,6 +372,28 @@ def test_any_quantile_can_be_judged():
     assert judged_quantile(**far) == "refuted"
 
 
+@pytest.mark.parametrize("quantity", ["saturated", "weight_above", "keys_holding"])
+def test_any_threshold_can_be_judged(quantity):
+    """A number in brackets after the name, of which no report has a row: bounds on
+    either side of what 20,000 rows come to in ten lines of NumPy.
+    """
+    rng = np.random.default_rng(4)
+    q, k = rng.standard_normal((20_000, 1, 16)), rng.standard_normal((20_000, 16, 32))
+    p = np.sort(scipy.special.softmax((q @ k)[:, 0] / 4.0, axis=-1))[:, ::-1]
+    threshold, rows = {
+        "saturated": (0.15, p[:, 0] >= 0.15),
+        "weight_above": (0.04, (p >= 0.04).sum(axis=-1)),
+        "keys_holding": (0.7, 1 + (p.cumsum(axis=-1) < 0.7).sum(axis=-1)),
+    }[quantity]
+    expected = float(rows.mean())
+
+    asked = {"quantity": f"{quantity}({threshold})", "summary": "mean"}
+    near = {"low": 0.95 * expected, "high": 1.05 * expected}
+    far = {"low": 0.8 * expected, "high": 0.92 * expected}
+    assert judged_quantile(**asked, **near) == "supported"
+    assert judged_quantile(**asked, **far) == "refuted"
+
+
 @pytest.mark.parametrize(
     "changes",
     [
