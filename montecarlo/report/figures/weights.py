@@ -12,13 +12,13 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from montecarlo.report.content.tables.rows import (
+from montecarlo.report.content.tables import (
     FEWEST_POINTS,
+    N_KEYS,
     gaussian_rows,
     key_counts,
     with_interval,
 )
-from montecarlo.report.content.tables.topics import N_KEYS
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
