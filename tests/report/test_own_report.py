@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from montecarlo.claims.checks import Level
-from montecarlo.report.content.tables.topics import audit_rows
+from montecarlo.report.content.tables import audit_rows
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.verdicts import CASES, case_rows, drawn_checks

@@ -29,7 +29,7 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame, Series
 
-from montecarlo.report.content.tables.rows import has_interval, with_interval
+from montecarlo.report.content.tables import has_interval, with_interval
 from montecarlo.report.figures.labels import (
     Label,
     Run,

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from pandas import DataFrame
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.report.content.tables.rows import with_interval
+from montecarlo.report.content.tables import with_interval
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message

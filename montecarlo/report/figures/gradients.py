@@ -3,7 +3,7 @@
 import numpy as np
 from pandas import DataFrame
 
-from montecarlo.report.content.tables.rows import gaussian_rows
+from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message

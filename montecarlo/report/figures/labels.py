@@ -78,14 +78,10 @@ _NAMES = (
 )
 _SIGNS = dict(zip(_NAMES.split(), "…·×±∞Σ*T‖‖‖||λκρηατδΔσμΣΦ%{}#", strict=True))
 _SIGNS |= {"to": " → ", "le": " ≤ ", "leq": " ≤ ", "ge": " ≥ ", "geq": " ≥ "}
-_SIGNS |= {
-    "ne": " ≠ ",
-    ",": "\N{THIN SPACE}",
-    ";": " ",
-    " ": " ",
-    "left": "",
-    "right": "",
-}
+_SIGNS |= {"ne": " ≠ ", ",": "\N{THIN SPACE}", ";": " ", " ": " "}
+_SIGNS |= {"left": "", "right": ""}
+# an italic letter may reach out to the left of its place
+_SIGNS |= {"lVert": "‖\N{THIN SPACE}", "rVert": "\N{THIN SPACE}‖"}
 _SPACED = {"=": " = ", "<": " < ", ">": " > ", "-": "\N{MINUS SIGN}"}
 _UPRIGHT = {"mathrm", "operatorname", "mathdefault", "text", "mathcal", "mathbb"}
 _FUNCTIONS = {"ln", "max", "min", "cosh", "tr", "exp"}

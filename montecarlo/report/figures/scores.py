@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from pandas import DataFrame
 
-from montecarlo.report.content.tables.rows import (
+from montecarlo.report.content.tables import (
     FEWEST_POINTS,
     gaussian_rows,
     plain_rows,

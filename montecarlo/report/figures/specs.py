@@ -11,8 +11,12 @@ from typing import Literal, get_args
 from pandas import DataFrame
 
 from montecarlo.claims.schema import Topic
-from montecarlo.report.content.tables.rows import FEWEST_POINTS, gaussian_rows, nearest
-from montecarlo.report.content.tables.topics import N_KEYS
+from montecarlo.report.content.tables import (
+    FEWEST_POINTS,
+    N_KEYS,
+    gaussian_rows,
+    nearest,
+)
 from montecarlo.report.figures.drawing import Picture
 from montecarlo.report.figures.labels import Label, message
 

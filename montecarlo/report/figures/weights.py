@@ -12,13 +12,13 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from montecarlo.report.content.tables.rows import (
+from montecarlo.report.content.tables import (
     FEWEST_POINTS,
+    N_KEYS,
     gaussian_rows,
     key_counts,
     with_interval,
 )
-from montecarlo.report.content.tables.topics import N_KEYS
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -261,28 +261,20 @@ WEIGHTS = FigureSpec(
 
 # --- The planted key ----------------------------------------------------------------
 
-#: Quantities, each with its label.
-PLANTED_LABELS = {
-    "planted_weight": Label(
-        message("Mean weight of the planted key"), r"\operatorname{E} p_{\ast}"
-    ),
-    "planted_rank_first": Label(
-        message("Rows in which it has the largest, in per cent"),
-        r"P(p_{\ast} = p_{\max})",
-        told=True,
-    ),
-}
+PLANTED_WEIGHT = Label(
+    message("Mean weight of the planted key, in per cent"), r"\operatorname{E} p_{\ast}"
+)
 
 
 def planted_rows(measurements: DataFrame) -> DataFrame:
-    """Return mean weights and ranks of planted keys, with their ``alignment``.
+    """Return mean weights of planted keys, with their ``alignment``.
 
     Of the number of keys that has most of them, one alignment after another.
     """
     rows = measurements[
         measurements["dependence"].str.startswith("planted")
         & measurements["normalisation"].eq("none")
-        & measurements["quantity"].isin(PLANTED_LABELS)
+        & measurements["quantity"].eq("planted_weight")
         & measurements["summary"].eq("mean")
         & measurements["divisor"].isin(DIVISOR_LOOKS)
     ]
@@ -294,24 +286,20 @@ def planted_rows(measurements: DataFrame) -> DataFrame:
 
 
 def build_planted(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build one column of panels for each alignment: weight above, rank below."""
+    """Build the weight of the planted key, a panel for each alignment."""
     rows = planted_rows(measurements)
     sizes = with_interval(rows).groupby("alignment")["d_k"].nunique()
     titles = {
         rho: Label(message("correlation"), rf"\rho = {rho:g}")
         for rho in sizes.index[sizes >= FEWEST_POINTS][-2:]
     }
-    parts = [
-        (label, rows[rows["quantity"].eq(quantity)])
-        for quantity, label in PLANTED_LABELS.items()
-    ]
+    parts = [(PLANTED_WEIGHT, rows)]
     return _build_shares(parts, "alignment", titles) if titles else None
 
 
 def pick_planted_weights(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the weight of the planted key under two divisors, at a common d_k."""
     rows = with_interval(planted_rows(measurements))
-    rows = rows[rows["quantity"].eq("planted_weight")]
     rows = rows[rows["alignment"].eq(rows["alignment"].max())]
     rows = at_nearest(rows, "d_k", FACT_D_K)
     fact = pick_two(rows, "divisor", "sqrt", "linear")
@@ -321,11 +309,11 @@ def pick_planted_weights(measurements: DataFrame, _: DataFrame) -> Fact | None:
 PLANTED = FigureSpec(
     "planted",
     build_planted,
-    "planted key by alignment: its weight and its rank",
+    "weight of a planted key, by alignment",
     section="weights",
     caption=message(
         "One key of each row is planted: its entries correlate with those of the "
-        r"query. Ranks are the same under every divisor. Bars: $95\,\%%$ intervals."
+        r"query. Bars: $95\,\%%$ intervals."
     ),
     alternative=message(
         "At d_k = %(d_k)s and a correlation of %(rho)s the planted key gets a weight "

@@ -194,8 +194,7 @@ class NumberFormat:
         known = error is not None and error > 0.0 and math.isfinite(error)
         raws = (value, error) if known and error else (value,)
         layout = lay_out(*(float(exact(raw).scaleb(2)) for raw in raws))
-        found = self._of_layout(raws, layout, row, percent=True)
-        return found + f"{self.before_percent}%"
+        return self._of_layout(raws, layout, row, percent=True)
 
     def _of_layout(
         self,
@@ -214,7 +213,8 @@ class NumberFormat:
             elements.append(_data(raw, written, of_row, exponent, percent=percent))
         joined = PLUS_MINUS.join(elements)
         joined = f"({joined})" if exponent and len(elements) > 1 else joined
-        return _markup(f"{joined}{_power(exponent)}")
+        sign = f"{self.before_percent}%" if percent else ""
+        return _markup(f"{joined}{_power(exponent)}{sign}")
 
     def brief(
         self, value: float, error: float | None, row: str = "", *, percent: bool = False
@@ -232,13 +232,10 @@ class NumberFormat:
         layout = lay_out(float(shown), None if whole else max(coarse, known))
         if layout.shown(float(shown)) == 0:
             layout = lay_out(float(shown), size)
-        exponent, decimals = layout
         if not error:  # no more than it needs
-            decimals = min(decimals, lay_out(float(shown)).decimals)
-        mantissa = self.text(shown.scaleb(-exponent), decimals)
-        found = _data(value, mantissa, row, exponent, percent=percent)
-        found += _power(exponent)
-        return _markup(f"{found}{self.before_percent}%" if percent else found)
+            decimals = min(layout.decimals, lay_out(float(shown)).decimals)
+            layout = layout._replace(decimals=decimals)
+        return self._of_layout((value,), layout, row, percent=percent)
 
     @cached_property
     def before_percent(self) -> str:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from montecarlo.claims.checks import Words
 from montecarlo.report.content.findings import Findings
-from montecarlo.report.content.tables.topics import Table, make_tables
+from montecarlo.report.content.tables import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
 from montecarlo.report.figures.files import Drawing as Drawn

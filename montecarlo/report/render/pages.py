@@ -19,6 +19,7 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
 from montecarlo.records.training import ARMS
+from montecarlo.report.content import papers
 from montecarlo.report.content.findings import (
     Said,
     columns,
@@ -28,7 +29,6 @@ from montecarlo.report.content.findings import (
     lines,
     table_name,
 )
-from montecarlo.report.content.tables import papers
 from montecarlo.report.content.texts import part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.language.catalogues import (

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from montecarlo.report.content.tables.rows import gaussian_rows
+from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
 from montecarlo.report.figures.drawing import (
     Panel,

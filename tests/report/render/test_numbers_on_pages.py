@@ -12,7 +12,7 @@ from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.report.content.findings import FAILING
-from montecarlo.report.content.tables.rows import plain_rows
+from montecarlo.report.content.tables import plain_rows
 from tests.report.conftest import CODES, EVIDENCE_PAGES, PAPERS_PAGES
 
 DIGIT = re.compile(r"\d")

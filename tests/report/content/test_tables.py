@@ -3,13 +3,13 @@
 import pandas as pd
 import pytest
 
-from montecarlo.report.content.tables.rows import (
+from montecarlo.report.content.tables import (
     key_counts,
     largest_scores,
     nearest,
     saturation_cells,
+    threshold_table,
 )
-from montecarlo.report.content.tables.topics import threshold_table
 from tests.report.figures.conftest import measured
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from montecarlo.claims.papers import PaperCase, Setting, read_papers_record
-from montecarlo.report.content.tables.papers import (
+from montecarlo.report.content.papers import (
     Line,
     error_of_exact,
     error_of_paper,

@@ -1,1 +1,0 @@
-"""Tables of a page: a few rows of the results, picked and never changed."""
