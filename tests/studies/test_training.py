@@ -199,7 +199,6 @@ def test_steps_are_those_before_a_loss_is_below_for_good(losses, steps):
 # --- What a divisor is worth ----------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_theorem_comes_out_again():
     """To the bit for powers of 4 and gradient descent, for the least d_k and the
     largest, after 100 steps; by rounding for the others, which grows with the steps and
