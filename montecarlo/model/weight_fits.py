@@ -89,7 +89,7 @@ class Pairs:
     def slope(self, values: Array, column: Array) -> float:
         """Return what a column has to be multiplied by to explain values best."""
         square = max(self.product(column, column), LEAST_SQUARE)
-        return self.product(values, column) / square
+        return self.product(column, values) / square
 
     def without(self, values: Array, column: Array) -> Array:
         """Return values less their mean over the row, and what a column explains."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.model.arrays import Rows
@@ -46,8 +47,7 @@ def attend(rng, number_format, *, tokens, d_k, scale, added):
         logits = np.where(added["seen"](i, j), logits, -np.inf)
     if "sink" in added:
         logits = np.concatenate([logits, np.full((tokens, 1), added["sink"])], axis=1)
-    e = np.exp(logits - logits.max(axis=1, keepdims=True))
-    p = nearest(e / e.sum(axis=1, keepdims=True))[:, :tokens]
+    p = nearest(softmax(logits, axis=1))[:, :tokens]
     made = {"weights": p, "v": v, "outputs": nearest(p @ v)}
     return Rows(q, k, q @ k.T, np.arange(tokens), 0, made)
 

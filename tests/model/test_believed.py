@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from montecarlo import assert_attention_scale
 from montecarlo.attention.number_formats import ROUNDINGS
@@ -25,12 +26,6 @@ AXES = ("sequence", "token", "d")
 TOKENS = 64
 
 
-def softmax(logits, axis=-1):
-    """Return softmax of rows, or of columns."""
-    e = np.exp(logits - logits.max(axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
-
-
 def attend(seed, number_format="float32", d_k=64, sequences=2, size=1.0, **added):
     """Return arrays of a head that divides by the root, each step rounded.
 
@@ -50,9 +45,8 @@ def attend(seed, number_format="float32", d_k=64, sequences=2, size=1.0, **added
     logits = between(logits + added.get("bias", 0.0))
     if added.get("causal"):
         logits = np.where(np.tri(TOKENS, dtype=bool), logits, -np.inf)
-    p = ROUNDINGS[added.get("kept", number_format)](
-        softmax(logits, added.get("axis", -1))
-    )
+    weights = softmax(logits, axis=added.get("axis", -1))
+    p = ROUNDINGS[added.get("kept", number_format)](weights)
     return {"q": q, "k": k, "v": v, "weights": p, "outputs": nearest(p @ v)}
 
 
@@ -233,7 +227,7 @@ def with_dead_head(dead):
     q, k = rng.normal(size=(2, 2, 4, 24, 16))
     q[:, 2] *= "q" not in dead
     k[:, 2] *= "k" not in dead
-    weights = softmax(q @ np.swapaxes(k, -1, -2) / 4.0)
+    weights = softmax(q @ np.swapaxes(k, -1, -2) / 4.0, axis=-1)
     weights[:, 2] *= "weights" not in dead
     return {"q": q, "k": k, "weights": weights}
 

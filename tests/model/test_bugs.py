@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.model.answers import NO, UNTOLD, YES, answer_scales
@@ -38,8 +39,7 @@ def attend(divisor, number_format, seed=1):
     q, k, v = (nearest(size * rng.normal(size=shape)) for _ in "qkv")
     logits = nearest(nearest(q @ np.swapaxes(k, -1, -2)) / divisor)
     logits = np.where(np.tri(TOKENS, dtype=bool), logits, -np.inf)
-    e = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    p = nearest(e / e.sum(axis=-1, keepdims=True))
+    p = nearest(softmax(logits, axis=-1))
     return q, k, v, p, nearest(p @ v)
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from montecarlo import assert_attention_scale, compare
 from montecarlo.errors import InputError
@@ -17,8 +18,8 @@ def recorded(divisor=4.0, seed=1, wrong_layer=None, size=1.0):
     q, k = (size * rng.normal(size=SHAPE) for _ in "qk")
     divisors = np.full((1, SHAPE[1], 1, 1, 1), 4.0)
     divisors[:, slice(None) if wrong_layer is None else wrong_layer] = divisor
-    e = np.exp(q @ np.swapaxes(k, -1, -2) / divisors)
-    return {"q": q, "k": k, "weights": e / e.sum(axis=-1, keepdims=True)}
+    weights = softmax(q @ np.swapaxes(k, -1, -2) / divisors, axis=-1)
+    return {"q": q, "k": k, "weights": weights}
 
 
 def test_a_sound_model_passes(tmp_path):
@@ -134,8 +135,7 @@ def test_axes_of_arrays_can_be_named():
     rng = np.random.default_rng(4)
     q, k = rng.normal(size=(2, 3, 24, 8))
     scores = q @ k.swapaxes(-1, -2) / math.sqrt(8)
-    weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
-    arrays = {"q": q, "k": k, "weights": weights}
+    arrays = {"q": q, "k": k, "weights": softmax(scores, axis=-1)}
     axes = ("head", "token", "d")
     for expect in ("sqrt", "sqrt(d_k)", "d_k^0.5", math.sqrt(8), "8^0.5"):
         assert_attention_scale(arrays, expect, axes=axes)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from montecarlo import assert_attention_scale
 from montecarlo.cli.observe import main
@@ -164,8 +165,8 @@ def made(divisor, layers=1):
     """Return queries, keys and weights."""
     rng = np.random.default_rng(1)
     q, k = rng.normal(size=(2, 3, layers, 2, 24, 8)).astype(np.float32)
-    e = np.exp(q @ np.swapaxes(k, -1, -2) / divisor)
-    return {"q": q, "k": k, "weights": e / e.sum(axis=-1, keepdims=True)}
+    weights = softmax(q @ np.swapaxes(k, -1, -2) / divisor, axis=-1)
+    return {"q": q, "k": k, "weights": weights}
 
 
 SMALL = {"model_type": "llama", "hidden_size": 16, "num_attention_heads": 2}

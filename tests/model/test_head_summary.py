@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from montecarlo.model.captured import Captured
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
@@ -107,8 +108,7 @@ def test_bias_and_cap():
 def weights_of(q, k, scale):
     """Return weights as a model makes them, causal."""
     logits = np.where(CAUSAL, scale * (q @ k.swapaxes(2, 3)), -np.inf)
-    parts = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return parts / parts.sum(axis=-1, keepdims=True)
+    return softmax(logits, axis=-1)
 
 
 def test_dropout_changes_nothing():

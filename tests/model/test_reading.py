@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 from montecarlo.cli.observe import main
 from montecarlo.model.files import open_files
@@ -24,9 +25,14 @@ def arrays(key_heads=4):
     )
     shared = SHAPE[2] // key_heads
     keys, values = (np.repeat(x, shared, axis=2) for x in (k, v))
-    e = np.exp(q @ np.swapaxes(keys, -1, -2) / DIVISOR)
-    p = (e / e.sum(axis=-1, keepdims=True)).astype(np.float32)
+    p = attend(q, keys)
     return {"q": q, "k": k, "v": v, "weights": p, "outputs": p @ values}
+
+
+def attend(q, k, *, seen=True):
+    """Return attention weights."""
+    logits = np.where(seen, q @ np.swapaxes(k, -1, -2) / DIVISOR, -np.inf)
+    return softmax(logits, axis=-1).astype(np.float32)
 
 
 def some(given, *names):
@@ -55,12 +61,8 @@ def test_arrays_in_hand(key_heads, names):
 def test_the_last_queries_alone():
     """Fewer queries than keys are the last ones, as where a model generates."""
     given = arrays()
-    e = np.exp(given["q"] @ np.swapaxes(given["k"], -1, -2) / DIVISOR)
-    e *= np.tri(24)
-    given["weights"] = e / e.sum(axis=-1, keepdims=True)
-    frame = applied_scale(
-        given["q"][..., -9:, :], given["k"], weights=given["weights"][..., -9:, :]
-    )
+    weights = attend(given["q"], given["k"], seen=np.tri(24, dtype=bool))[..., -9:, :]
+    frame = applied_scale(given["q"][..., -9:, :], given["k"], weights=weights)
     require_divisor(frame)
     assert set(frame["mask"]) == {"causal"}
 
@@ -69,9 +71,7 @@ def test_the_last_queries_alone():
 def test_a_mask_that_is_aligned_at_the_start_is_told(source):
     """Where there are more keys than queries, two masks are called causal."""
     given = arrays()
-    e = np.exp(given["q"][..., :9, :] @ np.swapaxes(given["k"], -1, -2) / DIVISOR)
-    e *= np.tri(9, 24)
-    p = e / e.sum(axis=-1, keepdims=True)
+    p = attend(given["q"][..., :9, :], given["k"], seen=np.tri(9, 24, dtype=bool))
     made = {"weights": p} if source == "weights" else {"v": given["v"]}
     if source == "outputs":
         made["outputs"] = p @ given["v"]
@@ -85,8 +85,7 @@ def test_more_queries_than_keys(source):
     """As between two sequences; no query is without a key."""
     given = arrays()
     keys, values = given["k"][..., :9, :], given["v"][..., :9, :]
-    e = np.exp(given["q"] @ np.swapaxes(keys, -1, -2) / DIVISOR)
-    p = e / e.sum(axis=-1, keepdims=True)
+    p = attend(given["q"], keys)
     made = (
         {"weights": p} if source == "weights" else {"v": values, "outputs": p @ values}
     )

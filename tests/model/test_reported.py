@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from montecarlo import assert_attention_scale, capture, compare
 from montecarlo.model.conventions import CONVENTIONS
@@ -210,8 +211,8 @@ def test_gpt_neo_does_not_scale(divisor):
     """It computes attention by itself: from arrays, with its configuration."""
     rng = np.random.default_rng(1)
     q, k = rng.normal(size=(2, 4, 40, 16)) / 2
-    e = np.exp(q @ np.swapaxes(k, -1, -2) / divisor)
-    arrays = {"q": q, "k": k, "weights": e / e.sum(axis=-1, keepdims=True)}
+    weights = softmax(q @ np.swapaxes(k, -1, -2) / divisor, axis=-1)
+    arrays = {"q": q, "k": k, "weights": weights}
     config = {"model_type": "gpt_neo", "hidden_size": 64, "num_heads": 4}
     options = {"axes": ("head", "token", "d"), "config": config}
     message = verdict(arrays, **options)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 from montecarlo.cli.observe import main
 from montecarlo.errors import InputError
@@ -35,16 +36,9 @@ def model_of(size, *, with_weights=True, causal=False, seed=1):
     logits = q @ np.swapaxes(k, -1, -2) / 4.0
     if causal:
         logits = np.where(np.tri(SHAPE[3], dtype=bool), logits, -np.inf)
-    e = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    p = e / e.sum(axis=-1, keepdims=True)
-    return (
-        open_arrays(
-            {"q": q, "k": k, "weights": p if with_weights else None}, causal=causal
-        ),
-        q,
-        k,
-        p,
-    )
+    p = softmax(logits, axis=-1)
+    arrays = {"q": q, "k": k, "weights": p if with_weights else None}
+    return open_arrays(arrays, causal=causal), q, k, p
 
 
 def lines_of(sizes, **how):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 from montecarlo.claims.record import ObservationRun, Timing
 from montecarlo.cli.observe import main
@@ -35,8 +36,8 @@ def planted_weights(q, k):
     logits[:, 0, 3] = 0.0
     logits[:, 1, 1] = 2.0 * np.tanh(logits[:, 1, 1] / 2.0)
     logits[:, 1, 2] = logits[::-1, 1, 2]
-    e = np.exp(np.where(places <= places[:, None], logits, -np.inf))
-    weights = e / e.sum(axis=-1, keepdims=True)
+    logits = np.where(places <= places[:, None], logits, -np.inf)
+    weights = softmax(logits, axis=-1)
     weights[:, 1, 0] *= 0.8
     return weights
 
