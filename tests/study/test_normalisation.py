@@ -18,12 +18,12 @@ FAR = 5.0
 DRAWS = 3000
 
 
-def loop(draw, length, gain, divisor, n_keys, of_row):
+def loop(draw, length, factor, n_keys, of_row):
     """Mean and standard error over rows, each of a fresh query and fresh keys."""
     found = []
     for _ in range(DRAWS):
         q, *keys = (length * x / math.sqrt(x @ x) for x in draw(1 + n_keys))
-        scores = [gain * float(q @ k) / divisor for k in keys]
+        scores = [factor * float(q @ k) for k in keys]
         exponentials = [math.exp(s - max(scores)) for s in scores]
         found.append(of_row([e / sum(exponentials) for e in exponentials]))
     return np.mean(found), np.std(found, ddof=1) / math.sqrt(DRAWS)
@@ -52,7 +52,7 @@ def test_a_loop_gives_the_same(cell, quantity, of_row):
     def draw(n):
         return sampler(size=(n, d_k))
 
-    mean, error = loop(draw, length, gain, number, 11, of_row)
+    mean, error = loop(draw, length, gain / number, 11, of_row)
     asked = {"quantity": quantity, "divisor": divisor, "relative_error": 0.005}
     found = measure(name, name, d_k, 11, normalisation=normalisation, **asked)
     both = math.hypot(error, found.std_error)
