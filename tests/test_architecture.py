@@ -63,6 +63,7 @@ LATE = {
             "montecarlo.study.console.open_console",
         )
     ),
+    ("sampling.distributions", "_of_scipy", "scipy.stats"),
     ("theory.score_distribution", "largest_gap", "scipy.optimize.minimize_scalar"),
     ("model.captured", "capture", "montecarlo.model.torch_calls.recording"),
     ("model.watch", "_before", "montecarlo.model.torch_calls.recording"),

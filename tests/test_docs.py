@@ -46,6 +46,7 @@ SLOW = {
     "commands.md",
     "figures-for-sites.md",
     "first-report.md",
+    "normalise.md",
     "observe-files.md",
     "why-divide.md",
 }

@@ -86,6 +86,7 @@ def _distributions(words: Words) -> Rows:
     for one in DISTRIBUTIONS.values():
         yield one.name, words(one.words), f"{one.kurtosis:g}", f"{one.moments:g}"
     yield "NAME(mean=0.5,std=2)", "any of them, shifted and rescaled", "", ""
+    yield "scipy.gamma(a=2)", "one of scipy.stats, standardised", "", ""
 
 
 def _divisors(_: Words) -> Rows:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -555,4 +554,6 @@ def _draw_scipy(
 
 def _of_scipy(name: str) -> Any:  # noqa: ANN401 - SciPy's types differ by version
     """Return a distribution of SciPy's by its name; importing it takes a second."""
-    return getattr(import_module("scipy.stats"), name)
+    from scipy import stats
+
+    return getattr(stats, name)

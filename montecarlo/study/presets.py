@@ -273,6 +273,8 @@ def _initial(
     )
 
 
+#: Queries and keys that are normalised themselves.
+_NORMALISED = tuple(Block((64, 128), normalisation=name) for name in ("rms", "l2"))
 _ALIGNED = Block((512,), dependence="pairs(1.0)")
 
 
@@ -343,6 +345,7 @@ PRESETS = {
             *_distribution_blocks(RESCALED, (16, 64, 256), (32, 512)),
             *_planted((0.125, 0.5), (16, 64, 256, 1024, 4096), (128,)),
             *_initial(INITIAL, (64, 128)),
+            *_NORMALISED,
             _ALIGNED,
             Block((16, 64, 256, 1024), (128,), pairs=False, formats=True),
             Block((64,), (65536,), pairs=False, formats=True),
@@ -363,6 +366,7 @@ PRESETS = {
             *_distribution_blocks(RESCALED, _powers(4, 2, 5), (32, 128, 512)),
             *_planted((0.0625, 0.125, 0.25, 0.5), _powers(4, 2, 6), (128, 1024)),
             *_initial((*INITIAL, *WIDE), (64, 128)),
+            *_NORMALISED,
             _ALIGNED,
             Block((16, *_powers(2, 6, 10)), (128, 1024), pairs=False, formats=True),
             Block((64,), (65536,), pairs=False, formats=True),

@@ -45,6 +45,7 @@ def measured(cells: dict[tuple[int, int], float], **values) -> pd.DataFrame:
     plain = {
         "distribution_q": "gaussian",
         "distribution_k": "gaussian",
+        "normalisation": "none",
         "dependence": "none",
     }
     plain |= {"initialisation": None, "number_format": "float64", "softmax": "shifted"}

@@ -1,0 +1,93 @@
+"""Normalised queries and keys in questions of one's own, against a textbook loop."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from montecarlo import grid, measure
+from montecarlo.cli.measure import main
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.sampling.design_points import parse_point
+from montecarlo.study.columns import row_id
+
+#: Standard errors of both together that a loop may be off by: of about normal means
+#: one in 10**6, by chance, for each of four cells.
+FAR = 5.0
+DRAWS = 3000
+
+
+def loop(draw, length, factor, n_keys, of_row):
+    """Mean and standard error over rows, each of a fresh query and fresh keys."""
+    found = []
+    for _ in range(DRAWS):
+        q, *keys = (length * x / math.sqrt(x @ x) for x in draw(1 + n_keys))
+        scores = [factor * float(q @ k) for k in keys]
+        exponentials = [math.exp(s - max(scores)) for s in scores]
+        found.append(of_row([e / sum(exponentials) for e in exponentials]))
+    return np.mean(found), np.std(found, ddof=1) / math.sqrt(DRAWS)
+
+
+def entropy(p):
+    """Minus the sum of p ln p."""
+    return -sum(x * math.log(x) for x in p if x)
+
+
+RNG = np.random.default_rng(8)
+CELLS = [
+    ("gaussian", RNG.standard_normal, 7, "l2(gain=10)", 1.0, 10.0, "none", 1.0),
+    ("laplace", RNG.laplace, 5, "rms(gain=2)", math.sqrt(5), 2.0, "sqrt", math.sqrt(5)),
+]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "of_row"), [("entropy", entropy), ("weight_max", max)]
+)
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell[3])
+def test_a_loop_gives_the_same(cell, quantity, of_row):
+    """Within the errors of both; without the normalisation it is far away."""
+    name, sampler, d_k, normalisation, length, gain, divisor, number = cell
+
+    def draw(n):
+        return sampler(size=(n, d_k))
+
+    mean, error = loop(draw, length, gain / number, 11, of_row)
+    asked = {"quantity": quantity, "divisor": divisor, "relative_error": 0.005}
+    found = measure(name, name, d_k, 11, normalisation=normalisation, **asked)
+    both = math.hypot(error, found.std_error)
+    assert abs(found.estimate - mean) < FAR * both
+    plain = measure(name, name, d_k, 11, **asked)
+    assert abs(plain.estimate - mean) > 2 * FAR * both
+
+
+def test_names_of_other_rows_are_as_they_were():
+    """A row without a normalisation has the name that it had before there were any."""
+    key = RowKey("none", "entry_variance_q", "value")
+    plain = parse_point("rademacher", "rademacher", 16)
+    assert row_id(plain, key) == "r445fcacf2d6"
+    rms = parse_point("rademacher", "rademacher", 16, normalisation="rms")
+    assert row_id(rms, key) != row_id(plain, key)
+
+
+def test_a_grid_names_it():
+    """Each line is that of `measure`, and says how queries and keys were normalised."""
+    table = grid(d_k=[4, 8], n_keys=6, quantity="entropy", normalisation="l2", most=16)
+    assert set(table.normalisation) == {"l2"}
+    one = measure(
+        "gaussian", "gaussian", 8, 6, quantity="entropy", normalisation="l2", most=16
+    )
+    assert table.estimate.iloc[1] == one.estimate
+
+
+def test_the_command_names_it(capsys):
+    """In JSON as in words; what is none is refused in one line."""
+    typed = ["--quantity", "score_variance", "--d-k", "4", "--most", "8"]
+    assert main([*typed, "--normalisation", "l2(gain=3)", "--json"]) in {0, 4}
+    found = json.loads(capsys.readouterr().out)
+    assert found["normalisation"] == "l2(gain=3.0)"
+    assert found["reference"] == pytest.approx(9.0 / 4.0)
+    assert main([*typed, "--normalisation", "rms"]) in {0, 4}
+    assert "normalised by rms" in capsys.readouterr().out
+    assert main([*typed, "--normalisation", "l2(10)"]) == 2
+    assert "normalisation must be none, l2(gain=g)" in capsys.readouterr().err
