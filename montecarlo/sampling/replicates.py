@@ -298,8 +298,8 @@ def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) ->
     """
     n_replicates, n_rows = bins.shape
     # sixteen bits hold any bin, and long rows of them are sorted by their digits
-    kind = "stable" if n_rows >= LONG else "quicksort"
-    ordered = np.sort(bins.astype(np.uint16), kind=kind).astype(np.intp).ravel()
+    narrow = np.sort(bins.astype(np.uint16), stable=n_rows >= LONG)
+    ordered = narrow.astype(np.intp).ravel()
     rank = np.arange(1.0, n_rows + 1.0)
     counts = np.zeros((3, n_bins), dtype=np.int64)
     counts[0] = np.bincount(ordered, minlength=n_bins)
