@@ -8,7 +8,7 @@ of record is a table of quantities, and a line in `RECORDED`.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from itertools import starmap
 
 import msgspec
@@ -281,21 +281,13 @@ def relate_updates(_: Catalogue, check: Check) -> Mapping[Located, Estimate]:
 
     Of the logarithms, over all arms; steps by their rates.
     """
+    record = read_record()
     return {
-        Located(part=optimiser, d_k=d_k): _growth(optimiser, d_k)
-        for optimiser, d_k in _cases(read_record(), check)
+        Located(part=optimiser, d_k=d_k): median_estimate(
+            record.update_slopes[optimiser, d_k]
+        )
+        for optimiser, d_k in _cases(record, check)
     }
-
-
-@cache
-def _growth(optimiser: str, d_k: int) -> Estimate:
-    runs = read_record().judged
-    mine = runs[(runs["optimiser"] == optimiser) & (runs["d_k"] == d_k)]
-    slopes = [
-        np.polyfit(np.log(some["gradient"]), np.log(some["update"] / some["rate"]), 1)
-        for _seed, some in mine.groupby("seed")
-    ]
-    return median_estimate(np.array(slopes)[:, 0])
 
 
 def find_rescaled(catalogue: Catalogue, check: Check) -> Mapping[Located, Estimate]:

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from montecarlo.errors import InputError, reading
 
@@ -96,6 +97,22 @@ class Runs:
     def by_arm(self) -> dict[Any, pd.DataFrame]:
         """Runs of judged seeds, by optimiser, arm and d_k, for many look-ups."""
         return dict(iter(self.judged.groupby(ARM)))
+
+    @cached_property
+    def update_slopes(self) -> dict[Any, NDArray[np.float64]]:
+        """Slope of the first step on the first gradient, by optimiser and d_k.
+
+        Of each judged seed, over all arms; of logarithms, steps by their rates.
+        """
+        return {
+            case: np.array([_slope(some) for _seed, some in runs.groupby("seed")])
+            for case, runs in self.judged.groupby(["optimiser", "d_k"])
+        }
+
+
+def _slope(runs: pd.DataFrame) -> float:
+    steps = np.log(runs["update"] / runs["rate"])
+    return float(np.polyfit(np.log(runs["gradient"]), steps, 1)[0])
 
 
 @dataclass(frozen=True)

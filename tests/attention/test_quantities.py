@@ -18,6 +18,7 @@ from montecarlo.attention.gradients import (
     jacobian_times,
 )
 from montecarlo.attention.grids import DEEP, FINE, SIGNED, LogGrid
+from montecarlo.attention.number_formats import rising_order
 from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
     PAIR_MEANS,
@@ -50,6 +51,7 @@ def row_block(queries, keys, vector, divisor=1.0):
         gaps.where,
         matching_gaps(scores, gaps),
         scores,
+        rising_order(scores),
         softmax_rows(measure_gaps(scores[:, :SPECTRAL_ROWS]), divisor),
         softmax_rows(
             measure_gaps(scores[:, :ELEMENT_ROWS].astype(np.float64)), divisor

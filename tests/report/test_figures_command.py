@@ -149,7 +149,7 @@ def test_symbols_alone_serve_all_languages(report, run, tmp_path):
 @pytest.mark.parametrize(("flavour", "sign"), [("kramdown", "$$"), ("commonmark", "$")])
 def test_captions_are_written_for_a_site(report, run, tmp_path, flavour, sign):
     """Formulas stand between the dollars that its Markdown takes."""
-    typed = ["--from", report.folder, "--output", tmp_path, "--only", "saturation"]
+    typed = ["--from", report.folder, "--output", tmp_path, "--only", "planted"]
     assert run(*typed, "--flavour", flavour)[0] == 0
     text = (tmp_path / "captions.en.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\$+", text)) == {sign}
