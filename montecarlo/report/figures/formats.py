@@ -35,7 +35,7 @@ LEAST_ERROR, MOST_ERROR = 1e-8, 3.0
 BROKEN = 0.5
 BREAKS = {("float16", "none", NAIVE)}
 ANSWERED = message(
-    r"Only $\mathrm{float16}$ breaks: unscaled, without the largest score subtracted"
+    r"Here only $\mathrm{float16}$ overflows: unscaled, with no score subtracted"
 )
 ASKED = message("What number formats make of the weights")
 

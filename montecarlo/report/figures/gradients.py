@@ -22,17 +22,10 @@ DIVISORS = keep_looks(DIVISOR_LOOKS, ("none", "sqrt"))
 JACOBIAN = "jacobian_frobenius"
 #: Eight bars a factor of ten; the leftmost has all rows that pass less.
 BARS = np.logspace(-3.5, 0.0, 29)
-#: Height of the arrow, as a part of all rows.
-ARROW = 0.14
-#: What dividing by the root itself does to the gradient.
-FACTOR = 1.0 / np.sqrt(ROWS_D_K)
-FACTOR_LABEL = Label(message("times $1/c = 1/8$"), "1/c = 1/8", told=True)
 ABOVE = Label(message("unscaled rows above the scaled mean:"))
 #: Points that this may be wide.
 WORDS_WIDTH = 150.0
-ANSWERED = message(
-    "Unscaled, most rows pass more gradient than scaled ones, some hardly any"
-)
+ANSWERED = message("Unscaled, most rows have a larger Jacobian norm, some hardly any")
 ASKED = message("How much gradient the softmax passes, row by row")
 
 
@@ -74,10 +67,7 @@ def shares_above(measurements: DataFrame) -> dict[float, tuple[float, float]]:
 def plot_rows(
     panel: Panel, table: DataFrame, above: tuple[float, float] | None
 ) -> None:
-    """Draw how many rows pass how much, unscaled ones above the scaled mean darker.
-
-    An arrow shows where the factor 1/c takes scaled rows.
-    """
+    """Draw how many rows pass how much, unscaled ones above the scaled mean darker."""
     axes = panel.axes
     for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
         mine = table[table["divisor"].eq(divisor)].sort_values("x")
@@ -99,13 +89,8 @@ def plot_rows(
             panel.notes.append(note)
         elif divisor != "none":
             at = BARS[np.argmax(bars)]
-            for label, height, up in ((look.label, 0.5, 0.0), (FACTOR_LABEL, ARROW, 9)):
-                note = Note(label, at, height, "end", -6.0, up, look.colour)
-                panel.notes.append(note)
-            start = above[0] if above else at
-            ends = ((start * FACTOR, ARROW), (start, ARROW))
-            arrow = {"arrowstyle": "->", "color": look.colour, "shrinkA": 0}
-            axes.annotate("", *ends, arrowprops=arrow | {"shrinkB": 0})
+            note = Note(look.label, at, 0.5, "end", -6.0, 0.0, look.colour)
+            panel.notes.append(note)
     draw.logarithmic(axes, BARS[0], BARS[-1], x=True)
     draw.percent(axes)
     axes.set_ylim(0.0, 1.0)
@@ -130,8 +115,8 @@ GRADIENTS = FigureSpec(
     section="gradients",
     on_report=True,
     caption=message(
-        "Rows by the norm of their Jacobian, at $d_k = 64$. Arrow: the factor that "
-        "dividing brings to query gradients."
+        "Rows by the norm of their Jacobian, at $d_k = 64$; the leftmost bar has all "
+        "smaller ones."
     ),
     alternative=message(
         "At d_k = %(d_k)s, %(first)s %% of unscaled rows have a Jacobian larger than "
