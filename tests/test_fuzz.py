@@ -87,7 +87,8 @@ def fuzz(monkeypatch, tmp_path, capsys):
         monkeypatch.setattr(import_module(module), name, taken)
     monkeypatch.setitem(making.FILES, "html", taken)
     monkeypatch.setattr(contents, "draw", lambda *_: None)
-    alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
+    workers = SimpleNamespace(kind="processes", jobs=1, map=map)
+    alone = contextlib.nullcontext(workers)
     monkeypatch.setattr(running, "make_executor", lambda *_, **__: alone)
     monkeypatch.chdir(tmp_path)
 

@@ -129,10 +129,7 @@ FORMATS = FigureSpec(
     "errors of weights by number format",
     section="arithmetic",
     on_report=True,
-    caption=message(
-        "Filled: the largest score subtracted first, as libraries do; open: nothing. "
-        "Overflow counts as $1$. At $d_k =$ %(d_k)s with %(n)s keys."
-    ),
+    caption=message("Overflow counts as $1$. At $d_k =$ %(d_k)s with %(n)s keys."),
     alternative=message(
         "At d_k = %(d_k)s and n = %(n)s the weights of unscaled rows in half "
         "precision are off by %(first)s with nothing subtracted, and by %(second)s "

@@ -47,7 +47,7 @@ def build_gradients(measurements: DataFrame, curves: DataFrame) -> Picture | Non
         panel.title = Label(message("keys of a row"), f"n = {n_keys:.0f}")
     picture.panels[0].y = Label(message("Rows, in per cent"))
     picture.share_axes(
-        Label(message("how much gradient the softmax passes"), r"\lVert J\rVert_F")
+        Label(message("Frobenius norm of the Jacobian"), r"\lVert J\rVert_F")
     )
     return picture
 

@@ -125,8 +125,7 @@ VARIANCE = FigureSpec(
     on_report=True,
     caption=message(
         "Lines: exact theory. Filled marks: Gaussian entries; rings and open marks: "
-        r"other distributions. Bars: pointwise $95\,\%%$ intervals, drawn where they "
-        "can be seen, below."
+        r"other distributions. Bars, below: pointwise $95\,\%%$ intervals."
     ),
     alternative=message(
         "At d_k = %(d_k)s the variance of the scores is %(first)s unscaled and "
