@@ -114,7 +114,7 @@ TRAINING = FigureSpec(
     on_report=True,
     caption=message(
         "Median steps over seeds until the loss stays low, at the best learning rate "
-        r"of each; both axes are logarithmic. Bars: pointwise $95\,\%%$ intervals."
+        r"of each. Bars: pointwise $95\,\%%$ intervals."
     ),
     alternative=message(
         "At d_k = %(d_k)s, gradient descent takes %(first)s steps unscaled and "

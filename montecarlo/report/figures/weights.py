@@ -248,8 +248,7 @@ WEIGHTS = FigureSpec(
     section="weights",
     on_report=True,
     caption=message(
-        "Above: rows in which one key takes nearly everything. Below: over what part "
-        r"of its keys a row spreads. Bars: pointwise $95\,\%%$ intervals."
+        r"A row is the weights of a query. Bars: pointwise $95\,\%%$ intervals."
     ),
     alternative=message(
         "At d_k = %(d_k)s and n = %(n)s, %(first)s %% of the rows are saturated "
