@@ -36,7 +36,7 @@ FAMILY_WORDS = {
 SENTENCES = """\
 1. The variance of q·k is {variance-equals-dimension.a:.1f} at d_k = 64: independent entries of variance 1 give d_k, whatever their distribution.
 2. A row of 128 keys uses {unscaled-few-positions.a:.1f} of them without division, {scaled-balanced.s:.0f} divided by sqrt(d_k), and {linear-near-uniform.a:.0f} divided by d_k.
-3. That "gradients vanish" without division is half true: the softmax Jacobian goes to zero as d_k grows, but at d_k = 64 its mean norm is larger than divided by sqrt(d_k), {unscaled-gradient-vanishes.f:.2f} against {unscaled-gradient-vanishes.s:.2f}.
+3. That "gradients vanish" without division is half true: the softmax Jacobian goes to zero as d_k grows, but at d_k = 64 its mean Frobenius norm is larger than divided by sqrt(d_k), {unscaled-gradient-vanishes.f:.2f} against {unscaled-gradient-vanishes.s:.2f}.
 4. The mean gradient norm by the query is {unscaled-gradient-explodes.r:.0f} times as large without division; 8 of that is the divisor itself.
 5. A small layer needs {unscaled-hinders-learning.f:.1f} to {unscaled-hinders-learning.g:.1f} times as many steps to learn without division, and {unscaled-hinders-learning.e:.1f} to {unscaled-hinders-learning.h:.1f} times if W_Q is divided at the start instead.
 """  # noqa: E501
