@@ -122,9 +122,9 @@ def publishing(
             if recipe is not None:
                 journal.take_up(recipe, finished=finished)
             shutil.rmtree(staging, ignore_errors=True)
-            staging.mkdir()
             edition = Edition(staging, journal, {"command": list(typed)})
             try:
+                staging.mkdir()
                 yield edition
                 write_json(staging / TIMING_FILE, edition.timing)
                 write_run(staging, edition.record)

@@ -15,7 +15,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from multiprocessing import resource_tracker
 from threading import Thread, current_thread, main_thread
@@ -185,18 +185,23 @@ def explain_refusal(kind: str) -> Iterator[None]:
 def block_signals(*numbers: signal.Signals) -> Iterator[None]:
     """Keep signals from processes that are started meanwhile, before they can say how.
 
-    This process itself gets them afterwards.
+    This process itself gets them afterwards: half a start would be told by what was
+    started, which is left without its task.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     # the tracker, when it is started, unblocks Ctrl-C; so it is started before
     resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with ExitStack() as here:
+        # the mask is this thread's, and another one, of BLAS, may get the signal
+        for number in numbers:
+            here.enter_context(postponing(number))
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

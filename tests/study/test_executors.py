@@ -259,3 +259,26 @@ def test_a_lost_worker_leaves_no_task_half_written():
 def _slow_length(content):
     time.sleep(1.0)
     return len(content)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs masks")
+def test_a_signal_to_another_thread_waits_for_a_start(monkeypatch):
+    """A thread that was there before, of BLAS for example, has no mask of this one."""
+    came, go = [], threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: came.append(True))
+    monkeypatch.setattr(workers.resource_tracker, "ensure_running", lambda: None)
+
+    def hear():
+        go.wait()
+        signal.raise_signal(signal.SIGTERM)
+
+    other = threading.Thread(target=hear)
+    try:
+        other.start()
+        with workers.block_signals(signal.SIGTERM):
+            go.set()
+            other.join()
+            assert not came
+        assert came
+    finally:
+        signal.signal(signal.SIGTERM, before)

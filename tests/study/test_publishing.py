@@ -105,6 +105,21 @@ def test_a_block_that_fails_leaves_the_old(output, recipe, error):
     assert written(output) == NEW
 
 
+def test_an_interruption_while_the_staging_folder_is_made(monkeypatch, tmp_path):
+    """A signal is heard after the call in which it came: the folder is there."""
+    make = Path.mkdir
+
+    def make_and_hear(path, *args, **kwargs):
+        make(path, *args, **kwargs)
+        if path.name == STAGING:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", make_and_hear)
+    with pytest.raises(KeyboardInterrupt):
+        publish(tmp_path / "output")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("there", ["deep", "deep/output", ""])
 def test_a_first_edition_that_fails_leaves_no_new_folder(tmp_path, there):
     """Only folders that were made for it go."""
