@@ -259,11 +259,14 @@ def _validate_limit(check: Check, where: str) -> None:
             f"distributions ['gaussian'], got {check.divisor!r} and "
             f"{list(check.domain.distributions)}"
         )
-    if check.domain.normalisation != ("none",):
-        raise CatalogueError(
-            f"{where}, field domain.normalisation: must be left out for tends_to, got "
-            f"{list(check.domain.normalisation)}"
-        )
+    usual = Domain()
+    for name in ("normalisation", "dependence", "initialisation"):
+        given = getattr(check.domain, name)
+        if given != getattr(usual, name):
+            raise CatalogueError(
+                f"{where}, field domain.{name}: must be left out for tends_to, got "
+                f"{list(given)}"
+            )
     if limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is None:
         raise CatalogueError(
             f"{where}, field relation: tends_to needs a quantity and summary whose "

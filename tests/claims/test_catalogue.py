@@ -142,6 +142,21 @@ WRONG_CHECKS += [
     ({**LIMIT, "low": 0.0}, "relation", "tends_to needs to, got low, to"),
     ({**LIMIT, "divisor": "sqrt"}, "relation", "the divisor none and"),
     ({**LIMIT, "domain": {}}, "relation", "the distributions ['gaussian'], got"),
+    *(
+        (
+            {**LIMIT, "domain": {"distributions": ["gaussian"], name: [value]}},
+            f"domain.{name}",
+            "must be left out for tends_to",
+        )
+        for name, value in (
+            ("normalisation", "rms"),
+            ("dependence", "planted(0.5)"),
+            (
+                "initialisation",
+                "init(kind=lecun_normal,norm=layer,shape=full,width=512)",
+            ),
+        )
+    ),
     ({**LIMIT, "quantity": "score_abs", "summary": "value"}, "relation", "is known"),
     ({**LIMIT, "summary": "spread"}, "relation", "limit is known"),
     ({"relation": "at_least", "to": "zero"}, "relation", "got low, to"),
