@@ -4,8 +4,8 @@ Run as ``python -m studies.training [--short] [--jobs N]``: an hour; interrupted
 same command goes on.  With --short two of its seeds are trained again, in two minutes,
 and compared with the record: status 1 if they differ.
 
-Seeds are judged in `LOOKS`, which were set before the first run: where a check of the
-catalogue is undecided, its optimiser and d_k get twice as many.
+Seeds are judged in `LOOKS`: where a check of the catalogue is undecided, its optimiser
+and d_k get twice as many.
 
 A token carries a key and a value, both random; a query carries the key of one of the
 tokens, and noise.  What attention returns is the mean of the values by its weights, and
