@@ -32,7 +32,7 @@ from studies.training import (
     MEMORY_OF_SQUARES,
     columns,
     round_runs,
-    run_seeds,
+    run_parts,
     tell,
     write_about,
     write_runs,
@@ -286,8 +286,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         work=work,
         output=FOLDER,
     )
-    seeds = [*TUNING, *JUDGED]
-    found = run_seeds("language", run_seed, seeds, options.jobs, options.work)
+    seeds = [(seed,) for seed in (*TUNING, *JUDGED)]
+    found = run_parts(run_seed, seeds, options.jobs, options.work, "language")
     write_runs(options.output, "language", round_runs(pd.DataFrame(found)))
     content = {
         "command": "python -m studies.language_model",

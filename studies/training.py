@@ -4,19 +4,24 @@ Run as ``python -m studies.training [--short] [--jobs N]``: an hour; interrupted
 same command goes on.  With --short two of its seeds are trained again, in two minutes,
 and compared with the record: status 1 if they differ.
 
+Seeds are judged in `LOOKS`: where a check of the catalogue is undecided, its optimiser
+and d_k get twice as many.
+
 A token carries a key and a value, both random; a query carries the key of one of the
 tokens, and noise.  What attention returns is the mean of the values by its weights, and
 the loss its mean squared distance from the value of the token asked for: 0 where all
 weight stands there, about 2 where it stands on another token.  V and O are fixed, and
-read the value; W_Q and W_K are learned, through softmax and its Jacobian.  All arms see
-the same seeds: the same weights but for their scale, the same sequences.
+read the value; W_Q and W_K are learned, through softmax and its Jacobian, and of
+normalised queries and keys the gain of their product.  Arms that are compared see the
+same seeds: the same weights but for their scale, the same sequences.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +30,35 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.recorded import TRAINING_QUANTITIES, Recorded
+from montecarlo.claims.running import Study, error_rates_of, exact_value
+from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.records.training import (
     ARMS,
     D_K,
     FOLDER,
+    LOOKS,
     MEASURED,
     RATES,
     RUN,
     SETTING,
     STEPS,
     Chosen,
+    Record,
     Rescaled,
     Runs,
     choose_rates,
+    make_runs,
     read_record,
     require_paired,
 )
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores, make_executor
 from montecarlo.study.fingerprint import made_with
+from montecarlo.study.presets import PRESETS
 from montecarlo.study.workers import limit_blas
 from studies.program import ROOT, Arrays, keep, parse, run_program
 
@@ -62,7 +77,10 @@ LEARNED = 0.1
 #: Steps at the end whose mean is the loss that is left.
 LAST = 20
 #: Seeds on which rates are chosen, and those that are judged; none is both.
-TUNING, JUDGED = range(12), range(200, 248)
+TUNING, JUDGED = range(12), range(200, 200 + LOOKS[-1])
+#: An optimiser and a d_k.
+Case = tuple[str, int]
+CASES: tuple[Case, ...] = tuple(product(RATES, D_K))
 #: Significant digits that are kept; every which step of a curve, and the quantiles over
 #: judged seeds.
 DIGITS, EVERY = 5, 5
@@ -100,10 +118,11 @@ class Sequences:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """W_Q and W_K, each of shape (WIDTH, d_k)."""
+    """W_Q and W_K, each of shape (WIDTH, d_k), and the gain of normalised ones."""
 
     queries: Array
     keys: Array
+    gain: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +168,31 @@ def draw_weights(seed: int, d_k: int, query_std: float = WIDTH**-0.5) -> Weights
 
 
 def loss_and_gradients(
-    weights: Weights, data: Sequences, divisor: float
+    weights: Weights, data: Sequences, divisor: float, *, normalised: bool = False
 ) -> tuple[float, Weights]:
-    """Return the loss of some sequences, and its gradients by W_Q and W_K.
+    """Return the loss of some sequences, and its gradients by what is learned.
 
     With S = X_q M X_kᵀ / c, M = W_Q W_Kᵀ, p the softmax of its rows, o = p v and the
     loss the mean of (o - v_asked)²: the gradient by o is 2 (o - v_asked) / size, by p
     its product with v, by S (the Jacobian of softmax) p (g - Σ p g), by M
     X_qᵀ (·) X_k / c, and by W_Q and W_K the products of that with the other.
+
+    Normalised: S = a X_q M X_kᵀ / (c r_q r_k) with the gain a and root mean squares
+    r_q² = x_q A x_qᵀ / d_k, A = W_Q W_Qᵀ, likewise r_k.  The gradient by a is
+    Σ (·) S / a, by A -X_qᵀ w X_q / 2 with w the sums of (·) S over keys by x_q A x_qᵀ.
     """
     values = data.tokens[..., KEY:]
     matrix = weights.queries @ weights.keys.T
     scores = data.queries @ matrix @ data.tokens.swapaxes(1, 2) / divisor
+    if normalised:
+        d_k = weights.keys.shape[1]
+        q_squares, k_squares = (
+            np.einsum("bnw,bnw->bn", x @ (w @ w.T), x)
+            for x, w in ((data.queries, weights.queries), (data.tokens, weights.keys))
+        )
+        by_size = d_k / np.sqrt(q_squares[..., None] * k_squares[:, None])
+        unit = scores * by_size
+        scores = weights.gain * unit
     scores -= scores.max(axis=-1, keepdims=True)
     p = np.exp(scores)
     p /= p.sum(axis=-1, keepdims=True)
@@ -169,11 +201,27 @@ def loss_and_gradients(
 
     by_weights = (2.0 / error.size) * error @ values.swapaxes(1, 2)
     by_scores = p * (by_weights - (p * by_weights).sum(axis=-1, keepdims=True))
-    by_matrix = np.tensordot(
-        data.queries, by_scores @ data.tokens, axes=((0, 1), (0, 1))
-    )
+    if normalised:
+        by_units = by_scores * unit
+        by_scores *= weights.gain * by_size
+    by_matrix = _outer(data.queries, by_scores @ data.tokens)
     by_matrix /= divisor
-    return loss, Weights(by_matrix @ weights.keys, by_matrix.T @ weights.queries)
+    by_queries, by_keys = by_matrix @ weights.keys, by_matrix.T @ weights.queries
+    if not normalised:
+        return loss, Weights(by_queries, by_keys, 0.0)
+    by_q_squares = -weights.gain * by_units.sum(axis=2) / q_squares
+    by_k_squares = -weights.gain * by_units.sum(axis=1) / k_squares
+    by_queries += (
+        _outer(data.queries, by_q_squares[..., None] * data.queries) @ weights.queries
+    )
+    by_keys += _outer(data.tokens, by_k_squares[..., None] * data.tokens) @ weights.keys
+    return loss, Weights(by_queries, by_keys, float(by_units.sum()))
+
+
+def _outer(left: Array, right: Array) -> Array:
+    """Return the sum of outer products of vectors, over sequences and places."""
+    found: Array = np.tensordot(left, right, axes=((0, 1), (0, 1)))
+    return found
 
 
 def train(  # noqa: PLR0913, PLR0917 - what an arm, an optimiser and a rate are
@@ -185,22 +233,26 @@ def train(  # noqa: PLR0913, PLR0917 - what an arm, an optimiser and a rate are
     steps: int = STEPS,
     epsilon: float = EPSILON,
     draw: Callable[[int, int], Sequences] = draw_sequences,
+    *,
+    normalised: bool = False,
 ) -> Run:
     """Train from given weights on the sequences of a seed.
 
     A loss that is no number ends the run: it diverged, which is a result.
     """
-    learned = np.stack([weights.queries, weights.keys])
+    now, learned = weights, _flat(weights)
     mean, square = np.zeros_like(learned), np.zeros_like(learned)
     losses = np.full(steps, np.inf)
     first = (math.nan, math.nan)
     for step in range(steps):
         with np.errstate(all="ignore"):
-            loss, by = loss_and_gradients(Weights(*learned), draw(seed, step), divisor)
+            loss, by = loss_and_gradients(
+                now, draw(seed, step), divisor, normalised=normalised
+            )
             if not math.isfinite(loss):
                 break
             losses[step] = loss
-            gradient = np.stack([by.queries, by.keys])
+            gradient = _flat(by)
             change = gradient
             if optimiser == "adam":
                 mean = MEMORY * mean + (1.0 - MEMORY) * gradient
@@ -211,9 +263,17 @@ def train(  # noqa: PLR0913, PLR0917 - what an arm, an optimiser and a rate are
                 change = unbiased / (size + epsilon)
             move = rate * min(1.0, (step + 1) / WARM_UP) * change
             learned = learned - move
-            if step == 0:
+            queries, keys = learned[:-1].reshape(2, *weights.queries.shape)
+            now = Weights(queries, keys, float(learned[-1]))
+            if step == 0:  # of what all arms learn
+                gradient, move = gradient[:-1], move[:-1]
                 first = (float(np.linalg.norm(gradient)), float(np.linalg.norm(move)))
-    return Run(losses, *first, Weights(*learned))
+    return Run(losses, *first, now)
+
+
+def _flat(weights: Weights) -> Array:
+    parts = (weights.queries.ravel(), weights.keys.ravel(), [weights.gain])
+    return np.concatenate(parts)
 
 
 # --- Runs of a seed -------------------------------------------------------------------
@@ -230,15 +290,6 @@ def count_steps(losses: Array) -> float:
     return steps if steps <= len(losses) - LAST else math.inf
 
 
-def settings() -> Iterator[tuple[str, str, int, float]]:
-    """Yield what is compared: optimiser, arm, d_k and rate."""
-    for d_k in D_K:
-        for arm in ARMS:
-            for optimiser, rates in RATES.items():
-                for rate in rates:
-                    yield optimiser, arm, d_k, rate
-
-
 def run_setting(
     seed: int,
     setting: tuple[str, str, int, float],
@@ -249,17 +300,25 @@ def run_setting(
     optimiser, arm, d_k, rate = setting
     std = (WIDTH * (d_k if arm == "small-queries" else 1)) ** -0.5
     weights, divisor = draw_weights(seed, d_k, std), DIVISORS[ARMS[arm]].value(d_k)
-    run = train(seed, weights, divisor, optimiser, rate, steps, draw=draw)
+    run = train(
+        *(seed, weights, divisor, optimiser, rate, steps),
+        draw=draw,
+        normalised=arm == "normalised",
+    )
     final = float(np.mean(run.losses[-LAST:]))
     measured = (count_steps(run.losses), final, run.gradient, run.update)
     names = (*setting, seed, *measured)
     return dict(zip((*RUN, *MEASURED), names, strict=True)), run.losses
 
 
-def run_seed(seed: int, steps: int = STEPS) -> Arrays:
-    """Train all settings; returns the columns of the record, and ``losses``."""
+def run_case(seed: int, optimiser: str, d_k: int, steps: int = STEPS) -> Arrays:
+    """Train each arm at each rate; returns columns of the record, and ``losses``."""
     draw = lru_cache(maxsize=steps)(draw_sequences)
-    runs = [run_setting(seed, setting, steps, draw) for setting in settings()]
+    runs = [
+        run_setting(seed, (optimiser, arm, d_k, rate), steps, draw)
+        for arm in ARMS
+        for rate in RATES[optimiser]
+    ]
     lines, losses = zip(*runs, strict=True)
     return {**columns(lines), "losses": np.stack(losses).astype(np.float32)}
 
@@ -269,29 +328,86 @@ def columns(lines: Sequence[Mapping[str, object]]) -> Arrays:
     return {name: np.array([one[name] for one in lines]) for name in lines[0]}
 
 
-def run_seeds(
-    name: str,
-    run: Callable[[int], Arrays],
-    seeds: Sequence[int],
+def run_parts(
+    run: Callable[..., Arrays],
+    parts: Sequence[tuple[Any, ...]],
     jobs: int,
     work: Path | None,
+    name: str = "",
 ) -> Arrays:
-    """Run seeds on workers, each once, and join what became of them, in their order.
+    """Run parts on workers, each once, and join what became of them, in their order.
 
-    Those that a folder keeps are read; no folder keeps nothing.
+    Those that a folder keeps, by a name and what they are, are read; no folder keeps
+    nothing.
     """
     if work is not None:
         work.mkdir(parents=True, exist_ok=True)
     found = []
+    names = ["-".join(map(str, (*filter(None, [name]), *part))) for part in parts]
     with make_executor(jobs) as executor:
         futures = [
-            executor.submit(keep, work, f"{name}-{seed}", seed, partial(run, seed))
-            for seed in seeds
+            executor.submit(keep, work, own, part, partial(run, *part))
+            for own, part in zip(names, parts, strict=True)
         ]
-        for number, (seed, future) in enumerate(zip(seeds, futures, strict=True)):
+        for number, (own, future) in enumerate(zip(names, futures, strict=True)):
             found.append(future.result())
-            print(f"seed    {seed}, {number + 1} of {len(seeds)}", flush=True)
+            print(f"{own}, {number + 1} of {len(parts)}", flush=True)
     return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+
+
+def run_until_decided(jobs: int, work: Path | None) -> Arrays:
+    """Run tuning seeds and the first to be judged, and more where checks are open."""
+    cases: Collection[Case] = CASES
+    parts = [(seed, *case) for case in CASES for seed in (*TUNING, *JUDGED[: LOOKS[0]])]
+    found = run_parts(run_case, parts, jobs, work)
+    for before, look in pairwise(LOOKS):
+        cases = find_undecided(pd.DataFrame(lines_of(found)), cases)
+        print(f"undecided after {before} seeds: {sorted(cases)}", flush=True)
+        if not cases:
+            break
+        parts = [(seed, *case) for case in cases for seed in JUDGED[before:look]]
+        more = run_parts(run_case, parts, jobs, work)
+        found = {name: np.concatenate([found[name], more[name]]) for name in found}
+    return found
+
+
+def lines_of(found: Arrays) -> Arrays:
+    """Return what was found without the losses, which are more than one a run."""
+    return {name: some for name, some in found.items() if name != "losses"}
+
+
+def find_undecided(table: pd.DataFrame, among: Collection[Case] = CASES) -> list[Case]:
+    """Return where checks of the catalogue are undecided, as the report judges them.
+
+    At its error rate; a comparison with the smallest d_k needs more seeds of both.
+    """
+    rounded = round_runs(table)
+    runs = make_runs(rounded, seeds_of(rounded), {})
+    record = Record(runs.runs, runs.chosen, runs.seeds, {}, pd.DataFrame(), ())
+    study = Study(read_catalogue(), PRESETS["standard"])
+    simulation = Simulation({}, (), exact_value)
+    judge = Judge(
+        Recorded(study.catalogue, simulation, record),
+        error_rates_of(study).simultaneous_error,
+    )
+    found: set[Case] = set()
+    for check in study.catalogue.checks():
+        if check.quantity not in TRAINING_QUANTITIES:
+            continue
+        for case in judge.judge_check(check).cases:
+            if case.outcome == Verdict.UNDECIDED and case.d_k is not None:
+                sizes = {case.d_k}
+                if check.quantity == "training_growth":
+                    sizes.add(D_K[0])
+                found |= {(case.part, d_k) for d_k in sizes}
+    return [case for case in among if case in found]
+
+
+def seeds_of(table: pd.DataFrame) -> dict[str, tuple[int, ...]]:
+    """Return the seeds that rates are chosen on, and those that are judged."""
+    run = set(table["seed"])
+    judged = tuple(seed for seed in JUDGED if seed in run)
+    return {"tuning": (*TUNING,), "judged": judged}
 
 
 # --- What a divisor is worth ----------------------------------------------------------
@@ -402,7 +518,7 @@ def write_record(
     content = {
         "command": "python -m studies.training",
         "configuration": configuration(),
-        "seeds": {"tuning": [*TUNING], "judged": [*JUDGED]},
+        "seeds": seeds_of(rounded),
         "rescaled": [asdict(one) for one in rescaled],
     }
     write_about(folder / "record.json", content)
@@ -418,6 +534,7 @@ def configuration() -> dict[str, object]:
         "rates": RATES,
         "learned": LEARNED,
         "last": LAST,
+        "looks": LOOKS,
     }
 
 
@@ -447,11 +564,11 @@ def reproduce(jobs: int) -> bool:
     """
     record = read_record()
     seeds = record.seeds["judged"][:SEEDS]
-    found = run_seeds("seed", run_seed, seeds, jobs, None)
-    found.pop("losses")
+    parts = [(seed, *case) for seed in seeds for case in CASES]
+    found = pd.DataFrame(lines_of(run_parts(run_case, parts, jobs, None)))
     kept = record.runs[record.runs["seed"].isin(seeds)]
     same = _libraries(made_with()) == _libraries(record.about)
-    lines, agree = compare(round_runs(pd.DataFrame(found)), kept, exact=same)
+    lines, agree = compare(round_runs(found), kept, exact=same)
     print("\n".join(lines))
     return agree
 
@@ -502,10 +619,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     if options.short:
         return 0 if reproduce(options.jobs) else 1
-    found = run_seeds("seed", run_seed, [*TUNING, *JUDGED], options.jobs, options.work)
-    losses = found.pop("losses")
     limit_blas()
-    write_record(options.output, pd.DataFrame(found), losses, measure_rescaled())
+    found = run_until_decided(options.jobs, options.work)
+    table = pd.DataFrame(lines_of(found))
+    write_record(options.output, table, found["losses"], measure_rescaled())
     read_record.cache_clear()
     print("\n".join(tell(read_record(options.output))))
     return 0

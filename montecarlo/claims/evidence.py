@@ -12,6 +12,7 @@ from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import Estimate
+from montecarlo.records.training import Record
 from montecarlo.theory.limits import Limit
 
 
@@ -66,7 +67,8 @@ class RecordedQuantity:
     Attributes
     ----------
     find : callable
-        (catalogue, check) -> the cases that there are and the estimate of each.
+        (catalogue, check, what reads the record of training) -> the cases that there
+        are and the estimate of each.
     symbol : str
         As LaTeX; empty where no page shows it.
     summary : str
@@ -77,11 +79,13 @@ class RecordedQuantity:
         What stands between two divisors that are compared, replicate by replicate.
     exact : bool
         Whether the estimates have no error, and take no share of the error rate.
+    looks : int
+        At how much evidence it may be decided; the error rate is split over them.
     words : str
         What it is, in English: a message, to be translated; empty with the symbol.
     """
 
-    find: Callable[[Catalogue, Check], Mapping[Located, Estimate]]
+    find: Callable[[Catalogue, Check, Callable[[], Record]], Mapping[Located, Estimate]]
     symbol: str = ""
     summary: str = "value"
     divisors: tuple[str, ...] = ("none",)
@@ -89,4 +93,5 @@ class RecordedQuantity:
     parts: tuple[str, ...] = ()
     sign: str = "/"
     exact: bool = False
+    looks: int = 1
     words: str = ""

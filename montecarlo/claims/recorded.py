@@ -13,6 +13,7 @@ from itertools import starmap
 
 import msgspec
 import numpy as np
+import pandas as pd
 from scipy.special import softmax
 
 from montecarlo.attention.softmax import Array
@@ -21,7 +22,7 @@ from montecarlo.claims.evidence import Evidence, Found, RecordedQuantity
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, ModelSize
 from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
-from montecarlo.records.training import ARMS, STEPS, Record, read_record
+from montecarlo.records.training import ARMS, LOOKS, STEPS, Record, read_record
 from montecarlo.theory.score_distribution import largest_gap
 
 #: Kinds of claims that are decided here.
@@ -122,7 +123,7 @@ def _fact(
 ) -> RecordedQuantity:
     """Make a quantity of numbers without error."""
     return RecordedQuantity(
-        lambda catalogue, _: {
+        lambda catalogue, *_: {
             case: Estimate(value, 0.0, 2) for case, value in find(catalogue).items()
         },
         symbol,
@@ -211,12 +212,14 @@ OPTIMISERS = ("sgd", "adam")
 #: Divisors of the arms, and those that stand over another in a comparison.
 DIVISORS = tuple(dict.fromkeys(ARMS.values()))
 PAIRS = tuple(f"{one}/{COMPARED}" for one in DIVISORS if one != COMPARED)
-#: Initialisations of arms beside the usual one.
-INITIALISATIONS = ("", *(name for name in ARMS if name not in DIVISORS))
+#: Initialisations of arms that are compared, beside the usual one.
+INITIALISATIONS = ("", "small-queries")
 
-Measure = Callable[[Record, str, str, int], Array]
+#: A number of each seed.
+Measure = Callable[[Record, str, str, int], "pd.Series[float]"]
 #: Two numbers of a seed to the least and the most that their comparison is.
 Join = Callable[[Array, Array], tuple[Array, Array]]
+Read = Callable[[], Record]
 
 
 def at_rate(  # noqa: PLR0913 - which runs, of what, and at whose rate
@@ -227,38 +230,45 @@ def at_rate(  # noqa: PLR0913 - which runs, of what, and at whose rate
     *,
     column: str = "steps",
     rate_of: str = "",
-) -> Array:
+) -> "pd.Series[float]":
     """Return a column of an arm by seed, at its chosen rate or at that of another."""
     runs = record.by_arm[optimiser, arm, d_k]
     at = runs[runs["rate"] == record.chosen[optimiser, rate_of or arm, d_k]]
-    return at.sort_values("seed")[column].to_numpy(float)
+    return at.set_index("seed")[column].astype(float)
 
 
-def count_rates(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
+def count_rates(
+    record: Record, optimiser: str, arm: str, d_k: int
+) -> "pd.Series[float]":
     """Return at how many rates each seed learned."""
     runs = record.by_arm[optimiser, arm, d_k]
-    learned = np.isfinite(runs["steps"])
-    counts: Array = learned.groupby(runs["seed"]).sum().to_numpy(float)
-    return counts
+    learned = runs["steps"].lt(math.inf)
+    return learned.groupby(runs["seed"]).sum().astype(float)
 
 
-def at_smallest(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
+def at_smallest(
+    record: Record, optimiser: str, arm: str, d_k: int
+) -> "pd.Series[float]":
     """Return the steps of an arm at the smallest d_k, whatever the d_k, by seed."""
     del d_k
     smallest = min(size for *_, size in record.chosen)
     return at_rate(record, optimiser, arm, smallest)
 
 
-def compare(
+def compare(  # noqa: PLR0913, PLR0917 - the first four are what a quantity is
     measure: Measure,
     against: Measure | None,
     join: Join,
     estimate: Callable[[Array, Array], Estimate],
     _: Catalogue,
     check: Check,
+    read: Read,
 ) -> Mapping[Located, Estimate]:
-    """Estimate something of an arm, or of two seed by seed, in each case."""
-    record, found = read_record(), {}
+    """Estimate something of an arm, or of two seed by seed, in each case.
+
+    Of two, the seeds that both have.
+    """
+    record, found = read(), {}
     over, _slash, under = check.divisor.partition("/")
     for initialisation in check.domain.initialisation:
         arm = initialisation or over
@@ -266,22 +276,32 @@ def compare(
             continue
         for optimiser, d_k in _cases(record, check):
             values = measure(record, optimiser, arm, d_k)
-            known = _at_least(values), values
-            if under:
-                known = join(values, measure(record, optimiser, under, d_k))
-            elif against is not None:
-                known = join(values, against(record, optimiser, arm, d_k))
+            known = _at_least(_array(values)), _array(values)
+            if under or against is not None:
+                other = (
+                    measure(record, optimiser, under, d_k)
+                    if against is None
+                    else against(record, optimiser, arm, d_k)
+                )
+                one, two = values.align(other, join="inner")
+                known = join(_array(one), _array(two))
             case = Located(part=optimiser, initialisation=initialisation, d_k=d_k)
             found[case] = estimate(*known)
     return found
 
 
-def relate_updates(_: Catalogue, check: Check) -> Mapping[Located, Estimate]:
+def _array(values: "pd.Series[float]") -> Array:
+    return np.asarray(values, dtype=np.float64)
+
+
+def relate_updates(
+    _: Catalogue, check: Check, read: Read
+) -> Mapping[Located, Estimate]:
     """Estimate how the first step grows with the first gradient: a slope, by seed.
 
     Of the logarithms, over all arms; steps by their rates.
     """
-    record = read_record()
+    record = read()
     return {
         Located(part=optimiser, d_k=d_k): median_estimate(
             record.update_slopes[optimiser, d_k]
@@ -290,17 +310,17 @@ def relate_updates(_: Catalogue, check: Check) -> Mapping[Located, Estimate]:
     }
 
 
-def find_rescaled(catalogue: Catalogue, check: Check) -> Mapping[Located, Estimate]:
+def find_rescaled(_: Catalogue, check: Check, read: Read) -> Mapping[Located, Estimate]:
     """Return by how much weights differ where a divisor is made up for: exactly.
 
     For factors whose root is a power of two, so that nothing is rounded.
     """
-    del catalogue, check
+    del check
     return {
         Located(part=f"sgd c={one.factor:g}", d_k=one.d_k): Estimate(
             one.weights, 0.0, 2
         )
-        for one in read_record().rescaled
+        for one in read().rescaled
         if one.optimiser == "sgd" and np.log2(one.factor) % 2.0 == 0.0
     }
 
@@ -349,6 +369,7 @@ def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
         INITIALISATIONS,
         OPTIMISERS,
         "/" if join is _divide else "-",
+        looks=len(LOOKS),
         words=words,
     )
 
@@ -400,6 +421,7 @@ TRAINING_QUANTITIES = {
         r"\frac{\mathrm{d}\ln\lVert\Delta W\rVert}{\mathrm{d}\ln\lVert g\rVert}",
         "median",
         parts=OPTIMISERS,
+        looks=len(LOOKS),
         words="log-log slope of the size of updates by that of gradients",
     ),
     "training_rescaled": RecordedQuantity(
@@ -423,11 +445,13 @@ class Recorded:
     """Records for their quantities, and other evidence for the rest.
 
     It is `montecarlo.claims.evidence.Evidence` itself, and looks a check up once: a
-    copy with other evidence for the rest has what is ``known``.
+    copy with other evidence for the rest has what is ``known``.  ``record`` is that of
+    training, by default the one of the package.
     """
 
     catalogue: Catalogue
     others: Evidence
+    record: Record | None = None
     known: dict[Check, Mapping[Located, Estimate]] = field(default_factory=dict)
 
     def reaches(self, check: Check) -> bool:
@@ -466,5 +490,7 @@ class Recorded:
     def _look_up(self, check: Check) -> Mapping[Located, Estimate]:
         if check not in self.known:
             find = RECORDED[check.quantity].find
-            self.known[check] = find(self.catalogue, check)
+            self.known[check] = find(
+                self.catalogue, check, lambda: self.record or read_record()
+            )
         return self.known[check]

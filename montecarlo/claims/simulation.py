@@ -418,9 +418,10 @@ def split_error_rate(
             if check.relation == "tends_to":  # theory decides
                 continue
             for case in evidence.cases(check):
-                if check.quantity in RECORDED:  # looked at once
-                    if not RECORDED[check.quantity].exact:
-                        statistics[check.quantity, check.divisor, case] = 1
+                if check.quantity in RECORDED:
+                    if not (quantity := RECORDED[check.quantity]).exact:
+                        key = (check.quantity, check.divisor, case)
+                        statistics[key] = quantity.looks
                     continue
                 points = simulation.points(check, case)
                 if is_applicable(check, points):

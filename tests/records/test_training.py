@@ -11,8 +11,10 @@ import pytest
 from montecarlo.errors import InputError
 from montecarlo.records.training import (
     ARMS,
+    CASE,
     D_K,
     FOLDER,
+    LOOKS,
     MEASURED,
     RATES,
     RUN,
@@ -73,6 +75,15 @@ def test_every_tuning_seed_is_needed():
         choose_rates(table_of({1.0: [20]}, seeds=TUNING[1:]), TUNING)
 
 
+def test_what_is_not_compared_may_have_other_seeds():
+    """More seeds with one optimiser and d_k, and the tuning seeds in each."""
+    one, other = table_of({1.0: [20]}), table_of({1.0: [20]}).assign(d_k=64)
+    more = table_of({1.0: [20]}, seeds=JUDGED)
+    require_paired(pd.concat([one, other, more]))
+    with pytest.raises(InputError, match="runs must have all seeds 0 to 11"):
+        choose_rates(pd.concat([one, other[1:]]), TUNING)
+
+
 @pytest.mark.parametrize("change", ["missing", "other", "twice"])
 def test_unpaired_seeds_are_refused(change):
     """A seed that one setting lacks, has of its own, or has twice."""
@@ -94,11 +105,16 @@ def test_unpaired_seeds_are_refused(change):
 def test_the_record_is_whole():
     """All settings with all seeds, curves at the rates that are chosen now."""
     kept = read_record()
-    settings = len(ARMS) * len(D_K) * sum(map(len, RATES.values()))
-    assert len(kept.runs) == settings * (len(TUNING) + len(JUDGED))
+    cases = dict(iter(kept.runs.groupby(CASE)))
+    assert len(cases) == len(D_K) * len(RATES)
+    for (optimiser, _), some in cases.items():
+        seeds, settings = set(some["seed"]), len(ARMS) * len(RATES[optimiser])
+        assert len(some) == settings * len(seeds)
+        assert len(seeds) - len(TUNING) in LOOKS
+        assert seeds == {*TUNING, *range(200, 200 + len(seeds) - len(TUNING))}
     assert kept.runs[RUN].equals(kept.runs[RUN].sort_values(RUN, ignore_index=True))
     assert not set(kept.seeds["tuning"]) & set(kept.seeds["judged"])
-    assert len(kept.judged) == settings * len(JUDGED)
+    assert len(kept.judged) == (~kept.runs["seed"].isin(TUNING)).sum()
     drawn = kept.losses[SETTING].drop_duplicates().itertuples(index=False)
     assert {tuple(one[:3]): one[3] for one in drawn} == kept.chosen
     assert not kept.losses.isna().any(axis=None)

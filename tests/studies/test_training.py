@@ -3,6 +3,7 @@
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from montecarlo.records.training import (
     ARMS,
     D_K,
+    LOOKS,
     MEASURED,
     RATES,
     RUN,
@@ -23,6 +25,7 @@ from montecarlo.records.training import (
 from studies import training
 from studies.training import (
     BATCH,
+    CASES,
     CLOSE,
     EXPONENTS,
     FACTORS,
@@ -41,11 +44,13 @@ from studies.training import (
     count_steps,
     draw_sequences,
     draw_weights,
+    find_undecided,
+    lines_of,
     loss_and_gradients,
     main,
     measure_rescaled,
     round_runs,
-    run_seed,
+    run_case,
     run_setting,
     summarise_losses,
     train,
@@ -62,14 +67,21 @@ def one_thread():
 SEED = 5
 
 
-def loop_loss(weights, data, divisor):
+def loop_loss(weights, data, divisor, normalised):
     """The loss query by query, in words of the textbook."""
+
+    def project(matrix, x):
+        found = matrix.T @ x
+        return found / math.sqrt(np.mean(found**2)) if normalised else found
+
+    gain = weights.gain if normalised else 1.0
     total = 0.0
     for b in range(BATCH):
         for i in range(N_QUERIES):
-            q = weights.queries.T @ data.queries[b, i]
+            q = project(weights.queries, data.queries[b, i])
             scores = [
-                (q @ (weights.keys.T @ token)) / divisor for token in data.tokens[b]
+                gain * (q @ project(weights.keys, token)) / divisor
+                for token in data.tokens[b]
             ]
             e = [math.exp(s - max(scores)) for s in scores]
             p = [x / sum(e) for x in e]
@@ -81,39 +93,50 @@ def loop_loss(weights, data, divisor):
     return total / (BATCH * N_QUERIES)
 
 
+def weights_with_gain():
+    """Weights, and a gain that is not the one they begin with."""
+    return replace(draw_weights(SEED, 8), gain=1.7)
+
+
+@pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("divisor", [1.0, 4.0])
-def test_loss_is_the_textbook_s(divisor):
+def test_loss_is_the_textbook_s(divisor, normalised):
     """Matrices at once give what a loop over queries and keys gives."""
-    weights, data = draw_weights(SEED, 8), draw_sequences(SEED, 0)
-    loss, _ = loss_and_gradients(weights, data, divisor)
-    assert math.isclose(loss, loop_loss(weights, data, divisor), rel_tol=1e-12)
+    weights, data = weights_with_gain(), draw_sequences(SEED, 0)
+    loss, _ = loss_and_gradients(weights, data, divisor, normalised=normalised)
+    wanted = loop_loss(weights, data, divisor, normalised)
+    assert math.isclose(loss, wanted, rel_tol=1e-12)
 
 
-def slope_along(weights, data, divisor, side, direction):
-    """Change of the loss along a direction of W_Q or W_K, by a central difference."""
+def slope_along(weights, data, divisor, normalised, **direction):
+    """Change of the loss along a direction of what is learned: a central difference."""
     size = 1e-5
 
     def at(amount):
-        moved = {"queries": weights.queries, "keys": weights.keys}
-        moved[side] = moved[side] + amount * direction
-        return loss_and_gradients(Weights(**moved), data, divisor)[0]
+        moved = {
+            name: getattr(weights, name) + amount * step
+            for name, step in direction.items()
+        }
+        moved = replace(weights, **moved)
+        return loss_and_gradients(moved, data, divisor, normalised=normalised)[0]
 
     return (at(size) - at(-size)) / (2.0 * size)
 
 
-@pytest.mark.parametrize("side", ["queries", "keys"])
+@pytest.mark.parametrize("side", ["queries", "keys", "gain"])
+@pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("divisor", [1.0, 2.5, 16.0])
-def test_gradients_are_those_of_the_loss(side, divisor):
+def test_gradients_are_those_of_the_loss(side, divisor, normalised):
     """Along random directions, to the precision of a central difference.
 
     A missing 1/c or a divisor that is applied twice would be off by a factor 2.5.
     """
-    weights, data = draw_weights(SEED, 8), draw_sequences(SEED, 1)
-    _, by = loss_and_gradients(weights, data, divisor)
+    weights, data = weights_with_gain(), draw_sequences(SEED, 1)
+    _, by = loss_and_gradients(weights, data, divisor, normalised=normalised)
     rng = np.random.default_rng(11)
     for _ in range(3):
-        direction = rng.standard_normal(weights.queries.shape)
-        found = slope_along(weights, data, divisor, side, direction)
+        direction = rng.standard_normal(np.shape(getattr(weights, side)))
+        found = slope_along(weights, data, divisor, normalised, **{side: direction})
         wanted = float(np.sum(getattr(by, side) * direction))
         assert math.isclose(found, wanted, rel_tol=1e-5, abs_tol=1e-9)
 
@@ -161,13 +184,14 @@ def test_steps_of_adam_are_those_of_its_paper(epsilon):
 
 def test_every_combination_is_run_from_the_same_start():
     """Before the first step the loss and gradient of an arm know no rate."""
-    found = run_seed(5, steps=2)
-    runs = pd.DataFrame({name: found[name] for name in (*RUN, *MEASURED)})
+    parts = [run_case(5, *case, steps=2) for case in CASES]
+    runs = pd.concat([pd.DataFrame(lines_of(one)) for one in parts], ignore_index=True)
+    losses = np.concatenate([one["losses"] for one in parts])
     wanted = len(ARMS) * len(D_K) * sum(map(len, RATES.values()))
     assert len(runs) == wanted == len(runs[SETTING].drop_duplicates())
-    assert found["losses"].shape == (wanted, 2)
+    assert losses.shape == (wanted, 2)
     assert np.isinf(runs["steps"]).all()  # two steps of a warm-up teach nothing
-    starts = runs.assign(loss=found["losses"][:, 0]).groupby(["arm", "d_k"])
+    starts = runs.assign(loss=losses[:, 0]).groupby(["arm", "d_k"])
     for name in ("loss", "gradient"):
         assert set(starts[name].nunique()) == {1}
     assert starts["loss"].first().nunique() > len(D_K)
@@ -224,30 +248,32 @@ def test_a_wrong_exponent_is_seen(optimiser, wrong):
 
 # --- The record -----------------------------------------------------------------------
 
-INF, SHORT_JUDGED = np.inf, range(200, 205)  # of invented runs
+#: Of invented runs: what is judged at two looks, and what is run.
+INF, SHORT_JUDGED, SHORT_CASES = np.inf, range(200, 210), (("sgd", 16), ("adam", 16))
+FIRST_LOOK = SHORT_JUDGED[:5]
 
 
-def invented_runs(seed):
+def invented_runs(seed, optimiser, d_k):
     """A line for each setting: the third rate is best, the last one diverges."""
-    rng, lines, losses = np.random.default_rng(seed), [], []
-    for optimiser, rates in RATES.items():
-        for arm in ARMS:
-            for place, rate in enumerate(rates):
-                luck = float(rng.random())
-                curve = np.linspace(1.0, luck, 7)
-                curve[2:] = np.inf if place == len(rates) - 1 else curve[2:]
-                steps = INF if place > 4 else 10 * abs(place - 2) + int(9 * luck)
-                measured = (steps, curve[-1], 1.0 + luck, rate * (1.0 + luck))
-                names = (optimiser, arm, 16, rate, seed, *measured)
-                lines.append(dict(zip((*RUN, *MEASURED), names, strict=True)))
-                losses.append(curve)
+    rates, lines, losses = RATES[optimiser], [], []
+    rng = np.random.default_rng([seed, len(rates)])
+    for arm in ARMS:
+        for place, rate in enumerate(rates):
+            luck = float(rng.random())
+            curve = np.linspace(1.0, luck, 7)
+            curve[2:] = np.inf if place == len(rates) - 1 else curve[2:]
+            steps = INF if place > 4 else 10 * abs(place - 2) + int(9 * luck)
+            measured = (steps, curve[-1], 1.0 + luck, rate * (1.0 + luck))
+            names = (optimiser, arm, d_k, rate, seed, *measured)
+            lines.append(dict(zip((*RUN, *MEASURED), names, strict=True)))
+            losses.append(curve)
     return {**columns(lines), "losses": np.stack(losses).astype(np.float32)}
 
 
 def invented_table(seed):
-    """The same without losses."""
-    found = invented_runs(seed)
-    return pd.DataFrame({name: found[name] for name in (*RUN, *MEASURED)})
+    """The same of all cases, without losses."""
+    parts = [lines_of(invented_runs(seed, *case)) for case in SHORT_CASES]
+    return pd.concat(map(pd.DataFrame, parts), ignore_index=True)
 
 
 @pytest.fixture
@@ -255,13 +281,16 @@ def make(tmp_path, monkeypatch):
     """Make a record of invented runs; returns status, its folder and what was run."""
     ran = []
 
-    def run_invented(seed):
-        ran.append(seed)
-        return invented_runs(seed)
+    def run_invented(*part):
+        ran.append(part)
+        return invented_runs(*part)
 
     same = Rescaled("sgd", 16, 4.0, 100, 0.0, 0.0)
     monkeypatch.setattr(training, "JUDGED", SHORT_JUDGED)
-    monkeypatch.setattr(training, "run_seed", run_invented)
+    monkeypatch.setattr(training, "LOOKS", (5, 10))
+    monkeypatch.setattr(training, "CASES", SHORT_CASES)
+    monkeypatch.setattr(training, "find_undecided", lambda *_: [])
+    monkeypatch.setattr(training, "run_case", run_invented)
     monkeypatch.setattr(training, "make_executor", ThreadPoolExecutor)
     monkeypatch.setattr(training, "measure_rescaled", lambda: [same])
 
@@ -282,16 +311,18 @@ def contents(folder):
 def test_the_record_is_made_and_read(make, capsys):
     """All seeds once; what is read is what was run, to five digits."""
     status, folder, ran = make()
-    assert (status, ran) == (0, [*TUNING, *SHORT_JUDGED])
-    assert "seed    204, 17 of 17" in capsys.readouterr().out
+    seeds = [*TUNING, *FIRST_LOOK]
+    assert status == 0
+    assert ran == [(seed, *case) for case in SHORT_CASES for seed in seeds]
+    assert "204-adam-16, 34 of 34" in capsys.readouterr().out
     assert set(contents(folder)) == {"runs.csv", "losses.csv", "record.json"}
     kept = read_record(folder)
     assert set(kept.chosen) == {(o, a, 16) for o in RATES for a in ARMS}
     assert all(kept.chosen[one] == RATES[one[0]][2] for one in kept.chosen)
     # from the sixth rate on none learned, and at the largest all diverged
-    lines, seeds = kept.runs, len(ran) * len(ARMS)
+    lines, of_arms = kept.runs, len(seeds) * len(ARMS)
     never = sum(len(rates) - 5 for rates in RATES.values())
-    assert np.isinf(lines["steps"]).sum() == seeds * never
+    assert np.isinf(lines["steps"]).sum() == of_arms * never
     gone = lines[np.isinf(lines["final_loss"])].groupby("optimiser")["rate"]
     assert dict(gone.unique().map(list)) == {o: [r[-1]] for o, r in RATES.items()}
     assert kept.about["configuration"]["steps"] == STEPS
@@ -304,22 +335,61 @@ def test_the_record_is_made_and_read(make, capsys):
 def test_interrupted_and_resumed_gives_the_same_bytes(make, monkeypatch):
     """Nothing is written meanwhile, and no finished seed is run again."""
     _, whole, _ = make("whole", "elsewhere")
-    run = training.run_seed
+    run, last = training.run_case, (SHORT_JUDGED[3], "adam", 16)
 
-    def interrupted(seed):
-        if seed == SHORT_JUDGED[3]:
+    def interrupted(*part):
+        if part == last:
             raise KeyboardInterrupt
-        return run(seed)
+        return run(*part)
 
-    monkeypatch.setattr(training, "run_seed", interrupted)
+    monkeypatch.setattr(training, "run_case", interrupted)
     with pytest.raises(KeyboardInterrupt):
         make()
-    monkeypatch.setattr(training, "run_seed", run)
+    monkeypatch.setattr(training, "run_case", run)
     status, folder, after = make()
     assert status == 0
-    assert {SHORT_JUDGED[3]} <= set(after) <= {*SHORT_JUDGED[3:]}
+    assert {last} <= set(after) <= {last, (SHORT_JUDGED[4], "adam", 16)}
     assert contents(folder) == contents(whole)
     assert make()[2] == []
+
+
+def test_seeds_double_where_a_check_is_open(make, monkeypatch):
+    """One optimiser's; what was decided is not run again, and no look is added."""
+    asked = []
+
+    def find(table, among):
+        asked.append((len(set(table["seed"])), tuple(among)))
+        return [("sgd", 16)]
+
+    monkeypatch.setattr(training, "find_undecided", find)
+    _, folder, ran = make()
+    assert ran[-5:] == [(seed, "sgd", 16) for seed in SHORT_JUDGED[5:]]
+    assert len(ran) == 2 * (len(TUNING) + 5) + 5
+    assert asked == [(len(TUNING) + 5, SHORT_CASES)]
+    kept = read_record(folder)
+    assert kept.seeds["judged"] == (*SHORT_JUDGED,)
+    assert kept.judged.groupby("optimiser")["seed"].nunique().to_dict() == {
+        "adam": 5,
+        "sgd": 10,
+    }
+
+
+def test_what_is_undecided_is_found():
+    """Of the record as it is: nothing that 192 seeds were not spent on.
+
+    Where half of the seeds of a case learn, whether most do is open.
+    """
+    runs = read_record().runs
+    most = LOOKS[-1] + len(TUNING)
+    counts = runs.groupby(["optimiser", "d_k"])["seed"].nunique()
+    open_now = find_undecided(runs)
+    assert {counts[case] for case in open_now} <= {most}
+    case = ("adam", 16)
+    at_case = runs["optimiser"].eq("adam") & runs["d_k"].eq(16) & runs["arm"].eq("sqrt")
+    hurt = runs.copy()
+    hurt.loc[at_case & runs["seed"].mod(4).eq(0), "steps"] = np.inf
+    assert case in find_undecided(hurt)
+    assert case not in find_undecided(hurt, [("sgd", 16)])
 
 
 def test_quantiles_are_those_of_judged_seeds():
@@ -348,11 +418,13 @@ def test_the_record_is_of_what_is_trained_now():
     kept = read_record()
     now = json.loads(json.dumps(configuration()))
     assert kept.about["configuration"] == now
-    assert kept.seeds == {"tuning": (*TUNING,), "judged": (*JUDGED,)}
+    assert kept.seeds["tuning"] == (*TUNING,)
+    assert kept.seeds["judged"] in {(*JUDGED[:look],) for look in LOOKS}
     for optimiser, arm, d_k, rate in (
         ("sgd", "sqrt", 16, 3.0),
         ("adam", "small-queries", 64, 1e-2),
         ("adam", "linear", 16, 1e-1),
+        ("adam", "normalised", 64, 1e-2),
     ):
         (wanted,) = kept.runs.query(
             "optimiser == @optimiser and arm == @arm and d_k == @d_k and rate == @rate "
@@ -381,7 +453,7 @@ def test_short_agrees_with_the_record(capsys):
     """The first judged seeds, run and not read; status 0."""
     assert main(["--short", "--jobs", "1"]) == 0
     out = capsys.readouterr().out
-    assert f"seed    {SHORT_JUDGED[1]}, 2 of {SEEDS}" in out
+    assert f"{SHORT_JUDGED[1]}-adam-16, 4 of {2 * SEEDS}" in out
     assert "\nagrees; asked: every digit" in out
 
 

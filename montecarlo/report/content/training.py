@@ -49,6 +49,9 @@ PUBLISHED = Path(__file__).with_name("published.toml")
 WithEnds = tuple[float | None, float | None, float | None]
 Arm = Annotated[str, about("a key of `montecarlo.records.training.ARMS`")]
 Rate = Annotated[float, about("of learning")]
+Seeds = Annotated[int, about("seeds that are judged")]
+Tuning = Annotated[int, about("others, on which rates were chosen")]
+Steps = Annotated[int, about("after which a run ends")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +72,18 @@ class ArmLine:
     steps: Annotated[
         WithEnds, about("median steps until learned, and the ends of its interval")
     ]
+    seeds: Seeds
     share: Annotated[
         tuple[float, float, float],
         about("of seeds that learn, and the ends of its interval"),
     ]
     left: Annotated[float | None, about("median loss at the end; null: infinite")]
     gradient: Annotated[float, about("median norm of the first, by W_Q and W_K")]
+
+    @property
+    def learned(self) -> int:
+        """How many seeds learn."""
+        return round(self.share[0] * self.seeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +119,6 @@ class LanguageLine:
     ]
 
 
-Seeds = Annotated[int, about("seeds that are judged")]
-Tuning = Annotated[int, about("others, on which rates were chosen")]
-Steps = Annotated[int, about("after which a run ends")]
-
-
 @dataclass(frozen=True, slots=True)
 class LanguageView:
     """The record of the language model as the pages show it."""
@@ -148,7 +152,9 @@ class Published:
 class TrainingView:
     """The record of training as the pages show it."""
 
-    seeds: Seeds
+    looks: Annotated[
+        tuple[int, ...], about("seeds judged at first, and where that was undecided")
+    ]
     tuning: Tuning
     steps: Steps
     learned: Annotated[float, about("a run has learned when its loss stays below this")]
@@ -164,10 +170,10 @@ class TrainingView:
         """Every d_k, in ascending order."""
         return sorted({line.d_k for line in self.lines})
 
-    def count(self, optimiser: str, arm: str) -> int:
-        """Return how many runs of an arm learned, at any d_k."""
+    def count(self, optimiser: str, arm: str) -> tuple[int, int]:
+        """Return how many runs of an arm learned, and of how many, at any d_k."""
         mine = [self.line(optimiser, arm, d_k) for d_k in self.sizes]
-        return round(sum(line.share[0] * self.seeds for line in mine))
+        return sum(line.learned for line in mine), sum(line.seeds for line in mine)
 
     def line(self, optimiser: str, arm: str, d_k: int) -> ArmLine:
         """Return how an arm fared."""
@@ -203,13 +209,14 @@ def view_training(record: Record, language: Runs | None = None) -> TrainingView:
             tried=len(tried),
             largest=rate == max(tried),
             steps=median_with_ends(steps),
+            seeds=steps.size,
             share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
             left=_finite(float(runs["final_loss"].median())),
             gradient=float(runs["gradient"].median()),
         )
         lines.append(line)
     return TrainingView(
-        len(record.seeds["judged"]),
+        tuple(about_it["looks"]),
         len(record.seeds["tuning"]),
         about_it["steps"],
         about_it["learned"],
@@ -298,13 +305,13 @@ def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
     for setting, runs in record.judged.groupby(SETTING):
         one = dict(zip(SETTING, setting, strict=True))
         line = _line_of(one, SHARE_CURVE, one["rate"])
-        line = replace(line, n_replicates=view.seeds)
         steps = runs["steps"].to_numpy()
+        line = replace(line, n_replicates=steps.size)
         yield replace(line, estimate=float(np.isfinite(steps).mean()))
         yield from _with_ends(replace(line, curve=STEPS_CURVE), median_with_ends(steps))
     for each in view.lines:
         line = _line_of(dataclasses.asdict(each), START_CURVE, each.gradient)
-        yield from _with_ends(replace(line, n_replicates=view.seeds), each.steps)
+        yield from _with_ends(replace(line, n_replicates=each.seeds), each.steps)
 
 
 def _line_of(one: Mapping[Any, Any], curve: str, x: Any) -> CurveLine:  # noqa: ANN401

@@ -128,16 +128,21 @@ DIVISOR_LOOKS = {
         strict=False,
     )
 }
-SMALL_QUERIES = Label(
-    message(r"unscaled, $W_Q$ divided by $\sqrt{d_k}$ at initialisation"),
-    r"c = 1,\ W_Q/\sqrt{d_k}",
-    told=True,
-)
+OTHER_ARMS = {
+    "small-queries": Label(
+        message(r"unscaled, $W_Q$ divided by $\sqrt{d_k}$ at initialisation"),
+        r"c = 1,\ W_Q/\sqrt{d_k}",
+        told=True,
+    ),
+    "normalised": Label(
+        message(r"$q$ and $k$ normalised, learned gain"), r"\hat q, \hat k", told=True
+    ),
+}
 #: Arms of training look as their divisors do; one that starts otherwise is open.
 ARM_LOOKS = {
     name: look
     if name == divisor
-    else replace(look, dash=(0, (3, 1.5)), label=SMALL_QUERIES, filled=False)
+    else replace(look, dash=(0, (3, 1.5)), label=OTHER_ARMS[name], filled=False)
     for name, divisor in ARMS.items()
     for look in (DIVISOR_LOOKS[divisor],)
 }

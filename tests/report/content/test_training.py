@@ -1,6 +1,7 @@
 """What pages show of training, from a record of a test's own: four runs an arm."""
 
 import csv
+import dataclasses
 import math
 from statistics import median
 
@@ -65,6 +66,7 @@ def record_of(steps, *, final_loss=0.01, exact=0.0):
     )
     configuration = {"steps": 300, "learned": 0.1, "n_keys": 32, "n_queries": 16}
     configuration |= {"d_k": D_K, "rates": dict.fromkeys(RATES, (FAST, SLOW))}
+    configuration |= {"looks": (4, 8, 16)}
     seeds = {"tuning": TUNING, "judged": JUDGED}
     return Record(
         runs, chosen, seeds, {"configuration": configuration}, losses, rescaled
@@ -78,7 +80,22 @@ def test_lines_are_of_judged_seeds():
     line = view.line("sgd", "sqrt", 64)
     assert (line.rate, line.rates, line.share[0]) == (FAST, 1, 0.75)
     assert line.steps == (25.0, None, None)  # four seeds have no interval
-    assert (view.seeds, view.tuning, view.sizes) == (4, 2, [16, 64])
+    assert (line.learned, line.seeds) == (3, 4)
+    assert view.count("sgd", "sqrt") == (6, 8)
+    assert (view.looks, view.tuning, view.sizes) == ((4, 8, 16), 2, [16, 64])
+
+
+def test_lines_have_seeds_of_their_own():
+    """Where more were judged with an optimiser and a d_k, they count there alone."""
+    record = record_of((10.0, 20.0, 30.0, NEVER))
+    more = record.runs[record.runs["seed"].eq(100)].assign(seed=104)
+    more = more[more["optimiser"].eq("sgd") & more["d_k"].eq(64)]
+    runs = pd.concat([record.runs, more], ignore_index=True)
+    seeds = {"tuning": TUNING, "judged": (*JUDGED, 104)}
+    view = view_training(dataclasses.replace(record, runs=runs, seeds=seeds))
+    assert view.line("sgd", "sqrt", 64).share[0] == 4 / 5
+    assert view.count("sgd", "sqrt") == (7, 9)
+    assert view.count("adam", "sqrt") == (6, 8)
 
 
 def test_median_beyond_the_budget_is_no_number():
