@@ -49,6 +49,7 @@ def print_outcome(results: Findings, written: Sequence[Path]) -> None:
     again = canonical_command(results.run)
     output = written[-1].parent  # of run.json
     if output != Path(DEFAULT_OUTPUT):
+        again = again.removesuffix(f" --output {DEFAULT_OUTPUT}")
         again += f" --output {shlex.quote(str(output))}"
     print_lines(f"again: {again}")
 

@@ -93,7 +93,7 @@ def test_captions_are_those_of_the_page(drawn, report, code):
         assert str(number) in said
     command = text.rsplit("~~~\n", 2)[1]
     assert command == (
-        f"{canonical_command(run)}\npython -m montecarlo figures --from output "
+        f"{canonical_command(run | {'languages': DRAWN})}\npython -m montecarlo figures --from output "
         "--lang en,de,ja --only variance,planted --format svg,pdf,png\n"
     )
 
