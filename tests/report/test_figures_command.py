@@ -92,8 +92,9 @@ def test_captions_are_those_of_the_page(drawn, report, code):
     for number in (min(counts), max(counts), run["seed"], version):
         assert str(number) in said
     command = text.rsplit("~~~\n", 2)[1]
+    sampled = canonical_command(run | {"languages": DRAWN})
     assert command == (
-        f"{canonical_command(run | {'languages': DRAWN})}\npython -m montecarlo figures --from output "
+        f"{sampled}\npython -m montecarlo figures --from output "
         "--lang en,de,ja --only variance,planted --format svg,pdf,png\n"
     )
 
