@@ -37,15 +37,22 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     Raises
     ------
     InputError
-        If there is none; lists the known names, and the nearest if one is close.
+        If there is none; lists the known names, and the nearest if one is close or has
+        the same words.
     """
     require_text(kind, name)
     if name in table:
         return table[name]
-    near = difflib.get_close_matches(name, table, n=1)
+    near = [one for one in table if _words(one) == _words(name)]
+    near = near or difflib.get_close_matches(name, table, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(table)
     raise InputError(f"{kind} must be one of {known}; got {show(name)}.{hint}")
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name, sorted: ``a_b`` and ``b_a`` have the same."""
+    return sorted(re.findall(r"[^\W_]+", name.lower()))
 
 
 def look_up_all(

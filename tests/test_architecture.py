@@ -86,6 +86,13 @@ LATE = {
     ("pytest_plugin", "_check", "montecarlo.model.captured.Captured"),
     ("pytest_plugin", "_check", "montecarlo.model.checking.answer_models"),
     ("pytest_plugin", "_check", "montecarlo.model.checking.assert_attention_scale"),
+    ("pytest_plugin", "_require_options", "montecarlo.errors.InputError"),
+    (
+        "pytest_plugin",
+        "_require_options",
+        "montecarlo.model.checking.assert_attention_scale",
+    ),
+    ("pytest_plugin", "_require_options", "montecarlo.names.look_up"),
     ("model.files", "safetensors_file", "ml_dtypes"),
     ("model.files", "safetensors_file", "safetensors"),
     (

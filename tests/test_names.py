@@ -6,6 +6,7 @@ from montecarlo.attention.divisors import parse_divisor
 from montecarlo.cli.options import parse_indices
 from montecarlo.errors import InputError
 from montecarlo.names import (
+    look_up,
     parse_decimal,
     parse_seed,
     parse_whole,
@@ -67,3 +68,19 @@ def test_decimals_are_finite(typed):
 def test_decimals_are_read(typed):
     """All ways of writing that people have."""
     assert parse_decimal("x", typed) == float(typed)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("max_weight", "weight_max"),
+        ("planted-weight", "planted_weight"),
+        ("weight_mx", "weight_max"),
+        ("entropie", "entropy"),
+    ],
+)
+def test_the_nearest_name_is_told(typed, meant):
+    """The same words in another order first, then what is typed alike."""
+    known = dict.fromkeys(("planted_weight", "entropy", "weight_max"))
+    with pytest.raises(InputError, match=f"Did you mean '{meant}'"):
+        look_up("quantity", typed, known)

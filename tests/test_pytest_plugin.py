@@ -155,3 +155,16 @@ def test_no_source_is_refused(source):
     """In one line, as any other input."""
     with pytest.raises(InputError, match="captured must be what capture"):
         assert_attention_scale(source)
+
+
+@pytest.mark.parametrize(
+    ("sources", "options", "told"),
+    [
+        ("qkw", {}, "must be given one source, such as .*, got 3 sources"),
+        ("q", {"expected": "sqrt"}, "option of attention_scale .*'expected'.*'expect'"),
+    ],
+)
+def test_wrong_arguments_are_refused(attention_scale, sources, options, told):
+    """In one line as well."""
+    with pytest.raises(InputError, match=told):
+        attention_scale(*sources, **options)

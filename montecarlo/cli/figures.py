@@ -71,11 +71,18 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         draw=draw,
         wordless=options.wordless,
         flavour=flavour,
+        typed=_typed_looks(options),
+        sampled=options.source is None,
     )
     if options.lang is None and options.config is None:
         options = replace(options, lang=(SOURCE,))
     _, written = write_or_render(
-        options, build_parser(), typed, make, whole=False, with_data=False
+        options,
+        build_parser(),
+        typed,
+        make,
+        whole=False,
+        with_data=options.source is None and not options.only,
     )
     if not options.quiet:
         print_lines("\n".join(map(str, written)))
@@ -85,6 +92,16 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         return DONE
     told = f"results must have data for all figures, got none for {', '.join(lacking)}"
     return complain("figures", told, NOT_REACHED if options.only else DONE)
+
+
+def _typed_looks(options: FiguresOptions) -> list[str]:
+    """Return the options that say which figures, and how they look."""
+    lists = (("only", options.only), ("format", options.format))
+    words = [f"--{name} {','.join(chosen)}" for name, chosen in lists if chosen]
+    words += [f"--theme {options.theme}"] * (options.theme is not None)
+    words += [f"--dpi {options.dpi}"] * (options.dpi != DPI)
+    words += ["--wordless"] * options.wordless
+    return words + [f"--flavour {options.flavour}"] * (options.flavour is not None)
 
 
 def _require_dpi(dpi: int, formats: Sequence[str]) -> None:

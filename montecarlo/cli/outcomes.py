@@ -1,5 +1,6 @@
 """What came out, on the terminal and by ``--fail-on``."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from montecarlo.report.render.contents import canonical_command
 from montecarlo.report.terminal import make_table
 from montecarlo.study.console import open_console
 
+#: Where a report is written if nothing is said.
+DEFAULT_OUTPUT = "output"
 #: What ``--fail-on`` names that is no verdict: a refuted check of the simulator.
 SELF_CHECK = "self-check"
 
@@ -43,7 +46,12 @@ def print_outcome(results: Findings, written: Sequence[Path]) -> None:
     print_lines(f"claims: {counts}")
     if refuted := results.record.failed_self_checks():
         print_lines(f"self-checks refuted: {', '.join(refuted)}")
-    print_lines(f"again: {canonical_command(results.run)}")
+    again = canonical_command(results.run)
+    output = written[-1].parent  # of run.json
+    if output != Path(DEFAULT_OUTPUT):
+        again = again.removesuffix(f" --output {DEFAULT_OUTPUT}")
+        again += f" --output {shlex.quote(str(output))}"
+    print_lines(f"again: {again}")
 
 
 def print_details(record: ClaimsRecord, written: Sequence[Path]) -> None:

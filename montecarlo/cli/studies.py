@@ -76,7 +76,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
 
     ``make`` writes the report; ``only`` are the claims that were asked for, where not
     all are; ``whole`` and ``with_data`` tell whether all of a report is written, and
-    whether earlier results stand beside it.  Returns the results and the files.
+    whether results stand beside it.  Returns the results and the files.
     """
     if options.source is not None:
         require_defaults(options, parser, OF_SAMPLING, "--from")
@@ -114,7 +114,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
         only=tuple(dict.fromkeys(configuration.only)),
     )
     require_replicates(study)
-    return write_report(study, target, make=make)
+    return write_report(study, target, make=make, with_data=with_data)
 
 
 def _require_other_folder(source: Path, output: Path) -> None:

@@ -10,6 +10,7 @@ attention weights where they are there, before dropout, else values, outputs and
 was added to scores; and the scale, mask and cap that were passed.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -61,7 +62,7 @@ class Call:
         return heads, key_heads, d_k, *self.arrays
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Captured:
     """What was recorded.
 
@@ -83,6 +84,19 @@ class Captured:
     _is_open: bool = False
     _missed: dict[str, bool] = field(default_factory=dict)
     _is_by_hand: bool = False
+
+    def __repr__(self) -> str:
+        """Tell layers, heads and shapes of each kind, and how much was missed."""
+        kinds = Counter(
+            f"{q.shape[0]} heads, q {q.shape}, k {k.shape}"
+            for calls in self._passes[:1]
+            for q, k in ((call.arrays["q"][0], call.arrays["k"][0]) for call in calls)
+        )
+        named = [f"{n} layers × {kind}" for kind, n in kinds.items()]
+        more = [f"{len(self._passes)} passes"] if named else ["nothing recorded"]
+        more += [f"{len(self._missed)} missed"] if self._missed else []
+        model = (self.config or {}).get("model_type")
+        return f"Captured({'; '.join([*[str(model)] * bool(model), *named, *more])})"
 
     def begin(self) -> None:
         """Begin another pass of the model: layers are counted anew."""

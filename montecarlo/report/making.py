@@ -1,7 +1,7 @@
 """A report, or figures, from findings to the files that are asked for."""
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -150,12 +150,16 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
     draw: Draw,
     wordless: bool = False,
     flavour: type[Kramdown] = Kramdown,
+    typed: Sequence[str] = (),
+    sampled: bool = True,
 ) -> None:
     """Write figures, and a file of captions, for each language into an existing folder.
 
     Of those that are chosen, ones without data are left out; ``draw`` is `draw_files`,
     told formats and looks.  ``wordless``: one set with symbols alone for all languages;
-    otherwise the name of a file has its language.  ``flavour`` is that of captions.
+    otherwise the name of a file has its language.  ``flavour`` is that of captions,
+    which end with the command: with the options ``typed`` for looks, and where a report
+    was not ``sampled`` for this, after the command of that report.
 
     Raises
     ------
@@ -179,9 +183,25 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
         for code in languages:
             parts = (name, kind) if wordless else (name, code, kind)
             shown[code][name] = ".".join(parts)
+    command = _figures_command(findings.run, languages, typed, sampled=sampled)
     for language in spoken:
-        text = captions(contents, shown[language.code], language, flavour)
+        text = captions(contents, shown[language.code], language, flavour, command)
         write_text(folder / f"captions.{language.code}.md", text)
+
+
+def _figures_command(
+    run: Mapping[str, Any],
+    languages: Sequence[str],
+    typed: Sequence[str],
+    *,
+    sampled: bool,
+) -> str:
+    """Return what to type to draw figures again, first to sample what they are of."""
+    if sampled:
+        return " ".join([canonical_command(run, "figures"), *typed])
+    words = ["python -m montecarlo figures --from output"]
+    words += [f"--lang {','.join(languages)}"] * (list(languages) != [SOURCE])
+    return f"{canonical_command(run)}\n{' '.join([*words, *typed])}"
 
 
 def captions(
@@ -189,6 +209,7 @@ def captions(
     drawn: dict[str, str],
     language: Language,
     flavour: type[Kramdown],
+    command: str,
 ) -> str:
     """Return captions, alternative texts and what to cite."""
     tree = read_html(pages.render("captions", contents, language, quotable=True))
@@ -202,7 +223,6 @@ def captions(
         blocks.append(to_markdown(figure, {"#": file}.__getitem__, flavour))
     cite = tree.find(id="cite")
     if isinstance(cite, Tag):
-        command = canonical_command(contents.findings.run)
         blocks.append(f"{to_markdown(cite, flavour=flavour)}\n~~~\n{command}\n~~~\n")
     return "\n".join(blocks)
 

@@ -415,9 +415,17 @@ def print_observation(
             f"head): {_list(observation.dead)}"
         )
     console = open_console(sys.stdout, highlight=False)
-    headings = ("layer", "head", "Var(q.k)", "within rows", "divided", "right divisor")
+    headings = ["layer", "head", "Var(q.k)", "within rows", "divided", "right divisor"]
     more_headings = ("state", "what fails, and the factor it alone makes")
-    rows = map(_row, sorted(observation.heads, key=_closeness)[:MOST_LINES])
+    divisors = {
+        one.head: "-" if math.isnan(one.divisor) else f"{one.divisor:.4g}"
+        for one in told.scales.heads
+    }
+    headings += ["applied divisor"] * bool(divisors)
+    rows = [
+        _row(one, [divisors[one.head]] if divisors else [])
+        for one in sorted(observation.heads, key=_closeness)[:MOST_LINES]
+    ]
     console.print(make_table((*headings, *more_headings), rows, right=len(headings)))
     counts = Counter(one.state for one in observation.heads)
     states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
@@ -438,12 +446,12 @@ def _closeness(one: ObservedHead) -> float:
     return -abs(math.log(max(one.found["scaled_row_variance"].value, LEAST)))
 
 
-def _row(one: ObservedHead) -> tuple[str, ...]:
+def _row(one: ObservedHead, divisor: Sequence[str]) -> tuple[str, ...]:
     causes = ", ".join(
         f"{each.name} {each.factor.value:.3g}" for each in one.failing[:MOST_CAUSES]
     )
     numbers = (f"{one.found[name].value:.4g}" for name in SHOWN)
-    return (*map(str, one.head), *numbers, one.state, causes or "-")
+    return (*map(str, one.head), *numbers, *divisor, one.state, causes or "-")
 
 
 def _list(heads: Iterable[Head]) -> str:

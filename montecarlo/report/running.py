@@ -4,7 +4,7 @@ One of own claims is made alike.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -123,11 +123,12 @@ def write_report(
     *,
     own_file: bytes | None = None,
     make: Make | None = None,
+    with_data: bool = True,
 ) -> tuple[Findings, Sequence[Path]]:
     """Run a study and write its report, by default as pages.
 
-    ``own_file`` is the user's file that the study's claims are from.  Returns what was
-    rendered, and the files.
+    ``own_file`` is the user's file that the study's claims are from; ``with_data``: the
+    results stand beside the report.  Returns what was rendered, and the files.
 
     Raises
     ------
@@ -161,6 +162,8 @@ def write_report(
         findings = read_results(edition.folder, study.catalogue, edition.record)
         write = make or report_maker(None)
         write(findings, target.languages, edition.folder, drawing)
+        if not with_data:
+            _remove(DATA_FILES, edition.folder)
         edition.note_time("rendering")
     return findings, edition.written
 
@@ -208,11 +211,16 @@ def render_again(
             edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
             make(findings, languages, edition.folder, executor)
         if not with_data:
-            for name in held:
-                (edition.folder / name).unlink()
-            (edition.folder / FOLDER).rmdir()
+            _remove(held, edition.folder)
         edition.note_time("rendering")
     return findings, edition.written
+
+
+def _remove(names: Iterable[str], folder: Path) -> None:
+    """Remove files of data, and the folder of curves."""
+    for name in names:
+        (folder / name).unlink()
+    (folder / FOLDER).rmdir()
 
 
 def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:

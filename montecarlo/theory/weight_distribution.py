@@ -16,11 +16,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
-from scipy.special import erfc, loggamma, ndtr
+from scipy.special import erfc, gammainc, gammaincc, loggamma, ndtr
 
 from montecarlo.theory.row_expectations import interpolate, weigh_lengths
 from montecarlo.theory.row_integrals import (
     REACH,
+    ROUNDING,
     Array,
     Profile,
     Reference,
@@ -31,8 +32,14 @@ from montecarlo.theory.row_integrals import (
 #: Abate and Whitt's Euler sum: it is off by exp(-DISCRETE), and by rounding times
 #: exp(DISCRETE / 2).
 DISCRETE = 20.0
+#: Where gaps have no end the sum inverts a number of weights: those of at least
+#: 1/(1 + 3r), r = (1 - t)/t <= 1, are what it is off by, times exp(-DISCRETE).
+MOST_WEIGHTS = 4.0
 #: Terms of the sum at first, and at most: they are doubled until two sums agree.
 FIRST_TERMS, MOST_TERMS = 24, 1536
+#: A sum is off by less than this many times what half its terms change: three times
+#: was found, at thresholds beside the corner at 1/2, near which sums turn slowly.
+SLOWEST = 4.0
 #: Averaging steps at the end of the sum.
 AVERAGED = 12
 #: Steps of the largest score in standard deviations: at first, and at least.
@@ -46,8 +53,9 @@ PIECE_POINTS, TURN, WIDEST_PIECE = 16, 12.0, 3.0
 VANISHED, NEGLIGIBLE = 26.0, 1e-13
 #: How far exp(-θ exp(-sz)) is turned, in radians, where s is not below it.
 ROTATED = 0.9
-#: Panels of ln s, two an octave, and their Chebyshev points.
-PER_OCTAVE, POINTS = 2, 14
+#: Panels of ln s, two an octave, and their Chebyshev points, between which errors of
+#: values at them grow to LEBESGUE times as much at most.
+PER_OCTAVE, POINTS, LEBESGUE = 2, 14, 2.65
 #: From this panel on, s = 0.354, the weights above a threshold come from `_waves`.
 FIRST_WAVES = -3
 #: A Fourier sum repeats itself after this many s, and this much for ln n and for ln t;
@@ -55,7 +63,7 @@ FIRST_WAVES = -3
 PERIOD, PERIOD_LEAST, ENDED = 40.0, 80.0, 48.0
 #: Rounding of a Fourier sum, for each key.
 WAVES_ROUNDING = 1e-15
-#: |q| is within this of sqrt(d_k) but for a probability of 1e-13.
+#: |q| is averaged over within this of sqrt(d_k): the error holds what is beyond.
 CHI_REACH = 5.5
 LENGTHS, FEWER_LENGTHS = 48, 36
 #: Roots are found to this part of the weight.
@@ -73,11 +81,15 @@ LAGUERRE, FEWER_LAGUERRE, SHORT = 12, 9, 8
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Euler sums with all terms, and with fewer terms or steps."""
+    """An Euler sum, and how far sums of fewer terms, and of fewer steps, are from it.
+
+    By terms it is the farthest of all sums of half the terms or more: where the
+    distribution has a corner they swing about, and two alone may agree by chance.
+    """
 
     value: float
-    fewer_terms: float
-    fewer_steps: float
+    by_terms: float
+    by_steps: float
 
 
 def share_at(std: float, n_keys: int, threshold: float) -> Reference:
@@ -96,12 +108,11 @@ def share_at(std: float, n_keys: int, threshold: float) -> Reference:
     terms, step = FIRST_TERMS, FIRST_STEP
     while True:
         sums = _invert(std, n_keys, (1.0 - threshold) / threshold, terms, step)
-        by_terms = abs(sums.value - sums.fewer_terms)
-        by_steps = abs(sums.value - sums.fewer_steps)
-        more_terms = not by_terms < AGREED and terms < MOST_TERMS
-        more_steps = not by_steps < AGREED and step > LEAST_STEP
+        more_terms = not sums.by_terms < AGREED and terms < MOST_TERMS
+        more_steps = not sums.by_steps < AGREED and step > LEAST_STEP
         if not (more_terms or more_steps):
-            error = by_terms + by_steps + 2.0 * math.exp(-DISCRETE)
+            error = SLOWEST * sums.by_terms + sums.by_steps
+            error += MOST_WEIGHTS * math.exp(-DISCRETE)
             return Reference(min(max(sums.value, 0.0), 1.0), error)
         if more_terms:
             terms *= 2
@@ -154,10 +165,10 @@ def _invert(std: float, n_keys: int, others: float, n_terms: int, step: float) -
         _partial_sums(rows[::stride].sum(axis=0) * (step * stride) / theta, scale)
         for stride in (1, 2)
     )
-    fewer = n_terms - n_terms // 4
-    return _Sums(
-        _average(fine, n_terms), _average(fine, fewer), _average(coarse, n_terms)
-    )
+    value = _average(fine, n_terms)
+    fewer = np.array([_average(fine, n) for n in range(n_terms // 2, n_terms)])
+    by_terms = float(np.abs(fewer - value).max())
+    return _Sums(value, by_terms, abs(_average(coarse, n_terms) - value))
 
 
 def _gaps(
@@ -266,21 +277,28 @@ def _over_lengths(d_k: int, scale: float, weights: _Weights) -> Reference:
 def _average_panels(
     d_k: int, scale: float, weights: _Weights, n_points: int
 ) -> tuple[float, float]:
-    """Average the panels of ln s over |q| ~ chi_d, and their errors."""
-    low = max(1e-9, math.sqrt(d_k) - CHI_REACH) * scale
-    high = (math.sqrt(d_k) + CHI_REACH) * scale
+    """Average the panels of ln s over |q| ~ chi_d, and their errors.
+
+    Beyond the ends there are 1/t such weights at most.
+    """
+    shortest = max(1e-9, math.sqrt(d_k) - CHI_REACH)
+    longest = math.sqrt(d_k) + CHI_REACH
+    low, high = shortest * scale, longest * scale
+    beyond = float(
+        gammainc(0.5 * d_k, 0.5 * shortest**2) + gammaincc(0.5 * d_k, 0.5 * longest**2)
+    )
     total = errors = mass = 0.0
     for index in range(_panel_of(low), _panel_of(high) + 1):
         start, stop = (2.0 ** ((index + i) / PER_OCTAVE) for i in (0, 1))
         piece = max(start, low), min(stop, high)
         s, weight = weigh_lengths(d_k, scale, piece, n_points)
         mass += float(weight.sum())
-        panel = _panel(index, weights)
-        if panel is not None:
-            x = 2.0 * PER_OCTAVE * np.log2(s / start) - 1.0
-            total += float(chebyshev.chebval(x, panel[0]) @ weight)
-            errors += panel[1] * float(weight.sum())
-    return total / mass, errors / mass
+        coefficients, error = _panel(index, weights)
+        x = 2.0 * PER_OCTAVE * np.log2(s / start) - 1.0
+        total += float(chebyshev.chebval(x, coefficients) @ weight)
+        errors += error * float(weight.sum())
+    value = total / mass
+    return value, errors / mass + beyond / weights.threshold + ROUNDING * abs(value)
 
 
 def _panel_of(std: float) -> int:
@@ -288,14 +306,15 @@ def _panel_of(std: float) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _panel(index: int, weights: _Weights) -> tuple[Array, float] | None:
-    """Interpolate over a panel of ln s; None where there are no such weights.
+def _panel(index: int, weights: _Weights) -> tuple[Array, float]:
+    """Interpolate over a panel of ln s; 0 where there are next to no such weights.
 
     The error is that of the values, and of the last two coefficients.
     """
     stds, n_keys = _nodes(index), weights.n_keys
-    if _bound(float(stds.max()), n_keys, weights.threshold) < NEGLIGIBLE:
-        return None
+    widest = 2.0 ** ((index + 1) / PER_OCTAVE)
+    if (bound := _bound(widest, n_keys, weights.threshold)) < NEGLIGIBLE:
+        return np.zeros(1), bound
     if weights.counted and index >= FIRST_WAVES:
         values, error = _waves(index, n_keys).above(weights.threshold)
     elif weights.counted and weights.threshold < LONE:  # not known
@@ -306,7 +325,7 @@ def _panel(index: int, weights: _Weights) -> tuple[Array, float] | None:
         values = np.array([one.value for one in found])
         error = max(one.error for one in found)
     coefficients = interpolate(values)
-    return coefficients, error + float(np.abs(coefficients[-2:]).sum())
+    return coefficients, LEBESGUE * error + float(np.abs(coefficients[-2:]).sum())
 
 
 def _nodes(index: int) -> Array:
@@ -441,7 +460,7 @@ def solve(
         found = share(_weight(here))
         rest = found.value - wanted
         slope = (rest - rest_before) / (here - before) if here != before else slope
-        if abs(rest) <= max(3.0 * found.error, 1e-9):
+        if abs(rest) <= max(found.error, 1e-9):
             break
         low, high = (here, high) if rest > 0.0 else (low, here)
         before, rest_before = here, rest

@@ -6,13 +6,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
+from montecarlo.cli.outcomes import print_outcome
 from montecarlo.cli.report import main as report
+from montecarlo.study.presets import ERROR_RATE
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -179,3 +182,20 @@ def test_sigterm_ends_a_cluster_that_starts(monkeypatch):
     assert exits.run(Parser("x", ""), work, []) == exits.TERMINATED
     left = set(psutil.Process().children(recursive=True)) - before
     assert not [one for one in left if "resource_tracker" not in str(one.cmdline())]
+
+
+@pytest.mark.parametrize(
+    ("folder", "more"),
+    [("output", ""), ("my folder", " --output 'my folder'")],
+)
+def test_again_is_told_with_its_folder(folder, more, capsys):
+    """Which is left out where it is the one that needs no option."""
+    run = {"languages": ["en"], "error_rate": ERROR_RATE, "preset": "quick"}
+    record = SimpleNamespace(failed_self_checks=list)
+    results = SimpleNamespace(
+        counts=[], record=record, run={**run, "seed": 3, "only": []}
+    )
+    written = [Path(folder) / "figures" / "a.svg", Path(folder) / "run.json"]
+    print_outcome(results, written)
+    command = "python -m montecarlo report --preset quick --seed 3 --lang en"
+    assert capsys.readouterr().out.splitlines()[-1] == f"again: {command}{more}"

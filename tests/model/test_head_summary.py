@@ -167,6 +167,23 @@ def test_half_precision_is_enough():
     assert np.array(both[1]) == pytest.approx(np.array(both[0]), rel=0.02)
 
 
+def test_what_was_captured_prints_in_a_line():
+    """Layers, heads and shapes: not the arrays."""
+    captured = Captured(config={"model_type": "gpt2"})
+    assert repr(captured) == "Captured(gpt2; nothing recorded)"
+    for seed in (11, 12):
+        captured.begin()
+        for _ in range(3):
+            q, k = entries(seed)
+            captured.add({"q": q, "k": k}, {"source": "torch"})
+    captured.miss("a product", is_certain=False)
+    shape = HEADS, TOKENS, D_K
+    assert repr(captured) == (
+        f"Captured(gpt2; 3 layers × {HEADS} heads, q {shape}, k {shape}; 2 passes; "
+        "1 missed)"
+    )
+
+
 def test_summary_of_what_was_captured():
     """Rows of all passes count; a line for each layer and head."""
     captured = Captured()

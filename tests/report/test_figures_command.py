@@ -12,6 +12,7 @@ from montecarlo.cli.report import main as report_command
 from montecarlo.report import running
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import DARK, INK, PAGE, THEMES
+from montecarlo.report.render.contents import canonical_command
 from montecarlo.study.executors import make_executor
 
 DRAWN = ("en", "de", "ja")
@@ -90,7 +91,46 @@ def test_captions_are_those_of_the_page(drawn, report, code):
     version = run["versions"]["montecarlo"]
     for number in (min(counts), max(counts), run["seed"], version):
         assert str(number) in said
-    assert "\npython -m montecarlo report " in said
+    command = text.rsplit("~~~\n", 2)[1]
+    sampled = canonical_command(run | {"languages": DRAWN})
+    assert command == (
+        f"{sampled}\npython -m montecarlo figures --from output "
+        "--lang en,de,ja --only variance,planted --format svg,pdf,png\n"
+    )
+
+
+SMALL_STUDY = """
+jobs = 1
+only = ["linear-variance"]
+[grid]
+d_k = [16, 64]
+n_keys = [32]
+distributions = []
+first = 16
+most = 16
+"""
+
+
+@pytest.mark.usefixtures("drawn_here")
+def test_one_figure_is_all_that_is_written(run, tmp_path, monkeypatch):
+    """No data of others beside it; typed again, its command draws the same."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(SMALL_STUDY, encoding="utf-8")
+    typed = ["--config", "study.toml", "--only", "variance", "--lang", "en", "--quiet"]
+    assert run(*typed)[0] == 0
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert names == {"variance.en.svg", "captions.en.md", "run.json", "timing.json"}
+    text = (tmp_path / "figures" / "captions.en.md").read_text(encoding="utf-8")
+    _, lines, command = re.split("<<'END'\n|END\n", text.rsplit("~~~\n", 2)[1])
+    assert command.startswith("python -m montecarlo figures --config report.toml ")
+    (tmp_path / "report.toml").write_text(lines, encoding="utf-8")
+    again = command.split()[4:]
+    assert run(*again, "--jobs", 1, "--quiet", "--output", "again")[0] == 0
+    drawn = [
+        (tmp_path / folder / "variance.en.svg").read_bytes()
+        for folder in ("figures", "again")
+    ]
+    assert drawn[0] == drawn[1]
 
 
 @pytest.mark.slow

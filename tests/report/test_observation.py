@@ -69,19 +69,23 @@ def observed(planted):
 
 def test_terminal_has_the_numbers_of_the_table(observed):
     """Each head has a line with its values in observation.csv, rounded to four digits,
-    its state, and the assumptions that fail on it, those farthest off first.
+    its divisor in applied-scale.csv or a dash, its state, and the assumptions that fail
+    on it, those farthest off first.
     """
     table = pd.read_csv(observed.folder / TABLE).set_index(["layer", "head"])
+    scales = pd.read_csv(observed.folder / SCALES).set_index(["layer", "head"])
     heads = {(one["layer"], one["head"]): one for one in observed.record["heads"]}
     start = next(i for i, x in enumerate(observed.lines) if x.startswith("layer  head"))
     seen, spreads = [], []
     for line in observed.lines[start + 1 : start + 9]:
-        layer, head, *numbers, state = line.split()[:7]
+        layer, head, *numbers, applied, state = line.split()[:8]
         values = table.loc[(layer, head)].set_index("quantity")["value"]
         names = ("score_variance", "score_row_variance", "scaled_row_variance")
         for shown, name in zip(numbers, (*names, "unit_divisor"), strict=True):
             assert float(shown) == pytest.approx(values[name], rel=6e-4)
         one = heads[int(layer), int(head)]
+        divisor = scales["implied_divisor"][int(layer), int(head)]
+        assert applied == ("-" if np.isnan(divisor) else f"{divisor:.4g}")
         assert state == one["state"]
         failing = [x for x in one["assumptions"] if x["verdict"] == "refuted"]
         causes = ", ".join(f"{x['name']} {x['factor']:.3g}" for x in failing[:3])

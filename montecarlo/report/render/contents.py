@@ -25,7 +25,7 @@ from montecarlo.report.figures.verdicts import (
     drawn_checks,
     with_verdicts,
 )
-from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.folder import RUN_FILE, write_text
@@ -230,26 +230,35 @@ def data_uri(svg: str) -> Markup:
 FILE_NAME = "report.toml"
 
 
-def canonical_command(run: Mapping[str, Any]) -> str:
+def _judge_command(run: Mapping[str, Any], languages: Sequence[str]) -> str:
+    """Return what to type to judge claims of one's own again."""
+    words = [f"python -m montecarlo judge {OWN_FILE} --preset {run['preset']}"]
+    words.append(f"--seed {run['seed']}")
+    if run["error_rate"] != ERROR_RATE:
+        words.append(f"--error-rate {run['error_rate']!r}")
+    return " ".join([*words, *languages, "--output output"])
+
+
+def canonical_command(run: Mapping[str, Any], command: str = "report") -> str:
     """Return what to type to make a report again, from the record of its run.
 
-    Where flags cannot say it, that begins with a configuration file.
+    Where flags cannot say it, that begins with a configuration file.  Figures are drawn
+    from what the same options sample, by default with English words.
     """
     languages = []
-    if set(run["languages"]) != set(LANGUAGES):  # all of them need no option
+    unsaid = set(LANGUAGES) if command == "report" else {SOURCE}
+    if set(run["languages"]) != unsaid:
         languages = [f"--lang {','.join(run['languages'])}"]
     if "own_claims" in run:
-        words = [f"python -m montecarlo judge {OWN_FILE} --preset {run['preset']}"]
-        words.append(f"--seed {run['seed']}")
-        if run["error_rate"] != ERROR_RATE:
-            words.append(f"--error-rate {run['error_rate']!r}")
-        return " ".join([*words, *languages, "--output output"])
-    words = ["python -m montecarlo report"]
+        return _judge_command(run, languages)
+    words = [f"python -m montecarlo {command}"]
     if run.get("time_limit_reached"):
         return f"{words[0]} --replicates-from {RUN_FILE}"
     lines = []
     if run["error_rate"] != ERROR_RATE:
         lines.append(f"error_rate = {run['error_rate']!r}")
+    if run["only"] and command != "report":  # where --only names figures
+        lines.append(f"only = {json.dumps(run['only'])}")
     if not run["preset"]:
         # a value of JSON is one of TOML as well: whole numbers, names, lists of them
         grid = run["grid"].items()
@@ -261,6 +270,6 @@ def canonical_command(run: Mapping[str, Any]) -> str:
     if run["preset"]:
         words.append(f"--preset {run['preset']}")
     words.append(f"--seed {run['seed']}")
-    if run["only"]:
+    if run["only"] and command == "report":
         words.append(f"--only {','.join(run['only'])}")
     return file + " ".join([*words, *languages])
