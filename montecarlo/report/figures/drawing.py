@@ -376,6 +376,21 @@ def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
             yield float(at), Label(symbol=label)
 
 
+def set_beside(
+    starts: Iterable[float], labels: Sequence[Label], width: float
+) -> list[float]:
+    """Return where labels start in a line of a width: at their places if they can."""
+    sizes = [widest(label, SIZE) + AFTER for label in labels]
+    places, free = [], 0.0
+    for start, size in zip(starts, sizes, strict=True):
+        places.append(max(start, free))
+        free = places[-1] + size
+    free = width + AFTER
+    for place, size in reversed([*enumerate(sizes)]):
+        places[place] = free = min(places[place], free - size)
+    return places
+
+
 def letters(n: int) -> list[str]:
     """Return what marks panels or lines that a caption names: (a), (b) and so on."""
     return [f"({ascii_lowercase[place]})" for place in range(n)]
@@ -419,7 +434,7 @@ def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> 
     )
     others = table[table["estimate"].notna() & ~has_interval(table)]
     if len(others):
-        mark = {**look.mark, "markerfacecolor": PAGE, "fillstyle": "full"}
+        mark = {**look.mark, "markerfacecolor": PAGE}
         axes.plot(others[x], others["estimate"], linestyle="none", **mark)
     for at in others[x]:
         axes.axvline(at, color=look.colour, linewidth=1.0, linestyle=(0, (1, 2)))
