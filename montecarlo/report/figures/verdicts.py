@@ -10,7 +10,7 @@ from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
 from montecarlo.report.content.findings import FAILING
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.drawing import Note, Panel, Picture
+from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     CONDITIONAL,
@@ -218,8 +218,8 @@ def build_cases(cases: DataFrame, _: DataFrame) -> Picture | None:
         panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
         plot_cases(panel, rows)
     picture.keys = draw.keys_of(CASE_LOOKS, cases["outcome"])
-    claimed = Label(message("what is claimed"))
-    picture.keys.append(draw.area_key(claimed, UNDECIDED))
+    claimed = Look(UNDECIDED, "", label=Label(message("what is claimed")))
+    picture.keys.append(Key(claimed.label, claimed, "area"))
     return picture
 
 
