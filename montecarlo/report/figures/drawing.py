@@ -30,13 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame, Series
 
 from montecarlo.report.content.tables import has_interval, with_interval
-from montecarlo.report.figures.labels import (
-    Label,
-    Run,
-    break_lines,
-    most_lines,
-    widest,
-)
+from montecarlo.report.figures.labels import Label, Run, break_lines, most_lines, widest
 from montecarlo.report.figures.palette import (
     INK,
     MUTED,

@@ -78,7 +78,7 @@ def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
     picture = Picture((1,) * len(WAYS), (LINE * len(formats),) * len(WAYS))
     picture.headings[0] = Label(ANSWERED if broken == BREAKS else ASKED)
     for panel, (way, title) in zip(picture.panels, WAYS.items(), strict=True):
-        panel.title = title
+        panel.title, axes = title, panel.axes
         for divisor, look in keep_looks(DIVISOR_LOOKS, PLACES).items():
             mine, lost = (
                 table[table["softmax"].eq(way) & table["divisor"].eq(divisor)]
@@ -86,21 +86,19 @@ def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
             )
             lines = mine["number_format"].map(formats.index) + PLACES[divisor]
             places = -np.log10(mine["estimate"].clip(lower=LEAST_ERROR))
-            panel.axes.barh(lines, places, BAR, color=look.colour)
+            axes.barh(lines, places, BAR, color=look.colour)
             if way == NAIVE and len(mine):
                 label, line = look.label._replace(told=True), lines.min()
                 at = places[lines.idxmin()], line
                 panel.notes.append(Note(label, *at, dx=5.0, colour=look.colour))
             for line in lost["number_format"].map(formats.index) + PLACES[divisor]:
-                panel.axes.plot(
-                    0.0, line, "X", color=REFUTED, markersize=8.0, clip_on=False
-                )
+                axes.plot(0.0, line, "X", color=REFUTED, ms=8.0, clip_on=False)
                 panel.notes.append(Note(OVERFLOW, 0.0, line, dx=9.0, colour=REFUTED))
         names = [rf"\mathrm{{{name}}}" for name in formats]
-        panel.axes.set_yticks(range(len(formats)), names)
-        panel.axes.set(xlim=(0.0, MOST_PLACES), ylim=(len(formats) - HALF, -HALF))
-        panel.axes.grid(visible=False, axis="y")
-        draw.mark_ticks(panel.axes.xaxis, range(0, MOST_PLACES + 1, 2))
+        axes.set_yticks(range(len(formats)), names)
+        axes.set(xlim=(0.0, MOST_PLACES), ylim=(len(formats) - HALF, -HALF))
+        axes.grid(visible=False, axis="y")
+        draw.mark_ticks(axes.xaxis, range(0, MOST_PLACES + 1, 2))
     picture.share_axes(PLACES_NAME)
     return picture
 

@@ -7,15 +7,8 @@ from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-    keep_looks,
-)
-from montecarlo.report.figures.specs import (
-    Fact,
-    FigureSpec,
-    of_curve,
-)
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, keep_looks
+from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
 from montecarlo.study.table import ROWS_D_K
 
 DIVISORS = keep_looks(DIVISOR_LOOKS, ("none", "sqrt"))
