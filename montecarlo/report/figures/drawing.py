@@ -30,13 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame, Series
 
 from montecarlo.report.content.tables import has_interval, with_interval
-from montecarlo.report.figures.labels import (
-    Label,
-    Run,
-    break_lines,
-    most_lines,
-    widest,
-)
+from montecarlo.report.figures.labels import Label, Run, break_lines, most_lines, widest
 from montecarlo.report.figures.palette import (
     INK,
     MUTED,
@@ -376,6 +370,21 @@ def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
             yield float(at), Label(symbol=label)
 
 
+def set_beside(
+    starts: Iterable[float], labels: Sequence[Label], width: float
+) -> list[float]:
+    """Return where labels start in a line of a width: at their places if they can."""
+    sizes = [widest(label, SIZE) + AFTER for label in labels]
+    places, free = [], 0.0
+    for start, size in zip(starts, sizes, strict=True):
+        places.append(max(start, free))
+        free = places[-1] + size
+    free = width + AFTER
+    for place, size in reversed([*enumerate(sizes)]):
+        places[place] = free = min(places[place], free - size)
+    return places
+
+
 def letters(n: int) -> list[str]:
     """Return what marks panels or lines that a caption names: (a), (b) and so on."""
     return [f"({ascii_lowercase[place]})" for place in range(n)]
@@ -391,16 +400,13 @@ def rescale(table: DataFrame, scale: Callable[[Series], Series]) -> DataFrame:
 
 
 def plot_series(
-    axes: Axes,
-    table: DataFrame,
-    column: str,
-    looks: Mapping[str, Look],
-    *parts: Callable[[Axes, DataFrame, Look], object],
+    axes: Axes, table: DataFrame, column: str, looks: Mapping[str, Look]
 ) -> None:
-    """Draw the rows of each series that a column names; by default points on a line."""
+    """Draw the rows of each series that a column names: points on a line."""
     for name, look in keep_looks(looks, table[column]).items():
-        for plot in parts or (plot_line, plot_estimates):
-            plot(axes, table[table[column].eq(name)], look)
+        rows = table[table[column].eq(name)]
+        plot_line(axes, rows, look)
+        plot_estimates(axes, rows, look)
 
 
 def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> None:
@@ -419,7 +425,7 @@ def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> 
     )
     others = table[table["estimate"].notna() & ~has_interval(table)]
     if len(others):
-        mark = {**look.mark, "markerfacecolor": PAGE, "fillstyle": "full"}
+        mark = {**look.mark, "markerfacecolor": PAGE}
         axes.plot(others[x], others["estimate"], linestyle="none", **mark)
     for at in others[x]:
         axes.axvline(at, color=look.colour, linewidth=1.0, linestyle=(0, (1, 2)))
@@ -446,10 +452,15 @@ def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
     axes.plot(table["d_k"], y, color=look.colour, linestyle=look.dash, zorder=1.8)
 
 
-def plot_reference(axes: Axes, table: DataFrame, _: Look | None = None) -> None:
-    """Draw the exact values that theory gives against d_k, grey under the points."""
-    table = table.dropna(subset="reference").sort_values("d_k")
-    axes.plot(table["d_k"], table["reference"], color=MUTED, linewidth=1.1, zorder=1.6)
+def plot_named(
+    picture: Picture, table: DataFrame, look: Look, width: float = 1.6, z: float = 2.0
+) -> None:
+    """Draw a curve over x in the one panel, and put its name into the legend."""
+    x, y = table.sort_values("x")[["x", "estimate"]].to_numpy(float).T
+    (panel,) = picture.panels
+    (line,) = panel.axes.plot(x, y, color=look.colour, linestyle=look.dash)
+    line.set(linewidth=width, zorder=z)
+    picture.keys.append(Key(look.label, look, "line"))
 
 
 def level(axes: Axes, value: float) -> None:
@@ -509,9 +520,9 @@ def logarithmic(
     axis.set_minor_locator(NullLocator())
 
 
-def few_ticks(axis: Axis, most: int = 4, unit: float = 1.0) -> None:
+def few_ticks(axis: Axis, unit: float = 1.0) -> None:
     """Let an axis have few labels, of round numbers, in a unit such as per cent."""
-    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+    axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda y, _: f"{round(y / unit, 9):g}"))
 
 
@@ -536,8 +547,3 @@ def keys_of(
 def line_key(dash: Dash, label: Label, colour: str = INK) -> Key:
     """Return the legend's entry of a line without marks."""
     return Key(label, Look(colour, "", dash), "line")
-
-
-def area_key(label: Label, colour: str) -> Key:
-    """Return the legend's entry of an area."""
-    return Key(label, Look(colour, ""), "area")

@@ -16,13 +16,7 @@ from matplotlib.font_manager import get_font_names
 from pandas import DataFrame
 
 from montecarlo.errors import InputError
-from montecarlo.report.figures.drawing import (
-    SIZE,
-    Layout,
-    Picture,
-    Words,
-    house_style,
-)
+from montecarlo.report.figures.drawing import SIZE, Layout, Picture, Words, house_style
 from montecarlo.report.figures.labels import FONT, SHIFT, SMALL, width_of
 from montecarlo.report.figures.palette import DARK, LIGHT, PAGE
 from montecarlo.report.figures.specs import FigureSpec

@@ -1,16 +1,14 @@
 """Number formats: what they make of weights, with and without a score subtracted."""
 
-from dataclasses import replace
-
-from matplotlib.axes import Axes
+import numpy as np
 from pandas import DataFrame
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.tables import with_interval
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
+from montecarlo.report.figures.drawing import Note, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, Look, keep_looks
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, REFUTED, keep_looks
 from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, pair
 
 #: What the report speaks of, or what is nearest to it.
@@ -21,18 +19,25 @@ FORMATS_SHOWN = sorted(
     key=lambda name: NUMBER_FORMATS[name].bits,
 )
 #: Unscaled rows in the upper half of a format's line, scaled ones in the lower half.
-PLACES = {"none": -0.2, "sqrt": 0.2}
+PLACES = {"none": -0.21, "sqrt": 0.21}
 #: Softmax as it is written; as libraries compute it, the largest score is subtracted.
 NAIVE, SHIFTED = "naive", "shifted"
 WAYS = {
-    SHIFTED: Label(message("largest score subtracted"), r"s - \max s", told=True),
-    NAIVE: Label(message("nothing subtracted"), "s", told=True),
+    NAIVE: Label(message("no score subtracted"), "s", told=True),
+    SHIFTED: Label(
+        message("largest score subtracted, as libraries do"), r"s - \max s", told=True
+    ),
 }
-#: Points of a line.
-LINE = 40.0
-LEAST_ERROR, MOST_ERROR = 1e-8, 3.0
-#: An error from which on weights are useless; it is 1 at most.
-BROKEN = 0.5
+#: Points of a line, and the height of a bar in it.
+LINE, BAR = 30.0, 0.34
+MOST_PLACES = 8
+LEAST_ERROR = 10.0**-MOST_PLACES
+HALF = 0.5
+OVERFLOW = Label(message("overflow: no place correct"), r"\infty", told=True)
+PLACES_NAME = Label(
+    message("correct decimal places of the weights"),
+    r"-\log_{10}\,\operatorname{E}\,\delta",
+)
 BREAKS = {("float16", "none", NAIVE)}
 ANSWERED = message(
     r"Here only $\mathrm{float16}$ overflows: unscaled, with no score subtracted"
@@ -40,14 +45,14 @@ ANSWERED = message(
 ASKED = message("What number formats make of the weights")
 
 
-def error_rows(measurements: DataFrame) -> DataFrame:
-    """Return mean errors of weights by format, divisor and softmax, at one size."""
+def format_rows(measurements: DataFrame, quantity: str) -> DataFrame:
+    """Return means of a quantity by format, divisor and softmax, at one size."""
     rows = measurements[
-        measurements["quantity"].eq("format_error")
+        measurements["quantity"].eq(quantity)
         & measurements["distribution_k"].eq("gaussian")
         & measurements["dependence"].eq("none")
         & measurements["normalisation"].eq("none")
-        & measurements["softmax"].isin((NAIVE, SHIFTED))
+        & measurements["softmax"].isin(WAYS)
         & measurements["number_format"].isin(FORMATS_SHOWN)
         & measurements["divisor"].isin(PLACES)
         & measurements["summary"].eq("mean")
@@ -57,65 +62,50 @@ def error_rows(measurements: DataFrame) -> DataFrame:
 
 
 def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build a line for each format: errors of weights by divisor and softmax.
+    """Build the correct places of weights by format and divisor, a panel for each way.
 
-    The title has the answer where unscaled weights in float16 alone are useless.
+    The title has the answer where unscaled rows in float16 alone overflow.
     """
-    rows = error_rows(measurements)
+    rows = format_rows(measurements, "format_error")
     if rows.empty:
         return None
+    over = format_rows(measurements, "format_overflow")
+    over = over[over["estimate"].gt(HALF)]
+    broken = {
+        *zip(over["number_format"], over["divisor"], over["softmax"], strict=True)
+    }
     formats = [name for name in FORMATS_SHOWN if rows["number_format"].eq(name).any()]
-    picture = Picture((1,), (LINE * len(formats),))
-    (panel,) = picture.panels
-    broken = rows.loc[
-        rows["estimate"].gt(BROKEN), ["number_format", "divisor", "softmax"]
-    ]
-    answered = {*broken.itertuples(index=False, name=None)} == BREAKS
-    picture.headings[0] = Label(ANSWERED if answered else ASKED)
-    plot_errors(panel, rows, formats)
-    picture.keys = [
-        Key(label, _marked(Look(INK, "o"), way)) for way, label in WAYS.items()
-    ]
-    panel.x = Label(
-        message("mean error of the weights of a row (total variation)"),
-        r"\operatorname{E} \delta",
-        told=True,
-    )
-    return picture
-
-
-def _marked(look: Look, softmax: str) -> Look:
-    """Return how a way of softmax is marked."""
-    shifted = softmax == SHIFTED
-    return replace(look, filled=shifted, size=6.0 if shifted else 10.0)
-
-
-def plot_errors(panel: Panel, table: DataFrame, formats: list[str]) -> Axes:
-    """Draw errors, filled where a score is subtracted; the first line says of what."""
-    axes = panel.axes
-    for divisor, look in keep_looks(DIVISOR_LOOKS, PLACES).items():
-        for softmax in (NAIVE, SHIFTED):
-            mine = table[table["divisor"].eq(divisor) & table["softmax"].eq(softmax)]
+    picture = Picture((1,) * len(WAYS), (LINE * len(formats),) * len(WAYS))
+    picture.headings[0] = Label(ANSWERED if broken == BREAKS else ASKED)
+    for panel, (way, title) in zip(picture.panels, WAYS.items(), strict=True):
+        panel.title, axes = title, panel.axes
+        for divisor, look in keep_looks(DIVISOR_LOOKS, PLACES).items():
+            mine, lost = (
+                table[table["softmax"].eq(way) & table["divisor"].eq(divisor)]
+                for table in (rows, over)
+            )
             lines = mine["number_format"].map(formats.index) + PLACES[divisor]
-            mark = _marked(look, softmax).mark
-            axes.plot(mine["estimate"], lines, linestyle="none", **mark)
-        first = table[
-            table["divisor"].eq(divisor) & table["number_format"].eq(formats[0])
-        ]
-        label = look.label._replace(told=True)
-        least = (first["estimate"].min(), PLACES[divisor])
-        panel.notes.append(Note(label, *least, "end", -9.0, colour=look.colour))
-    draw.logarithmic(axes, LEAST_ERROR, MOST_ERROR, x=True)
-    names = [rf"\mathrm{{{name}}}" for name in formats]
-    axes.set_yticks(range(len(formats)), names)
-    axes.set_ylim(len(formats) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
-    return axes
+            places = -np.log10(mine["estimate"].clip(lower=LEAST_ERROR))
+            axes.barh(lines, places, BAR, color=look.colour)
+            if way == NAIVE and len(mine):
+                label, line = look.label._replace(told=True), lines.min()
+                at = places[lines.idxmin()], line
+                panel.notes.append(Note(label, *at, dx=5.0, colour=look.colour))
+            for line in lost["number_format"].map(formats.index) + PLACES[divisor]:
+                axes.plot(0.0, line, "X", color=REFUTED, ms=8.0, clip_on=False)
+                panel.notes.append(Note(OVERFLOW, 0.0, line, dx=9.0, colour=REFUTED))
+        names = [rf"\mathrm{{{name}}}" for name in formats]
+        axes.set_yticks(range(len(formats)), names)
+        axes.set(xlim=(0.0, MOST_PLACES), ylim=(len(formats) - HALF, -HALF))
+        axes.grid(visible=False, axis="y")
+        draw.mark_ticks(axes.xaxis, range(0, MOST_PLACES + 1, 2))
+    picture.share_axes(PLACES_NAME)
+    return picture
 
 
 def pick_errors(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick errors of unscaled weights in float16, as written and as in libraries."""
-    rows = error_rows(measurements)
+    rows = format_rows(measurements, "format_error")
     rows = rows[rows["number_format"].eq("float16") & rows["divisor"].eq("none")]
     naive, shifted = (rows[rows["softmax"].eq(name)] for name in (NAIVE, SHIFTED))
     if naive.empty or shifted.empty:
@@ -129,7 +119,9 @@ FORMATS = FigureSpec(
     "errors of weights by number format",
     section="arithmetic",
     on_report=True,
-    caption=message("Overflow counts as $1$. At $d_k =$ %(d_k)s with %(n)s keys."),
+    caption=message(
+        r"$\delta$: total variation from exact weights. $d_k =$ %(d_k)s, %(n)s keys."
+    ),
     alternative=message(
         "At d_k = %(d_k)s and n = %(n)s the weights of unscaled rows in half "
         "precision are off by %(first)s with nothing subtracted, and by %(second)s "

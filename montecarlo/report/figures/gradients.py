@@ -1,4 +1,4 @@
-"""What becomes of gradients: how much the softmax passes, row by row."""
+"""What becomes of gradients: norms of the Jacobian of the softmax, row by row."""
 
 import numpy as np
 from pandas import DataFrame
@@ -7,30 +7,23 @@ from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-    keep_looks,
-)
-from montecarlo.report.figures.specs import (
-    Fact,
-    FigureSpec,
-    of_curve,
-)
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, keep_looks
+from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
 from montecarlo.study.table import ROWS_D_K
 
 DIVISORS = keep_looks(DIVISOR_LOOKS, ("none", "sqrt"))
 JACOBIAN = "jacobian_frobenius"
-#: Eight bars a factor of ten; the leftmost has all rows that pass less.
+#: Eight bars a factor of ten; the leftmost has all rows with less.
 BARS = np.logspace(-3.5, 0.0, 29)
 ABOVE = Label(message("unscaled rows above the scaled mean:"))
 #: Points that this may be wide.
 WORDS_WIDTH = 150.0
 ANSWERED = message("Unscaled, most rows have a larger Jacobian norm, some hardly any")
-ASKED = message("How much gradient the softmax passes, row by row")
+ASKED = message("Rows by the norm of their Jacobian, unscaled and scaled")
 
 
 def build_gradients(measurements: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build the distribution over rows of what the softmax passes, a panel for each n.
+    """Build the distribution of the Jacobian's norm over rows, a panel for each n.
 
     The title has the answer where most unscaled rows lie above the scaled mean.
     """
@@ -67,7 +60,7 @@ def shares_above(measurements: DataFrame) -> dict[float, tuple[float, float]]:
 def plot_rows(
     panel: Panel, table: DataFrame, above: tuple[float, float] | None
 ) -> None:
-    """Draw how many rows pass how much, unscaled ones above the scaled mean darker."""
+    """Draw how many rows have what norm, unscaled ones above the scaled mean darker."""
     axes = panel.axes
     for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
         mine = table[table["divisor"].eq(divisor)].sort_values("x")
@@ -111,7 +104,7 @@ def pick_row_shares(measurements: DataFrame, curves: DataFrame) -> Fact | None:
 GRADIENTS = FigureSpec(
     "gradients",
     build_gradients,
-    "how much gradient the softmax passes over rows, unscaled and scaled",
+    "norms of the Jacobian over rows, unscaled and scaled",
     section="gradients",
     on_report=True,
     caption=message(

@@ -84,7 +84,7 @@ _SIGNS |= {"left": "", "right": ""}
 _SIGNS |= {"lVert": "‖\N{THIN SPACE}", "rVert": "\N{THIN SPACE}‖"}
 _SPACED = {"=": " = ", "<": " < ", ">": " > ", "-": "\N{MINUS SIGN}"}
 _UPRIGHT = {"mathrm", "operatorname", "mathdefault", "text", "mathcal", "mathbb"}
-_FUNCTIONS = {"ln", "max", "min", "cosh", "tr", "exp"}
+_FUNCTIONS = {"ln", "log", "max", "min", "cosh", "tr", "exp"}
 _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|.", re.DOTALL)
 
 

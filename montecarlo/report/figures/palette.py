@@ -93,7 +93,6 @@ class Look:
     label: Label = NO_LABEL
     filled: bool = True
     size: float = 5.0  # points
-    half: bool = False  # the left half is filled, the right one open
 
     @property
     def mark(self) -> dict[str, Any]:
@@ -103,8 +102,6 @@ class Look:
             "marker": self.marker,
             "markersize": self.size,
             "markerfacecolor": self.colour if self.filled else "none",
-            "markerfacecoloralt": "none",
-            "fillstyle": "left" if self.half else "full",
         }
 
 
@@ -158,33 +155,6 @@ DISTRIBUTION_LOOKS = {
         filled=marker == "o",
     )
     for (name, one), marker in zip(DISTRIBUTIONS.items(), MARKERS, strict=False)
-}
-#: Verdicts, worst news first: shapes and colours are those of a page's badges.
-VERDICT_LOOKS = {
-    name: Look(
-        colour,
-        marker,
-        label=Label(words, symbol, told=True),
-        filled=fill != "open",
-        half=fill == "half",
-    )
-    for name, words, symbol, colour, marker, fill in (
-        ("refuted", message("refuted"), "✗", REFUTED, "D", "full"),
-        (
-            *("contradicted_by_record", message("contradicted by the record"), "≠"),
-            *(REFUTED, "s", "open"),
-        ),
-        ("tally", message("tally"), "✓✗", CONDITIONAL, "o", "half"),
-        ("depends", message("depends"), "↔", CONDITIONAL, "s", "half"),
-        ("approximate", message("approximate"), "≈", CONDITIONAL, "^", "full"),
-        ("degree", message("degree"), "#", OPEN, "v", "full"),
-        ("undecided", message("undecided"), "?", OPEN, "o", "open"),
-        ("supported", message("supported"), "✓", SUPPORTED, "o", "full"),
-        ("documented", message("documented"), "=", SUPPORTED, "s", "full"),
-        ("premise", message("premise"), "∅", OPEN, "_", "full"),
-        ("not_measured", message("not measured"), "∅", OPEN, "_", "full"),
-        ("not_applicable", message("not applicable"), "∅", OPEN, "_", "full"),
-    )
 }
 
 

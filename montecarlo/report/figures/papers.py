@@ -1,6 +1,6 @@
 """What papers differ on: how scores must grow with n, and where rows concentrate."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 
 from pandas import DataFrame
 
@@ -15,40 +15,34 @@ from montecarlo.report.figures.palette import (
     OCHRE,
     PURPLE,
     VERMILLION,
-    Dash,
+    Look,
 )
 from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
 
 KEYS_OF_ROW = Label(message("keys of a row"), "n")
 LONG, SHORT, MIXED = (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (5, 1.6, 1.2, 1.6))
-Line = tuple[str, Dash, Label]
-#: Colour, dash and name of what is held, and of the laws.
-GROWTHS: Mapping[str, Line] = {
-    "entropy-1": (BLUE, "-", Label(message("entropy held"), "H = 1")),
-    "entropy-3": (GREEN, "-", Label(message("entropy held"), "H = 3")),
-    "concentration-0.5": (
-        PURPLE,
-        "-",
-        Label(message("sum of squares held"), r"\Sigma p^2 = 1/2"),
+#: What is held, and the laws.
+GROWTHS = {
+    "entropy-1": Look(BLUE, "", label=Label(message("entropy held"), "H = 1")),
+    "entropy-3": Look(GREEN, "", label=Label(message("entropy held"), "H = 3")),
+    "concentration-0.5": Look(
+        PURPLE, "", label=Label(message("sum of squares held"), r"\Sigma p^2 = 1/2")
     ),
-    "logarithm": (VERMILLION, LONG, Label(symbol=r"\ln n")),
-    "root": (OCHRE, SHORT, Label(symbol=r"\sqrt{\ln n}")),
-    "extension": (INK, MIXED, Label(message("YaRN"), r"(0.1\,\ln(n/4096) + 1)^2")),
+    "logarithm": Look(VERMILLION, "", LONG, Label(symbol=r"\ln n")),
+    "root": Look(OCHRE, "", SHORT, Label(symbol=r"\sqrt{\ln n}")),
+    "extension": Look(
+        INK, "", MIXED, Label(message("YaRN"), r"(0.1\,\ln(n/4096) + 1)^2")
+    ),
 }
-#: Colour and dash of each number of keys, from the fewest on.
-LENGTHS: tuple[tuple[str, Dash], ...] = (
-    (VERMILLION, SHORT),
-    (OCHRE, MIXED),
-    (GREEN, LONG),
-    (BLUE, "-"),
-    (PURPLE, (0, (3, 1, 1, 1, 1, 1))),
+#: Numbers of keys, from the fewest on, and the limit.
+LENGTHS = (
+    Look(VERMILLION, "", SHORT),
+    Look(OCHRE, "", MIXED),
+    Look(GREEN, "", LONG),
+    Look(BLUE, ""),
+    Look(PURPLE, "", (0, (3, 1, 1, 1, 1, 1))),
 )
-
-
-def _plot(picture: Picture, rows: DataFrame, colour: str, dash: Dash) -> None:
-    rows = rows.sort_values("x")
-    (line,) = picture.panels[0].axes.plot(rows["x"], rows["estimate"], color=colour)
-    line.set(linestyle=dash, linewidth=1.5)
+ENDLESS = Look(INK, "", draw.LIMIT_DASH, Label(message("limit"), r"n \to \infty"))
 
 
 def build_growth(_: DataFrame, curves: DataFrame) -> Picture | None:
@@ -58,9 +52,8 @@ def build_growth(_: DataFrame, curves: DataFrame) -> Picture | None:
         return None
     picture = Picture((1,), (175.0,))
     (panel,) = picture.panels
-    for name, (colour, dash, label) in GROWTHS.items():
-        _plot(picture, rows[rows["outcome"].eq(name)], colour, dash)
-        picture.keys.append(draw.line_key(dash, label, colour))
+    for name, look in GROWTHS.items():
+        draw.plot_named(picture, rows[rows["outcome"].eq(name)], look, 1.5)
     draw.powers_of_two(panel.axes, rows["x"], columns=1)
     draw.few_ticks(panel.axes.yaxis)
     panel.x = KEYS_OF_ROW
@@ -77,15 +70,12 @@ def build_concentration(_: DataFrame, curves: DataFrame) -> Picture | None:
     (panel,) = picture.panels
     exact = rows[rows["outcome"].eq("exact")]
     keys = sorted(set(exact["n_keys"]))
-    for n_keys, (colour, dash) in zip(keys, LENGTHS, strict=False):
-        _plot(picture, exact[exact["n_keys"].eq(n_keys)], colour, dash)
-        label = Label(symbol=f"n = {n_keys:.0f}")
-        picture.keys.append(draw.line_key(dash, label, colour))
-    limit = rows[rows["outcome"].eq(LIMIT)].sort_values("x")
-    (line,) = panel.axes.plot(limit["x"], limit["estimate"], color=INK, zorder=1.7)
-    line.set(linewidth=1.1, linestyle=draw.LIMIT_DASH)
-    label = Label(message("limit"), r"n \to \infty")
-    picture.keys.append(draw.line_key(draw.LIMIT_DASH, label))
+    for n_keys, look in zip(keys, LENGTHS, strict=False):
+        named = replace(look, label=Label(symbol=f"n = {n_keys:.0f}"))
+        mine = exact[exact["n_keys"].eq(n_keys)]
+        draw.plot_named(picture, mine, named, 1.5)
+    limit = rows[rows["outcome"].eq(LIMIT)]
+    draw.plot_named(picture, limit, ENDLESS, 1.1, 1.7)
     panel.axes.set_xscale("log", base=2)
     draw.mark_ticks(panel.axes.xaxis, (0.5, 1.0, 2.0, 4.0), "{:g}")
     panel.axes.set_ylim(0.0, 1.0)

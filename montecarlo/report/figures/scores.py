@@ -1,5 +1,7 @@
 """The size of scores: their variance and their distribution."""
 
+from dataclasses import replace
+
 from matplotlib.axes import Axes
 from pandas import DataFrame
 
@@ -18,8 +20,8 @@ from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     GREEN,
     INK,
+    MUTED,
     PURPLE,
-    Dash,
     Look,
     keep_looks,
 )
@@ -85,7 +87,8 @@ def plot_variance(panel: Panel, table: DataFrame) -> None:
         rows = table[table["divisor"].eq(divisor)].sort_values("d_k")
         gaussian = gaussian_rows(rows)
         others = rows.drop(gaussian.index)
-        draw.plot_reference(axes, gaussian)
+        exact = gaussian.dropna(subset="reference")
+        axes.plot(exact["d_k"], exact["reference"], color=MUTED, lw=1.1, zorder=1.6)
         draw.plot_estimates(axes, gaussian, look)
         ring = Look(look.colour, "o", filled=False, size=9.0)
         axes.plot(others["d_k"], others["estimate"], ls="none", mew=0.8, **ring.mark)
@@ -137,12 +140,12 @@ VARIANCE = FigureSpec(
 
 # --- The distribution of the scaled score against the normal one --------------------
 
-#: Colour and dash of the exact curves, by d_k.
-CURVES: dict[int, tuple[str, Dash]] = {
-    1: (INK, "-"),
-    4: (GREEN, (0, (5, 1.6))),
-    16: (PURPLE, (0, (5, 1.6, 1.2, 1.6))),
-    64: (BLUE, (0, (1.4, 1.2))),
+#: The exact curves, by d_k.
+CURVES = {
+    1: Look(INK, ""),
+    4: Look(GREEN, "", (0, (5, 1.6))),
+    16: Look(PURPLE, "", (0, (5, 1.6, 1.2, 1.6))),
+    64: Look(BLUE, "", (0, (1.4, 1.2))),
 }
 
 
@@ -153,11 +156,9 @@ def build_score_distribution(_: DataFrame, curves: DataFrame) -> Picture | None:
         return None
     picture = Picture((1,), (150.0,))
     (panel,) = picture.panels
-    for d_k, (colour, dash) in CURVES.items():
-        line = exact[exact["d_k"].eq(d_k)]
-        panel.axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
-        key = draw.line_key(dash, Label(symbol=f"d_k = {d_k}"), colour)
-        picture.keys.append(key)
+    for d_k, look in CURVES.items():
+        named = replace(look, label=Label(symbol=f"d_k = {d_k}"))
+        draw.plot_named(picture, exact[exact["d_k"].eq(d_k)], named)
     draw.mark_ticks(panel.axes.xaxis, (-2.0, 0.0, 2.0))
     draw.level(panel.axes, 0.0)
     draw.few_ticks(panel.axes.yaxis, unit=0.01)

@@ -13,13 +13,13 @@ from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
+    CONDITIONAL,
     OPEN,
+    PAGE,
     REFUTED,
     SUPPORTED,
     UNDECIDED,
-    VERDICT_LOOKS,
     Look,
-    keep_looks,
 )
 from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
 
@@ -27,7 +27,29 @@ from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
 
 #: The curve of what `with_verdicts` adds.
 CURVE = "verdict"
-LINE = 33.0
+#: Points of a line, and the height of a bar in it.
+LINE, BAR = 33.0, 0.45
+WITHIN = draw.WITHIN - 2.0 * draw.RIGHT  # points that a bar is long
+HALF = 0.5
+#: How claims come out, and the colours that their verdicts have on pages.
+PARTS = {
+    "right": (Label(message("right"), "✓", told=True), SUPPORTED),
+    "mixed": (Label(message("mixed"), "✓✗", told=True), CONDITIONAL),
+    "open": (Label(message("left open"), "?", told=True), OPEN),
+    "wrong": (Label(message("wrong"), "✗", told=True), REFUTED),
+}
+PART_OF = {
+    "supported": "right",
+    "documented": "right",
+    **dict.fromkeys(("approximate", "depends", "tally"), "mixed"),
+    **dict.fromkeys(FAILING, "wrong"),
+}
+#: The part of all claims that few are, at most, and by which about half may miss it.
+FEW = 0.1
+ANSWERED = message(
+    "Few claims are wrong; in each text about half are mixed or left open"
+)
+ASKED = message("How the claims of each text fared")
 
 
 def with_verdicts(
@@ -56,42 +78,58 @@ def with_verdicts(
     return pd.concat([curves, added], ignore_index=True)
 
 
-def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build a line for each text, a mark for each of its claims, worst news first."""
+def count_parts(curves: DataFrame) -> DataFrame:
+    """Count the claims of each text by how they came out, a column for each of `PARTS`.
+
+    Texts by their names, those with most that is wrong first.
+    """
     rows = of_curve(curves, CURVE)
-    if rows.empty:
+    part = rows["outcome"].map(lambda outcome: PART_OF.get(outcome, "open"))
+    counts = pd.crosstab([rows["text"], rows["name"]], part)
+    counts = counts.reindex(columns=list(PARTS), fill_value=0).droplevel("text")
+    return counts.sort_values("wrong", ascending=False, kind="stable")
+
+
+def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build a bar for each text, made of `PARTS`; those of the first have their names.
+
+    The title has the answer where it is true of each text.
+    """
+    counts = count_parts(curves)
+    if counts.empty:
         return None
-    looks = keep_looks(VERDICT_LOOKS, rows["outcome"])
-    rows = rows.assign(rank=rows["outcome"].map(list(looks).index))
-    rows = rows.sort_values(["text", "rank", "x"])
-    place = rows.groupby("text").cumcount() + 1
-    texts = dict(zip(rows["text"], rows["name"], strict=True))
-    line = rows["text"].map(list(texts).index)
-    picture = Picture((1,), (LINE * len(texts),))
-    (panel,) = picture.panels
-    for verdict, look in looks.items():
-        mine = rows["outcome"].eq(verdict)
-        panel.axes.plot(place[mine], line[mine], linestyle="none", **look.mark)
-    for at, name in enumerate(texts.values()):
-        label = Label(words=name, symbol=rf"\mathrm{{{at + 1}}}", told=True)
-        panel.notes.append(Note(label, 0.3, at - 0.42))
-    panel.axes.set_yticks(range(len(texts)), [""] * len(texts))
-    panel.axes.set(ylim=(len(texts) - 0.6, -0.75), xlim=(0.0, place.max() + 1.0))
-    panel.axes.spines["left"].set_visible(False)
-    panel.axes.tick_params(left=False)
-    panel.axes.grid(visible=False, axis="x")
-    panel.x = Label(message("claims"), "N")
-    different = dict.fromkeys(looks.values())  # some look alike
-    picture.keys = [Key(look.label, look) for look in different]
+    shares = counts.div(counts.sum(axis=1), axis=0)
+    middle = shares[["mixed", "open"]].sum(axis=1)
+    wrong = counts["wrong"].sum() / counts.to_numpy().sum()
+    answered = middle.sub(HALF).abs().max() <= FEW and 0.0 < wrong <= FEW
+    picture = Picture((1,), (LINE * (len(counts) + HALF),))
+    picture.headings[0] = Label(ANSWERED if answered else ASKED)
+    (panel,), lines = picture.panels, range(len(counts))
+    starts = shares.cumsum(axis=1) - shares
+    middles = starts + HALF * shares
+    labels = [label for label, _ in PARTS.values()]
+    places = draw.set_beside(starts.iloc[0] * WITHIN, labels, WITHIN)
+    for (part, (label, colour)), x in zip(PARTS.items(), places, strict=True):
+        panel.axes.barh(lines, shares[part], BAR, starts[part], color=colour)
+        panel.notes.append(Note(label, x / WITHIN, -0.45, colour=colour))
+        for line, at, count in zip(lines, middles[part], counts[part], strict=True):
+            note = Note(Label(symbol=str(count)), at, line, "middle", colour=PAGE)
+            panel.notes += [note] if count else []
+    for line, text in enumerate(counts.index):
+        label = Label(words=text, symbol=rf"\mathrm{{{line + 1}}}", told=True)
+        up = 0.52 if line else 0.9  # above the names of parts
+        panel.notes.append(Note(label, 0.0, line - up, dx=-draw.RIGHT))
+    panel.axes.set(xlim=(0.0, 1.0), ylim=(len(counts) - 0.7, -1.2), xticks=[])
+    panel.axes.set_yticks([])
+    panel.axes.spines[:].set_visible(False)
     return picture
 
 
-def count_failing(_: DataFrame, curves: DataFrame) -> Fact | None:
-    """Count claims of all texts together, and those of them that fail."""
-    verdicts = of_curve(curves, CURVE)["outcome"]
-    failing = verdicts.isin(FAILING).sum()
-    fact = {"first": float(len(verdicts)), "second": float(failing)}
-    return fact if len(verdicts) else None
+def count_claims(_: DataFrame, curves: DataFrame) -> Fact | None:
+    """Count claims of all texts together, and those of each of `PARTS`."""
+    totals = count_parts(curves).sum()
+    fact = {"first": float(totals.sum()), "second": float(totals["wrong"])}
+    return {**fact, **totals.drop("wrong").astype(float)} if fact["first"] else None
 
 
 TEXTS = FigureSpec(
@@ -101,14 +139,16 @@ TEXTS = FigureSpec(
     section="record",
     on_report=True,
     caption=message(
-        "How the claims of each text fared: a mark for each claim, worst news first."
+        "Mixed: parts differ, it depends, or nearly holds. Left open: no threshold, "
+        "premise, or undecided."
     ),
     alternative=message(
         "The texts make %(first)s claims between them, each counted once for each "
-        "text; %(second)s of these are refuted."
+        "text: %(right)s are right, %(mixed)s mixed, %(open)s left open, and "
+        "%(second)s wrong."
     ),
     named=("claims_made", "claims_refuted"),
-    fact=count_failing,
+    fact=count_claims,
 )
 
 # --- Measured beside claimed, of a few claims ---------------------------------------
@@ -120,9 +160,12 @@ CASE_COLUMNS = 2
 WIDE, TALL = 4.0, 30.0
 #: By outcome.
 CASE_LOOKS = {
-    "supported": Look(SUPPORTED, "o"),
-    "refuted": Look(REFUTED, "X"),
-    "undecided": Look(OPEN, "s"),
+    name: Look(colour, marker, label=Label(words, symbol, told=True))
+    for name, words, symbol, colour, marker in (
+        ("supported", message("supported"), "✓", SUPPORTED, "o"),
+        ("refuted", message("refuted"), "✗", REFUTED, "X"),
+        ("undecided", message("undecided"), "?", OPEN, "s"),
+    )
 }
 
 
@@ -174,12 +217,9 @@ def build_cases(cases: DataFrame, _: DataFrame) -> Picture | None:
     for panel, rows, mark in zip(picture.panels, parts, marks, strict=True):
         panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
         plot_cases(panel, rows)
-    picture.keys = [
-        Key(VERDICT_LOOKS[name].label, look)
-        for name, look in keep_looks(CASE_LOOKS, cases["outcome"]).items()
-    ]
-    claimed = Label(message("what is claimed"))
-    picture.keys.append(draw.area_key(claimed, UNDECIDED))
+    picture.keys = draw.keys_of(CASE_LOOKS, cases["outcome"])
+    claimed = Look(UNDECIDED, "", label=Label(message("what is claimed")))
+    picture.keys.append(Key(claimed.label, claimed, "area"))
     return picture
 
 

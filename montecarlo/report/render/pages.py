@@ -18,7 +18,6 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
-from montecarlo.records.training import ARMS
 from montecarlo.report.content import papers
 from montecarlo.report.content.findings import (
     Said,
@@ -138,7 +137,6 @@ def environment() -> Environment:
         "part": part_of,
     }
     made.globals |= {
-        "arms": ARMS,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,

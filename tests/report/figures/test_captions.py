@@ -6,7 +6,8 @@ import re
 import pytest
 
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES
-from montecarlo.report.figures.palette import DARK, LIGHT, VERDICT_LOOKS
+from montecarlo.report.figures.palette import DARK, LIGHT
+from montecarlo.report.figures.verdicts import PART_OF, PARTS
 from montecarlo.report.render.pages import stylesheet
 
 
@@ -36,26 +37,19 @@ def test_captions_are_short(name):
     ("verdict", "name"),
     [
         ("supported", "supported"),
+        ("documented", "supported"),
         ("refuted", "refuted"),
+        ("contradicted_by_record", "refuted"),
         ("tally", "mixed"),
         ("depends", "mixed"),
         ("approximate", "mixed"),
         ("degree", "undecided"),
         ("undecided", "undecided"),
+        ("premise", "undecided"),
     ],
 )
 def test_verdicts_have_the_colours_of_pages(verdict, name):
     """A verdict's colour is its badge's, on light and on dark pages."""
     light, dark = re.findall(rf"--{name}:\s*(#[0-9a-f]{{6}})", stylesheet())[:2]
-    colour = VERDICT_LOOKS[verdict].colour
+    _, colour = PARTS[PART_OF.get(verdict, "open")]
     assert (LIGHT[colour], DARK[colour]) == (light, dark)
-
-
-def test_every_two_verdicts_can_be_told_apart():
-    """By shape, and not by colour alone; what was not judged looks alike."""
-    judged = [v for v in VERDICT_LOOKS if not v.startswith("not_")]
-    shapes = {
-        (look.marker, look.filled, look.half)
-        for look in (VERDICT_LOOKS[verdict] for verdict in judged)
-    }
-    assert len(shapes) == len(judged)

@@ -9,10 +9,12 @@ from matplotlib.figure import Figure
 from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
 from montecarlo.report.figures.drawing import (
+    SIZE,
     Panel,
     Picture,
     house_style,
     plot_estimates,
+    set_beside,
 )
 from montecarlo.report.figures.formats import ANSWERED as BREAKS
 from montecarlo.report.figures.formats import ASKED as ASKED_OF_FORMATS
@@ -22,6 +24,7 @@ from montecarlo.report.figures.gradients import (
     build_gradients,
     shares_above,
 )
+from montecarlo.report.figures.labels import Label, widest
 from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     LIGHT,
@@ -34,6 +37,9 @@ from montecarlo.report.figures.scores import (
     plot_variance,
     variance_rows,
 )
+from montecarlo.report.figures.verdicts import ANSWERED as TEXTS_ANSWERED
+from montecarlo.report.figures.verdicts import ASKED as TEXTS_ASKED
+from montecarlo.report.figures.verdicts import CURVE
 from montecarlo.report.figures.weights import (
     example_weights,
     plot_weights,
@@ -222,22 +228,23 @@ def test_gradients_say_what_was_measured():
 
 
 @pytest.mark.parametrize(
-    ("useless", "title"),
+    ("overflowing", "title"),
     [
         ((), ASKED_OF_FORMATS),
         (("float16", "float32"), ASKED_OF_FORMATS),
         (("float16",), BREAKS),
     ],
 )
-def test_formats_say_which_break(useless, title):
-    """The title has the answer where unscaled weights in float16 alone are useless with
-    nothing subtracted.
+def test_formats_say_which_break(overflowing, title):
+    """The title has the answer where unscaled rows in float16 alone overflow with no
+    score subtracted; a cross stands in the place of a bar, which is as long as many
+    places are correct.
     """
-    broken = {(name, "naive", "none") for name in useless}
+    broken = {(name, "naive", "none") for name in overflowing}
     rows = [
         measured(
-            {(64, 128): 0.9 if (name, way, divisor) in broken else 1e-3},
-            quantity="format_error",
+            {(64, 128): values[(name, way, divisor) in broken]},
+            quantity=quantity,
             summary="mean",
             number_format=name,
             softmax=way,
@@ -246,10 +253,64 @@ def test_formats_say_which_break(useless, title):
         for name in ("bfloat16", "float16", "float32")
         for way in ("naive", "shifted")
         for divisor in ("none", "sqrt")
+        for quantity, values in (
+            ("format_error", (1e-3, 1.0)),
+            ("format_overflow", (0.0, 1.0)),
+        )
     ]
     picture = FIGURES["formats"].build(pd.concat(rows), pd.DataFrame())
     assert picture.headings[0].words == title
-    assert len(picture.panels[0].notes) == len(picture.keys) == 2
+    for panel, crosses in zip(picture.panels, (len(broken), 0), strict=True):
+        lengths = sorted(bar.get_width() for bar in panel.axes.patches)
+        assert lengths == pytest.approx([0.0] * crosses + [3.0] * (6 - crosses))
+        assert len(panel.axes.lines) == crosses
+        named = 2 * (panel is picture.panels[0])
+        assert len(panel.notes) == named + crosses
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "title"),
+    [
+        ("sssssttdd" + "ddr", TEXTS_ANSWERED),
+        ("sssssstdd" + "ddd", TEXTS_ASKED),  # none wrong
+        ("ssssttddd" + "rrr", TEXTS_ASKED),  # many wrong
+        ("ssssssssss" + "dr", TEXTS_ASKED),  # mostly right
+    ],
+)
+def test_texts_say_how_their_claims_came_out(outcomes, title):
+    """Bars of a text are the shares of its claims; the title has the answer only where
+    few are wrong and about half are neither right nor wrong.
+    """
+    verdicts = {"s": "supported", "t": "tally", "d": "degree", "r": "refuted"}
+    rows = [
+        {"text": text, "name": text, "outcome": verdicts[one]}
+        for text, these in (("a", "sd" * 6), ("b", outcomes))
+        for one in these
+    ]
+    curves = pd.DataFrame(rows).assign(curve=CURVE)
+    picture = FIGURES["texts"].build(pd.DataFrame(), curves)
+    assert picture.headings[0].words == title
+    (panel,) = picture.panels
+    counts = [outcomes.count(one) for one in "stdr"]
+    first = int(counts[-1] == 0)  # most that is wrong, first
+    shown = [bar for bar in panel.axes.patches if round(bar.get_y() + 0.2) == first]
+    widths = [bar.get_width() for bar in shown]
+    assert widths == pytest.approx([count / 12 for count in counts])
+    ends = [bar.get_x() + bar.get_width() for bar in shown]
+    assert [0.0, *ends[:-1]] == pytest.approx([bar.get_x() for bar in shown])
+    assert ends[-1] == pytest.approx(1.0)
+
+
+def test_labels_beside_each_other_keep_apart():
+    """Each at its place if it can; none upon another, or beyond the end."""
+    labels = [Label(symbol="x" * 5)] * 3
+    size = widest(labels[0], SIZE)
+    assert set_beside([0.0, 100.0, 200.0], labels, 300.0) == [0.0, 100.0, 200.0]
+    for starts in ([0.0, 1.0, 2.0], [0.0, 0.0, 299.0], [298.0, 298.0, 299.0]):
+        places = set_beside(starts, labels, 300.0)
+        assert places[0] >= 0.0
+        assert places[-1] + size <= 300.0 + 1e-9
+        assert (np.diff(places) > size).all()
 
 
 def test_attention_draws_the_weights_of_the_example(results):
