@@ -5,18 +5,19 @@ is an entry of `MEASURES` and one of papers.toml.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
+import msgspec
 import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.integrate import quad
 from scipy.optimize import brentq, minimize, root_scalar
-from scipy.special import digamma, gamma, log_softmax, ndtr, softmax
+from scipy.special import digamma, expit, gamma, log_softmax, ndtr, softmax
 
 from montecarlo.attention.gradients import jacobian_frobenius_squared
-from montecarlo.attention.number_formats import ROUNDINGS
+from montecarlo.attention.number_formats import NUMBER_FORMATS, ROUNDINGS
 from montecarlo.attention.softmax import (
     FAR,
     RowSums,
@@ -36,6 +37,7 @@ from montecarlo.estimation.estimates import (
 from montecarlo.estimation.intervals import Interval
 from montecarlo.sampling.streams import ModelRows
 from montecarlo.theory import expected_row
+from montecarlo.theory.cosine_scores import POINTS, cosine_nodes, expect_cosines
 from montecarlo.theory.limits import limit_of
 from montecarlo.theory.row_integrals import (
     REACH,
@@ -43,6 +45,7 @@ from montecarlo.theory.row_integrals import (
     Array,
     gaussian_profile,
     integrate_row,
+    log_complement,
 )
 from montecarlo.theory.score_distribution import expected_maximum
 
@@ -594,6 +597,302 @@ def _mean_square(source: ModelRows, d_k: int, correlation: float) -> Estimate:
     return mean_estimate(np.concatenate(found))
 
 
+# --- Attention as it is built today ---------------------------------------------------
+
+#: Keys from which on Llama 4 multiplies scores by more, and by how much.
+FLOOR_KEYS, PER_LOG = 8192, 0.1
+#: The largest score of a head to which Kimi K2 caps it.
+CAP = 100.0
+#: Scores of a row whose exact means are integrals: standard normal, on an even grid.
+GRID = np.linspace(-REACH, REACH, 4001)
+DENSITY = np.exp(-0.5 * GRID**2) / math.sqrt(2.0 * math.pi) * (GRID[1] - GRID[0])
+#: An even grid of ln t, t the variable of a Laplace transform: both ends are nothing.
+LOG_T = np.linspace(-60.0, 6.0, 6001)
+
+
+def gain_of(at: Setting) -> float:
+    """Return what cosines are multiplied by: without a gain of its own log2(n² - n).
+
+    The latter is where Henry et al. let it begin: log2 of how many pairs there are.
+    """
+    return math.log2(keys_of(at) * (keys_of(at) - 1)) if at.gain is None else at.gain
+
+
+def cosine_variance(at: Setting) -> float:
+    """Return the variance of a cosine, multiplied by the gain."""
+    scores, probability = cosine_nodes(dimension_of(at), gain_of(at), POINTS)
+    return float((scores**2) @ probability)
+
+
+def _cosine_row(name: str) -> Callable[[Setting], float]:
+    """Return the exact expectation over a row of cosines, multiplied by the gain."""
+    place = ROW_NAMES.index(name)
+
+    def exact(at: Setting) -> float:
+        found = expect_cosines(dimension_of(at), keys_of(at), gain_of(at))
+        return float(found.values[place])
+
+    return exact
+
+
+def drawn_cosine_row(source: ModelRows, at: Setting, value: RowValue) -> Estimate:
+    """Estimate it with keys that are drawn.
+
+    Of a normal key the part along the query is normal, and across it d_k - 1 further
+    normal entries, of which only the length is drawn.
+    """
+    found = []
+    for along in source.normal(keys_of(at)):
+        across = source.lengths(dimension_of(at) - 1, along.size).reshape(along.shape)
+        found.append(value(gain_of(at) * along / np.hypot(along, across)))
+    return mean_estimate(np.concatenate(found))
+
+
+def largest_of(scores: Array) -> Array:
+    """Return the largest weight of each row."""
+    return 1.0 / _sums(scores).z
+
+
+def _largest_of_queries(at: Setting) -> float:
+    """Return the largest weight of rows of normal q·k, divided by √d_k."""
+    return expected_row(keys_of(at), d_k=at.d_k)["weight_max"].value
+
+
+def milder_cosines(at: Setting) -> float:
+    """Return the largest weight of rows of cosines over that of normal q·k/√d_k."""
+    return _cosine_row("weight_max")(at) / _largest_of_queries(at)
+
+
+def drawn_milder_cosines(source: ModelRows, at: Setting) -> Estimate:
+    """Estimate it with the cosines drawn."""
+    found = drawn_cosine_row(source, at, largest_of)
+    return found.times(1.0 / _largest_of_queries(at))
+
+
+def aligned_weight(at: Setting) -> float:
+    """Return the weight of a key whose cosine is above that of the others by a gap."""
+    rest = (keys_of(at) - 1) * math.exp(-gain_of(at) * (at.gap or 0.0))
+    return 1.0 / (1.0 + rest)
+
+
+def aligned_weight_limit(at: Setting) -> float:
+    """Return it for n without bound.
+
+    Notes
+    -----
+    A fixed gain loses against n - 1 keys; log2(n² - n) is 2 log2 n in the limit, and n
+    to the power of 2 Δ/ln 2 wins against them where Δ is above ln(2)/2.
+    """
+    power = 0.0 if at.gain is not None else 2.0 * (at.gap or 0.0) / math.log(2.0)
+    return float(np.heaviside(power - 1.0, 0.5))
+
+
+def kept_weight(at: Setting) -> float:
+    """Return the sum of the weights beside a sink of a fixed score, in the mean.
+
+    Notes
+    -----
+    Scores are N(0, s²), that of the sink is the gap.  With Z the sum of exponentials
+    less the gap, 1 - E 1/(1 + Z), and 1/(1 + Z) = ∫ exp(-t - t Z) dt.
+    """
+    t = np.exp(LOG_T)
+    exponentials = np.exp((at.std or 1.0) * GRID - (at.gap or 0.0))
+    lost = np.array([DENSITY @ -np.expm1(-one * exponentials) for one in t])
+    terms = t * np.exp(-t) * np.exp(keys_of(at) * log_complement(lost))
+    return 1.0 - float(terms.sum() * (LOG_T[1] - LOG_T[0]))
+
+
+def drawn_kept_weight(source: ModelRows, at: Setting) -> Estimate:
+    """Estimate it from rows that are drawn."""
+    found = []
+    for rows in source.normal(keys_of(at)):
+        sink = np.full((len(rows), 1), at.gap or 0.0)
+        scores = np.append((at.std or 1.0) * rows, sink, axis=1)
+        found.append(1.0 - softmax(scores, axis=1)[:, -1])
+    return mean_estimate(np.concatenate(found))
+
+
+def cap_factor(at: Setting) -> float:
+    """Return what scores are multiplied by where the largest of a head has a level."""
+    return min(1.0, CAP / (at.level or CAP))
+
+
+def capped_std(at: Setting) -> float:
+    """Return the s at which the largest of n² scores is at a level in the mean."""
+    return (at.level or CAP) / expected_maximum(keys_of(at) ** 2)
+
+
+def capped_over_critical(at: Setting) -> float:
+    """Return that s over √(2 ln n)."""
+    return capped_std(at) / critical_std(keys_of(at))
+
+
+def capped_row(at: Setting) -> float:
+    """Return E Σp² of rows with that s."""
+    return _row("inverse_participation")(replace_std(at, capped_std(at)))
+
+
+def drawn_capped_row(source: ModelRows, at: Setting) -> Estimate:
+    """Estimate it from rows that are drawn."""
+    return mean_over_rows(source, replace_std(at, capped_std(at)), concentration_of)
+
+
+def critical_largest(at: Setting) -> float:
+    """Return the largest of n times n scores with s = √(2 ln n), in the mean."""
+    return critical_std(keys_of(at)) * expected_maximum(keys_of(at) ** 2)
+
+
+def replace_std(at: Setting, std: float) -> Setting:
+    """Return a setting with another s."""
+    return msgspec.structs.replace(at, std=std)
+
+
+def position_factor(at: Setting) -> float:
+    """Return what Llama 4 multiplies scores of the n-th position by, where it does."""
+    return PER_LOG * math.log(keys_of(at) // FLOOR_KEYS + 1) + 1.0
+
+
+def sigmoid_norm(at: Setting, biased: float) -> float:
+    """Return E Σσ(x + b)² over E Σp² of softmax, b = -ln n where it is biased."""
+    squares = expit((at.std or 1.0) * GRID - biased * math.log(keys_of(at))) ** 2
+    return keys_of(at) * float(DENSITY @ squares) / _row("inverse_participation")(at)
+
+
+def drawn_sigmoid_norm(source: ModelRows, at: Setting, biased: float) -> Estimate:
+    """Estimate it from rows that are drawn."""
+    bias = biased * math.log(keys_of(at))
+
+    def squares(scores: Array) -> Array:
+        return np.asarray((expit(scores - bias) ** 2).sum(axis=1))
+
+    found = mean_over_rows(source, at, squares)
+    return found.times(1.0 / _row("inverse_participation")(at))
+
+
+def softpick(scores: Array) -> Array:
+    """Return (e^x - 1)₊/Σ|e^x - 1| of each row, whose largest score is positive."""
+    largest = scores.max(axis=1, keepdims=True)
+    above = np.exp(scores - largest) - np.exp(-largest)
+    total = np.abs(above).sum(axis=1, keepdims=True)
+    return np.asarray(np.maximum(above, 0.0) / total)
+
+
+def softpick_sum(at: Setting) -> float:
+    """Return the sum of softpick's weights in the mean.
+
+    Notes
+    -----
+    With A = Σ|e^x - 1|, 1/A = ∫ exp(-t A) dt: n times the integral of
+    E[(e^x - 1)₊ exp(-t|e^x - 1|)] (E exp(-t|e^x - 1|))^(n-1) over t.
+    """
+    t, above = np.exp(LOG_T), np.expm1((at.std or 1.0) * GRID)
+    size = np.abs(above)
+    lost = np.array([DENSITY @ -np.expm1(-one * size) for one in t])
+    own = np.array([DENSITY[above > 0] @ _times(one, above[above > 0]) for one in t])
+    terms = t * own * np.exp((keys_of(at) - 1) * log_complement(lost))
+    return keys_of(at) * float(terms.sum() * (LOG_T[1] - LOG_T[0]))
+
+
+def _times(t: float, above: Array) -> Array:
+    return np.asarray(above * np.exp(-t * above))
+
+
+def drawn_softpick_sum(source: ModelRows, at: Setting) -> Estimate:
+    """Estimate it from rows that are drawn."""
+    return mean_over_rows(source, at, lambda scores: softpick(scores).sum(axis=1))
+
+
+def softpick_zeros(at: Setting) -> float:
+    """Return the share of softpick's weights that are 0: of negative scores."""
+    return float(ndtr(-(at.gap or 0.0) / (at.std or 1.0)))
+
+
+def drawn_softpick_zeros(source: ModelRows, at: Setting) -> Estimate:
+    """Estimate it from rows that are drawn."""
+    return mean_over_rows(
+        source, at, lambda scores: (softpick(scores) == 0.0).mean(axis=1)
+    )
+
+
+def below_one(at: Setting) -> float:
+    """Return how far below the largest score an exponential still rounds to 1.
+
+    Half of the step below 1 is 2^(-bits - 1); a tie goes to 1, whose last bit is 0.
+    """
+    bits = NUMBER_FORMATS[at.number_format].bits
+    return -math.log1p(-(2.0 ** (-bits - 1))) / (at.std or 1.0)
+
+
+def sink_is_one(at: Setting) -> float:
+    """Return the probability that an exponential of the sink's keys rounds to 1."""
+    lift, near = (at.gap or 0.0) / (at.std or 1.0), below_one(at)
+
+    def part(g: float) -> float:
+        density = math.exp(-0.5 * g * g) / math.sqrt(2.0 * math.pi)
+        largest = SINK_KEYS * density * ndtr(g) ** (SINK_KEYS - 1)
+        return float(largest * ndtr(g + lift + near) ** (keys_of(at) - SINK_KEYS))
+
+    return float(quad(part, -REACH, REACH, epsabs=1e-13, limit=400)[0])
+
+
+def sink_ones(at: Setting) -> float:
+    """Return it over the probability without a sink."""
+    return sink_is_one(at) / sink_is_one(without_sink(at))
+
+
+def without_sink(at: Setting) -> Setting:
+    """Return a setting where the keys of the sink are as the others."""
+    return msgspec.structs.replace(at, gap=None)
+
+
+def several_are_one(at: Setting) -> float:
+    """Return the probability that more than one exponential of a row rounds to 1.
+
+    Notes
+    -----
+    Less than that the largest score, of a key of the sink or of another, has none near.
+    """
+    lift, near = (at.gap or 0.0) / (at.std or 1.0), below_one(at)
+    others = keys_of(at) - SINK_KEYS
+
+    def alone(g: float) -> float:
+        density = math.exp(-0.5 * g * g) / math.sqrt(2.0 * math.pi)
+        own, far = ndtr(g - near), ndtr(g - lift - near)
+        of_sink = SINK_KEYS * own ** (SINK_KEYS - 1) * ndtr(g + lift - near) ** others
+        of_other = others * own ** (others - 1) * far**SINK_KEYS
+        return float(density * (of_sink + of_other))
+
+    return 1.0 - float(quad(alone, -REACH, REACH, epsabs=1e-13, limit=400)[0])
+
+
+def _ones(source: ModelRows, at: Setting, *, rounded: bool = False) -> Iterator[Array]:
+    """Yield which exponentials of rows round to 1, their scores rounded or not."""
+    rounding = ROUNDINGS[at.number_format]
+    for rows in source.normal(keys_of(at)):
+        scores = (at.std or 1.0) * rows
+        scores[:, :SINK_KEYS] += at.gap or 0.0
+        scores = rounding(scores) if rounded else scores
+        yield rounding(np.exp(scores - scores.max(axis=1, keepdims=True))) == 1.0
+
+
+def drawn_sink_is_one(source: ModelRows, at: Setting) -> Estimate:
+    """Estimate that a key of the sink has 1, from rows that are drawn and rounded."""
+    found = [one[:, :SINK_KEYS].any(axis=1) for one in _ones(source, at)]
+    return share_estimate(np.concatenate(found).astype(np.float64), 1)
+
+
+def drawn_sink_ones(source: ModelRows, at: Setting) -> Estimate:
+    """Estimate it over the probability without a sink."""
+    usual = sink_is_one(without_sink(at))
+    return drawn_sink_is_one(source, at).times(1.0 / usual)
+
+
+def drawn_several(source: ModelRows, at: Setting, *, rounded: bool) -> Estimate:
+    """Estimate that more than one key has 1, likewise."""
+    found = [one.sum(axis=1) > 1 for one in _ones(source, at, rounded=rounded)]
+    return share_estimate(np.concatenate(found).astype(np.float64), 1)
+
+
 # --- All of them ----------------------------------------------------------------------
 
 
@@ -753,4 +1052,35 @@ MEASURES = {
     "normalised-underflow": PaperMeasure(draw=drawn_normalised),
     "score-exponent": PaperMeasure(score_exponent, drawn_score_exponent),
     "score-exponent-limit": PaperMeasure(score_exponent_limit),
+    "cosine-variance": PaperMeasure(cosine_variance),
+    "cosine-entropy": PaperMeasure(
+        _cosine_row("entropy"), partial(drawn_cosine_row, value=entropy_of)
+    ),
+    # of so many keys, too, that drawing would take a minute
+    "first-gain-entropy": PaperMeasure(_cosine_row("entropy")),
+    "milder-cosines": PaperMeasure(milder_cosines, drawn_milder_cosines),
+    "fixed-gain-weight": PaperMeasure(aligned_weight),
+    "first-gain-weight": PaperMeasure(aligned_weight),
+    "fixed-gain-limit": PaperMeasure(aligned_weight_limit),
+    "first-gain-limit": PaperMeasure(aligned_weight_limit),
+    "kept-weight": PaperMeasure(kept_weight, drawn_kept_weight),
+    "cap-factor": PaperMeasure(cap_factor),
+    "capped-over-critical": PaperMeasure(capped_over_critical),
+    "capped-concentration": PaperMeasure(capped_row, drawn_capped_row),
+    "critical-largest": PaperMeasure(critical_largest),
+    "position-factor": PaperMeasure(position_factor),
+    "sigmoid-norm": PaperMeasure(
+        partial(sigmoid_norm, biased=0.0), partial(drawn_sigmoid_norm, biased=0.0)
+    ),
+    "biased-sigmoid-norm": PaperMeasure(
+        partial(sigmoid_norm, biased=1.0), partial(drawn_sigmoid_norm, biased=1.0)
+    ),
+    "softpick-zeros": PaperMeasure(softpick_zeros, drawn_softpick_zeros),
+    "softpick-sum": PaperMeasure(softpick_sum, drawn_softpick_sum),
+    "sink-ones": PaperMeasure(sink_ones, drawn_sink_ones),
+    "sink-is-one": PaperMeasure(sink_is_one, drawn_sink_is_one),
+    "several-are-one": PaperMeasure(
+        several_are_one, partial(drawn_several, rounded=False)
+    ),
+    "several-rounded": PaperMeasure(draw=partial(drawn_several, rounded=True)),
 }

@@ -361,3 +361,256 @@ def test_underflow_after_division_is_that_of_a_normal_score():
     expected = stats.norm.cdf(-10.0 * math.log(2.0) + math.log(n) + 0.5)
     assert found.value == pytest.approx(expected, abs=0.01)
     assert found.value > 0.96
+
+
+# --- Attention as it is built today ---------------------------------------------------
+
+
+def rows_of_cosines(rng, rows, n_keys, d_k):
+    """Draw rows of cosines with every entry of queries and keys drawn."""
+    q = rng.standard_normal((rows, d_k))
+    keys = rng.standard_normal((rows, n_keys, d_k))
+    lengths = np.linalg.norm(keys, axis=2) * np.linalg.norm(q, axis=1)[:, None]
+    return np.einsum("rnd,rd->rn", keys, q) / lengths
+
+
+def assert_mean(values, expected):
+    """Values that are drawn have an expected mean."""
+    error = values.std() / math.sqrt(len(values))
+    assert abs(values.mean() - expected) < FAR * error
+
+
+@pytest.mark.parametrize("d_k", [3, 64, 256])
+def test_variance_of_a_cosine_is_that_of_a_beta_distribution(d_k):
+    """Its square is Beta(1/2, (d - 1)/2)."""
+    for gain in (1.0, math.sqrt(d_k)):
+        found = pq.cosine_variance(Setting(d_k=d_k, gain=gain))
+        square = stats.beta(0.5, 0.5 * (d_k - 1)).mean()
+        assert found == pytest.approx(gain**2 * square, rel=1e-10)
+    cosines = rows_of_cosines(np.random.default_rng(1), 4000, 1, d_k)[:, 0]
+    assert_mean(d_k * cosines**2, 1.0)
+
+
+def test_entropy_of_cosines_is_that_of_vectors():
+    """With all entries drawn; and that of the rows that the record draws."""
+    at = Setting(n_keys=12, d_k=5, gain=3.0)
+    entropy = pq.MEASURES["cosine-entropy"]
+    cosines = rows_of_cosines(np.random.default_rng(2), 20000, 12, 5)
+    assert_mean(
+        stats.entropy(special.softmax(3.0 * cosines, axis=1), axis=1),
+        exact := entropy.exact(at),
+    )
+    drawn = entropy.draw(ModelRows(1, "cosines"), at)
+    assert abs(drawn.value - exact) < FAR * drawn.std_error
+    first = pq.MEASURES["first-gain-entropy"].exact(Setting(n_keys=12, d_k=5))
+    gain = math.log2(12**2 - 12)
+    assert_mean(stats.entropy(special.softmax(gain * cosines, axis=1), axis=1), first)
+
+
+@pytest.mark.parametrize("gain", [1.0, 10.0])
+def test_largest_weight_of_cosines_is_that_of_vectors(gain):
+    """Over that of normal queries and keys, all entries drawn."""
+    n_keys, d_k, rows = 16, 8, 5000
+    rng = np.random.default_rng(3)
+    largest = special.softmax(
+        gain * rows_of_cosines(rng, rows, n_keys, d_k), axis=1
+    ).max(axis=1)
+    q = rng.standard_normal((rows, 1, d_k))
+    scores = (q * rng.standard_normal((rows, n_keys, d_k))).sum(axis=2)
+    usual = special.softmax(scores / math.sqrt(d_k), axis=1).max(axis=1)
+    ratio = largest.mean() / usual.mean()
+    off = [one.std() / one.mean() / math.sqrt(rows) for one in (largest, usual)]
+    at = Setting(n_keys=n_keys, d_k=d_k, gain=gain)
+    assert abs(pq.milder_cosines(at) / ratio - 1.0) < FAR * math.hypot(*off)
+    drawn = pq.drawn_milder_cosines(ModelRows(1, "milder"), at)
+    assert abs(drawn.value - pq.milder_cosines(at)) < FAR * drawn.std_error
+
+
+@pytest.mark.parametrize(("gap", "gain"), [(2.0, 1.0), (1.0, None), (0.3, None)])
+def test_weight_of_a_cosine_is_that_of_the_row(gap, gain):
+    """Softmax of the cosines themselves, of which log2 counts the pairs of keys."""
+    for n_keys in (10, 1000):
+        pairs = np.count_nonzero(~np.eye(n_keys, dtype=bool))
+        cosines = np.full(n_keys, 1.0 - gap)
+        cosines[0] = 1.0
+        times = np.log2(pairs) if gain is None else gain
+        found = pq.aligned_weight(Setting(n_keys=n_keys, gap=gap, gain=gain))
+        assert found == pytest.approx(special.softmax(times * cosines)[0], rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("gap", "gain"), [(2.0, 1.0), (1.0, None), (0.5, None), (0.2, None)]
+)
+def test_weight_of_a_cosine_tends_to_its_limit(gap, gain):
+    """At 10^6 keys it is nearer to it than at 10^3."""
+    limit = pq.aligned_weight_limit(Setting(gap=gap, gain=gain))
+    far, near = (
+        abs(pq.aligned_weight(Setting(n_keys=n, gap=gap, gain=gain)) - limit)
+        for n in (10**3, 10**6)
+    )
+    assert near < 0.3 * far
+
+
+def mean_of_two(value):
+    """Return the mean of a value of two standard normal scores, on a fine grid."""
+    x = np.linspace(-8.0, 8.0, 801)
+    density = stats.norm.pdf(x) * (x[1] - x[0])
+    return float(density @ value(x[:, None], x[None, :]) @ density)
+
+
+@pytest.mark.parametrize("gap", [0.0, 3.0])
+def test_sum_beside_a_sink_is_that_of_two_scores(gap):
+    """By a double integral; and of many by the rows that the record draws."""
+
+    def kept(x, y):
+        z = np.exp(x) + np.exp(y)
+        return z / (z + math.exp(gap))
+
+    found = pq.kept_weight(Setting(n_keys=2, std=1.0, gap=gap))
+    assert found == pytest.approx(mean_of_two(kept), rel=1e-6)
+    at = Setting(n_keys=40, std=2.0, gap=gap)
+    drawn = pq.drawn_kept_weight(ModelRows(1, "kept"), at)
+    assert abs(drawn.value - pq.kept_weight(at)) < FAR * drawn.std_error
+    rows = np.exp(2.0 * np.random.default_rng(4).standard_normal((20000, 40))).sum(
+        axis=1
+    )
+    assert_mean(rows / (rows + math.exp(gap)), pq.kept_weight(at))
+
+
+def test_capped_scores_are_at_the_cap():
+    """Of n times n scores that are drawn the largest is so in the mean."""
+    n_keys = 32
+    z = np.random.default_rng(5).standard_normal((5000, n_keys**2)).max(axis=1)
+    at = Setting(n_keys=n_keys, holds="largest", level=100.0)
+    assert_mean(pq.capped_std(at) * z, 100.0)
+    critical = math.sqrt(2.0 * math.log(n_keys))
+    assert_mean(critical * pq.capped_over_critical(at) * z, 100.0)
+    assert_mean(critical * z, pq.critical_largest(at))
+    weights = special.softmax(
+        pq.capped_std(at) * np.random.default_rng(6).standard_normal((20000, n_keys)),
+        axis=1,
+    )
+    assert_mean((weights**2).sum(axis=1), pq.capped_row(at))
+
+
+def test_cap_multiplies_scores_as_the_rule_does():
+    """Queries and keys by the root of it: the largest score is then at the cap."""
+    rng = np.random.default_rng(7)
+    q, k = 20.0 * rng.standard_normal((2, 50, 8))
+    largest = (q @ k.T).max()
+    root = math.sqrt(pq.cap_factor(Setting(holds="largest", level=largest)))
+    assert ((root * q) @ (root * k).T).max() == pytest.approx(100.0)
+    assert pq.cap_factor(Setting(holds="largest", level=50.0)) == 1.0
+
+
+def test_factor_by_position_is_that_of_the_position():
+    """log1p(floor((position + 1)/8192)) * 0.1 + 1, positions counted from 0."""
+    for n_keys in (2, 8191, 8192, 131072, 1048576):
+        position = n_keys - 1
+        factor = np.log1p(np.floor((position + 1.0) / 8192)) * 0.1 + 1.0
+        found = pq.position_factor(Setting(n_keys=n_keys))
+        assert found == pytest.approx(float(factor), rel=1e-12)
+
+
+@pytest.mark.parametrize("std", [1.0, 4.0])
+@pytest.mark.parametrize("biased", [0.0, 1.0])
+def test_norm_of_sigmoid_attention_is_that_of_outputs(std, biased):
+    """Over that of softmax, with values of several entries drawn as well."""
+    n_keys, rows = 24, 40000
+    rng = np.random.default_rng(8)
+    scores, values = rng.standard_normal((2, rows, n_keys))
+    scores *= std
+    weights = 1.0 / (1.0 + np.exp(biased * math.log(n_keys) - scores))
+    squares = [
+        ((one * values).sum(axis=1)) ** 2
+        for one in (weights, special.softmax(scores, axis=1))
+    ]
+    ratio = squares[0].mean() / squares[1].mean()
+    off = [one.std() / one.mean() / math.sqrt(rows) for one in squares]
+    at = Setting(n_keys=n_keys, std=std)
+    exact = pq.sigmoid_norm(at, biased)
+    assert abs(exact / ratio - 1.0) < FAR * math.hypot(*off)
+    drawn = pq.drawn_sigmoid_norm(ModelRows(1, "sigmoid"), at, biased)
+    assert abs(drawn.value - exact) < FAR * drawn.std_error
+
+
+def test_softpick_is_its_formula():
+    """(e^x - 1)₊/Σ|e^x - 1|, as the paper defines it."""
+    scores = np.random.default_rng(9).standard_normal((200, 12))
+    plain = np.maximum(np.exp(scores) - 1.0, 0.0)
+    plain /= np.abs(np.exp(scores) - 1.0).sum(axis=1, keepdims=True)
+    assert np.allclose(pq.softpick(scores), plain, rtol=1e-12, atol=0.0)
+
+
+def test_sum_of_softpick_is_that_of_two_scores():
+    """By a double integral; and of many by rows that are drawn."""
+
+    def total(x, y):
+        x, y = np.expm1(x), np.expm1(y)
+        return (np.maximum(x, 0.0) + np.maximum(y, 0.0)) / (abs(x) + abs(y) + 1e-300)
+
+    found = pq.softpick_sum(Setting(n_keys=2, std=1.0))
+    assert found == pytest.approx(mean_of_two(total), abs=1e-3)  # it has a corner
+    at = Setting(n_keys=40, std=1.0)
+    scores = np.random.default_rng(10).standard_normal((40000, 40))
+    above = np.exp(scores) - 1.0
+    sums = np.maximum(above, 0.0).sum(axis=1) / np.abs(above).sum(axis=1)
+    assert_mean(sums, pq.softpick_sum(at))
+    drawn = pq.drawn_softpick_sum(ModelRows(1, "softpick"), at)
+    assert abs(drawn.value - pq.softpick_sum(at)) < FAR * drawn.std_error
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.0])
+def test_zeros_of_softpick_are_negative_scores(gap):
+    """Of scores with the mean that a gap gives all of them, counted."""
+    scores = gap + np.random.default_rng(11).standard_normal((20000, 8))
+    found = pq.softpick_zeros(Setting(n_keys=8, std=1.0, gap=gap))
+    assert_mean((scores <= 0.0).mean(axis=1), found)
+
+
+def to_bfloat16(values):
+    """Round to bfloat16 by the bits of float32, ties to an even last bit."""
+    bits = values.astype(np.float32).view(np.uint32)
+    bits = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+    return (bits & np.uint32(0xFFFF0000)).view(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("gap", [None, 0.02, 0.05])
+def test_exponentials_that_are_one_are_those_of_rows(gap):
+    """Of rows with small s, where many are, each rounded by its bits."""
+    n_keys, std = 16, 0.02
+    scores = std * np.random.default_rng(12).standard_normal((40000, n_keys))
+    scores[:, :4] += gap or 0.0
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    ones = to_bfloat16(e) == 1.0
+    at = Setting(n_keys=n_keys, std=std, gap=gap, number_format="bfloat16")
+    sink = pq.sink_is_one(at)
+    assert_mean(ones[:, :4].any(axis=1).astype(float), sink)
+    assert_mean((ones.sum(axis=1) > 1).astype(float), pq.several_are_one(at))
+    usual = pq.sink_is_one(Setting(n_keys=16, std=std, number_format="bfloat16"))
+    assert pq.sink_ones(at) == pytest.approx(sink / usual)
+    for name in ("sink-ones", "sink-is-one", "several-are-one"):
+        measure = pq.MEASURES[name]
+        drawn = measure.draw(ModelRows(1, name), at)
+        assert abs(drawn.value - measure.exact(at)) < FAR * drawn.std_error
+
+
+def test_an_exponential_rounds_to_one_from_the_middle_on():
+    """1 - 2^-9 is a tie, and goes to 1; the number below it does not."""
+    gap = pq.below_one(Setting(std=1.0, number_format="bfloat16"))
+    assert math.exp(-gap) == pytest.approx(1.0 - 2.0**-9, rel=1e-15)
+    middle = np.array([1.0 - 2.0**-9, np.nextafter(1.0 - 2.0**-9, 0.0)])
+    assert ROUNDINGS["bfloat16"](middle).tolist() == [1.0, 1.0 - 2.0**-8]
+
+
+def test_rounded_scores_have_more_equal_maxima():
+    """Scores, and exponentials, rounded by their bits."""
+    n_keys = 64
+    scores = to_bfloat16(np.random.default_rng(13).standard_normal((40000, n_keys)))
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    share = ((to_bfloat16(e) == 1.0).sum(axis=1) > 1).mean()
+    at = Setting(n_keys=n_keys, std=1.0, number_format="bfloat16")
+    drawn = pq.MEASURES["several-rounded"].draw(ModelRows(1, "rounded"), at)
+    error = math.hypot(drawn.std_error, math.sqrt(share * (1.0 - share) / len(scores)))
+    assert abs(drawn.value - share) < FAR * error
+    assert drawn.value > 2.0 * pq.several_are_one(at)

@@ -68,8 +68,11 @@ class Setting(_Entry, frozen=True):
         By how much one score lies above the others.
     growth : float or None
         Scores are multiplied by it times ln n.
+    gain : float or None
+        What cosines of queries and keys are multiplied by.
     holds, level
-        What is held as n grows, ``entropy`` or ``concentration``, and at what.
+        What is held as n grows, ``entropy``, ``concentration`` or ``largest``, the
+        largest score, and at what.
     correlation : float or None
         Of an entry of a query with that of its key.
     scale, number_format
@@ -84,6 +87,7 @@ class Setting(_Entry, frozen=True):
     times: Positive | None = None
     gap: Annotated[float, Meta(ge=0, le=1000)] | None = None
     growth: Positive | None = None
+    gain: Positive | None = None
     holds: str = ""
     level: Positive | None = None
     correlation: Part | None = None

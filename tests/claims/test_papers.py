@@ -59,6 +59,16 @@ TABLE = {
     "sink-underflow": ("degree", "lau-2026", "degree"),
     "scaled-rows-keep-weights": ("always", "", "supported"),
     "correlated-scores": ("limit", "yang-2022", "supported"),
+    "cosines-take-the-root": ("always", "loshchilov-2024", "supported"),
+    "gain-lets-rows-concentrate": ("limit", "henry-2020", "supported"),
+    "milder-cosines": ("can", "liu-2021", "supported"),
+    "softmax-one": ("can", "xiao-2023", "supported"),
+    "cap-on-scores": ("always", "kimi-2025", "not_measured"),
+    "capped-rows": ("always", "", "refuted"),
+    "sinks-make-ones": ("always", "qiu-2025", "supported"),
+    "softpick-is-sparse": ("degree", "zuhri-2025", "degree"),
+    "sigmoid-norms": ("degree", "ramapuram-2024", "degree"),
+    "factor-by-position": ("always", "", "refuted"),
 }
 
 
@@ -100,7 +110,7 @@ def test_statements_come_out_by_the_logic_of_their_sentences():
         assert re.fullmatch(r"(?:[^.]|\.(?=\d))+\.", one.tested), name
     # no sentence of ours is judged under a paper's name, bounds of ours decide for none
     of_readers = [name for name, one in STATEMENTS.items() if not one.paper]
-    assert len(of_readers) == 6
+    assert len(of_readers) == 8
     for name, one in STATEMENTS.items():
         assert "ours" not in one.tested or name in of_readers or one.degree
 
@@ -426,6 +436,53 @@ def test_gap_below_the_border_is_below_it():
     above, below = (settings("logarithm-keeps-weight", i)[0] for i in (1, 2))
     assert settings("logarithm-keeps-weight", 3)[0].gap == below.gap
     assert below.gap < 1.0 / below.growth < above.gap
+
+
+def test_gaps_of_cosines_stand_on_both_sides_of_the_border():
+    """Of ln(2)/2, above which a gap tends to all of the weight; and a third of it."""
+    name = "gain-lets-rows-concentrate"
+    above, below = (settings(name, i)[0].gap for i in (2, 3))
+    assert below < math.log(2.0) / 2.0 < above < below + 0.02
+    assert [at.gap for at in settings(name, 5)] == [1.0, 0.3, 0.3]
+    assert settings(name, 0)[0].gap == 2.0  # from -1 to 1
+
+
+def test_rows_of_cosines_are_those_of_their_temperatures():
+    """What is multiplied by is 1 over the temperatures that the finding names."""
+    found = [settings("milder-cosines", i) for i in (0, 1)]
+    assert [1.0 / at.gain for of in found for at in of] == [1.0, 0.1, 0.01]
+    roots = [at.gain**2 / at.d_k for at in settings("cosines-take-the-root", 0)]
+    assert roots == [1.0 / 64, 1.0 / 256, 1.0, 1.0]
+    (one, root) = settings("cosines-take-the-root", 1)
+    assert math.log(one.n_keys) == pytest.approx(8.32, abs=0.005)
+    assert root.gain**2 == root.d_k
+
+
+def test_fixed_sink_takes_half_of_scaled_rows_alone():
+    """At the same score above the mean of the others, whatever their s is."""
+    half, none = (settings("softmax-one", i)[0] for i in (0, 1))
+    assert (half.gap, half.std, none.std) == (none.gap, 1.0, 8.0)
+    assert 1.0 - values("softmax-one", 1)[0] < 1e-6
+
+
+def test_factor_by_position_is_held_to_five_per_cent():
+    """From the last number of keys whose factor is 1."""
+    name = "factor-by-position"
+    for check, factor in zip(STATEMENTS[name].check[:2], values(name, 2), strict=True):
+        ends = pytest.approx((0.95 * factor, 1.05 * factor), abs=5e-5)
+        assert (check.low, check.high) == ends
+        assert {case.at.from_keys for case in check.case} == {8191}
+    assert MEASURES["position-factor"].exact(Setting(n_keys=8191)) == 1.0
+    assert MEASURES["position-factor"].exact(Setting(n_keys=8192)) > 1.0
+
+
+def test_what_is_one_without_a_sink_is_a_small_part():
+    """One of four among 1024, and little more; several are rarer behind a sink."""
+    without, behind = values("sinks-make-ones", 1)
+    assert 4 / 1024 < without < 1.1 * 4 / 1024
+    assert behind > 0.9
+    several = values("sinks-make-ones", 2)
+    assert several[1] < several[0] < 0.01
 
 
 def test_file_is_read_strictly():

@@ -29,11 +29,16 @@ SIZES = {
     "times": r"s / \sqrt{2 \ln n}",
     "gap": r"\Delta",
     "growth": r"\gamma",
+    "gain": "g",
     "correlation": r"\rho",
     "scale": "S",
 }
 #: Likewise what is held.
-HELD = {"entropy": "H", "concentration": r"\operatorname{E}\sum p^2"}
+HELD = {
+    "entropy": "H",
+    "concentration": r"\operatorname{E}\sum p^2",
+    "largest": r"\max x",
+}
 #: An exact value with so few decimals is shown as it is.
 FEW_DECIMALS = 3
 #: An error below this part of an estimate is not seen in three digits.
