@@ -283,7 +283,8 @@ def beside_line(kind: str) -> Beside:
         name = f"beside {kind} {beside == given}"
         (drawn,) = draw(name, [Spec(kind, 1.0, beside)], n, D_K[0])
         found.append(check(exact, drawn[:, 3]))
-    return Beside(kind, *found[:2], added, found[2])
+    fewer, left, held = found
+    return Beside(kind, fewer, left, added, held)
 
 
 def planted() -> Planted:
