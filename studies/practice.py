@@ -3,7 +3,8 @@
 Run ``python -m studies.practice`` where theory, or a kind of `studies.practice_rows`,
 was changed: some minutes of one core.  Exact values at two d_k, and factors on scores
 that hold them for more keys, found as roots of exact values; each is also drawn, from
-queries, keys and values themselves.
+queries, keys and values themselves, but for mean squares of many keys, to which rare
+rows give most: those from rows of scores in which one key is raised.
 """
 
 import math
@@ -53,8 +54,10 @@ GROWTH = (
 #: Between each two of these a factor is looked for.
 PLACES = (0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.2, 4.0, 6.0, 8.0)
 #: Replicates of a few keys and of many, and queries of each.
-REPLICATES = {FEWER: 128, MORE: 12}
+REPLICATES = {FEWER: 512, MORE: 48}
 QUERIES = 16
+#: Rows of many keys that a mean square is drawn from.
+RAISED = 2000
 
 #: Value of a row that is to stay: (values, n) -> number.
 KEPT: dict[str, Callable[[RowValues, int], float]] = {
@@ -199,6 +202,48 @@ def draw(name: str, specs: Sequence[Spec], n: int, d_k: int) -> list[Array]:
     return list(np.swapaxes(np.array(found), 0, 1))
 
 
+def draw_squares(name: str, spec: Spec, n: int, d_k: int) -> Array:
+    """Return squared gradients of rows with a raised key, weighted; one for each row.
+
+    Notes
+    -----
+    Of many keys a mean square is that of few rows, in which some key has an unusual
+    score: a plain mean misses them.  It is n times the mean of what one key adds, and
+    that key is drawn with a score s (z + a) for s z, a = 2 s, where the squares of its
+    exponential lie, or √(2 ln n), where the largest of n are; each row has the weight
+    exp(-a z - a²/2), so that the mean stays.  For ∂o/∂q = Kᵀ J v a key adds
+    what its line of the Jacobian J gives, in the mean over v and over what is across q.
+    """
+    rng, found = named_stream(SEED, f"practice raised {name} {n} {d_k}"), []
+    for _ in range(RAISED):
+        length = np.sqrt(rng.chisquare(d_k))
+        scale = spec.factor / np.sqrt(d_k)
+        s = spec.factor if spec.kind == "unit" else scale * length
+        z = rng.standard_normal(n)
+        raised = min(2.0 * s, np.sqrt(2.0 * np.log(n)))
+        weight = np.exp(-raised * z[0] - raised**2 / 2.0)
+        z[0] += raised
+        x, along, rest = s * z, z, d_k - 1.0
+        if spec.kind == "unit":
+            cosine = z / np.sqrt(z**2 + rng.chisquare(d_k - 1, n))
+            scale = spec.factor * np.sqrt(d_k) / length
+            x, along = spec.factor * np.sqrt(d_k) * cosine, np.zeros(n)
+            rest = 1.0 - cosine[0] ** 2
+        if spec.kind == "sigmoid":
+            p = 1.0 / (1.0 + np.exp(-x - spec.beside))
+            line = np.zeros(n)
+            line[0] = p[0] * (1.0 - p[0])
+        else:
+            e = np.exp(x)
+            sink = np.exp(spec.beside) if spec.kind == "sink" else 0.0
+            p = e / (e.sum() + sink)
+            line = -p[0] * p
+            line[0] += p[0]
+        square = scale**2 * (rest * (line @ line) + (line @ along) ** 2)
+        found.append(n * weight * square)
+    return np.array(found)
+
+
 def draw_planted(n: int, d_k: int, divisor: float) -> Array:
     """Return the weight of a planted key, means of each replicate."""
     rng, found = named_stream(SEED, f"practice planted {n} {d_k} {divisor}"), []
@@ -257,18 +302,20 @@ def growth_line(kind: str, std: float) -> GrowthLine:
     specs = [Spec(plain, times * factor, beside) for factor in factors.values()]
     drawn = draw(f"growth {kind} {std}", specs, MORE, D_K[0])
     row, held = row_of(kind, std, FEWER, 1.0), {}
-    for (kept, factor), rows in zip(factors.items(), drawn, strict=True):
+    for kept, spec, rows in zip(factors, specs, drawn, strict=True):
         level = KEPT[kept](row, FEWER)
-        held[kept] = Factor(factor, check_kept(kept, level, rows))
+        if kept == "gradient":
+            squares = draw_squares(f"{kind} {std}", spec, MORE, D_K[0])
+            one = check_root(level, squares)
+        else:
+            one = check_kept(kept, level, rows)
+        held[kept] = Factor(factors[kept], one)
     return GrowthLine(kind, std, **{kept: held.get(kept) for kept in KEPT})
 
 
 def check_kept(kept: str, level: float, rows: Array) -> Checked:
-    """Check what more keys keep of a value of fewer."""
-    entropy, largest, square, _ = rows.T
-    if kept == "gradient":
-        return check_root(level, square)
-    log_n = math.log(MORE)
+    """Check what more keys keep of a value of fewer, but for the gradient."""
+    entropy, largest, log_n = rows[:, 0], rows[:, 1], math.log(MORE)
     values = {"share": entropy - log_n, "fraction": entropy / log_n, "largest": largest}
     return check(level, values.get(kept, entropy))
 
