@@ -18,6 +18,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
+from montecarlo.records.practice import read_practice
 from montecarlo.report.content import papers
 from montecarlo.report.content.findings import (
     Said,
@@ -146,6 +147,7 @@ def environment() -> Environment:
         "parse_initialisation": parse_initialisation,
         "parse_normalisation": parse_normalisation,
         "place_figures": place_figures,
+        "read_practice": read_practice,
         "sayers_of": sayers_of,
         "tables_of": lambda topic: TABLES.get(topic, ()),
         "view_literature": papers.view_literature,

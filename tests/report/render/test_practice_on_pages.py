@@ -1,0 +1,41 @@
+"""The table of what to divide by shows the record, with a line for each kind of row."""
+
+import pytest
+
+from montecarlo.records.practice import read_practice
+from tests.report.conftest import PAPERS_PAGES
+
+RECORD = read_practice()
+
+
+def lines_of(table):
+    """Return the raw values of each line of a table."""
+    lines = (line.iter("data") for line in table.find("tbody").iter("tr"))
+    return [[float(one.get("value")) for one in line] for line in lines]
+
+
+@pytest.mark.parametrize("name", PAPERS_PAGES)
+def test_tables_show_the_record(report, name):
+    """Values at both d_k, and factors in the order of the heads; a dash for none."""
+    page = report.page(name)
+    sizes = lines_of(page.by_id["table-practice-sizes"])
+    for shown, line in zip(sizes, RECORD.sizes, strict=True):
+        pairs = (line.entropy, line.largest, line.gradient)
+        assert shown == [one.exact for pair in pairs for one in pair]
+    table = page.by_id["table-practice-growth"]
+    for shown, line in zip(lines_of(table), RECORD.growth, strict=True):
+        assert shown == [one.factor for one in line.factors if one]
+    assert "".join(table.itertext()).count("–") == sum(
+        one is None for line in RECORD.growth for one in line.factors
+    )
+
+
+@pytest.mark.parametrize("name", PAPERS_PAGES)
+def test_no_line_is_named_as_another(report, name):
+    """Each kind has words of its own."""
+    page = report.page(name)
+    for table in ("table-practice-sizes", "table-practice-growth"):
+        body = page.by_id[table].find("tbody")
+        names = ["".join(one.itertext()) for one in body.iter("th")]
+        assert len(set(names)) == len(names)
+        assert all(names)

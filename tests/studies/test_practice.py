@@ -1,0 +1,234 @@
+"""What to divide by: exact rows by a second way, factors that hold, draws that tell."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from montecarlo.records.practice import read_practice
+from montecarlo.theory import expected_row
+from montecarlo.theory.query_gradients import expect_along_query
+from studies import practice, practice_rows
+from studies.practice import D_K, FEWER, KEPT, MORE, Spec
+from studies.practice_rows import expect, normal_nodes
+
+RECORD = read_practice()
+#: A few rows of so many keys, drawn so often: what is wrong by a factor is seen.
+KEYS, OFTEN = 64, 200
+#: Standard errors that two ways may differ by: of the values here, once in a million.
+FAR = 5.5
+#: What stands beside the scores of each kind in rows of two or three keys.
+BESIDE = {"softmax": 0.0, "unit": 0.0, "rms": 0.0, "sink": 0.7, "sigmoid": -1.1}
+
+
+def values_of(kind, scores, directions, beside, scale):
+    """Values of rows, shape (rows, 4), their Jacobians written out.
+
+    ``directions`` has E k_i·k_j over what is not known of the keys, given the scores.
+    """
+    eye = np.eye(scores.shape[1])
+    if kind == "sigmoid":
+        p = special.expit(scores + beside)
+        jacobian = (p * (1.0 - p))[:, np.newaxis] * eye
+    else:
+        extra = np.full((len(scores), 1), beside if kind == "sink" else -np.inf)
+        p = special.softmax(np.hstack([scores, extra]), axis=1)[:, :-1]
+        jacobian = p[:, np.newaxis] * eye - p[:, np.newaxis] * p[..., np.newaxis]
+    square = np.einsum("aij,ajk,aik->a", jacobian, directions, jacobian)
+    rest = p.sum(axis=1) if kind == "sigmoid" else 1.0 - p.sum(axis=1)
+    entropy = stats.entropy(p, axis=1)
+    return np.stack([entropy, p.max(axis=1), scale**2 * square, rest], axis=1)
+
+
+def by_quadrature(kind, n, d_k, factor, points):
+    """Average the rows of n keys over a product grid of the scores, and over |q|."""
+    cosines = kind in ("unit", "rms")
+    if cosines:
+        x, weight = special.roots_gegenbauer(points, 0.5 * d_k - 1.0)
+        halves, masses = np.ones(1), np.ones(1)
+    else:
+        x, weight = special.roots_hermitenorm(points)
+        # |q|²/2 has the density of a gamma variable
+        halves, masses = special.roots_genlaguerre(10, 0.5 * d_k - 1.0)
+    z = np.array(list(itertools.product(x, repeat=n)))
+    weight = np.prod(list(itertools.product(weight / weight.sum(), repeat=n)), axis=1)
+    total = np.zeros(4)
+    for half, mass in zip(halves, masses / masses.sum(), strict=True):
+        if cosines:  # across q, where other keys are independent of one another
+            scores, scale = math.sqrt(d_k) * factor * z, factor / math.sqrt(1 - 2 / d_k)
+            directions = (1.0 - z * z)[:, np.newaxis] * np.eye(n)
+        else:
+            scale = factor / math.sqrt(d_k)
+            scores = scale * math.sqrt(2.0 * half) * z
+            directions = z[:, np.newaxis] * z[..., np.newaxis] + (d_k - 1) * np.eye(n)
+        rows = values_of(kind, scores, directions, BESIDE[kind], scale)
+        total += mass * weight @ rows
+    total[2] = math.sqrt(total[2])
+    return total
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "points"), [*((kind, 2, 64) for kind in BESIDE), ("sink", 3, 24)]
+)
+def test_rows_of_few_keys_are_those_of_a_grid(kind, n, points):
+    """Gauss quadrature over each score, the Jacobian as a matrix."""
+    found = expect(kind, n, 6, 1.3, BESIDE[kind])
+    other = by_quadrature(kind, n, 6, 1.3, points)
+    # the largest weight has a corner where scores are equal
+    assert found.largest == pytest.approx(other[1], rel=0.015)
+    smooth = [0, 2, 3] if kind in ("sink", "sigmoid") else [0, 2]
+    assert np.array(found)[smooth] == pytest.approx(other[smooth], rel=1e-4)
+
+
+@pytest.mark.parametrize(("d_k", "factor"), [(16, 1.0), (64, 2.2)])
+def test_a_sink_far_below_changes_nothing(d_k, factor):
+    """Then its rows are those of the public oracles, which have other integrals."""
+    sink = expect("sink", FEWER, d_k, factor, -60.0)
+    plain = expect("softmax", FEWER, d_k, factor, 0.0)
+    assert sink[:3] == pytest.approx(plain[:3], rel=3e-6)
+    assert sink.beside == pytest.approx(0.0, abs=1e-20)
+
+
+@pytest.mark.parametrize("s", [0.5, 1.0, 3.0])
+def test_gradients_along_the_query_are_those_of_theory(s):
+    """E ‖J z‖² of a softmax, by integrals that theory has in another form."""
+    z, probability = normal_nodes()
+    k = practice_rows.kernels(z, probability, s, FEWER, -math.inf)
+    found = practice_rows.along(k, FEWER)
+    assert found == pytest.approx(expect_along_query(s, FEWER).value, rel=1e-9)
+
+
+def test_a_planted_key_without_correlation_is_one_of_n():
+    """And with it, in rows of two, that of a grid."""
+    found = practice_rows.planted_weight(FEWER, 64, 8.0, 0.0)
+    assert found == pytest.approx(1.0 / FEWER, rel=1e-9)
+    x, weight = special.roots_hermitenorm(60)
+    halves, masses = special.roots_genlaguerre(40, 2.0)
+    square = 2.0 * halves[:, np.newaxis, np.newaxis]
+    right = 0.5 * square + math.sqrt(0.75 * 1.0) * np.sqrt(square) * x[:, np.newaxis]
+    gap = (right - np.sqrt(square) * x) / 2.0
+    weights = masses[:, np.newaxis, np.newaxis] * weight[:, np.newaxis] * weight
+    mean = (weights * special.expit(gap)).sum() / weights.sum()
+    assert practice_rows.planted_weight(2, 6, 2.0, 0.5) == pytest.approx(mean, rel=1e-6)
+
+
+def drawn_z(monkeypatch, kind, spec):
+    """Return the z-scores of a spec against the exact values of a kind, factor 1.5."""
+    monkeypatch.setitem(practice.REPLICATES, KEYS, OFTEN)
+    (rows,) = practice.draw(f"test {kind}", [spec], KEYS, D_K[0])
+    exact = expect(kind, KEYS, D_K[0], 1.5, BESIDE[kind])
+    return [one.z for one in practice.check_row(exact, rows)]
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+def test_drawn_rows_tell_what_is_wrong(monkeypatch, kind):
+    """They agree; with d_k for √d_k, or the variance for the deviation, they do not."""
+    right = Spec(kind, 1.5, BESIDE[kind])
+    assert max(map(abs, drawn_z(monkeypatch, kind, right))) < FAR
+    for factor in (1.5 / math.sqrt(D_K[0]), 1.5**2):
+        wrong = right._replace(factor=factor)
+        assert min(map(abs, drawn_z(monkeypatch, kind, wrong))) > FAR, factor
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BESIDE if kind != "rms"])
+def test_mean_squares_from_a_raised_key_are_those_of_all(kind):
+    """They agree with theory; with d_k for √d_k, or with another n, they do not."""
+    exact = expect(kind, KEYS, D_K[0], 1.5, BESIDE[kind]).gradient
+
+    def z_of(factor, n):
+        spec = Spec(kind, factor, BESIDE[kind])
+        return practice.check_root(exact, practice.draw_squares("test", spec, n, 64)).z
+
+    assert abs(z_of(1.5, KEYS)) < FAR
+    assert abs(z_of(1.5 / math.sqrt(D_K[0]), KEYS)) > FAR
+    assert abs(z_of(1.5, 4 * KEYS)) > FAR
+
+
+def test_record_is_what_the_program_makes():
+    """Exact values of all d_k, and what was drawn of one kind."""
+    assert (RECORD.seed, RECORD.n_keys, RECORD.d_k) == (1, (FEWER, MORE), D_K)
+    assert [line.kind for line in RECORD.sizes] == [*practice.SIZES]
+    for line in RECORD.sizes:
+        beside = practice.beside_of(line.kind, FEWER)
+        for i, d_k in enumerate(D_K):
+            row = expect(line.kind, FEWER, d_k, 1.0, beside)
+            kept = [one[i].exact for one in (line.entropy, line.largest, line.gradient)]
+            assert kept == pytest.approx(row[:3], rel=1e-9)
+    spec = Spec("rms", 1.0, 0.0)
+    (rows,) = practice.draw("size rms", [spec], FEWER, D_K[0])
+    kept = next(line for line in RECORD.sizes if line.kind == "rms")
+    assert kept.largest[0].drawn == pytest.approx(rows[:, 1].mean(), rel=1e-9)
+
+
+def test_factors_hold_what_they_are_for():
+    """The exact value of more keys with a factor is that of fewer without."""
+    lines = [(line.kind, line.std) for line in RECORD.growth]
+    assert lines == [*practice.GROWTH]
+    for line in RECORD.growth:
+        fewer = practice.row_of(line.kind, line.std, FEWER, 1.0)
+        for (kept, value), one in zip(KEPT.items(), line.factors, strict=True):
+            assert one == getattr(line, kept)
+            if one is None:
+                continue
+            more = practice.row_of(line.kind, line.std, MORE, one.factor)
+            level = value(fewer, FEWER)
+            assert value(more, MORE) == pytest.approx(level, rel=1e-6), (line, kept)
+            assert one.held.exact == pytest.approx(level, rel=1e-9)
+
+
+def test_factors_are_near_what_large_n_gives():
+    """H = ln n - s²/2: none for the share, √ln n for H/ln n, √(1 + 2 ln 128) for H."""
+    plain, wide = RECORD.growth[:2]
+    for line in (plain, wide):
+        assert line.share.factor == pytest.approx(1.0, abs=0.03)
+        root = math.sqrt(RECORD.log_growth)
+        assert line.fraction.factor == pytest.approx(root, rel=0.03)
+        rises = math.sqrt(1.0 + 2.0 * math.log(MORE / FEWER) / line.std**2)
+        assert line.entropy.factor == pytest.approx(rises, rel=0.1)
+    logarithm = RECORD.growth[-1]
+    for mine, other in zip(logarithm.factors, plain.factors, strict=True):
+        product = mine.factor * RECORD.log_growth
+        assert product == pytest.approx(other.factor, rel=1e-6)
+
+
+def test_entropy_of_sigmoids_is_held_by_no_factor():
+    """Saturated ones spread over more keys again: the least entropy is above."""
+    (line,) = (line for line in RECORD.growth if line.kind == "sigmoid")
+    assert line.entropy is None
+    level = practice.row_of("sigmoid", 1.0, FEWER, 1.0).entropy
+    for factor in np.geomspace(0.3, 30.0, 16):
+        assert practice.row_of("sigmoid", 1.0, MORE, float(factor)).entropy > level
+
+
+def test_what_stands_beside_scores_is_held():
+    """The sink's weight, one half, and the sum of sigmoids."""
+    sink, sigmoid = RECORD.beside
+    assert sink.fewer.exact == pytest.approx(0.5)
+    assert sigmoid.left.exact / sigmoid.fewer.exact == pytest.approx(MORE / FEWER)
+    for line, sign in ((sink, 1.0), (sigmoid, -1.0)):
+        near = sign * math.log(MORE / FEWER)
+        assert line.added == pytest.approx(near, rel=2e-3)
+        moved = practice.beside_of(line.kind, FEWER) + line.added
+        held = expect(line.kind, MORE, D_K[0], 1.0, moved).beside
+        assert held == pytest.approx(line.fewer.exact, rel=1e-6)
+
+
+def test_what_was_drawn_agrees():
+    """The z-scores of the record: as far as so many may be, and as spread."""
+    assert len(RECORD.checks) == 68
+    assert RECORD.largest_z < FAR
+    assert 0.6 < RECORD.rms_z < 1.5
+    # most factors are told to a few per cent by what was drawn
+    held = [one.held for line in RECORD.growth for one in line.factors if one]
+    assert all(one.std_error < 0.06 * abs(one.exact) for one in held)
+
+
+def test_all_change_little_with_d_k():
+    """As the page says: less than a tenth, where undivided rows lose most keys."""
+    assert 0.05 < RECORD.most_change < 0.1
+    small, large = (
+        expected_row(FEWER, d_k=d, divisor=8.0)["entropy"].value for d in D_K
+    )
+    assert large < 0.85 * small
