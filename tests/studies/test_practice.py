@@ -147,7 +147,7 @@ def test_mean_squares_from_a_raised_key_are_those_of_all(kind):
 
 
 def test_record_is_what_the_program_makes():
-    """Exact values of all d_k, and what was drawn of one kind."""
+    """Exact values of all d_k, and what was drawn of one kind and for one factor."""
     assert (RECORD.seed, RECORD.n_keys, RECORD.d_k) == (1, (FEWER, MORE), D_K)
     assert [line.kind for line in RECORD.sizes] == [*practice.SIZES]
     for line in RECORD.sizes:
@@ -160,6 +160,11 @@ def test_record_is_what_the_program_makes():
     (rows,) = practice.draw("size rms", [spec], FEWER, D_K[0])
     kept = next(line for line in RECORD.sizes if line.kind == "rms")
     assert kept.largest[0].drawn == pytest.approx(rows[:, 1].mean(), rel=1e-9)
+    line = RECORD.growth[0]
+    spec = Spec("softmax", line.gradient.factor, 0.0)
+    squares = practice.draw_squares("softmax 1.0", spec, MORE, D_K[0])
+    drawn = practice.check_root(line.gradient.held.exact, squares)
+    assert line.gradient.held.drawn == pytest.approx(drawn.drawn, rel=1e-6)
 
 
 def test_factors_hold_what_they_are_for():
