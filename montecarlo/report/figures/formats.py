@@ -120,7 +120,8 @@ FORMATS = FigureSpec(
     section="arithmetic",
     on_report=True,
     caption=message(
-        r"$\delta$: total variation from exact weights; sums in the same format. $d_k =$ %(d_k)s, %(n)s keys."
+        r"$\delta$: total variation from exact weights; sums in the same format. "
+        r"$d_k =$ %(d_k)s, %(n)s keys."
     ),
     alternative=message(
         "At d_k = %(d_k)s and n = %(n)s the weights of unscaled rows in half "
