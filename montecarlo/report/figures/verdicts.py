@@ -84,6 +84,8 @@ def count_parts(curves: DataFrame) -> DataFrame:
     Texts by their names, those with most that is wrong first.
     """
     rows = of_curve(curves, CURVE)
+    if rows.empty:  # one's own claims are of no text
+        return DataFrame(columns=list(PARTS))
     part = rows["outcome"].map(lambda outcome: PART_OF.get(outcome, "open"))
     counts = pd.crosstab([rows["text"], rows["name"]], part)
     counts = counts.reindex(columns=list(PARTS), fill_value=0).droplevel("text")
