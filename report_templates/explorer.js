@@ -126,7 +126,7 @@
   keys.max = table.keys.length - 1;
   dimension.value = sizes.indexOf(64);
   keys.value = table.keys.indexOf(128);
-  let [factor, power] = [1, 0.5], timer = 0, frame = 0;
+  let [factor, power] = [1, 0], timer = 0, frame = 0;
 
   const setting = () => {
     const d = sizes[dimension.value], n = table.keys[keys.value];

@@ -43,6 +43,10 @@ BESIDE = 1.07
 STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
 #: Half of the seeds: a median is known.
 HALF = 0.5
+#: The title, where it is so from this d_k on: so many times as many steps.
+ANSWERED = message("Unscaled takes longest, unless $W_Q$ starts smaller")
+ASKED = message("Steps to learn, by divisor")
+PRACTICE, SLOWER = 64, 1.25
 
 
 # --- Steps against d_k --------------------------------------------------------------
@@ -66,9 +70,23 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
         panel.axes.set_xticks(sorted(set(mine["d_k"])))
 
     picture = draw.grid([(None, rows)], "optimiser", titles, 150.0, plot, HEAD_SIZE)
+    picture.headings[0] = Label(ANSWERED if _is_answered(rows) else ASKED)
     picture.panels[0].y = STEPS
     picture.keys = draw.keys_of(ARM_LOOKS, rows["arm"], line=True)
     return picture
+
+
+def _is_answered(rows: DataFrame) -> bool:
+    """Tell whether unscaled takes longest, but with a smaller W_Q is like scaled."""
+    medians = rows[rows["outcome"].eq("median") & rows["d_k"].ge(PRACTICE)]
+    steps = medians.assign(estimate=medians["estimate"].fillna(np.inf)).pivot_table(
+        "estimate", ["optimiser", "d_k"], "arm"
+    )
+    if not {"none", "sqrt", "small-queries"} <= {*steps}:
+        return False
+    others, scaled = steps.drop(columns="none").max(axis=1), SLOWER * steps["sqrt"]
+    longest = steps["none"].gt(others) & steps["none"].ge(scaled)
+    return bool((longest & steps["small-queries"].le(scaled)).all())
 
 
 def _plot_steps(

@@ -7,6 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from montecarlo.report.content.tables import gaussian_rows
+from montecarlo.report.content.training import BUDGET_CURVE, START_CURVE
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
 from montecarlo.report.figures.drawing import (
     SIZE,
@@ -37,6 +38,9 @@ from montecarlo.report.figures.scores import (
     plot_variance,
     variance_rows,
 )
+from montecarlo.report.figures.training import ANSWERED as TRAINING_ANSWERED
+from montecarlo.report.figures.training import ASKED as TRAINING_ASKED
+from montecarlo.report.figures.training import build_training
 from montecarlo.report.figures.verdicts import ANSWERED as TEXTS_ANSWERED
 from montecarlo.report.figures.verdicts import ASKED as TEXTS_ASKED
 from montecarlo.report.figures.verdicts import CURVE
@@ -225,6 +229,46 @@ def test_gradients_say_what_was_measured():
         assert bars.sum() == pytest.approx(1.0)
         assert bars[0] > 0.1
     assert build_gradients(mean, curve).headings[0].words == ASKED
+
+
+@pytest.mark.parametrize(
+    ("changed", "title"),
+    [
+        ({}, TRAINING_ANSWERED),
+        ({"none": 23.0}, TRAINING_ASKED),  # less than a quarter more
+        ({"linear": 90.0}, TRAINING_ASKED),  # another takes longest
+        ({"small-queries": 30.0}, TRAINING_ASKED),  # a smaller W_Q is no cure
+        ({"none": None}, TRAINING_ANSWERED),  # more than runs have
+        ({"sqrt": None}, TRAINING_ASKED),
+    ],
+)
+def test_training_says_what_takes_longest(changed, title):
+    """At every d_k of practice with both optimisers, and not without these arms."""
+    steps = {"none": 80.0, "sqrt": 20.0, "linear": 25.0, "small-queries": 22.0}
+    rows = [
+        {
+            "curve": START_CURVE,
+            "optimiser": optimiser,
+            "arm": arm,
+            "d_k": d_k,
+            "outcome": which,
+            "x": 1.0,
+            "estimate": one,
+        }
+        for optimiser in ("sgd", "adam")
+        for d_k in (64, 256)
+        for arm, usual in steps.items()
+        for one in [
+            changed.get(arm, usual) if (optimiser, d_k) == ("adam", 256) else usual
+        ]
+        for which in ("median", "low", "high")
+    ]
+    budget = {"curve": BUDGET_CURVE, "x": 300.0, "estimate": 0.1}
+    curves = pd.DataFrame([*rows, budget])
+    assert build_training(pd.DataFrame(), curves).headings[0].words == title
+    fewer = curves[~curves["arm"].eq("small-queries")]
+    picture = build_training(pd.DataFrame(), fewer)
+    assert picture.headings[0].words == TRAINING_ASKED
 
 
 @pytest.mark.parametrize(
