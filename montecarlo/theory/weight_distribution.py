@@ -44,8 +44,9 @@ SLOWEST = 4.0
 AVERAGED = 12
 #: Steps of the largest score in standard deviations: at first, and at least.
 FIRST_STEP, LEAST_STEP = 0.1, 0.003
-#: Where two sums agree so closely, no more terms are added.
-AGREED = 1e-7
+#: Where sums agree so closely, no more terms or steps are added: five times LEBESGUE of
+#: it, what a share averaged over queries is off by, is below 1e-6.
+AGREED = 6e-8
 #: Gauss-Legendre points of a piece of the gaps, over which exp(-theta w) turns by at
 #: most TURN, or a Gaussian density changes by three standard deviations.
 PIECE_POINTS, TURN, WIDEST_PIECE = 16, 12.0, 3.0
