@@ -243,7 +243,7 @@ def test_gradients_say_what_was_measured():
     ],
 )
 def test_training_says_what_takes_longest(changed, title):
-    """At every d_k of practice with both optimisers, and not without these arms."""
+    """At every d_k with both optimisers, and not without these arms."""
     steps = {"none": 80.0, "sqrt": 20.0, "linear": 25.0, "small-queries": 22.0}
     rows = [
         {
@@ -268,6 +268,12 @@ def test_training_says_what_takes_longest(changed, title):
     assert build_training(pd.DataFrame(), curves).headings[0].words == title
     fewer = curves[~curves["arm"].eq("small-queries")]
     picture = build_training(pd.DataFrame(), fewer)
+    assert picture.headings[0].words == TRAINING_ASKED
+    small = curves.assign(
+        estimate=curves["estimate"].where(curves["arm"].ne("none"), 1)
+    )
+    small = pd.concat([curves, small[small["d_k"].eq(64)].assign(d_k=16)])
+    picture = build_training(pd.DataFrame(), small)  # not the longest at another d_k
     assert picture.headings[0].words == TRAINING_ASKED
 
 
