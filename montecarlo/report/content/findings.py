@@ -138,6 +138,15 @@ class Findings:
         found = (one.label for one in entries if one.id == interpretation.id)
         return next(found, None)
 
+    def only_said_by(
+        self, claim: ClaimOutcome, interpretation: InterpretationOutcome
+    ) -> list[tuple[Words, str]]:
+        """Return names and keys of the texts that may mean it, none if all may."""
+        entry = self.words_of(claim)
+        keys = [key for key in claim.texts if interpretation.id in entry.admitted(key)]
+        every = len(keys) == len(claim.texts)
+        return [] if every else [(self.names[key], key) for key in keys]
+
     def finding(self, claim: ClaimOutcome, *, short: bool = False) -> Said | None:
         """Return the first sentence of the catalogue that holds of a claim.
 

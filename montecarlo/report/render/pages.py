@@ -255,7 +255,7 @@ def set_number(
     """
     value, error = number.value, number.std_error
     row = number.row if error is not None else ""
-    if brief:
+    if brief or (error is None and number.percent):
         return language.numbers.brief(value, error, row, percent=number.percent)
     if error is None and not value.is_integer():
         return language.numbers.number(value, abs(value) / 10.0)

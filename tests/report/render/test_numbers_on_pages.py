@@ -13,7 +13,7 @@ from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.report.content.findings import FAILING
 from montecarlo.report.content.tables import plain_rows
-from tests.report.conftest import CODES, EVIDENCE_PAGES, PAPERS_PAGES
+from tests.report.conftest import CODES, EVIDENCE_PAGES, PAPERS_PAGES, words
 
 DIGIT = re.compile(r"\d")
 YEAR = re.compile(r"(?<!\d)20[0-2]\d(?!\d)")
@@ -342,6 +342,22 @@ def test_table_of_saturated_rows_stands_under_its_heads(evidence, report):
             for name in (gradient, row["summary"]):
                 assert IN_HEADS[name] in head
             assert row["d_k"] == values(evidence, line[0])[0]
+
+
+def test_shares_that_theory_knows_are_exact_in_prose(report):
+    """The short answer has the exact share of saturated rows, not the one drawn."""
+    rows = report.results.measurements
+    known = set(rows.loc[rows["quantity"].eq("saturated"), "reference"].dropna())
+    page = report.page("en")
+    (line,) = (
+        element
+        for element in page.elements()
+        if element.get("data-passage") is not None and "Undivided, at" in words(element)
+        if "one key" in words(element)
+    )
+    (share,) = page.numbers(line)
+    assert share.value in known
+    assert share.shown == pytest.approx(0.395, abs=1e-12)  # (d_k, n) = (64, 128)
 
 
 def row_of(page, element, rows):

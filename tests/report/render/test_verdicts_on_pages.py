@@ -178,3 +178,29 @@ def test_telling_case_agrees_with_its_verdict(turns, report):
                 assert case.outcome in wanted[claim.verdict]
                 some += 1
     assert some > 20
+
+
+def test_what_was_tested_names_the_texts_that_mean_it(report):
+    """Where some text of a claim does not, and nowhere else."""
+    page, some = report.page("en"), 0
+    for claim in report.claims["claims"]:
+        voting = [one for one in claim["interpretations"] if one["votes"]]
+        meant = {one["id"]: set() for one in voting}
+        for source in claim["sources"]:
+            for name in source["admits"] or meant:
+                meant[name].add(source["text"])
+        article = page.by_id[f"claim-{claim['id']}"]
+        shown = [
+            {words(key) for key in line.iter("abbr")}
+            for line in article.iter("p")
+            if line.get("class") == "tested"
+        ]
+        texts = {source["text"] for source in claim["sources"]}
+        expected = [
+            meant[one["id"]] if meant[one["id"]] < texts else set()
+            for one in voting
+            if one["tested"]
+        ]
+        assert shown == [set()] * bool(claim["tested"]) + expected, claim["id"]
+        some += any(expected)
+    assert some > 5
