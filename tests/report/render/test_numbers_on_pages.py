@@ -488,7 +488,8 @@ def hard_claims(report, seed):
                     if case["estimate"] is not None and case["limit"] is None:
                         make_hard(case, rng)
                 check["cases"] = made.setdefault(same, check["cases"])
-        for check in checks_of(claim):  # those of sentences, too
+    for claim in claims["claims"]:
+        for check in checks_of(claim):  # those of sentences, which may stand before
             check["cases"] = made.get(report.key_of(check), check["cases"])
     return claims
 
