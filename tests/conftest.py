@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-#: Set where a missing browser must not pass unnoticed.
+#: Set to 1 where what is missing must not pass unnoticed.
 REQUIRED = "MONTECARLO_REQUIRE_BROWSER"
+FONTS_REQUIRED = "MONTECARLO_REQUIRE_FONTS"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 # Tests run on every core: threads of BLAS would only wait for each other there.  Where
@@ -34,11 +35,25 @@ def contents(folder, *apart):
     }
 
 
-def skip_or_fail(reason):
-    """Skip a test, or fail where a browser is required."""
-    if os.environ.get(REQUIRED) == "1":
-        pytest.fail(f"{reason}, and {REQUIRED} is set")
+def skip_or_fail(reason, required=REQUIRED):
+    """Skip a test, or fail where what it needs is required."""
+    if os.environ.get(required) == "1":
+        pytest.fail(f"{reason}, and {required} is set")
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def cjk_fonts():
+    """Chinese and Japanese can be drawn as PDF and PNG; skipped without their fonts."""
+    from montecarlo.errors import InputError  # noqa: PLC0415
+    from montecarlo.report.figures.files import drawn_fonts  # noqa: PLC0415
+    from montecarlo.report.language.catalogues import read_language  # noqa: PLC0415
+
+    for code in ("ja", "zh"):
+        try:
+            drawn_fonts(read_language(code))
+        except InputError as error:
+            skip_or_fail(str(error), FONTS_REQUIRED)
 
 
 @pytest.fixture(scope="module")

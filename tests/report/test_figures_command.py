@@ -15,7 +15,7 @@ from montecarlo.report.figures.palette import DARK, INK, PAGE, THEMES
 from montecarlo.report.render.contents import canonical_command
 from montecarlo.study.executors import make_executor
 
-DRAWN = ("en", "de", "ja")
+DRAWN = ("en", "de", "es")
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def test_files_are_those_that_were_asked_for(drawn):
         *("run.json", "timing.json"),
     }
     assert (drawn / "variance.de.svg").read_text().startswith('<svg lang="de"')
-    assert (drawn / "variance.ja.pdf").read_bytes().startswith(b"%PDF")
-    with Image.open(drawn / "variance.ja.png") as picture:
+    assert (drawn / "variance.es.pdf").read_bytes().startswith(b"%PDF")
+    with Image.open(drawn / "variance.es.png") as picture:
         assert picture.width == 1000
 
 
@@ -95,7 +95,7 @@ def test_captions_are_those_of_the_page(drawn, report, code):
     sampled = canonical_command(run | {"languages": DRAWN})
     assert command == (
         f"{sampled}\npython -m montecarlo figures --from output "
-        "--lang en,de,ja --only variance,planted --format svg,pdf,png\n"
+        "--lang en,de,es --only variance,planted --format svg,pdf,png\n"
     )
 
 
@@ -138,7 +138,7 @@ def test_one_figure_is_all_that_is_written(run, tmp_path, monkeypatch):
 def test_same_results_give_the_same_bytes(drawn, report, run, tmp_path):
     """Neither a clock, a worker nor the user's style is in a file."""
     arguments = ["--from", report.folder, "--output", tmp_path, "--quiet"]
-    arguments += ["--only", "planted", "--only", "variance", "--lang", "de,ja"]
+    arguments += ["--only", "planted", "--only", "variance", "--lang", "de,es"]
     with mpl.rc_context({"lines.linewidth": 9.0, "savefig.facecolor": "red"}):
         assert run(*arguments, "--format", "svg,pdf,png")[0] == 0
     for path in sorted(tmp_path.iterdir()):

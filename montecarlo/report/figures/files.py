@@ -8,11 +8,12 @@ its colours, light and dark.
 import io
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from html import escape
 from typing import NamedTuple
 
 from matplotlib.colors import to_hex
-from matplotlib.font_manager import get_font_names
+from matplotlib.font_manager import findSystemFonts, fontManager
 from pandas import DataFrame
 
 from montecarlo.errors import InputError
@@ -160,16 +161,35 @@ def _write(picture: Picture, layout: Layout, language: Language | None) -> None:
 
 
 def drawn_fonts(language: Language | None) -> list[str]:
-    """Return the font that a language needs in a PDF or PNG beside the usual one."""
+    """Return the font that a language needs in a PDF or PNG beside the usual one.
+
+    Raises
+    ------
+    InputError
+        If none of its fonts is installed.
+    """
     wanted = DRAWN_FONTS.get(_code(language), ())
-    there = set(get_font_names())
-    found = [name for name in (*wanted, ANY_CJK) if name in there and wanted][:1]
-    if language and wanted and not found:
-        raise InputError(
-            f"PDF and PNG in {language.name} must have a font for it, got none of "
-            f"{', '.join(wanted)}: install {CJK_PACKAGE}, or draw SVG"
-        )
-    return found
+    if language is None or not wanted:
+        return []
+    for look_again in (False, True):
+        if look_again:
+            _read_new_fonts()
+        installed = set(fontManager.get_font_names())
+        for name in (*wanted, ANY_CJK):
+            if name in installed:
+                return [name]
+    raise InputError(
+        f"PDF and PNG in {language.name} must have a font for it, got none of "
+        f"{', '.join(wanted)}: install {CJK_PACKAGE}, or draw SVG"
+    )
+
+
+def _read_new_fonts() -> None:
+    """Add fonts that were installed since matplotlib wrote its list to a file."""
+    listed = {font.fname for font in fontManager.ttflist}
+    for path in sorted({*findSystemFonts()} - listed):
+        with suppress(OSError, RuntimeError):  # a file that FreeType cannot read
+            fontManager.addfont(path)
 
 
 def _code(language: Language | None) -> str:

@@ -1,17 +1,19 @@
 """Figures as files: small SVG for light and dark pages, words by language, themes."""
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
 from montecarlo.errors import InputError
-from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures import FIGURES, files
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.files import (
     compact,
     draw_files,
+    drawn_fonts,
     render_svg,
     style_sheet,
 )
@@ -279,11 +281,51 @@ def test_matplotlib_writes_the_words_as_well(results, kind):
     assert first[1] != symbols[1]
 
 
-def test_a_font_that_is_not_there_is_named(results, monkeypatch):
+class FontList:
+    """A list of fonts as matplotlib keeps it: what it names, and what is added."""
+
+    ttflist = ()
+
+    def __init__(self, *names):
+        self.names = {*names}
+
+    def get_font_names(self):
+        """Return the names of all."""
+        return [*self.names]
+
+    def addfont(self, path):
+        """Add a file under its own name, unless it is broken."""
+        if path == "broken.ttf":
+            raise RuntimeError
+        self.names.add(Path(path).stem)
+
+
+def test_a_missing_font_is_named(monkeypatch):
     """Japanese is not drawn with boxes: one line says what to install."""
-    monkeypatch.setattr("montecarlo.report.figures.files.get_font_names", list)
+    monkeypatch.setattr(files, "fontManager", FontList("DejaVu Sans"))
+    monkeypatch.setattr(files, "findSystemFonts", lambda: ["broken.ttf"])
     with pytest.raises(InputError, match="fonts-noto-cjk"):
-        draw_files(FIGURES["texts"], results, ["png"], [read_language("ja")])
+        drawn_fonts(read_language("ja"))
+    assert drawn_fonts(read_language("de")) == []
+
+
+def test_a_font_that_was_just_installed_is_found(monkeypatch):
+    """Although matplotlib's own list is older."""
+    monkeypatch.setattr(files, "fontManager", FontList("DejaVu Sans"))
+    monkeypatch.setattr(
+        files, "findSystemFonts", lambda: ["broken.ttf", "IPAexGothic.ttf"]
+    )
+    assert drawn_fonts(read_language("ja")) == ["IPAexGothic"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("cjk_fonts")
+@pytest.mark.parametrize("kind", ["pdf", "png"])
+def test_chinese_and_japanese_are_drawn_in_fonts_of_their_own(results, kind):
+    """Each is a file that differs from that of the other, and from English."""
+    languages = [read_language(code) for code in ("en", "ja", "zh")]
+    drawn = draw_files(FIGURES["texts"], results, [kind], languages)
+    assert len({*drawn.values()}) == 3
 
 
 def test_themes_leave_nothing_behind(results, svgs):
