@@ -310,9 +310,10 @@ def parse_distribution(name: str) -> Distribution:
 #: (generator, shape) -> entries of that shape.
 Sampler = Callable[[Generator, tuple[int, ...]], ArrayLike]
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
-#: Draws that a sampler is tried with, and how many standard errors its mean and
-#: variance may be off: of means that are nearly normal one in 10**11 is, by chance.
-TRIED, MOST_OFF = 2**18, 7.0
+#: Shapes that a sampler is tried with: one with 4 generators, the other with 64.
+LARGE, SMALL = (4096, 64), (3, 5)
+#: Standard errors that its moments may be off, and the probability of a false refusal.
+MOST_OFF, FALSE_REFUSAL = 7.0, 1e-11
 
 
 def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
@@ -421,11 +422,15 @@ class _Standardised:
     def __call__(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
         found = self.sampler(rng, shape)
         try:
-            drawn = np.asarray(found, dtype=np.float64)
-        except (TypeError, ValueError):
+            entries = np.asarray(found)
+        except (TypeError, ValueError):  # rows of several lengths
+            entries = np.asarray(None)
+        if isinstance(found, np.ma.MaskedArray) or entries.dtype.kind not in "biuf":
             raise InputError(
-                f"sampler must give an array of numbers, got {show(found)}"
-            ) from None
+                "sampler must give an array of real numbers, without a mask, got "
+                f"{show(found)}"
+            )
+        drawn = entries.astype(np.float64)
         with np.errstate(all="ignore"):
             standard = ((drawn - self.mean) / self.std).astype(np.float32)
         if drawn.shape != tuple(shape) or not np.isfinite(standard).all():
@@ -437,15 +442,8 @@ class _Standardised:
 
 
 def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
-    """Refuse a sampler that ignores its generator or has other moments."""
-    shape = TRIED // 64, 64
-    first, again, other = (draw(np.random.default_rng(s), shape) for s in (1, 1, 2))
-    must = f"sampler of {name!r} must draw from its generator and nothing else, got"
-    if not np.array_equal(first, again):
-        raise InputError(f"{must} other entries from an equal one")
-    if np.array_equal(first, other):
-        raise InputError(f"{must} the same entries from another one")
-    values = first.astype(np.float64)
+    """Refuse a sampler that draws from anything but its generator, or other moments."""
+    values = _require_generator(name, draw).astype(np.float64)
     n = values.size
     found = [("mean", draw.mean, float(values.mean()) * draw.std, draw.std / n**0.5)]
     if math.isfinite(kurtosis):
@@ -458,6 +456,45 @@ def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
                 f"sampler of {name!r} must have the {moment} that was said, "
                 f"{said:.6g}, got {said + off:.6g} ± {error:.2g}"
             )
+
+
+def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float32]:
+    """Refuse a sampler that draws from anything but its generator; return entries.
+
+    An entry may come again from another generator as often as values do by chance, and
+    what different generators draw must be uncorrelated, as must its size.
+    """
+    from scipy.special import gammainc
+
+    must = f"sampler of {name!r} must draw from its generator and nothing else, got"
+
+    def draws_of(shape: tuple[int, ...], n: int) -> NDArray[np.float32]:
+        generators = map(np.random.default_rng, range(n))
+        return np.stack([draw(rng, shape).ravel() for rng in generators])
+
+    large, small = draws_of(LARGE, 4), draws_of(SMALL, 64)
+    if not np.array_equal(small, draws_of(SMALL, 64)) or not np.array_equal(
+        large[0], draws_of(LARGE, 1)[0]
+    ):
+        raise InputError(f"{must} other entries from an equal one")
+    for draws in (large, small):
+        n = len(draws)
+        _, counts = np.unique(draws, return_counts=True)
+        by_chance = draws.shape[1] * (((counts - 1) / draws.size) ** n).sum()
+        same = (draws == draws[0]).all(axis=0).sum()
+        rare = same and gammainc(same, by_chance) < FALSE_REFUSAL  # by a Poisson law
+        if rare or same == large.shape[1]:
+            raise InputError(f"{must} the same entries from another one: {same}")
+        for values in (draws, np.abs(draws)):
+            clipped = np.clip(values.astype(np.float64), -3.0, 3.0)
+            clipped -= clipped.mean()
+            squares = (clipped**2).sum()
+            products = ((clipped.sum(axis=0) ** 2).sum() - squares) / 2.0
+            pairs = draws.size * (n - 1) / 2.0
+            error = squares / draws.size * math.sqrt(pairs) + 1e-9 * pairs
+            if abs(products) > MOST_OFF * error:
+                raise InputError(f"{must} entries correlated with those of another one")
+    return large[0]
 
 
 def _typeset(name: str) -> str:

@@ -1,5 +1,6 @@
 """A distribution of one's own: in every question, in processes, if it is so."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from montecarlo import distribution, grid, judge, measure
 from montecarlo.errors import InputError
-from montecarlo.sampling.distributions import OWN, TRIED, parse_distribution
+from montecarlo.sampling.distributions import LARGE, OWN, parse_distribution
 
 EXPONENTIAL = np.random.Generator.standard_exponential
 
@@ -78,7 +79,7 @@ def test_it_is_judged():
 
 
 #: Draws with the right moments that do not come from the generator.
-FIXED = np.random.default_rng(3).exponential(size=TRIED)
+FIXED = np.random.default_rng(3).exponential(size=LARGE)
 OTHER = np.random.default_rng(4)
 
 
@@ -99,8 +100,8 @@ OTHER = np.random.default_rng(4)
         ({"std": 1.1}, "variance that was said"),
         ({"sampler": lambda rng, shape: rng.random(3)}, "of the shape"),
         ({"sampler": lambda rng, shape: np.full(shape, np.nan)}, "finite"),
-        ({"sampler": lambda rng, shape: np.full(shape, "1,0")}, "array of numbers"),
-        ({"sampler": lambda rng, shape: FIXED.reshape(shape)}, "nothing else"),
+        ({"sampler": lambda rng, shape: np.full(shape, "1,0")}, "real numbers"),
+        ({"sampler": lambda rng, shape: np.resize(FIXED, shape)}, "nothing else"),
         (
             {"sampler": lambda rng, shape: OTHER.exponential(size=shape)},
             "nothing else",
@@ -113,3 +114,48 @@ def test_what_it_is_not_is_refused(change, message):
     with pytest.raises(InputError, match=rf"{message}.*got"):
         distribution(**said | change)
     assert "mine" not in OWN
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x, f, _: np.append(x[:-1], f[-1]), "the same entries"),
+        (lambda x, f, _: np.append(x[:5000], f[5000:]), "the same entries"),
+        (lambda x, f, _: np.append(np.sign(x[:-1]), 1.0), "the same entries"),
+        (lambda x, f, _: np.abs(x) * np.sign(f), "correlated"),
+        (lambda x, f, _: np.sign(x) * np.abs(f) + 0.01 * x, "correlated"),
+        (lambda x, f, _: math.sqrt(0.99) * x + 0.1 * f, "correlated"),
+        (lambda x, _, calls: x if calls <= 10 else x[::-1], "other entries from an"),
+        (lambda x, _, calls: x if calls <= 100 else 1.5 * x, "other entries from an"),
+        (lambda x, *_: x + 0.5j, "real numbers"),
+        (lambda x, *_: np.ma.masked_greater(x, 2.0), "without a mask"),
+        (lambda x, *_: np.ma.array(x), "without a mask"),
+        (lambda x, *_: x.astype("U32"), "real numbers"),
+        (lambda x, *_: (1000.0 * x).astype("m8[s]"), "real numbers"),
+    ],
+)
+def test_every_entry_is_compared(change, message):
+    """One entry, a tail, a sign, a size or a late call that ignores the generator."""
+    calls = itertools.count(1)
+
+    def partly(rng, shape):
+        drawn = rng.normal(size=math.prod(shape))
+        fixed = np.random.default_rng(3).normal(size=drawn.size)
+        return change(drawn, fixed, next(calls)).reshape(shape)
+
+    with pytest.raises(InputError, match=message):
+        distribution("partly", partly, kurtosis=3.0)
+    assert "partly" not in OWN
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.5, 0.9, 0.99, 0.999])
+def test_discrete_sampler_is_not_refused(zeros):
+    """Its entries are often the same from different generators, by chance: Poisson
+    probabilities of 1e-11 and normal ones of 7 standard errors, for any seed.
+    """
+
+    def drawn(rng, shape):
+        return (rng.random(shape) >= zeros) * rng.choice([-1.0, 1.0], shape)
+
+    std = math.sqrt(1.0 - zeros)
+    assert distribution("sparse", drawn, std=std, kurtosis=1.0 / std**2)
