@@ -22,6 +22,8 @@ NONE = "none"
 MOST_DIGITS = 50
 MOST_SEED = 2**63 - 1
 MOST_JOBS = 1024
+#: Bounds of a nominal error rate: below the least nothing could ever be counted.
+LEAST_ERROR_RATE, MOST_ERROR_RATE = 1e-12, 0.5
 #: Sizes up to here are floats; what can be sampled is far less.
 MOST_SIZE = 10**MOST_DIGITS
 #: Python's own `int` and `float` take digits of every script, and underscores.
@@ -165,10 +167,13 @@ def require_number(name: str, value: object) -> float:
 
 
 def require_error_rate(name: str, value: object) -> float:
-    """Return an argument that must be a nominal error rate: above 0, below one half."""
+    """Return an argument that must be a nominal error rate."""
     number = require_number(name, value)
-    if not 0.0 < number < 0.5:
-        raise InputError(f"{name} must lie between 0 and 0.5, got {show(value)}")
+    if not LEAST_ERROR_RATE <= number < MOST_ERROR_RATE:
+        raise InputError(
+            f"{name} must be at least {LEAST_ERROR_RATE} and below {MOST_ERROR_RATE}, "
+            f"got {show(value)}"
+        )
     return number
 
 

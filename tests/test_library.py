@@ -14,7 +14,10 @@ from numpy.random import Generator
 from montecarlo import distribution, expected_row, figure, grid, judge, measure
 from montecarlo.__main__ import main
 from montecarlo.claims.own_claims import _catalogue_of
+from montecarlo.claims.running import Study
+from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
+from montecarlo.study.presets import PRESETS
 
 CLAIM = Path(__file__).parents[1] / "docs" / "own-claim.toml"
 MANY = {"first": 16, "most": 16}
@@ -142,12 +145,17 @@ def test_other_types_are_refused(function, usual, names, values):
 
 
 @pytest.mark.parametrize(
-    "error_rate", [0, math.nan, -1, 0.5, 1, 2, math.inf, "0.01", True]
+    "error_rate",
+    [0, 5e-324, 0.9e-12, math.nan, -1, 0.5, 1, 2, math.inf, "0.01", True],
 )
 def test_error_rates_have_one_rule(error_rate, capsys):
-    """Above 0 and below one half, from Python as from the command."""
+    """From 1e-12 on and below one half, from Python as from the command, and of any
+    study.
+    """
     with pytest.raises(InputError, match=r"error_rate must .*, got "):
         judge(CLAIM, error_rate=error_rate)
+    with pytest.raises(InputError, match=r"error_rate must .*, got "):
+        Study(Catalogue(), PRESETS["quick"], error_rate=error_rate)
     if not isinstance(error_rate, bool | str):
         assert main(["judge", str(CLAIM), f"--error-rate={error_rate}"]) == 2
         assert "error-rate must " in capsys.readouterr().err

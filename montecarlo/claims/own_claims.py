@@ -31,7 +31,6 @@ from montecarlo.estimation.summaries import lacks
 from montecarlo.names import (
     MOST_SEED,
     look_up,
-    require_error_rate,
     require_executor,
     require_whole,
 )
@@ -128,7 +127,7 @@ def own_study(
         are added to it.
     seed : int
     error_rate : float
-        Nominal probability that any decided check is wrong: above 0, below one half.
+        Nominal probability that any decided check is wrong: from 1e-12 to below 0.5.
 
     Raises
     ------
@@ -137,7 +136,6 @@ def own_study(
         that cannot be sampled.
     """
     seed = require_whole("seed", seed, 0, MOST_SEED)
-    error_rate = require_error_rate("error_rate", error_rate)
     grid = fitting_grid(catalogue, look_up("preset", preset, PRESETS))
     return Study(catalogue, grid, seed, error_rate, preset, whole_grid=False)
 

@@ -9,6 +9,7 @@ from montecarlo.claims.outcomes import Judgement
 from montecarlo.claims.schema import ModelSize, RecordEntry
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.claims.z_scores import ZScores
+from montecarlo.names import LEAST_ERROR_RATE, MOST_ERROR_RATE
 from montecarlo.study.columns import MEASUREMENTS, Finite
 from montecarlo.study.curves import CURVE_FILES
 from montecarlo.study.folder import RUN_FILE, SCHEMA, ResultsError, read_run
@@ -21,7 +22,12 @@ CLAIMS_FILE = "claims.json"
 class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """claims.json: how everything that is judged came out."""
 
-    error_rate: Annotated[float, about("nominal error rate of all of it", gt=0, lt=1)]
+    error_rate: Annotated[
+        float,
+        about(
+            "nominal error rate of all of it", ge=LEAST_ERROR_RATE, lt=MOST_ERROR_RATE
+        ),
+    ]
     simultaneous_error: Annotated[
         float, about("of one end of one simultaneous interval", gt=0, lt=1)
     ]
@@ -79,7 +85,12 @@ class ReportRun(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         about("preset that the grid is; empty: one of the user's own"),
     ]
     error_rate: Annotated[
-        float, about("nominal error rate of all verdicts together", gt=0.0, lt=0.5)
+        float,
+        about(
+            "nominal error rate of all verdicts together",
+            ge=LEAST_ERROR_RATE,
+            lt=MOST_ERROR_RATE,
+        ),
     ]
     claims: Annotated[
         tuple[Text, ...], about("ids of the claims that were judged", min_length=1)

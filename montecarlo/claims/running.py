@@ -35,6 +35,7 @@ from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey
+from montecarlo.names import require_error_rate
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.csv_files import write_table
@@ -89,6 +90,9 @@ class Study:
     batch: int | None = None
     replicates: Mapping[str, int] | None = None
     time_limit_reached: bool = False
+
+    def __post_init__(self) -> None:
+        require_error_rate("error_rate", self.error_rate)
 
 
 @dataclass(frozen=True, slots=True)

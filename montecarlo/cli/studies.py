@@ -34,7 +34,6 @@ from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
 
 Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
 Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]
-Rate = Annotated[float, Meta(gt=0.0, lt=0.5)]
 #: Options that a configuration file may have as well.
 FLAGS = ("preset", "lang", "output", "seed", "jobs", "executor")
 #: Options that do not act where nothing is sampled, and where a run.json says what is.
@@ -58,7 +57,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     output: str = "output"
     jobs: Jobs | None = None
     executor: str | None = None
-    error_rate: Rate = ERROR_RATE
+    error_rate: float = ERROR_RATE
     grid: Grid | None = None
 
 

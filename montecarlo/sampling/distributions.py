@@ -443,7 +443,7 @@ class _Standardised:
 
 def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
     """Refuse a sampler that draws from anything but its generator, or other moments."""
-    values = _require_generator(name, draw).astype(np.float64)
+    values = _require_generator(name, draw)
     n = values.size
     found = [("mean", draw.mean, float(values.mean()) * draw.std, draw.std / n**0.5)]
     if math.isfinite(kurtosis):
@@ -458,7 +458,7 @@ def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
             )
 
 
-def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float32]:
+def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
     """Refuse a sampler that draws from anything but its generator; return entries.
 
     An entry may come again from another generator as often as values do by chance, and
@@ -494,7 +494,7 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float32]:
             error = squares / draws.size * math.sqrt(pairs) + 1e-9 * pairs
             if abs(products) > MOST_OFF * error:
                 raise InputError(f"{must} entries correlated with those of another one")
-    return large[0]
+    return large[0].astype(np.float64)
 
 
 def _typeset(name: str) -> str:

@@ -195,6 +195,7 @@ def test_what_cannot_be_meant_is_refused(refused, finished, tmp_path, line):
         ("jobs = 1", "jobs = 1\nsede = 1", "sede"),
         ("first = 4", "frist = 4", "frist"),
         ("jobs = 1", "jobs = 1\nerror_rate = 0.5", "error_rate"),
+        ("jobs = 1", "jobs = 1\nerror_rate = 5e-324", "error_rate"),
         ('["en"]', '"en"', "lang"),
         ('["en"]', "[]", "lang"),
         ("[grid]", "[grid", "TOML"),
