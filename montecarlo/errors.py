@@ -49,6 +49,7 @@ class _ShortenedError(Exception):
 
     def __init__(self, message: object = "") -> None:
         text = _QUOTED.sub(lambda found: _cut(found[0], MOST_QUOTED), str(message))
+        text = text.encode(errors="backslashreplace").decode()  # of names of files
         super().__init__(_cut(text, MOST_MESSAGE))
 
 

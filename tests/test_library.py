@@ -1,5 +1,6 @@
 """What the package offers in Python, beside its commands."""
 
+import copy
 import json
 import math
 import tomllib
@@ -159,6 +160,46 @@ def test_error_rates_have_one_rule(error_rate, capsys):
     if not isinstance(error_rate, bool | str):
         assert main(["judge", str(CLAIM), f"--error-rate={error_rate}"]) == 2
         assert "error-rate must " in capsys.readouterr().err
+
+
+def loop():
+    """Return a list that holds itself."""
+    found = []
+    found.append(found)
+    return found
+
+
+def places(data, path=()):
+    """Yield the way to each value within lists and dicts."""
+    for key in data if isinstance(data, dict) else range(len(data)):
+        yield (*path, key)
+        if isinstance(data[key], dict | list):
+            yield from places(data[key], (*path, key))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(1j, b"x", object(), int, np.array([1, 2]), np.datetime64("2020"), math.nan),
+        *("\ud800", ["\ud800"], {"\ud800": 1}, {1: 2}, loop(), {"a": loop()}, {1, 2}),
+        *(range(3), Fraction(10**400), {"a": object()}),
+    ],
+    ids=lambda value: f"{type(value).__name__}-{value!a:.20}",
+)
+def test_claims_hold_what_a_file_can(value):
+    """Values of other types, surrogates and a list that holds itself are refused in one
+    line, wherever they stand.
+    """
+    claims = tomllib.loads(CLAIM.read_text())
+    for *path, last in places(claims):
+        changed = copy.deepcopy(claims)
+        place = changed
+        for step in path:
+            place = place[step]
+        place[last] = value
+        with pytest.raises(InputError) as error:
+            _catalogue_of(changed)
+        assert len(str(error.value).encode()) < 1000, (*path, last)
 
 
 def test_long_input_is_cut():

@@ -4,8 +4,10 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date, time
 from functools import lru_cache
 from importlib.resources import files
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, get_args
 
@@ -47,9 +49,9 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.claims.simulation import canonical_distributions
 from montecarlo.claims.yardsticks import put_numbers
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, show
 from montecarlo.estimation.summaries import offered_summaries, summaries_compared
-from montecarlo.names import look_up
+from montecarlo.names import look_up, require_number, require_text
 from montecarlo.sampling.design_points import (
     parse_dependence,
     parse_initialisation,
@@ -57,6 +59,9 @@ from montecarlo.sampling.design_points import (
 )
 from montecarlo.small_files import parse_toml, read_small
 from montecarlo.theory.limits import limit_of
+
+#: Lists and tables within each other at most: three times what a claim needs.
+MOST_NESTED = 30
 
 
 class CatalogueError(InputError):
@@ -491,6 +496,7 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     CatalogueError
         With one line: file, claim, field, requirement and what came.
     """
+    data = _plain(data, name)
     known = ["text", "claim", "self_check", "model"]
     known += ["language"] if own else ["passage", "record"]
     if unknown := set(data) - set(known):
@@ -526,6 +532,36 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
         for check in self_check.check:
             validate_check(check, f"{name}: self_check {self_check.id!r}")
     return catalogue
+
+
+def _plain(value: Any, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - data
+    """Return data as a TOML file could hold it; refuse any other."""
+    if depth < MOST_NESTED:
+        if isinstance(value, Mapping):
+            items = ((_plain_text(key, name), value[key]) for key in value)
+            return {key: _plain(one, name, depth + 1) for key, one in items}
+        if isinstance(value, list | tuple):
+            return [_plain(one, name, depth + 1) for one in value]
+        if isinstance(value, str):
+            return _plain_text(value, name)
+        if isinstance(value, bool | date | time | None):
+            return value
+        if isinstance(value, Integral):
+            return int(value)
+        if isinstance(value, Real):
+            return require_number(name, value)
+    raise CatalogueError(
+        f"{name} must hold texts, numbers, true, false, and lists and tables of them, "
+        f"at most {MOST_NESTED} within each other, got {show(value)}"
+    )
+
+
+def _plain_text(value: object, name: str) -> str:
+    try:
+        require_text(f"each name in {name}", value).encode()
+    except UnicodeEncodeError:
+        raise CatalogueError(f"{name} must hold UTF-8, got {value!a:.99}") from None
+    return str(value)
 
 
 def _entries(

@@ -494,7 +494,8 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
             error = squares / draws.size * math.sqrt(pairs) + 1e-9 * pairs
             if abs(products) > MOST_OFF * error:
                 raise InputError(f"{must} entries correlated with those of another one")
-    return large[0].astype(np.float64)
+    entries: NDArray[np.float64] = large[0].astype(np.float64)
+    return entries
 
 
 def _typeset(name: str) -> str:
