@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 #: Characters of a quoted input that a message shows, from its start and its end, and
-#: of a whole message: twice the longest list of known names.
+#: of a whole message.
 MOST_QUOTED, MOST_MESSAGE = 120, 4000
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = MOST_QUOTED

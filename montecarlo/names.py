@@ -16,6 +16,17 @@ from montecarlo.errors import InputError, show
 Entry = TypeVar("Entry")
 #: The name of the distribution package; `montecarlo` on PyPI is another project.
 PROJECT = "montecarlo-attention"
+#: Characters of a list of names that a message shows whole.
+MOST_LISTED = 160
+#: What names are of, as messages say it, to what ``--list`` calls them.
+LISTED = {
+    "quantity": "quantities",
+    "distribution": "distributions",
+    "claim": "claims",
+    "figure": "figures",
+    "summary": "summaries",
+    "list": "kinds",
+}
 #: The name that means an empty list of names.
 NONE = "none"
 #: Digits of a whole number at most: any such number fits in a float.
@@ -39,8 +50,8 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     Raises
     ------
     InputError
-        If there is none; lists the known names, and the nearest if one is close or has
-        the same words.
+        If there is none; lists the known names, of a long list the nearest three and
+        how to see all, and the nearest if one is close or has the same words.
     """
     require_text(kind, name)
     if name in table:
@@ -49,6 +60,11 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     near = near or difflib.get_close_matches(name, table, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(table)
+    if len(known) > MOST_LISTED:
+        nearest = difflib.get_close_matches(name[:MOST_LISTED], table, n=3, cutoff=0.0)
+        listed = LISTED.get(re.split(r"\W", kind)[0])
+        how = f": python -m montecarlo --list {listed}" if listed else ""
+        known = f"{', '.join(nearest)}, ... ({len(table)} in all{how})"
     raise InputError(f"{kind} must be one of {known}; got {show(name)}.{hint}")
 
 

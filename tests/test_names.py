@@ -1,11 +1,19 @@
 """What is typed: numbers in the digits 0 to 9."""
 
+import re
+
 import pytest
 
+from montecarlo.__main__ import main
 from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.cli.listing import KINDS
 from montecarlo.cli.options import parse_indices
 from montecarlo.errors import InputError
 from montecarlo.names import (
+    LISTED,
+    MOST_LISTED,
     look_up,
     parse_decimal,
     parse_seed,
@@ -16,7 +24,7 @@ from montecarlo.sampling.design_points import (
     parse_initialisation,
     parse_normalisation,
 )
-from montecarlo.sampling.distributions import parse_distribution
+from montecarlo.sampling.distributions import OF_SCIPY, parse_distribution
 
 INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width={})"
 WHOLE = {
@@ -84,3 +92,42 @@ def test_the_nearest_name_is_told(typed, meant):
     known = dict.fromkeys(("planted_weight", "entropy", "weight_max"))
     with pytest.raises(InputError, match=f"Did you mean '{meant}'"):
         look_up("quantity", typed, known)
+
+
+@pytest.mark.parametrize(
+    ("kind", "table"),
+    [
+        ("quantity", QUANTITIES),
+        ("quantity of d_k=4", QUANTITIES),
+        ("distribution after 'scipy.'", OF_SCIPY),
+        ("claim", {claim.id: claim for claim in read_catalogue().claim}),
+    ],
+)
+@pytest.mark.parametrize("wrong", ["", "x", "y" * 100_000])
+def test_of_a_long_list_the_nearest_are_named(kind, table, wrong, capsys):
+    """Three names, and a command that prints them all."""
+    name = next(iter(table)) + wrong
+    with pytest.raises(InputError) as refused:
+        look_up(kind, name + "?", table)
+    told = str(refused.value)
+    assert len(told) < 400
+    nearest, how = re.search(
+        r"one of (.*), \.\.\. \(\d+ in all: (.*)\); got ", told
+    ).groups()
+    assert len({*nearest.split(", ")} & {*table}) == 3
+    assert next(iter(table)) in nearest or len(wrong) > 1
+    assert how.startswith("python -m montecarlo ")
+    assert main(how.split()[3:]) == 0
+    printed = capsys.readouterr().out
+    assert all(one in printed for one in nearest.split(", "))
+
+
+def test_of_a_short_list_all_are_named():
+    """As many as fit on a line or two; what is printed whole elsewhere is there."""
+    with pytest.raises(InputError, match=r"fruit must be one of a, b; got 'c'\."):
+        look_up("fruit", "c", {"a": 1, "b": 2})
+    with pytest.raises(
+        InputError, match=r"fruit must be one of .* \(160 in all\); got"
+    ):
+        look_up("fruit", "c", dict.fromkeys(map(str, range(MOST_LISTED))))
+    assert {*LISTED.values()} <= {*KINDS}

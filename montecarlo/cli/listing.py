@@ -15,7 +15,7 @@ from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_langua
 from montecarlo.report.running import choose_languages
 from montecarlo.report.terminal import make_table
 from montecarlo.sampling.design_points import NORMS, SHAPES, WEIGHT_KINDS
-from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.sampling.distributions import DISTRIBUTIONS, OF_SCIPY, SCIPY
 from montecarlo.study.console import open_console
 from montecarlo.study.measured import SUMMARIES, plain_words
 from montecarlo.study.presets import PRESETS
@@ -87,6 +87,7 @@ def _distributions(words: Words) -> Rows:
         yield one.name, words(one.words), f"{one.kurtosis:g}", f"{one.moments:g}"
     yield "NAME(mean=0.5,std=2)", "any of them, shifted and rescaled", "", ""
     yield "scipy.gamma(a=2)", "one of scipy.stats, standardised", "", ""
+    yield from ((f"{SCIPY}{name}", "likewise", "", "") for name in OF_SCIPY)
 
 
 def _divisors(_: Words) -> Rows:
