@@ -106,8 +106,8 @@ class Block(NamedTuple):
     anchor: str = "start"
     up: bool = False  # whether y is that of the last line
 
-    def words(self, language: Language | None) -> Iterator[Words]:
-        """Yield the lines in a language, or of symbols alone."""
+    def words(self, language: Language) -> Iterator[Words]:
+        """Yield the lines in a language."""
         lines = [
             (runs, part)
             for part in self.parts
@@ -128,8 +128,8 @@ class Layout(NamedTuple):
     blocks: Sequence[Block]
     width: float = WIDTH
 
-    def words(self, language: Language | None) -> list[Words]:
-        """Place words of a language, or symbols alone."""
+    def words(self, language: Language) -> list[Words]:
+        """Place words of a language."""
         return [line for block in self.blocks for line in block.words(language)]
 
 

@@ -51,14 +51,14 @@ class Drawing(NamedTuple):
     shapes: str
     layout: Layout
 
-    def written(self, language: Language | None) -> str:
-        """Return the SVG with words of a language, or with symbols alone."""
+    def written(self, language: Language) -> str:
+        """Return the SVG with words of a language."""
         text = "".join(map(_text_element, self.layout.words(language)))
-        fonts = ",".join(FONTS.get(one, "") for one in {"": 0, _code(language): 0})
+        fonts = ",".join(FONTS.get(one, "") for one in {"": 0, language.code: 0})
         style = f"text{{font:{SIZE:g}px {fonts.rstrip(',')},sans-serif}}"
         svg = self.shapes.replace("*{", style.replace('"', "'") + "*{", 1)
-        tag = f' lang="{language.tag}"' if language else ""
-        return svg.replace("<svg", f"<svg{tag}", 1).replace("</svg>", f"{text}</svg>")
+        svg = svg.replace("<svg", f'<svg lang="{language.tag}"', 1)
+        return svg.replace("</svg>", f"{text}</svg>")
 
 
 def draw(
@@ -86,7 +86,7 @@ def render_svg(
     spec: FigureSpec,
     measurements: DataFrame,
     curves: DataFrame,
-    language: Language | None = None,
+    language: Language,
 ) -> str | None:
     """Return a figure as SVG in a language, or None without its data."""
     drawing = draw(spec, measurements, curves)
@@ -97,12 +97,12 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
     spec: FigureSpec,
     tables: tuple[DataFrame, DataFrame],
     formats: Sequence[str],
-    languages: Sequence[Language | None] = (None,),
+    languages: Sequence[Language],
     theme: str | None = None,
     *,
     dpi: int = 200,
 ) -> dict[tuple[str, str], bytes]:
-    """Draw a figure in some of `FORMATS` and languages; None: symbols alone.
+    """Draw a figure in some of `FORMATS` and languages.
 
     Returns what files hold, by format and code of the language; nothing where the
     tables, measurements and curves, lack what it shows.  A theme, of `palette.THEMES`,
@@ -127,15 +127,15 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
             drawing = _draw(picture, layout, ground, dark=theme is None)
         for language in languages:
             if "svg" in formats:
-                files["svg", _code(language)] = drawing.written(language).encode()
+                files["svg", language.code] = drawing.written(language).encode()
             if pixels:
                 _write(picture, layout, language)
             for name in pixels:
-                files[name, _code(language)] = _save(picture, name, PAGE, dpi)
+                files[name, language.code] = _save(picture, name, PAGE, dpi)
     return files
 
 
-def _write(picture: Picture, layout: Layout, language: Language | None) -> None:
+def _write(picture: Picture, layout: Layout, language: Language) -> None:
     """Write words of a language by matplotlib, in place of those that are there."""
     for text in [*picture.figure.texts]:
         text.remove()
@@ -159,21 +159,17 @@ def _write(picture: Picture, layout: Layout, language: Language | None) -> None:
             x += width_of([run], SIZE, bold=words.bold)
 
 
-def drawn_fonts(language: Language | None) -> list[str]:
+def drawn_fonts(language: Language) -> list[str]:
     """Return the font that a language needs in a PDF or PNG beside the usual one."""
-    wanted = DRAWN_FONTS.get(_code(language), ())
+    wanted = DRAWN_FONTS.get(language.code, ())
     there = set(get_font_names())
     found = [name for name in (*wanted, ANY_CJK) if name in there and wanted][:1]
-    if language and wanted and not found:
+    if wanted and not found:
         raise InputError(
             f"PDF and PNG in {language.name} must have a font for it, got none of "
             f"{', '.join(wanted)}: install {CJK_PACKAGE}, or draw SVG"
         )
     return found
-
-
-def _code(language: Language | None) -> str:
-    return language.code if language else ""
 
 
 def _save(picture: Picture, name: str, ground: str, dpi: int = 200) -> bytes:

@@ -17,6 +17,7 @@ from montecarlo.report.figures.drawing import (
     plot_estimates,
     set_beside,
 )
+from montecarlo.report.figures.files import draw
 from montecarlo.report.figures.formats import ANSWERED as BREAKS
 from montecarlo.report.figures.formats import ASKED as ASKED_OF_FORMATS
 from montecarlo.report.figures.gradients import (
@@ -165,14 +166,14 @@ def test_missing_data_give_no_figure(results, name):
     other = measurements[measurements["quantity"].eq("entry_variance_q")]
     assert FIGURES[name].build(other.iloc[:3], curves.iloc[:0]) is None
     spec = FigureSpec(name, FIGURES[name].build)
-    assert render_svg(spec, measurements.iloc[:0], curves.iloc[:0]) is None
+    assert draw(spec, measurements.iloc[:0], curves.iloc[:0]) is None
 
 
 def test_global_style_is_left_alone(results):
     """Rendering changes no global setting."""
     mpl.get_backend()  # chosen when first asked for, which is not a style
     before = mpl.rcParams.copy()
-    render_svg(FIGURES["texts"], *results)
+    draw(FIGURES["texts"], *results)
     assert mpl.rcParams == before
 
 
