@@ -73,7 +73,6 @@ class Contents:
             "sensitivity": record.sensitivity,
             "training": record.training,
             "language": record.training and record.training.language,
-            "published": record.training,
             "report-card": card,
             "power": card,
         }
@@ -122,7 +121,7 @@ TABLES: Order = {
     "weights": ("saturation", "largest-score", "weights", "divisors"),
     "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
-    "training": ("training", "language", "published"),
+    "training": ("training", "language"),
     "record": ("models", "records"),
     "method": ("self-checks", "thresholds", "sensitivity", "report-card", "power"),
 }

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from montecarlo.report.content.tables import gaussian_rows
-from montecarlo.report.content.training import BUDGET_CURVE, START_CURVE
+from montecarlo.report.content.training import START_CURVE
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
 from montecarlo.report.figures.drawing import (
     SIZE,
@@ -264,8 +264,7 @@ def test_training_says_what_takes_longest(changed, title):
         ]
         for which in ("median", "low", "high")
     ]
-    budget = {"curve": BUDGET_CURVE, "x": 300.0, "estimate": 0.1}
-    curves = pd.DataFrame([*rows, budget])
+    curves = pd.DataFrame(rows)
     assert build_training(pd.DataFrame(), curves).headings[0].words == title
     fewer = curves[~curves["arm"].eq("small-queries")]
     picture = build_training(pd.DataFrame(), fewer)
