@@ -336,16 +336,14 @@ def run_parts(
     run: Callable[..., Arrays],
     parts: Sequence[tuple[Any, ...]],
     jobs: int,
-    work: Path | None,
+    work: Path,
     name: str = "",
 ) -> Arrays:
     """Run parts on workers, each once, and join what became of them, in their order.
 
-    Those that a folder keeps, by a name and what they are, are read; no folder keeps
-    nothing.
+    Those that a folder keeps, by a name and what they are, are read.
     """
-    if work is not None:
-        work.mkdir(parents=True, exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
     found = []
     names = ["-".join(map(str, (*filter(None, [name]), *part))) for part in parts]
     with make_executor(jobs) as executor:
@@ -359,7 +357,7 @@ def run_parts(
     return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
 
 
-def run_until_decided(jobs: int, work: Path | None) -> pd.DataFrame:
+def run_until_decided(jobs: int, work: Path) -> pd.DataFrame:
     """Run tuning seeds and the first to be judged, and more where checks are open."""
     cases: Collection[Case] = CASES
     parts = [(seed, *case) for case in CASES for seed in (*TUNING, *JUDGED[: LOOKS[0]])]
