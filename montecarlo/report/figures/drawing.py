@@ -507,7 +507,6 @@ def logarithmic(
     high: float | None = None,
     *,
     x: bool = False,
-    most: int = 5,
 ) -> None:
     """Make the y or x axis logarithmic with few labels, between limits where given."""
     axis = axes.xaxis if x else axes.yaxis
@@ -515,7 +514,7 @@ def logarithmic(
         axes.set(xscale="log", xlim=(low, high))
     else:
         axes.set(yscale="log", ylim=(low, high))
-    axis.set_major_locator(LogLocator(numticks=most))
+    axis.set_major_locator(LogLocator(numticks=5))
     axis.set_major_formatter(FuncFormatter(decimal_power))
     axis.set_minor_locator(NullLocator())
 
