@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.records.training import FOLDER, RUN, read_language
+from montecarlo.records.training import ARM, FOLDER, read_language
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores
 from studies.program import ROOT, Arrays, parse, require_extra, run_program
@@ -30,12 +30,14 @@ from studies.training import (
     EPSILON,
     MEMORY,
     MEMORY_OF_SQUARES,
+    RUN,
+    choose_rates,
     columns,
     round_runs,
     run_parts,
     tell,
     write_about,
-    write_runs,
+    write_table,
 )
 
 if __name__ == "__main__":  # else an importer is told by Python
@@ -235,7 +237,7 @@ def train(
 def run_setting(
     seed: int, arm: str, d_k: int, rate: float, steps: int = STEPS
 ) -> dict[str, object]:
-    """Train one arm; returns its line of the record.
+    """Train one arm; returns its line of raw runs.
 
     A loss that is no number is infinite: the run diverged, which is a result.
     """
@@ -256,7 +258,7 @@ def run_setting(
 
 
 def run_seed(seed: int, steps: int = STEPS) -> Arrays:
-    """Train each arm at each rate; returns the columns of the record."""
+    """Train each arm at each rate; returns columns of raw runs."""
     return columns(
         [
             run_setting(seed, arm, d_k, rate, steps)
@@ -265,6 +267,15 @@ def run_seed(seed: int, steps: int = STEPS) -> Arrays:
             for rate in RATES
         ]
     )
+
+
+def reduce_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    """Reduce raw runs to the table of the record: judged seeds at chosen rates."""
+    chosen = choose_rates(runs, TUNING)
+    names = pd.MultiIndex.from_frame(runs[ARM])
+    mine = runs["seed"].isin(JUDGED) & (runs["rate"] == names.map(chosen))
+    kept = ("steps", "held_out", "gradient_queries", "gradient_keys")
+    return runs.loc[mine, ["arm", "d_k", "rate", "seed", *kept]]
 
 
 def configuration() -> dict[str, object]:
@@ -288,7 +299,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     seeds = [(seed,) for seed in (*TUNING, *JUDGED)]
     found = run_parts(run_seed, seeds, options.jobs, options.work, "language")
-    write_runs(options.output, "language", round_runs(pd.DataFrame(found)))
+    runs = reduce_runs(round_runs(pd.DataFrame(found)))
+    write_table(options.output / "language.csv", runs)
     content = {
         "command": "python -m studies.language_model",
         "configuration": configuration(),
@@ -297,7 +309,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     write_about(options.output / "language.json", content)
     read_language.cache_clear()
-    print("\n".join(tell(read_language(options.output))))
+    print("\n".join(tell(read_language(options.output).runs)))
     return 0
 
 

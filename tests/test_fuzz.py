@@ -285,12 +285,12 @@ most = 4
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """A small report, as data."""
+    """A small report."""
     folder = tmp_path_factory.mktemp("fuzzed")
     (folder / "grid.toml").write_text(GRID, encoding="utf-8")
     output = folder / "output"
     arguments = ["--config", folder / "grid.toml", "--output", output, "--lang", "en"]
-    arguments += ["--format", "json", "--jobs", "1", "--quiet"]
+    arguments += ["--format", "markdown", "--jobs", "1", "--quiet"]
     assert report.main(list(map(str, arguments))) == 0
     return output
 
@@ -408,7 +408,7 @@ WORDS_TYPED = """
 0 1 -1 -- - 1e3 1.5 nan inf 0x10 a é \u0661 a,b , 1:2 0:9 2:1 : sqrt none
 none/sqrt gaussian gaussian(mean=1.0) gaussian(std=nan) planted(0.5) pairs(0.5)
 planted(2) score_variance entropy mean bfloat16 naive all en de= = {side} {layer} ~/x ..
-a/b/c html json quick unscaled-one-hot threads processes
+a/b/c html markdown quick unscaled-one-hot threads processes
 init(kind=xavier,norm=layer,shape=head,width=64)"""
 UNUSUAL = ("", " ", "9" * 30, "9" * 3000, "x" * 300, "\x1b[31m", "a\nb", "\ud800")
 TYPED = (*WORDS_TYPED.split(), *UNUSUAL)

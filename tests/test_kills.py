@@ -172,7 +172,13 @@ def test_killed_from_outside_with_workers(tmp_path):
     """
     folder, whole = prepare(tmp_path / "killed"), tmp_path / "whole"
     typed = [sys.executable, "-m", "montecarlo", "report", "--quiet", "--jobs", "2"]
-    typed += ["--config", str(folder / "study.toml"), "--format", "json", "--output"]
+    typed += [
+        "--config",
+        str(folder / "study.toml"),
+        "--format",
+        "markdown",
+        "--output",
+    ]
     started = time.monotonic()
     subprocess.run([*typed, str(whole / "output")], check=True)  # noqa: S603
     seconds = time.monotonic() - started

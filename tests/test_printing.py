@@ -146,7 +146,7 @@ def test_a_home_is_expanded_before_anything_is_made(tmp_path, monkeypatch, capfd
         'output = "~/rep"\nlang = ["en"]\njobs = 1\nonly = ["introduced-2017"]\n',
         encoding="utf-8",
     )
-    asked = ["--config", "study.toml", "--quiet", "--format", "json"]
+    asked = ["--config", "study.toml", "--quiet", "--format", "markdown"]
     assert report(asked) == 0, capfd.readouterr().err
     arrays = np.random.default_rng(1).standard_normal((2, 1, 1, 1, 4, 8))
     np.savez("model.npz", q=arrays[0], k=arrays[1])

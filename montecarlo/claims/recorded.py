@@ -22,7 +22,16 @@ from montecarlo.claims.evidence import Evidence, Found, RecordedQuantity
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, ModelSize
 from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
-from montecarlo.records.training import ARMS, LOOKS, STEPS, Record, read_record
+from montecarlo.records.training import (
+    ARMS,
+    COMPARED,
+    D_K,
+    LOOKS,
+    SLOPE,
+    STEPS,
+    Record,
+    read_record,
+)
 from montecarlo.theory.score_distribution import largest_gap
 
 #: Kinds of claims that are decided here.
@@ -175,13 +184,14 @@ def _equals(quantity: str, expected: float | Level) -> Check:
     )
 
 
-D_K = Level(d_k_power=1.0)
+ITS_D_K = Level(d_k_power=1.0)
 #: Claim to its interpretations: all vote.
 FACTS: dict[str, tuple[Interpretation, ...]] = {
     # q·k, or QKᵀ, has shape (d_k, d_k)
     "product-shape": (
         Interpretation(
-            "matrix", (_equals("product_rows", D_K), _equals("product_columns", D_K))
+            "matrix",
+            (_equals("product_rows", ITS_D_K), _equals("product_columns", ITS_D_K)),
         ),
         Interpretation("number", (_equals("score_size", Level(d_k_power=2.0)),)),
     ),
@@ -206,8 +216,6 @@ def with_facts(claim: Claim) -> Claim:
     return msgspec.structs.replace(claim, interpretation=FACTS[claim.id])
 
 
-#: The divisor whose rate is used where another is to learn at the same one.
-COMPARED = "sqrt"
 OPTIMISERS = ("sgd", "adam")
 #: Divisors of the arms, and those that stand over another in a comparison.
 DIVISORS = tuple(dict.fromkeys(ARMS.values()))
@@ -222,28 +230,18 @@ Join = Callable[[Array, Array], tuple[Array, Array]]
 Read = Callable[[], Record]
 
 
-def at_rate(  # noqa: PLR0913 - which runs, of what, and at whose rate
-    record: Record,
-    optimiser: str,
-    arm: str,
-    d_k: int,
-    *,
-    column: str = "steps",
-    rate_of: str = "",
+def of_runs(
+    record: Record, optimiser: str, arm: str, d_k: int, *, column: str = "steps"
 ) -> "pd.Series[float]":
-    """Return a column of an arm by seed, at its chosen rate or at that of another."""
-    runs = record.by_arm[optimiser, arm, d_k]
-    at = runs[runs["rate"] == record.chosen[optimiser, rate_of or arm, d_k]]
-    return at.set_index("seed")[column].astype(float)
+    """Return a column of an arm by seed, at its chosen rate."""
+    return record.by_arm[optimiser, arm, d_k][column].astype(float)
 
 
-def count_rates(
+def first_gradient(
     record: Record, optimiser: str, arm: str, d_k: int
 ) -> "pd.Series[float]":
-    """Return at how many rates each seed learned."""
-    runs = record.by_arm[optimiser, arm, d_k]
-    learned = runs["steps"].lt(math.inf)
-    return learned.groupby(runs["seed"]).sum().astype(float)
+    """Return the norm of the first gradient of an arm by seed."""
+    return record.by_case[optimiser, d_k][arm].astype(float)
 
 
 def at_smallest(
@@ -251,8 +249,7 @@ def at_smallest(
 ) -> "pd.Series[float]":
     """Return the steps of an arm at the smallest d_k, whatever the d_k, by seed."""
     del d_k
-    smallest = min(size for *_, size in record.chosen)
-    return at_rate(record, optimiser, arm, smallest)
+    return of_runs(record, optimiser, arm, D_K[0])
 
 
 def compare(  # noqa: PLR0913, PLR0917 - the first four are what a quantity is
@@ -304,7 +301,7 @@ def relate_updates(
     record = read()
     return {
         Located(part=optimiser, d_k=d_k): median_estimate(
-            record.update_slopes[optimiser, d_k]
+            _array(record.by_case[optimiser, d_k][SLOPE])
         )
         for optimiser, d_k in _cases(record, check)
     }
@@ -326,7 +323,7 @@ def find_rescaled(_: Catalogue, check: Check, read: Read) -> Mapping[Located, Es
 
 
 def _cases(record: Record, check: Check) -> list[tuple[str, int]]:
-    sizes = sorted({d_k for *_, d_k in record.chosen})
+    sizes = sorted({d_k for _, d_k in record.by_case})
     if check.quantity == "training_growth":
         sizes = sizes[1:]  # the smallest is what others are compared with
     return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
@@ -376,17 +373,17 @@ def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
 
 TRAINING_QUANTITIES = {
     "training_steps": _quantity(
-        "T", at_rate, words="steps until a task is learned, at the best learning rate"
+        "T", of_runs, words="steps until a task is learned, at the best learning rate"
     ),
     "training_steps_same_rate": _quantity(
         r"T_{\eta(\sqrt{d_k})}",
-        partial(at_rate, rate_of=COMPARED),
+        partial(of_runs, column="steps_same_rate"),
         divisors=PAIRS,
         words="steps until a task is learned, at the best rate of the square root",
     ),
     "training_learned": _quantity(
         r"1_{T<\infty}",
-        at_rate,
+        of_runs,
         divisors=DIVISORS,
         estimate=_learned,
         summary="mean",
@@ -394,26 +391,26 @@ TRAINING_QUANTITIES = {
     ),
     "training_rates": _quantity(
         "N_{\\eta}",
-        count_rates,
+        partial(of_runs, column="rates"),
         words="number of learning rates by which a task is learned",
     ),
     "training_growth": _quantity(
         r"\frac{T(d_k)}{T(d_{\min})}",
-        at_rate,
+        of_runs,
         against=at_smallest,
         divisors=DIVISORS,
         words="steps until a task is learned over those at the smallest $d_k$",
     ),
     "training_loss_gap": _quantity(
         "L",
-        partial(at_rate, column="final_loss"),
+        partial(of_runs, column="final_loss"),
         join=_subtract,
         divisors=PAIRS,
         words="loss at the end less that of another divisor",
     ),
     "training_gradient": _quantity(
         r"\lVert g_0\rVert",
-        partial(at_rate, column="gradient"),
+        first_gradient,
         words="norm of the gradient at the first step",
     ),
     "training_update_slope": RecordedQuantity(

@@ -72,12 +72,6 @@ class ReportOptions(StudyOptions):
         const="kinds",
         metavar="KIND",
     )
-    flavour: str | None = option_field(
-        TEXTS, "of Markdown: kramdown (default), or commonmark (MkDocs, GitHub)"
-    )
-    front_matter: Names | None = option_field(
-        TEXTS, "of Markdown: title, lang, generated, translated, KEY=VALUE; or none"
-    )
     fail_on: Names | None = option_field(
         TEXTS,
         f"outcomes that make `report` exit 1: verdicts such as refuted, or {SELF_CHECK}"
@@ -104,12 +98,6 @@ class FiguresOptions(StudyOptions):
     )
     theme: str | None = option_field(
         LOOKS, "light, dark or print; left out, an SVG suits itself to its page"
-    )
-    wordless: bool = option_field(
-        LOOKS, "symbols alone, one set for all languages", default=False
-    )
-    flavour: str | None = option_field(
-        LOOKS, "of captions: kramdown (default), or commonmark (MkDocs, GitHub)"
     )
 
 

@@ -39,8 +39,6 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         from montecarlo.report.figures.palette import THEMES
         from montecarlo.report.language.catalogues import SOURCE
         from montecarlo.report.making import write_figures
-        from montecarlo.report.render.contents import KRAMDOWN
-        from montecarlo.report.render.markdown import FLAVOURS
 
     if options.list:
         others = {one.name for one in fields(options)} - {"list"}
@@ -55,7 +53,6 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
     ):
         for name in names:
             look_up(kind, name, dict.fromkeys(known))
-    flavour = look_up("flavour", options.flavour or KRAMDOWN.flavour, FLAVOURS)
     if options.dpi != DPI:
         _require_dpi(options.dpi, formats)
     draw = partial(
@@ -69,8 +66,6 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         write_figures,
         chosen=chosen,
         draw=draw,
-        wordless=options.wordless,
-        flavour=flavour,
         typed=_typed_looks(options),
         sampled=options.source is None,
     )
@@ -99,9 +94,7 @@ def _typed_looks(options: FiguresOptions) -> list[str]:
     lists = (("only", options.only), ("format", options.format))
     words = [f"--{name} {','.join(chosen)}" for name, chosen in lists if chosen]
     words += [f"--theme {options.theme}"] * (options.theme is not None)
-    words += [f"--dpi {options.dpi}"] * (options.dpi != DPI)
-    words += ["--wordless"] * options.wordless
-    return words + [f"--flavour {options.flavour}"] * (options.flavour is not None)
+    return words + [f"--dpi {options.dpi}"] * (options.dpi != DPI)
 
 
 def _require_dpi(dpi: int, formats: Sequence[str]) -> None:

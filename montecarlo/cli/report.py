@@ -53,7 +53,7 @@ def work(options: ReportOptions, typed: Sequence[str], command: str = "report") 
         print_list(options.kind, options.lang)
         return DONE
     fail_on = read_fail_on(options.fail_on or ())
-    make = report_maker(options.format, options.flavour, options.front_matter)
+    make = report_maker(options.format)
     whole = options.format is None
     results, written = write_or_render(
         options, parser, typed, make, only=options.only, whole=whole

@@ -1,20 +1,19 @@
-"""The training records: what became of every recorded run, by divisor.
+"""The training records: steps to learn, first gradients, and a language model.
 
-``python -m studies.training`` and ``python -m studies.language_model`` make their
-files.  Rates of learning are chosen when a record is read, on seeds that are not
-judged.
+``python -m studies.training`` and ``python -m studies.language_model`` run the layer
+and the model, and reduce their runs to these tables: of seeds that are judged, at
+learning rates that were chosen on others.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from montecarlo.errors import InputError, reading
 
@@ -30,6 +29,8 @@ ARMS = {
     "small-queries": "none",
     "normalised": "sqrt",
 }
+#: The arm whose rate is used where another is to learn at the same one.
+COMPARED = "sqrt"
 D_K = (16, 64, 256)
 #: Rates of learning, half a decade apart, by optimiser.
 RATES = {
@@ -41,16 +42,15 @@ STEPS = 300
 #: How many seeds are judged: from look to look twice as many, with an optimiser and a
 #: d_k of which a check is undecided.  The error rate is split over these looks.
 LOOKS = (48, 96, 192)
-#: What has the same seeds in all its runs; what names an arm in a comparison, a setting
-#: of it, and a run.
+#: What has the same seeds in all its arms, and what names an arm in a comparison.
 CASE = ["optimiser", "d_k"]
 ARM = ["optimiser", "arm", "d_k"]
-SETTING = [*ARM, "rate"]
-RUN = [*SETTING, "seed"]
-#: What is recorded of a run of the layer that retrieves.
-MEASURED = ["steps", "final_loss", "gradient", "update"]
-
-Chosen = dict[tuple[str, str, int], float]
+#: What is recorded of an arm and a seed: the chosen rate; steps, and the mean loss of
+#: the last ones, at it; steps at that of `COMPARED`; at how many rates it learned.
+MEASURED = ["rate", "steps", "final_loss", "steps_same_rate", "rates"]
+#: Slope of the logarithm of the first update, by its rate, on that of the first
+#: gradient, over arms: by optimiser, d_k and seed, beside the gradients.
+SLOPE = "update_slope"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,152 +79,104 @@ class Rescaled:
 
 
 @dataclass(frozen=True)
-class Runs:
-    """Recorded runs.
+class Record:
+    """The record of the layer that retrieves, of seeds that are judged.
 
     Attributes
     ----------
     runs : DataFrame
-        A line for each run, with columns `RUN` and what was measured; steps are
-        infinite where the loss never was below the level for having learned.
-    chosen : dict
-        (optimiser, arm, d_k) to the rate of learning.
-    seeds : dict
-        ``tuning``: on which rates were chosen, and ``judged``.
+        Columns `ARM`, seed and `MEASURED`; steps are infinite where the loss never was
+        below the level for having learned.
+    gradients : DataFrame
+        Columns `CASE`, seed, the norm of the first gradient in each of `ARMS`, and
+        `SLOPE`.
+    rescaled : tuple of Rescaled
     about : dict
         Configuration, versions and command.
     """
 
     runs: pd.DataFrame
-    chosen: Chosen
-    seeds: dict[str, tuple[int, ...]]
-    about: dict[str, Any]
-
-    @cached_property
-    def judged(self) -> pd.DataFrame:
-        """Runs of judged seeds."""
-        return self.runs[self.runs["seed"].isin(self.seeds["judged"])]
+    gradients: pd.DataFrame
+    rescaled: tuple[Rescaled, ...]
+    about: Mapping[str, Any]
 
     @cached_property
     def by_arm(self) -> dict[Any, pd.DataFrame]:
-        """Runs of judged seeds, by optimiser, arm and d_k, for many look-ups."""
-        return dict(iter(self.judged.groupby(ARM)))
+        """Runs by optimiser, arm and d_k, with seeds as their index."""
+        return dict(iter(self.runs.set_index("seed").groupby(ARM)))
 
     @cached_property
-    def update_slopes(self) -> dict[Any, NDArray[np.float64]]:
-        """Slope of the first step on the first gradient, by optimiser and d_k.
-
-        Of each judged seed, over all arms; of logarithms, steps by their rates.
-        """
-        return {
-            case: np.array([_slope(some) for _seed, some in runs.groupby("seed")])
-            for case, runs in self.judged.groupby(CASE)
-        }
+    def by_case(self) -> dict[Any, pd.DataFrame]:
+        """First gradients by optimiser and d_k, likewise."""
+        return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 
 
-def _slope(runs: pd.DataFrame) -> float:
-    steps = np.log(runs["update"] / runs["rate"])
-    return float(np.polyfit(np.log(runs["gradient"]), steps, 1)[0])
-
-
-@dataclass(frozen=True)
-class Record(Runs):
-    """The record of the layer that retrieves.
+@dataclass(frozen=True, slots=True)
+class LanguageRecord:
+    """The record of the language model, of seeds that are judged.
 
     Attributes
     ----------
-    losses : DataFrame
-        Quantiles of the loss over judged seeds, at the chosen rates, by step; infinite
-        where runs diverged.
-    rescaled : tuple of Rescaled
+    runs : DataFrame
+        Columns arm, d_k, rate, seed, steps, held_out, gradient_queries and
+        gradient_keys, at the rate that is chosen for each arm and d_k.
+    about : dict
+        Configuration, versions and command.
     """
 
-    losses: pd.DataFrame
-    rescaled: tuple[Rescaled, ...]
+    runs: pd.DataFrame
+    about: Mapping[str, Any]
 
 
 @cache
 def read_record(folder: Path = FOLDER) -> Record:
-    """Read the record of the layer that retrieves, and choose its rates.
+    """Read the record of the layer that retrieves.
 
     Raises
     ------
     InputError
-        If a file or a seed is missing, or arms that are compared have others.
+        If a file is missing, or arms that are compared have other seeds.
     """
-    found = read_runs(folder, "runs", "record")
-    with reading("record", folder):
-        losses = pd.read_csv(folder / "losses.csv")
-    rescaled = tuple(Rescaled(**one) for one in found.about.pop("rescaled"))
-    return Record(found.runs, found.chosen, found.seeds, found.about, losses, rescaled)
+    about = _read_about(folder, "record")
+    runs, gradients = _read_table(folder, "steps"), _read_table(folder, "gradients")
+    require_paired(runs, gradients)
+    rescaled = tuple(Rescaled(**one) for one in about.pop("rescaled"))
+    return Record(runs, gradients, rescaled, about)
 
 
 @cache
-def read_language(folder: Path = FOLDER) -> Runs:
+def read_language(folder: Path = FOLDER) -> LanguageRecord:
     """Read the language model's record, as `read_record` does the layer's."""
-    return read_runs(folder, "language", "language")
+    runs, about = _read_table(folder, "language"), _read_about(folder, "language")
+    return LanguageRecord(runs, about)
 
 
-def read_runs(folder: Path, table_name: str, about_name: str) -> Runs:
-    """Read runs from a CSV file, and what they are from a JSON file."""
+def _read_about(folder: Path, name: str) -> dict[str, Any]:
     with reading("record", folder):
-        about = json.loads((folder / f"{about_name}.json").read_text(encoding="utf-8"))
-        table = pd.read_csv(folder / f"{table_name}.csv")
-    table["steps"] = table["steps"].astype(float).fillna(np.inf)
-    seeds = {name: tuple(some) for name, some in about.pop("seeds").items()}
-    return make_runs(table, seeds, about)
+        found: dict[str, Any] = json.loads(
+            (folder / f"{name}.json").read_text(encoding="utf-8")
+        )
+    return found
 
 
-def make_runs(
-    table: pd.DataFrame, seeds: dict[str, tuple[int, ...]], about: dict[str, Any]
-) -> Runs:
-    """Return runs with the rates that are chosen on their tuning seeds.
-
-    Raises
-    ------
-    InputError
-        If a seed is missing, or arms that are compared have others.
-    """
-    if missing := set().union(*seeds.values()).difference(table["seed"]):
-        raise InputError(f"runs must have every seed, got none of {sorted(missing)}")
-    require_paired(table)
-    return Runs(table, choose_rates(table, seeds["tuning"]), seeds, about)
+def _read_table(folder: Path, name: str) -> pd.DataFrame:
+    """Read a table; an empty number of steps is infinite."""
+    with reading("record", folder):
+        table = pd.read_csv(folder / f"{name}.csv")
+    steps = {
+        str(column): table[column].astype(float).fillna(np.inf)
+        for column in table
+        if str(column).startswith("steps")
+    }
+    return table.assign(**steps)
 
 
-def require_paired(table: pd.DataFrame) -> None:
-    """Refuse runs that are compared and have not the same seeds, each once."""
-    for _, case in table.groupby(CASE):
-        seeds = set(case["seed"])
-        for setting, found in case.groupby(SETTING)["seed"]:
-            if sorted(found) != sorted(seeds):
-                other = sorted(seeds.symmetric_difference(found)) or "one twice"
-                raise InputError(
-                    f"runs must have the same seeds in all arms, got {setting} with "
-                    f"other ones: {other}"
-                )
-
-
-def choose_rates(table: pd.DataFrame, seeds: Sequence[int]) -> Chosen:
-    """Choose the rate of each arm, optimiser and d_k, on seeds that are not judged.
-
-    The one with the smallest median number of steps, where never is infinite; of equal
-    ones that at which more seeds learned, then the smaller mean of the loss at the end,
-    then the smaller rate.
-    """
-    tuning = table[table["seed"].isin(seeds)]
-    for _, case in tuning.groupby(CASE) if len(tuning) else [(None, tuning)]:
-        if set(case["seed"]) != set(seeds):
+def require_paired(runs: pd.DataFrame, gradients: pd.DataFrame) -> None:
+    """Refuse a record in which arms that are compared lack a seed, or have it twice."""
+    wanted = {case: sorted(set(some)) for case, some in gradients.groupby(CASE)["seed"]}
+    for (optimiser, arm, d_k), found in runs.groupby(ARM)["seed"]:
+        if sorted(found) != wanted.get((optimiser, d_k)):
             raise InputError(
-                f"runs must have all seeds {seeds[0]} to {seeds[-1]} to choose rates "
-                f"on, got {sorted(set(case['seed']))}"
+                "a record must have the same seeds in all arms, got others of "
+                f"{(optimiser, arm, d_k)}"
             )
-    require_paired(tuning)
-    best: dict[Any, tuple[float, ...]] = {}
-    for setting, some in tuning.groupby(SETTING):
-        *names, rate = cast("tuple[str, str, int, float]", setting)
-        steps = some["steps"].to_numpy()
-        learned, left = int(np.isfinite(steps).sum()), float(some["final_loss"].mean())
-        found = (float(np.median(steps)), -learned, left, rate)
-        arm = tuple(names)
-        best[arm] = min(found, best.get(arm, found))
-    return {arm: rate for arm, (*_, rate) in best.items()}

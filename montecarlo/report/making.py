@@ -21,15 +21,11 @@ from montecarlo.report.formats import DEFAULT, MARKDOWN
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render import pages
 from montecarlo.report.render.contents import (
-    KRAMDOWN,
     Contents,
-    Post,
     canonical_command,
     gather_contents,
 )
-from montecarlo.report.render.json import render_findings
 from montecarlo.report.render.markdown import (
-    Kramdown,
     link_beside,
     read_html,
     render_markdown_erratum,
@@ -44,13 +40,12 @@ Render = Callable[[Contents, Language], str]
 File = tuple[str, Render, str]
 
 
-def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as what
+def make_report(
     findings: Findings,
     languages: Sequence[str],
     folder: Path,
     formats: Sequence[str] = (DEFAULT,),
     executor: Executor | None = None,
-    post: Post = KRAMDOWN,
 ) -> None:
     """Write the figures and the report in some languages into an existing folder.
 
@@ -64,7 +59,6 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
         figures_beside(findings, formats),
         folder,
         spread=spread,
-        post=post,
         adaptive=MARKDOWN not in formats,
     )
     for name in formats:
@@ -96,15 +90,9 @@ def markdown_files(contents: Contents) -> Iterator[File]:
     yield from _errata(contents, link_beside)
 
 
-def json_files(_: Contents) -> Iterator[File]:
-    """Yield one file for all languages."""
-    yield "findings.json", render_findings, SOURCE
-
-
 #: What yields the files of each format.
 FILES: dict[str, Callable[[Contents], Iterator[File]]] = {
     "html": html_files,
-    "json": json_files,
     "markdown": markdown_files,
 }
 
@@ -148,18 +136,15 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
     *,
     chosen: Sequence[str],
     draw: Draw,
-    wordless: bool = False,
-    flavour: type[Kramdown] = Kramdown,
     typed: Sequence[str] = (),
     sampled: bool = True,
 ) -> None:
     """Write figures, and a file of captions, for each language into an existing folder.
 
     Of those that are chosen, ones without data are left out; ``draw`` is `draw_files`,
-    told formats and looks.  ``wordless``: one set with symbols alone for all languages;
-    otherwise the name of a file has its language.  ``flavour`` is that of captions,
-    which end with the command: with the options ``typed`` for looks, and where a report
-    was not ``sampled`` for this, after the command of that report.
+    told formats and looks.  Captions end with the command: with the options ``typed``
+    for looks, and where a report was not ``sampled`` for this, after the command of
+    that report.
 
     Raises
     ------
@@ -174,18 +159,16 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
         )
     shown: dict[str, dict[str, str]] = {code: {} for code in languages}
     for name in contents.figures:
-        files = draw(*contents.drawings[name], languages=[None] if wordless else spoken)
+        files = draw(*contents.drawings[name], languages=spoken)
         for (kind, code), content in files.items():
-            file = ".".join(filter(None, (name, code, kind)))
-            (folder / file).write_bytes(content)
+            (folder / f"{name}.{code}.{kind}").write_bytes(content)
         kinds = {kind for kind, _ in files}
         kind = next(kind for kind in SHOWN if kind in kinds)
         for code in languages:
-            parts = (name, kind) if wordless else (name, code, kind)
-            shown[code][name] = ".".join(parts)
+            shown[code][name] = f"{name}.{code}.{kind}"
     command = _figures_command(findings.run, languages, typed, sampled=sampled)
     for language in spoken:
-        text = captions(contents, shown[language.code], language, flavour, command)
+        text = captions(contents, shown[language.code], language, command)
         write_text(folder / f"captions.{language.code}.md", text)
 
 
@@ -205,11 +188,7 @@ def _figures_command(
 
 
 def captions(
-    contents: Contents,
-    drawn: dict[str, str],
-    language: Language,
-    flavour: type[Kramdown],
-    command: str,
+    contents: Contents, drawn: dict[str, str], language: Language, command: str
 ) -> str:
     """Return captions, alternative texts and what to cite."""
     tree = read_html(pages.render("captions", contents, language, quotable=True))
@@ -220,10 +199,10 @@ def captions(
         figure = figures[f"figure-{name}"]
         del figure["id"]
         blocks.append(f"## {name}\n")
-        blocks.append(to_markdown(figure, {"#": file}.__getitem__, flavour))
+        blocks.append(to_markdown(figure, {"#": file}.__getitem__))
     cite = tree.find(id="cite")
     if isinstance(cite, Tag):
-        blocks.append(f"{to_markdown(cite, flavour=flavour)}\n~~~\n{command}\n~~~\n")
+        blocks.append(f"{to_markdown(cite)}\n~~~\n{command}\n~~~\n")
     return "\n".join(blocks)
 
 

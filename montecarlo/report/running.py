@@ -19,7 +19,7 @@ from montecarlo.claims.record import DATA_FILES, read_report_run
 from montecarlo.claims.running import Study, recipe, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
-from montecarlo.names import NONE, look_up
+from montecarlo.names import look_up
 from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import Findings, read_results
 from montecarlo.report.content.record import (
@@ -27,12 +27,10 @@ from montecarlo.report.content.record import (
     with_calibration,
     with_studies,
 )
-from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN
-from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
+from montecarlo.report.formats import DEFAULT, FORMATS
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_all, make_report
-from montecarlo.report.render.contents import KRAMDOWN, Post
-from montecarlo.report.render.markdown import FLAVOURS, front_matter
 from montecarlo.study.curves import FOLDER
 from montecarlo.study.executors import PROCESSES, make_executor
 from montecarlo.study.folder import ResultsError
@@ -75,46 +73,21 @@ def choose_languages(asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(code for code in LANGUAGES if code in asked or "all" in asked)
 
 
-def report_maker(
-    asked: Sequence[str] | None,
-    flavour: str | None = None,
-    front: Sequence[str] | None = None,
-) -> Make:
+def report_maker(asked: Sequence[str] | None) -> Make:
     """Return what writes a report in some of `FORMATS`, by default as pages.
-
-    The flavour, of `FLAVOURS`, and the keys of the front matter are those of Markdown;
-    the one key ``none``: no front matter.
 
     Raises
     ------
     InputError
-        If a format, a flavour or a key is not known, or one of the latter two stands
-        without Markdown.
+        If a format is not known.
     """
     for name in asked or ():
         look_up("format", name, dict.fromkeys(FORMATS))
     formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
-    post = _read_post(flavour, front, formats)
 
     return lambda findings, languages, folder, executor: make_report(
-        findings, languages, folder, formats, executor, post
+        findings, languages, folder, formats, executor
     )
-
-
-def _read_post(
-    flavour: str | None, front: Sequence[str] | None, formats: Sequence[str]
-) -> Post:
-    """Return how posts are written; refused where there are none."""
-    for name, given in (("flavour", flavour), ("front-matter", front)):
-        if given is not None and MARKDOWN not in formats:
-            raise InputError(f"--{name} must stand with --format markdown, got {given}")
-    if flavour is not None:
-        look_up("flavour", flavour, FLAVOURS)
-    if front is not None and NONE in front and list(front) != [NONE]:
-        raise InputError(f"front-matter must be {NONE} alone, got {','.join(front)!r}")
-    keys = None if front is None else tuple(key for key in front if key != NONE)
-    front_matter(SOURCE, "", keys or ())
-    return Post(flavour or KRAMDOWN.flavour, keys)
 
 
 def write_report(

@@ -39,8 +39,6 @@ class Distribution:
         Every absolute moment of an order below this one is finite.
     mean, std : float
         Exact mean and standard deviation.
-    symbol : str
-        Its density or values as LaTeX, for figures and their legends.
     words : str
         What it is called on pages, in English: a message, to be translated.
     """
@@ -51,7 +49,6 @@ class Distribution:
     moments: float = field(default=math.inf, compare=False)
     mean: float = field(default=0.0, compare=False)
     std: float = field(default=1.0, compare=False)
-    symbol: str = field(default="", compare=False, repr=False)
     words: str = field(default="", compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Callable[..., "Distribution"], tuple[object, ...]]:
@@ -59,7 +56,7 @@ class Distribution:
         if self.family not in OWN:
             return parse_distribution, (self.name,)
         numbers = self.kurtosis, self.moments, self.mean, self.std
-        return Distribution, (self.name, self.draw, *numbers, self.symbol, self.words)
+        return Distribution, (self.name, self.draw, *numbers, self.words)
 
     @property
     def family(self) -> str:
@@ -207,7 +204,6 @@ def _make_student(freedom: int, kurtosis: float) -> Distribution:
         _student_t(freedom),
         kurtosis,
         moments=float(freedom),
-        symbol=f"t_{{{freedom}}}",
         words=f"Student $t$ with ${freedom}$ degrees of freedom",
     )
 
@@ -216,21 +212,11 @@ def _make_student(freedom: int, kurtosis: float) -> Distribution:
 DISTRIBUTIONS = {
     distribution.name: distribution
     for distribution in (
-        Distribution(
-            "gaussian", _gaussian, 3.0, symbol=r"\mathcal{N}", words="Gaussian"
-        ),
-        Distribution("uniform", _uniform, 1.8, symbol="1_{[-a,a]}", words="uniform"),
-        Distribution("laplace", _laplace, 6.0, symbol="e^{-|x|}", words="Laplace"),
-        Distribution(
-            "rademacher",
-            _rademacher,
-            1.0,
-            symbol=r"\pm 1",
-            words="Rademacher, a fair sign",
-        ),
-        Distribution(
-            "logistic", _logistic, 4.2, symbol=r"\cosh^{-2}", words="logistic"
-        ),
+        Distribution("gaussian", _gaussian, 3.0, words="Gaussian"),
+        Distribution("uniform", _uniform, 1.8, words="uniform"),
+        Distribution("laplace", _laplace, 6.0, words="Laplace"),
+        Distribution("rademacher", _rademacher, 1.0, words="Rademacher, a fair sign"),
+        Distribution("logistic", _logistic, 4.2, words="logistic"),
         _make_student(10, kurtosis=4.0),
         _make_student(5, kurtosis=9.0),
         _make_student(3, kurtosis=math.inf),
@@ -399,14 +385,7 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
         )
     draw = _Standardised(sampler, mean, std)
     _try(name, draw, kurtosis)
-    found = Distribution(
-        name,
-        draw,
-        kurtosis,
-        moments,
-        symbol=rf"\mathrm{{{_typeset(name)}}}",
-        words=name,
-    )
+    found = Distribution(name, draw, kurtosis, moments, words=name)
     OWN[name] = found
     return found
 
@@ -498,10 +477,6 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
     return entries
 
 
-def _typeset(name: str) -> str:
-    return name.replace("_", r"\_")
-
-
 def _every(_: Mapping[str, float]) -> float:
     """Return the order below which moments are finite where all are."""
     return math.inf
@@ -573,8 +548,7 @@ def _standardise_scipy(
     sampler = partial(_draw_scipy, name, parameters)
     draw = _Standardised(sampler, mean, math.sqrt(variance))
     _try(whole, draw, kurtosis)
-    symbol = rf"\mathrm{{{_typeset(whole)}}}"
-    return Distribution(whole, draw, kurtosis, moments, symbol=symbol, words=whole)
+    return Distribution(whole, draw, kurtosis, moments, words=whole)
 
 
 def _draw_scipy(

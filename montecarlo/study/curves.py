@@ -144,53 +144,16 @@ class ThresholdUsedLine(Struct, frozen=True, forbid_unknown_fields=True):
     threshold: Annotated[Finite, about("what the word stands for", "the quantity's")]
 
 
-class TrainingLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a curve of training is of."""
+class TrainingStartLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A line of training_start.csv: steps at the chosen rate, by the first gradient."""
 
     d_k: Size
     optimiser: Annotated[Words, about("`sgd` or `adam`")]
     arm: Annotated[Words, about("a divisor, and how W_Q starts")]
-
-
-class TrainingLossLine(TrainingLine, frozen=True, kw_only=True):
-    """A line of training_loss.csv: the loss over steps at the chosen rate."""
-
-    quantile: Annotated[Words, about("over seeds: `q10`, `median` or `q90`")]
-    step: Annotated[Whole, about("steps taken")]
-    loss: Annotated[Finite, about("the loss")]
-
-
-class TrainingShareLine(TrainingLine, frozen=True, kw_only=True):
-    """A line of training_share.csv: which part of the seeds learns, by rate."""
-
-    n_seeds: Annotated[Count, about("seeds behind it")]
-    learning_rate: Annotated[Finite, about("the rate")]
-    share_of_seeds: Annotated[Share, about("part of them that learns")]
-
-
-class TrainingStepsLine(TrainingLine, frozen=True, kw_only=True):
-    """A line of training_steps.csv: steps until a seed has learned, by rate."""
-
-    summary: Annotated[Words, about("`median`, or an end of its interval")]
-    n_seeds: Annotated[Count, about("seeds behind it")]
-    learning_rate: Annotated[Finite, about("the rate")]
-    steps: Annotated[Finite | None, about("steps; empty: more than runs have")]
-
-
-class TrainingStartLine(TrainingLine, frozen=True, kw_only=True):
-    """A line of training_start.csv: steps at the chosen rate, by the first gradient."""
-
     summary: Annotated[Words, about("`median`, or an end of its interval")]
     n_seeds: Annotated[Count, about("seeds behind it")]
     first_gradient: Annotated[Finite, about("norm of the first gradient")]
     steps: Annotated[Finite | None, about("steps; empty: more than runs have")]
-
-
-class TrainingBudgetLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """The line of training_budget.csv: when runs end, and when one has learned."""
-
-    most_steps: Annotated[Whole, about("steps of a run")]
-    learned_loss: Annotated[Finite, about("a run has learned below this loss")]
 
 
 class ScaleGrowthLine(Struct, frozen=True, forbid_unknown_fields=True):
@@ -223,7 +186,6 @@ def _file(
     return CurveFile(line, {"x": x, "estimate": estimate, **called})
 
 
-_SEEDS = {"n_replicates": "n_seeds", "outcome": "summary"}
 #: By the name of the curve, which is that of its file.
 CURVES = {
     "weight_by_rank": _file(WeightByRankLine, "rank", "mean_weight"),
@@ -237,13 +199,13 @@ CURVES = {
     "example_weight": _file(ExampleWeightLine, "weight_number", "weight"),
     "threshold": _file(ThresholdLine, "threshold", "share_of_cases"),
     "threshold_used": _file(ThresholdUsedLine, "threshold"),
-    "training_budget": _file(TrainingBudgetLine, "most_steps", "learned_loss"),
-    "training_loss": _file(TrainingLossLine, "step", "loss", outcome="quantile"),
-    "training_share": _file(
-        TrainingShareLine, "learning_rate", "share_of_seeds", n_replicates="n_seeds"
+    "training_start": _file(
+        TrainingStartLine,
+        "first_gradient",
+        "steps",
+        n_replicates="n_seeds",
+        outcome="summary",
     ),
-    "training_steps": _file(TrainingStepsLine, "learning_rate", "steps", **_SEEDS),
-    "training_start": _file(TrainingStartLine, "first_gradient", "steps", **_SEEDS),
     "scale_growth": _file(ScaleGrowthLine, "n_keys", "factor", outcome="kept"),
     "row_concentration": _file(
         RowConcentrationLine, "scale", "mean_concentration", outcome="law"
@@ -253,7 +215,7 @@ CURVES = {
 CURVE_FILES = {f"{FOLDER}/{name}.csv": file.line for name, file in CURVES.items()}
 CURVE_COLUMNS = CurveLine.__struct_fields__
 #: Numbers that are whole in a file, though any curve's may be a fraction.
-_WHOLE = {"rank", "weight_number", "step", "most_steps", "n_keys"}
+_WHOLE = {"rank", "weight_number", "n_keys"}
 
 
 def tabulate_curves(lines: Iterable[CurveLine]) -> pd.DataFrame:

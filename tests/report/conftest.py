@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import shutil
-import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,7 +45,6 @@ from montecarlo.report.render.pages import render
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_run
 from montecarlo.study.presets import Block, Grid
-from tests.conftest import skip_or_fail
 
 CODES = ("en", "de", "zh", "ja", "es")
 PLANTED = "planted(0.5)"
@@ -393,31 +391,3 @@ def any_page(request):
     """The report in each language, the index, the errata; and one of own claims."""
     fixture, _, name = request.param.rpartition("/")
     return request.getfixturevalue(fixture or "report").page(name)
-
-
-KRAMDOWN = """
-require "kramdown"
-require "kramdown-parser-gfm"
-text = STDIN.read.force_encoding("utf-8").sub(/\\A---\\n.*?\\n---\\n/m, "")
-made = Kramdown::Document.new(text, input: "GFM", math_engine: "mathjax")
-puts made.to_html
-STDERR.puts made.warnings.reject { |w| w =~ /link definition/ }
-"""
-
-
-@pytest.fixture(scope="session")
-def kramdown():
-    """Convert Markdown as a static site would; skipped, or failed, without a tool."""
-    ruby = shutil.which("ruby")
-
-    def run(text):
-        done = subprocess.run(  # noqa: S603 - our own script, given as an argument
-            [ruby, "-e", KRAMDOWN], input=text.encode(), capture_output=True, check=True
-        )
-        return done.stdout.decode(), done.stderr.decode()
-
-    try:
-        run("x")
-    except (TypeError, OSError, subprocess.CalledProcessError):
-        skip_or_fail("no kramdown: ruby-kramdown-parser-gfm is not installed")
-    return run

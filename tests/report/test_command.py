@@ -142,7 +142,6 @@ REFUSED = """
 --fail-on selfcheck | fail-on must be one of self-check, .* Did you mean 'self-check'
 --fail-on refute | Did you mean 'refuted'
 --fail-on= | fail-on must have a value
---flavour kramdown | --flavour must stand with --format markdown, got kramdown
 --max-seconds 0 | max-seconds must be more than 0, got 0.0
 --max-seconds nan | max-seconds must be
 --max-seconds soon | max-seconds must be
@@ -311,7 +310,7 @@ def test_rendering_in_place_loses_nothing(
     """
     monkeypatch.setattr(report_command, "run_study", forbidden)
     place, before = earlier, contents(earlier, JOURNAL)
-    for less in (["--lang", "en"], ["--format", "json"]):
+    for less in (["--lang", "en"], ["--format", "markdown"]):
         status, _, complaint = run("--from", place, "--output", place, *less)
         assert status == 2
         assert "--output must name another folder" in complaint

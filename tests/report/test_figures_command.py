@@ -174,31 +174,9 @@ def test_without_a_theme_an_svg_suits_light_and_dark(drawn, report):
     assert (drawn / "variance.en.svg").read_bytes() == page_figure.read_bytes()
 
 
-def test_symbols_alone_serve_all_languages(report, run, tmp_path):
-    """Without words there is one file, which captions in each language name."""
-    typed = ["--from", report.folder, "--output", tmp_path, "--only", "planted"]
-    assert run(*typed, "--lang", "de,ja", "--wordless")[0] == 0
-    names = {path.name for path in tmp_path.iterdir()}
-    assert {"planted.svg", "captions.de.md", "captions.ja.md"} <= names
-    assert not any(name.endswith((".de.svg", ".ja.svg")) for name in names)
-    for code in ("de", "ja"):
-        assert "](planted.svg)" in (tmp_path / f"captions.{code}.md").read_text()
-    assert "keys" not in (tmp_path / "planted.svg").read_text()
-
-
-@pytest.mark.parametrize(("flavour", "sign"), [("kramdown", "$$"), ("commonmark", "$")])
-def test_captions_are_written_for_a_site(report, run, tmp_path, flavour, sign):
-    """Formulas stand between the dollars that its Markdown takes."""
-    typed = ["--from", report.folder, "--output", tmp_path, "--only", "planted"]
-    assert run(*typed, "--flavour", flavour)[0] == 0
-    text = (tmp_path / "captions.en.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\$+", text)) == {sign}
-
-
 #: What is typed, and what the refusal says; REPORT is a report, MINE somebody's folder.
 REFUSED = """
 --only varience | figure must be one of .* Did you mean 'variance'
---flavour latex | flavour must be one of kramdown, commonmark
 --format svg,gif | format must be one of svg, pdf, png; got 'gif'
 --theme drak | theme must be .* Did you mean 'dark'
 --dpi 72 | --dpi must stand with --format png, got 72
@@ -271,7 +249,7 @@ def test_a_run_of_some_claims_is_drawn(run, report, tmp_path):
     )
     some = tmp_path / "some"
     config = ["--config", str(study), "--quiet"]
-    assert report_command([*config, "--output", str(some), "--format", "json"]) == 0
+    assert report_command([*config, "--output", str(some), "--format", "markdown"]) == 0
     for given in (["--from", some, "--lang", "en"], config):
         drawn = tmp_path / f"drawn-{len(given)}"
         status, _, complaint = run(*given, "--only", "cases", "--output", drawn)

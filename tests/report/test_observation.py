@@ -12,8 +12,8 @@ from scipy.special import softmax
 
 from montecarlo.claims.record import ObservationRun, Timing
 from montecarlo.cli.observe import main
-from montecarlo.report.figures import render_svg
 from montecarlo.report.figures.applied_scale import APPLIED_SCALES, build_scales
+from montecarlo.report.figures.files import draw
 from montecarlo.report.observation import RECORD, SCALES, TABLE
 from montecarlo.study.folder import STAGING, read_run
 from montecarlo.study.validating import validate
@@ -193,8 +193,8 @@ def test_figure_is_on_a_light_ground(observed, scales):
     assert ">divisor of the scores" in svg
     assert "@media" not in svg
     assert 'fill="#ffffff"' in svg
-    again = [render_svg(APPLIED_SCALES, scales, pd.DataFrame()) for _ in range(2)]
-    assert again[0] == again[1]
+    again = [draw(APPLIED_SCALES, scales, pd.DataFrame()) for _ in range(2)]
+    assert again[0].shapes == again[1].shapes
 
 
 def test_without_weights_there_is_no_figure(files, tmp_path, capsys):

@@ -7,8 +7,9 @@ import pytest
 
 from montecarlo.claims.checks import Level
 from montecarlo.report.content.tables import audit_rows
-from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing import house_style
+from montecarlo.report.figures.files import draw
 from montecarlo.report.figures.verdicts import CASES, case_rows, drawn_checks
 from montecarlo.report.language.symbols import decimal, level_formula
 from tests.report.conftest import CODES, words
@@ -120,8 +121,8 @@ def test_one_size_makes_no_figure(own_report, name):
     results = own_report.results
     for sizes, drawn in ([64], False), ([64, 256], True):
         rows = results.measurements[results.measurements["d_k"].isin(sizes)]
-        svg = render_svg(FIGURES[name], rows, results.curves)
-        assert (svg is not None) == drawn
+        made = draw(FIGURES[name], rows, results.curves)
+        assert (made is not None) == drawn
 
 
 def test_alternative_text_speaks_of_a_panel(report):

@@ -26,7 +26,7 @@ from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import look_up
 from montecarlo.records.calibration import Card, Counted, count_rate
 from montecarlo.records.sensitivity import Sensitivity, read_sensitivity
-from montecarlo.records.training import Record, read_language, read_record
+from montecarlo.records.training import read_language, read_record
 from montecarlo.report.content.report_card import CardView, view_card
 from montecarlo.report.content.training import (
     TrainingView,
@@ -76,9 +76,8 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 def with_studies(results: StudyResults) -> StudyResults:
     """Put beside results what training and papers say, and what choices change."""
-    record, papers = read_record(), read_papers_record()
-    studies = _studies(record)
-    lines = (*training_curves(studies["training"], record), *papers.curves)
+    studies, papers = _studies(), read_papers_record()
+    lines = (*training_curves(studies["training"]), *papers.curves)
     curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
     return replace(results, curves=curves, claims=_with(results.claims, **studies))
 
@@ -88,11 +87,11 @@ def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:
     return ReportRecord(**(msgspec.structs.asdict(claims) | beside))
 
 
-def _studies(record: Record) -> dict[str, Any]:
+def _studies() -> dict[str, Any]:
     """Return what claims.json says of studies that ship with the package."""
     return {
         "sensitivity": read_sensitivity(),
-        "training": view_training(record, read_language()),
+        "training": view_training(read_record(), read_language()),
         "literature": read_papers_record().outcome,
     }
 
@@ -120,7 +119,7 @@ def require_fits(claims: ReportRecord, catalogue: Catalogue) -> None:
         )
     if catalogue.language is not None:  # of one's own claims there are no studies
         return
-    for name, ships in _studies(read_record()).items():
+    for name, ships in _studies().items():
         found = getattr(claims, name)
         if found is not None and _fixed(ships) != _fixed(found):
             raise ResultsError(of_version % ("records", name))

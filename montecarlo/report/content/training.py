@@ -5,19 +5,15 @@ it ends would need more steps than it had, and so may a median, or an end of its
 interval, be beyond them: None.
 """
 
-import dataclasses
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from montecarlo.estimation.estimates import (
@@ -25,25 +21,14 @@ from montecarlo.estimation.estimates import (
     clopper_pearson,
     median_estimate,
 )
-from montecarlo.records.training import ARM, ARMS, RATES, SETTING, Record, Runs
+from montecarlo.records.training import ARMS, RATES, LanguageRecord, Record
 from montecarlo.study.curves import CurveLine
 from montecarlo.study.validating import about
 
-#: The curves of its figures; of the first two, `outcome` says which quantile it is, or
-#: which end of an interval.
-LOSS_CURVE, STEPS_CURVE = "training_loss", "training_steps"
-#: Share of seeds that learn by rate; steps at the chosen rate by the first gradient.
-SHARE_CURVE, START_CURVE = "training_share", "training_start"
-#: One point: the steps after which runs end, and the loss at which one has learned.
-BUDGET_CURVE = "training_budget"
-#: d_k that curves of the loss are shown for, where the record has them.
-LOSS_D_K = (64, 256)
-#: From this step on, every fourth of the recorded steps is enough to draw them.
-LATE, LATE_EVERY = 100, 20
+#: The curve of its figure: steps by the first gradient; `outcome` is one of `MEDIAN`.
+START_CURVE = "training_start"
 #: Median, and the ends of its interval.
 MEDIAN = ("median", "low", "high")
-#: What others published of training.
-PUBLISHED = Path(__file__).with_name("published.toml")
 
 #: A number, and the ends of its interval.
 WithEnds = tuple[float | None, float | None, float | None]
@@ -62,10 +47,6 @@ class ArmLine:
     arm: Arm
     d_k: int
     rate: Rate
-    rates: Annotated[
-        int, about("at how many of the rates tried more than half of the seeds learn")
-    ]
-    tried: Annotated[int, about("rates tried")]
     largest: Annotated[
         bool, about("whether none larger was tried: one beyond may be better")
     ]
@@ -138,17 +119,6 @@ class LanguageView:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """What others published of training: numbers with a source, and no words."""
-
-    id: Annotated[str, about("by which pages know what is to be said of it")]
-    source: str
-    numbers: Annotated[
-        Mapping[str, float], about("those that are told of it, by name")
-    ] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class TrainingView:
     """The record of training as the pages show it."""
 
@@ -162,7 +132,6 @@ class TrainingView:
     n_queries: Annotated[int, about("queries of a sequence")]
     lines: Annotated[tuple[ArmLine, ...], about("one for each optimiser, d_k and arm")]
     theorem: Annotated[Theorem, about("what was measured of it")]
-    published: Annotated[tuple[Published, ...], about("what it is held against")]
     language: Annotated[LanguageView | None, about("a second task")] = None
 
     @property
@@ -183,48 +152,34 @@ class TrainingView:
         )
 
 
-def read_published() -> tuple[Published, ...]:
-    """Read what others published."""
-    kind = dict[str, tuple[Published, ...]]
-    return msgspec.toml.decode(PUBLISHED.read_bytes(), type=kind)["published"]
-
-
-def view_training(record: Record, language: Runs | None = None) -> TrainingView:
+def view_training(
+    record: Record, language: LanguageRecord | None = None
+) -> TrainingView:
     """Return what the pages show of a record, and of that of the language model."""
-    settings = dict(iter(record.judged.groupby(SETTING)))
     about_it = record.about["configuration"]
     lines = []
     for optimiser, d_k, arm in product(RATES, about_it["d_k"], ARMS):
-        rate, tried = record.chosen[optimiser, arm, d_k], about_it["rates"][optimiser]
-        runs = settings[optimiser, arm, d_k, rate]
-        medians = [
-            some["steps"].median()
-            for key, some in settings.items()
-            if key[:-1] == (optimiser, arm, d_k)
-        ]
-        steps = runs["steps"].to_numpy()
+        runs = record.by_arm[optimiser, arm, d_k]
+        rate, steps = float(runs["rate"].iloc[0]), runs["steps"].to_numpy()
         line = ArmLine(
             *(optimiser, arm, d_k, rate),
-            rates=int(np.isfinite(medians).sum()),
-            tried=len(tried),
-            largest=rate == max(tried),
+            largest=rate == max(about_it["rates"][optimiser]),
             steps=median_with_ends(steps),
             seeds=steps.size,
             share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
             left=_finite(float(runs["final_loss"].median())),
-            gradient=float(runs["gradient"].median()),
+            gradient=float(record.by_case[optimiser, d_k][arm].median()),
         )
         lines.append(line)
     return TrainingView(
         tuple(about_it["looks"]),
-        len(record.seeds["tuning"]),
+        len(record.about["seeds"]["tuning"]),
         about_it["steps"],
         about_it["learned"],
         about_it["n_keys"],
         about_it["n_queries"],
         tuple(lines),
         view_theorem(record),
-        read_published(),
         None if language is None else view_language(language),
     )
 
@@ -243,25 +198,23 @@ def view_theorem(record: Record) -> Theorem:
     )
 
 
-def view_language(record: Runs) -> LanguageView:
+def view_language(record: LanguageRecord) -> LanguageView:
     """Return what the pages show of the language model."""
-    settings = dict(iter(record.judged.groupby(SETTING)))
-    about_it = record.about["configuration"]
+    about_it, seeds = record.about["configuration"], record.about["seeds"]
+    arms = dict(iter(record.runs.groupby(["d_k", "arm"])))
     lines = []
     for d_k, arm in product(about_it["d_k"], about_it["arms"]):
-        key = about_it["optimiser"], arm, d_k
-        runs = settings[*key, record.chosen[key]]
-        steps, out = runs["steps"], runs["held_out"]
+        steps, out = arms[d_k, arm]["steps"], arms[d_k, arm]["held_out"]
         line = LanguageLine(
-            *(arm, d_k, record.chosen[key]),
+            *(arm, d_k, float(arms[d_k, arm]["rate"].iloc[0])),
             learned=int(np.isfinite(steps).sum()),
             steps=_finite(float(steps.median())),
             held_out=(float(out.median()), float(out.min()), float(out.max())),
         )
         lines.append(line)
     return LanguageView(
-        len(record.seeds["judged"]),
-        len(record.seeds["tuning"]),
+        len(seeds["judged"]),
+        len(seeds["tuning"]),
         about_it["steps"],
         about_it["learned"],
         tuple(lines),
@@ -291,35 +244,17 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
-    """Yield the curves of the figures of training; a loss until it diverges."""
-    yield CurveLine(curve=BUDGET_CURVE, x=float(view.steps), estimate=view.learned)
-    losses = record.losses
-    drawn = losses["step"].lt(LATE) | losses["step"].mod(LATE_EVERY).eq(0)
-    shown = losses[drawn & losses["d_k"].isin(LOSS_D_K)].sort_values([*ARM, "step"])
-    for one in shown.to_dict("records"):
-        line = _line_of(one, LOSS_CURVE, one["step"])
-        for which in ("q10", "median", "q90"):
-            if math.isfinite(one[which]):
-                yield replace(line, outcome=which, estimate=one[which])
-    for setting, runs in record.judged.groupby(SETTING):
-        one = dict(zip(SETTING, setting, strict=True))
-        line = _line_of(one, SHARE_CURVE, one["rate"])
-        steps = runs["steps"].to_numpy()
-        line = replace(line, n_replicates=steps.size)
-        yield replace(line, estimate=float(np.isfinite(steps).mean()))
-        yield from _with_ends(replace(line, curve=STEPS_CURVE), median_with_ends(steps))
-    for each in view.lines:
-        line = _line_of(dataclasses.asdict(each), START_CURVE, each.gradient)
-        yield from _with_ends(replace(line, n_replicates=each.seeds), each.steps)
-
-
-def _line_of(one: Mapping[Any, Any], curve: str, x: Any) -> CurveLine:  # noqa: ANN401
-    """Return the line of an arm, without a number yet."""
-    arm = {"optimiser": one["optimiser"], "arm": one["arm"], "d_k": int(one["d_k"])}
-    return CurveLine(**arm, curve=curve, x=float(x))
-
-
-def _with_ends(line: CurveLine, values: WithEnds) -> Iterator[CurveLine]:
-    for outcome, value in zip(MEDIAN, values, strict=True):
-        yield replace(line, outcome=outcome, estimate=value)
+def training_curves(view: TrainingView) -> Iterator[CurveLine]:
+    """Yield the curve of the figure of training."""
+    for line in view.lines:
+        for outcome, value in zip(MEDIAN, line.steps, strict=True):
+            yield CurveLine(
+                curve=START_CURVE,
+                optimiser=line.optimiser,
+                arm=line.arm,
+                d_k=line.d_k,
+                outcome=outcome,
+                n_replicates=line.seeds,
+                x=line.gradient,
+                estimate=value,
+            )

@@ -29,7 +29,6 @@ _SPECS = (
     gradients.GRADIENTS,
     formats.FORMATS,
     training.TRAINING,
-    training.TRAINING_RATES,
     papers.SCALE_GROWTH,
     papers.CONCENTRATION,
 )

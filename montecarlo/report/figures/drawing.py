@@ -106,8 +106,8 @@ class Block(NamedTuple):
     anchor: str = "start"
     up: bool = False  # whether y is that of the last line
 
-    def words(self, language: Language | None) -> Iterator[Words]:
-        """Yield the lines in a language, or of symbols alone."""
+    def words(self, language: Language) -> Iterator[Words]:
+        """Yield the lines in a language."""
         lines = [
             (runs, part)
             for part in self.parts
@@ -128,8 +128,8 @@ class Layout(NamedTuple):
     blocks: Sequence[Block]
     width: float = WIDTH
 
-    def words(self, language: Language | None) -> list[Words]:
-        """Place words of a language, or symbols alone."""
+    def words(self, language: Language) -> list[Words]:
+        """Place words of a language."""
         return [line for block in self.blocks for line in block.words(language)]
 
 
@@ -507,7 +507,6 @@ def logarithmic(
     high: float | None = None,
     *,
     x: bool = False,
-    most: int = 5,
 ) -> None:
     """Make the y or x axis logarithmic with few labels, between limits where given."""
     axis = axes.xaxis if x else axes.yaxis
@@ -515,7 +514,7 @@ def logarithmic(
         axes.set(xscale="log", xlim=(low, high))
     else:
         axes.set(yscale="log", ylim=(low, high))
-    axis.set_major_locator(LogLocator(numticks=most))
+    axis.set_major_locator(LogLocator(numticks=5))
     axis.set_major_formatter(FuncFormatter(decimal_power))
     axis.set_minor_locator(NullLocator())
 

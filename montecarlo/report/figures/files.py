@@ -52,14 +52,14 @@ class Drawing(NamedTuple):
     shapes: str
     layout: Layout
 
-    def written(self, language: Language | None) -> str:
-        """Return the SVG with words of a language, or with symbols alone."""
+    def written(self, language: Language) -> str:
+        """Return the SVG with words of a language."""
         text = "".join(map(_text_element, self.layout.words(language)))
-        fonts = ",".join(FONTS.get(one, "") for one in {"": 0, _code(language): 0})
+        fonts = ",".join(FONTS.get(one, "") for one in {"": 0, language.code: 0})
         style = f"text{{font:{SIZE:g}px {fonts.rstrip(',')},sans-serif}}"
         svg = self.shapes.replace("*{", style.replace('"', "'") + "*{", 1)
-        tag = f' lang="{language.tag}"' if language else ""
-        return svg.replace("<svg", f"<svg{tag}", 1).replace("</svg>", f"{text}</svg>")
+        svg = svg.replace("<svg", f'<svg lang="{language.tag}"', 1)
+        return svg.replace("</svg>", f"{text}</svg>")
 
 
 def draw(
@@ -87,7 +87,7 @@ def render_svg(
     spec: FigureSpec,
     measurements: DataFrame,
     curves: DataFrame,
-    language: Language | None = None,
+    language: Language,
 ) -> str | None:
     """Return a figure as SVG in a language, or None without its data."""
     drawing = draw(spec, measurements, curves)
@@ -98,12 +98,12 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
     spec: FigureSpec,
     tables: tuple[DataFrame, DataFrame],
     formats: Sequence[str],
-    languages: Sequence[Language | None] = (None,),
+    languages: Sequence[Language],
     theme: str | None = None,
     *,
     dpi: int = 200,
 ) -> dict[tuple[str, str], bytes]:
-    """Draw a figure in some of `FORMATS` and languages; None: symbols alone.
+    """Draw a figure in some of `FORMATS` and languages.
 
     Returns what files hold, by format and code of the language; nothing where the
     tables, measurements and curves, lack what it shows.  A theme, of `palette.THEMES`,
@@ -128,15 +128,15 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
             drawing = _draw(picture, layout, ground, dark=theme is None)
         for language in languages:
             if "svg" in formats:
-                files["svg", _code(language)] = drawing.written(language).encode()
+                files["svg", language.code] = drawing.written(language).encode()
             if pixels:
                 _write(picture, layout, language)
             for name in pixels:
-                files[name, _code(language)] = _save(picture, name, PAGE, dpi)
+                files[name, language.code] = _save(picture, name, PAGE, dpi)
     return files
 
 
-def _write(picture: Picture, layout: Layout, language: Language | None) -> None:
+def _write(picture: Picture, layout: Layout, language: Language) -> None:
     """Write words of a language by matplotlib, in place of those that are there."""
     for text in [*picture.figure.texts]:
         text.remove()
@@ -160,7 +160,7 @@ def _write(picture: Picture, layout: Layout, language: Language | None) -> None:
             x += width_of([run], SIZE, bold=words.bold)
 
 
-def drawn_fonts(language: Language | None) -> list[str]:
+def drawn_fonts(language: Language) -> list[str]:
     """Return the font that a language needs in a PDF or PNG beside the usual one.
 
     Raises
@@ -168,8 +168,8 @@ def drawn_fonts(language: Language | None) -> list[str]:
     InputError
         If none of its fonts is installed.
     """
-    wanted = DRAWN_FONTS.get(_code(language), ())
-    if language is None or not wanted:
+    wanted = DRAWN_FONTS.get(language.code, ())
+    if not wanted:
         return []
     for look_again in (False, True):
         if look_again:
@@ -190,10 +190,6 @@ def _read_new_fonts() -> None:
     for path in sorted({*findSystemFonts()} - listed):
         with suppress(OSError, RuntimeError):  # a file that FreeType cannot read
             fontManager.addfont(path)
-
-
-def _code(language: Language | None) -> str:
-    return language.code if language else ""
 
 
 def _save(picture: Picture, name: str, ground: str, dpi: int = 200) -> bytes:

@@ -23,17 +23,15 @@ PLACES = {"none": -0.21, "sqrt": 0.21}
 #: Softmax as it is written; as libraries compute it, the largest score is subtracted.
 NAIVE, SHIFTED = "naive", "shifted"
 WAYS = {
-    NAIVE: Label(message("no score subtracted"), "s", told=True),
-    SHIFTED: Label(
-        message("largest score subtracted, as libraries do"), r"s - \max s", told=True
-    ),
+    NAIVE: Label(message("no score subtracted")),
+    SHIFTED: Label(message("largest score subtracted, as libraries do")),
 }
 #: Points of a line, and the height of a bar in it.
 LINE, BAR = 30.0, 0.34
 MOST_PLACES = 8
 LEAST_ERROR = 10.0**-MOST_PLACES
 HALF = 0.5
-OVERFLOW = Label(message("overflow: no place correct"), r"\infty", told=True)
+OVERFLOW = Label(message("overflow: no place correct"))
 PLACES_NAME = Label(
     message("correct decimal places of the weights"),
     r"-\log_{10}\,\operatorname{E}\,\delta",
@@ -88,7 +86,7 @@ def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
             places = -np.log10(mine["estimate"].clip(lower=LEAST_ERROR))
             axes.barh(lines, places, BAR, color=look.colour)
             if way == NAIVE and len(mine):
-                label, line = look.label._replace(told=True), lines.min()
+                label, line = look.label._replace(symbol=""), lines.min()
                 at = places[lines.idxmin()], line
                 panel.notes.append(Note(label, *at, dx=5.0, colour=look.colour))
             for line in lost["number_format"].map(formats.index) + PLACES[divisor]:

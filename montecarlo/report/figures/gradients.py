@@ -70,7 +70,7 @@ def plot_rows(
         axes.stairs(bars, BARS, color=look.colour, linewidth=1.5)
         if divisor == "none":
             peak = BARS[np.argmax(bars) + 1], bars.max()
-            label = look.label._replace(told=True)
+            label = look.label._replace(symbol="")
             note = Note(label, *peak, "middle", 0.0, 9.0, look.colour)
             panel.notes.append(note)
         if divisor == "none" and above:

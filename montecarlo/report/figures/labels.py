@@ -35,25 +35,21 @@ class Label(NamedTuple):
     words : str
         A `message`, which may hold formulas between dollar signs.
     symbol : str
-        LaTeX; behind the words, and alone where a figure has no words.
-    told : bool
-        Whether the words hold the symbol, which is then not written behind them.
+        LaTeX, behind the words.
     """
 
     words: str = ""
     symbol: str = ""
-    told: bool = False
 
-    def written(self, language: Language | None) -> str:
-        """Return the text in a language, or without words where there is none."""
+    def written(self, language: Language) -> str:
+        """Return the text in a language."""
         parts = []
-        if language and self.words:
+        if self.words:
             parts.append(language.translate(self.words).replace("%%", "%"))
-        if self.symbol and not (parts and self.told):
+        if self.symbol:
             parts.append(f"${self.symbol}$")
         halves = "\N{EM SPACE}".join(parts).split("$")
-        if language:
-            halves[1::2] = (localise(language, formula) for formula in halves[1::2])
+        halves[1::2] = (localise(language, formula) for formula in halves[1::2])
         return "$".join(halves)
 
 

@@ -107,9 +107,9 @@ class Look:
 
 DIVISOR_LABELS = {
     "none": Label(message("unscaled"), "c = 1"),
-    "sqrt": Label(message(r"divided by $\sqrt{d_k}$"), r"c = \sqrt{d_k}", told=True),
-    "2sqrt": Label(message(r"divided by $2\sqrt{d_k}$"), r"c = 2\sqrt{d_k}", told=True),
-    "linear": Label(message("divided by $d_k$"), "c = d_k", told=True),
+    "sqrt": Label(message(r"divided by $\sqrt{d_k}$")),
+    "2sqrt": Label(message(r"divided by $2\sqrt{d_k}$")),
+    "linear": Label(message("divided by $d_k$")),
 }
 #: Divisors look the same in every figure, distributions too; the Gaussian has a filled
 #: mark, others open ones.  By their order in their tables, with marks to spare.
@@ -127,13 +127,9 @@ DIVISOR_LOOKS = {
 }
 OTHER_ARMS = {
     "small-queries": Label(
-        message(r"unscaled, $W_Q$ divided by $\sqrt{d_k}$ at initialisation"),
-        r"c = 1,\ W_Q/\sqrt{d_k}",
-        told=True,
+        message(r"unscaled, $W_Q$ divided by $\sqrt{d_k}$ at initialisation")
     ),
-    "normalised": Label(
-        message(r"$q$ and $k$ normalised, learned gain"), r"\hat q, \hat k", told=True
-    ),
+    "normalised": Label(message(r"$q$ and $k$ normalised, learned gain")),
 }
 #: Arms of training look as their divisors do; one that starts otherwise is open.
 ARM_LOOKS = {
@@ -151,7 +147,7 @@ DISTRIBUTION_LOOKS = {
     name: Look(
         INK if marker == "o" else MUTED,
         marker,
-        label=DISTRIBUTION_LABELS.get(name, Label(one.words, one.symbol, told=True)),
+        label=DISTRIBUTION_LABELS.get(name, Label(one.words)),
         filled=marker == "o",
     )
     for (name, one), marker in zip(DISTRIBUTIONS.items(), MARKERS, strict=False)

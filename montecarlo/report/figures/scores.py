@@ -66,11 +66,7 @@ def build_variance(measurements: DataFrame, _: DataFrame) -> Picture | None:
     above.title = Label(
         message("Variance of the scores"), r"\operatorname{Var}(q\cdot k/c)"
     )
-    below.title = Label(
-        message("Unscaled variance over $d_k$"),
-        r"\operatorname{Var}(q\cdot k)/d_k",
-        told=True,
-    )
+    below.title = Label(message("Unscaled variance over $d_k$"))
     picture.keys = draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
     return picture
 

@@ -1,4 +1,4 @@
-"""What training says: steps to learn by d_k, and by learning rate."""
+"""What training says: steps to learn by d_k."""
 
 from dataclasses import replace
 
@@ -6,17 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from pandas import DataFrame
 
-from montecarlo.records.training import RATES
-from montecarlo.report.content.training import (
-    BUDGET_CURVE,
-    SHARE_CURVE,
-    START_CURVE,
-    STEPS_CURVE,
-)
+from montecarlo.records.training import STEPS as MOST_STEPS
+from montecarlo.report.content.training import START_CURVE
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import ARM_LOOKS, Look, keep_looks
+from montecarlo.report.figures.palette import ARM_LOOKS, Look
 from montecarlo.report.figures.specs import (
     HEAD_SIZE,
     Fact,
@@ -26,23 +21,15 @@ from montecarlo.report.figures.specs import (
 )
 
 OPTIMISERS = {
-    name: Label(words, rf"\mathrm{{{symbol}}}", told=True)
-    for name, words, symbol in (
-        ("sgd", message("Plain gradient descent"), "SGD"),
-        ("adam", message("Adam"), "Adam"),
-    )
-    if name in RATES
+    "sgd": Label(message("Plain gradient descent")),
+    "adam": Label(message("Adam")),
 }
 STEPS = Label(message("Steps to learn"), "T")
-#: The d_k that a column of panels has, where the record has them.
-PANEL_D_K = (64, 256)
 #: Each arm has a lane for what takes more steps than runs have, so many times higher.
 LANE = 1.22
 #: Between arms at one d_k, a factor: intervals would hide each other.
 BESIDE = 1.07
 STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
-#: Half of the seeds: a median is known.
-HALF = 0.5
 #: The title, where it is so at every d_k that is shown, and from this one on by so many
 #: times the steps.
 ANSWERED = message("Unscaled takes longest, unless $W_Q$ starts smaller")
@@ -50,23 +37,20 @@ ASKED = message("Steps to learn, by divisor")
 PRACTICE, SLOWER = 64, 1.25
 
 
-# --- Steps against d_k --------------------------------------------------------------
-
-
 def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build the steps to learn against d_k, a panel for each optimiser."""
-    rows, budget = of_curve(curves, START_CURVE), of_curve(curves, BUDGET_CURVE)
+    rows = of_curve(curves, START_CURVE)
     titles = {
         name: OPTIMISERS[name] for name in OPTIMISERS if name in {*rows["optimiser"]}
     }
-    if not titles or budget.empty:
+    if not titles:
         return None
 
     def plot(panel: Panel, mine: DataFrame) -> None:
         for place, (arm, look) in enumerate(ARM_LOOKS.items()):
             rows = mine[mine["arm"].eq(arm)]
             rows = rows.assign(x=rows["d_k"].astype(float) * BESIDE ** (place - 1.5))
-            _plot_steps(panel.axes, rows, budget, look, place + 1)
+            _plot_steps(panel.axes, rows, look, place + 1)
         draw.powers_of_two(panel.axes, mine["d_k"], columns=2)
         panel.axes.set_xticks(sorted(set(mine["d_k"])))
 
@@ -91,21 +75,18 @@ def _is_answered(rows: DataFrame) -> bool:
     return bool(steps["none"].gt(others).all() and slower[practice].all())
 
 
-def _plot_steps(
-    axes: Axes, rows: DataFrame, budget: DataFrame, look: Look, lane: int
-) -> None:
-    """Draw median steps with their intervals; what is beyond the budget in its lane."""
-    steps = float(budget["x"].iloc[0])
+def _plot_steps(axes: Axes, rows: DataFrame, look: Look, lane: int) -> None:
+    """Draw median steps with their intervals; what is beyond a run in its lane."""
     wide = rows.pivot_table("estimate", "x", "outcome", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
     never = wide.index[wide["median"].isna()]
     if len(never):
-        draw.level(axes, steps)
+        draw.level(axes, MOST_STEPS)
         mark = replace(look, size=0.7 * look.size).mark
-        height = [steps * LANE**lane] * len(never)
+        height = [MOST_STEPS * LANE**lane] * len(never)
         axes.plot(never, height, linestyle="none", alpha=0.75, **mark)
     median = wide["median"]
-    low, high = wide["low"].fillna(median), wide["high"].fillna(steps)
+    low, high = wide["low"].fillna(median), wide["high"].fillna(MOST_STEPS)
     axes.errorbar(
         wide.index,
         median,
@@ -142,63 +123,4 @@ TRAINING = FigureSpec(
     ),
     named=("median_steps_unscaled", "median_steps_scaled"),
     fact=pick_steps,
-)
-
-# --- Steps by rate ------------------------------------------------------------------
-
-
-def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build steps by rate: a row of panels for each optimiser, a column a d_k."""
-    budget = of_curve(curves, BUDGET_CURVE)
-
-    def plot(panel: Panel, rows: DataFrame) -> None:
-        for lane, (arm, look) in enumerate(ARM_LOOKS.items(), start=1):
-            _plot_steps(panel.axes, rows[rows["arm"].eq(arm)], budget, look, lane)
-        draw.logarithmic(panel.axes, x=True, most=4)
-
-    rows = of_curve(curves, STEPS_CURVE)
-    titles = {
-        d_k: Label(symbol=f"d_k = {d_k}") for d_k in PANEL_D_K if d_k in {*rows["d_k"]}
-    }
-    parts = [
-        (label, rows[rows["optimiser"].eq(name)])
-        for name, label in keep_looks(OPTIMISERS, rows["optimiser"]).items()
-    ]
-    if budget.empty or not parts or not titles:
-        return None
-    rate = Label(message("learning rate"), r"\eta")
-    picture = draw.grid(parts, "d_k", titles, 100.0, plot, rate)
-    for line in picture.rows:
-        line[0].y = STEPS
-    for panel in picture.panels:  # optimisers have their own rates
-        panel.axes.tick_params(labelbottom=True)
-    picture.keys = draw.keys_of(ARM_LOOKS, rows["arm"], line=True)
-    return picture
-
-
-def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
-    """Pick at how many rates more than half of the seeds learn."""
-    rows = of_curve(curves, SHARE_CURVE)
-    rows = rows[rows["optimiser"].eq("sgd")]
-    learned = rows.assign(estimate=rows["estimate"].gt(HALF))
-    counts = learned.groupby(["arm", "d_k"])["estimate"].transform("sum")
-    return pick_two(rows.assign(estimate=counts), "arm", "none", "sqrt")
-
-
-TRAINING_RATES = FigureSpec(
-    "training-rates",
-    build_rates,
-    "steps until learned, by learning rate",
-    section="training",
-    caption=message(
-        "Median steps until the loss stays low, by learning rate. Marks above the "
-        "horizontal line, the steps after which runs end: half of the seeds or more "
-        "have not learned."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s more than half of the seeds learn, with gradient descent, at "
-        "%(first)s rates unscaled and at %(second)s divided by √d_k."
-    ),
-    named=("rates_that_learn_unscaled", "rates_that_learn_scaled"),
-    fact=pick_rates,
 )

@@ -33,10 +33,10 @@ WITHIN = draw.WITHIN - 2.0 * draw.RIGHT  # points that a bar is long
 HALF = 0.5
 #: How claims come out, and the colours that their verdicts have on pages.
 PARTS = {
-    "right": (Label(message("right"), "✓", told=True), SUPPORTED),
-    "mixed": (Label(message("mixed"), "✓✗", told=True), CONDITIONAL),
-    "open": (Label(message("left open"), "?", told=True), OPEN),
-    "wrong": (Label(message("wrong"), "✗", told=True), REFUTED),
+    "right": (Label(message("right")), SUPPORTED),
+    "mixed": (Label(message("mixed")), CONDITIONAL),
+    "open": (Label(message("left open")), OPEN),
+    "wrong": (Label(message("wrong")), REFUTED),
 }
 PART_OF = {
     "supported": "right",
@@ -118,7 +118,7 @@ def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
             note = Note(Label(symbol=str(count)), at, line, "middle", colour=PAGE)
             panel.notes += [note] if count else []
     for line, text in enumerate(counts.index):
-        label = Label(words=text, symbol=rf"\mathrm{{{line + 1}}}", told=True)
+        label = Label(text)
         up = 0.52 if line else 0.9  # above the names of parts
         panel.notes.append(Note(label, 0.0, line - up, dx=-draw.RIGHT))
     panel.axes.set(xlim=(0.0, 1.0), ylim=(len(counts) - 0.7, -1.2), xticks=[])
@@ -162,11 +162,11 @@ CASE_COLUMNS = 2
 WIDE, TALL = 4.0, 30.0
 #: By outcome.
 CASE_LOOKS = {
-    name: Look(colour, marker, label=Label(words, symbol, told=True))
-    for name, words, symbol, colour, marker in (
-        ("supported", message("supported"), "✓", SUPPORTED, "o"),
-        ("refuted", message("refuted"), "✗", REFUTED, "X"),
-        ("undecided", message("undecided"), "?", OPEN, "s"),
+    name: Look(colour, marker, label=Label(words))
+    for name, words, colour, marker in (
+        ("supported", message("supported"), SUPPORTED, "o"),
+        ("refuted", message("refuted"), REFUTED, "X"),
+        ("undecided", message("undecided"), OPEN, "s"),
     )
 }
 

@@ -31,15 +31,6 @@ from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.folder import RUN_FILE, write_text
 from montecarlo.study.presets import ERROR_RATE
 
-
-class Post(NamedTuple):
-    """How posts are written."""
-
-    flavour: str = "kramdown"  # a name in `montecarlo.report.render.markdown.FLAVOURS`
-    front_matter: tuple[str, ...] | None = None  # keys, or KEY=VALUE; None: its own
-
-
-KRAMDOWN = Post()
 #: What a figure is, and the tables that it is drawn from.
 Drawing = tuple[FigureSpec, tuple[pd.DataFrame, pd.DataFrame]]
 #: Calls a function for each of some arguments, as ``map`` does, on workers if there are
@@ -65,7 +56,6 @@ class Contents:
     tables: Mapping[str, Table]
     facts: Mapping[str, Fact]  # numbers that alternative texts name
     languages: Sequence[str]  # codes of the pages that are written together
-    post: Post  # how Markdown is written
 
     @property
     def numbers(self) -> Numbers:
@@ -83,7 +73,6 @@ class Contents:
             "sensitivity": record.sensitivity,
             "training": record.training,
             "language": record.training and record.training.language,
-            "published": record.training,
             "report-card": card,
             "power": card,
         }
@@ -132,7 +121,7 @@ TABLES: Order = {
     "weights": ("saturation", "largest-score", "weights", "divisors"),
     "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
-    "training": ("training", "language", "published"),
+    "training": ("training", "language"),
     "record": ("models", "records"),
     "method": ("self-checks", "thresholds", "sensitivity", "report-card", "power"),
 }
@@ -161,7 +150,6 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     folder: Path | None = None,
     *,
     spread: Spread = map,
-    post: Post = KRAMDOWN,
     adaptive: bool = True,
 ) -> Contents:
     """Gather what a report shows, and write its figures into a folder, if there is one.
@@ -206,7 +194,6 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         make_tables(*tables),
         facts,
         languages,
-        post,
     )
 
 

@@ -14,7 +14,6 @@ from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.records.training import read_record
 from montecarlo.report.content import record
 from montecarlo.report.content.record import ReportRecord, read_claims, require_fits
 from montecarlo.study.folder import ResultsError, write_json
@@ -173,7 +172,7 @@ def test_claims_in_another_order_are_refused(written):
 @pytest.fixture(scope="module")
 def studied(written):
     """The same with the studies that ship beside the claims."""
-    studies = record._studies(read_record())
+    studies = record._studies()
     return {**written, **msgspec.to_builtins(studies)}
 
 
@@ -188,7 +187,6 @@ STUDIES = [
     (("literature", "claims", 0), "id", "x"),
     (("literature",), "claims", []),
     (("training", "lines", 0), "d_k", 1),
-    (("training", "published", 0), "numbers", {}),
 ]
 
 

@@ -10,55 +10,46 @@ import pandas as pd
 import pytest
 
 from montecarlo.records.training import (
+    ARM,
     ARMS,
+    CASE,
     FOLDER,
     MEASURED,
     RATES,
-    RUN,
+    SLOPE,
     Record,
     Rescaled,
     read_language,
 )
 from montecarlo.report.content.training import (
-    BUDGET_CURVE,
-    LOSS_CURVE,
-    SHARE_CURVE,
-    START_CURVE,
-    STEPS_CURVE,
+    MEDIAN,
     median_with_ends,
-    read_published,
     share_with_ends,
     training_curves,
     view_language,
     view_training,
 )
 
-D_K, TUNING, JUDGED = (16, 64), (0, 1), (100, 101, 102, 103)
+D_K, TUNING, JUDGED = (16, 64), [0, 1], [100, 101, 102, 103]
 FAST, SLOW = 1.0, 2.0
 NEVER = math.inf
 
 
 def record_of(steps, *, final_loss=0.01, exact=0.0):
-    """Make a record of which the first arm takes so many steps at its chosen rate."""
-    lines = []
-    for optimiser in RATES:
-        for arm in ARMS:
-            for d_k in D_K:
-                for rate in (FAST, SLOW):
-                    for seed, n in zip(
-                        (*TUNING, *JUDGED), (5.0, 5.0, *steps), strict=True
-                    ):
-                        named = (optimiser, arm, d_k, rate, seed)
-                        found = (n if rate == FAST else NEVER, final_loss, 0.5, 0.1)
-                        lines.append((*named, *found))
-    runs = pd.DataFrame(lines, columns=[*RUN, *MEASURED])
-    chosen = {(o, a, d): FAST for o in RATES for a in ARMS for d in D_K}
-    losses = pd.DataFrame(
-        {"optimiser": o, "arm": a, "d_k": d, "rate": FAST, "step": step}
-        | {"q10": 0.1, "median": 0.2, "q90": 0.3 if step == 0 else NEVER}
-        for o, a, d in chosen
-        for step in (0, 5)
-    )
+    """Make a record in which the seeds of each arm take so many steps."""
+    runs = [
+        (optimiser, arm, d_k, seed, FAST, n, final_loss, n, 1)
+        for optimiser in RATES
+        for arm in ARMS
+        for d_k in D_K
+        for seed, n in zip(JUDGED, steps, strict=True)
+    ]
+    gradients = [
+        (o, d_k, seed, *[0.5] * len(ARMS), 1.0)
+        for o in RATES
+        for d_k in D_K
+        for seed in JUDGED
+    ]
     rescaled = tuple(
         Rescaled(o, 16, c, 100, exact if c == 4.0 else 1e-12, 1.234e-13)
         for o in RATES
@@ -69,16 +60,19 @@ def record_of(steps, *, final_loss=0.01, exact=0.0):
     configuration |= {"looks": (4, 8, 16)}
     seeds = {"tuning": TUNING, "judged": JUDGED}
     return Record(
-        runs, chosen, seeds, {"configuration": configuration}, losses, rescaled
+        pd.DataFrame(runs, columns=[*ARM, "seed", *MEASURED]),
+        pd.DataFrame(gradients, columns=[*CASE, "seed", *ARMS, SLOPE]),
+        rescaled,
+        {"configuration": configuration, "seeds": seeds},
     )
 
 
-def test_lines_are_of_judged_seeds():
-    """Steps and shares leave the seeds out on which rates were chosen."""
+def test_a_line_is_of_the_seeds_of_an_arm():
+    """Rate, steps, share, and whether a larger rate was tried."""
     view = view_training(record_of((10.0, 20.0, 30.0, NEVER)))
     assert len(view.lines) == len(RATES) * len(ARMS) * len(D_K)
     line = view.line("sgd", "sqrt", 64)
-    assert (line.rate, line.rates, line.share[0]) == (FAST, 1, 0.75)
+    assert (line.rate, line.largest, line.share[0]) == (FAST, False, 0.75)
     assert line.steps == (25.0, None, None)  # four seeds have no interval
     assert (line.learned, line.seeds) == (3, 4)
     assert view.count("sgd", "sqrt") == (6, 8)
@@ -91,8 +85,7 @@ def test_lines_have_seeds_of_their_own():
     more = record.runs[record.runs["seed"].eq(100)].assign(seed=104)
     more = more[more["optimiser"].eq("sgd") & more["d_k"].eq(64)]
     runs = pd.concat([record.runs, more], ignore_index=True)
-    seeds = {"tuning": TUNING, "judged": (*JUDGED, 104)}
-    view = view_training(dataclasses.replace(record, runs=runs, seeds=seeds))
+    view = view_training(dataclasses.replace(record, runs=runs))
     assert view.line("sgd", "sqrt", 64).share[0] == 4 / 5
     assert view.count("sgd", "sqrt") == (7, 9)
     assert view.count("adam", "sqrt") == (6, 8)
@@ -103,7 +96,6 @@ def test_median_beyond_the_budget_is_no_number():
     view = view_training(record_of((10.0, NEVER, NEVER, NEVER)))
     line = view.line("adam", "none", 16)
     assert line.steps[0] is None
-    assert line.rates == 0
 
 
 def test_loss_that_diverged_is_no_number():
@@ -111,12 +103,6 @@ def test_loss_that_diverged_is_no_number():
     steps = (10.0, 20.0, 30.0, NEVER)
     assert view_training(record_of(steps, final_loss=NEVER)).lines[0].left is None
     assert view_training(record_of(steps, final_loss=1.6)).lines[0].left == 1.6
-
-
-def test_half_of_the_seeds_is_not_more_than_half():
-    """A rate at which two of four learn does not count among those that serve."""
-    half = view_training(record_of((10.0, 20.0, NEVER, NEVER)))
-    assert {(line.rates, line.tried) for line in half.lines} == {(0, 2)}
 
 
 def test_equal_to_the_bit_is_said_of_what_is():
@@ -142,30 +128,15 @@ def test_share_of_all_seeds_has_an_end_below_one():
     assert low == pytest.approx(0.025 ** (1 / 48), rel=1e-9)
 
 
-def test_curves_have_what_figures_need():
-    """Every rate has steps and a share, also where nothing got there; bands end."""
-    record = record_of((10.0, 20.0, 30.0, NEVER))
-    lines = list(training_curves(view_training(record), record))
-    count = {
-        name: sum(one.curve == name for one in lines)
-        for name in (BUDGET_CURVE, LOSS_CURVE, SHARE_CURVE, STEPS_CURVE, START_CURVE)
+def test_the_curve_has_what_the_figure_needs():
+    """Of each arm median and ends, by its first gradient; empty where not known."""
+    view = view_training(record_of((10.0, 20.0, NEVER, NEVER)))
+    lines = list(training_curves(view))
+    assert len(lines) == len(MEDIAN) * len(D_K) * len(RATES) * len(ARMS)
+    assert {one.x for one in lines} == {0.5}
+    assert {(one.outcome, one.estimate) for one in lines} == {
+        (outcome, None) for outcome in MEDIAN
     }
-    arms = len(RATES) * len(ARMS)
-    assert count[BUDGET_CURVE] == 1
-    assert count[SHARE_CURVE] == 2 * 2 * arms
-    assert count[STEPS_CURVE] == 3 * count[SHARE_CURVE]
-    assert count[START_CURVE] == 3 * 2 * arms
-    assert count[LOSS_CURVE] == 5 * arms  # d_k 64 alone, and one infinite quantile
-    assert all(one.estimate is None or math.isfinite(one.estimate) for one in lines)
-    never = [o for o in lines if o.curve == STEPS_CURVE and o.x == SLOW]
-    assert {one.estimate for one in never} == {None}
-
-
-@pytest.mark.parametrize("entry", read_published(), ids=lambda one: one.id)
-def test_published_facts_have_a_source(entry):
-    """Each names who published it and when."""
-    assert "(20" in entry.source
-    assert all(math.isfinite(number) for number in entry.numbers.values())
 
 
 def test_language_lines_are_those_of_the_record():
@@ -174,15 +145,13 @@ def test_language_lines_are_those_of_the_record():
     view = view_language(record)
     with (FOLDER / "language.csv").open(encoding="utf-8", newline="") as file:
         runs = list(csv.DictReader(file))
-    judged = {str(seed) for seed in record.seeds["judged"]}
-    assert view.seeds == len(judged)
+    assert view.seeds == len(record.about["seeds"]["judged"])
     for line in view.lines:
         setting = (line.arm, str(line.d_k), line.rate)
         mine = [
             one
             for one in runs
             if (one["arm"], one["d_k"], float(one["rate"])) == setting
-            and one["seed"] in judged
         ]
         steps = [float(one["steps"]) for one in mine if one["steps"]]
         held_out = [float(one["held_out"]) for one in mine]

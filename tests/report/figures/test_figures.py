@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from montecarlo.report.content.tables import gaussian_rows
-from montecarlo.report.content.training import BUDGET_CURVE, START_CURVE
+from montecarlo.report.content.training import START_CURVE
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
 from montecarlo.report.figures.drawing import (
     SIZE,
@@ -17,6 +17,7 @@ from montecarlo.report.figures.drawing import (
     plot_estimates,
     set_beside,
 )
+from montecarlo.report.figures.files import draw
 from montecarlo.report.figures.formats import ANSWERED as BREAKS
 from montecarlo.report.figures.formats import ASKED as ASKED_OF_FORMATS
 from montecarlo.report.figures.gradients import (
@@ -165,14 +166,14 @@ def test_missing_data_give_no_figure(results, name):
     other = measurements[measurements["quantity"].eq("entry_variance_q")]
     assert FIGURES[name].build(other.iloc[:3], curves.iloc[:0]) is None
     spec = FigureSpec(name, FIGURES[name].build)
-    assert render_svg(spec, measurements.iloc[:0], curves.iloc[:0]) is None
+    assert draw(spec, measurements.iloc[:0], curves.iloc[:0]) is None
 
 
 def test_global_style_is_left_alone(results):
     """Rendering changes no global setting."""
     mpl.get_backend()  # chosen when first asked for, which is not a style
     before = mpl.rcParams.copy()
-    render_svg(FIGURES["texts"], *results)
+    draw(FIGURES["texts"], *results)
     assert mpl.rcParams == before
 
 
@@ -263,8 +264,7 @@ def test_training_says_what_takes_longest(changed, title):
         ]
         for which in ("median", "low", "high")
     ]
-    budget = {"curve": BUDGET_CURVE, "x": 300.0, "estimate": 0.1}
-    curves = pd.DataFrame([*rows, budget])
+    curves = pd.DataFrame(rows)
     assert build_training(pd.DataFrame(), curves).headings[0].words == title
     fewer = curves[~curves["arm"].eq("small-queries")]
     picture = build_training(pd.DataFrame(), fewer)

@@ -14,7 +14,6 @@ from montecarlo.report.figures.labels import (
     width_of,
 )
 from montecarlo.report.language.catalogues import read_language
-from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 
 def plain(runs):
@@ -45,7 +44,7 @@ def test_a_formula_is_text(latex, shown):
     assert plain(formula_runs(latex)).replace("−3", "-3") == shown
 
 
-@pytest.mark.parametrize("table", [DIVISORS, DISTRIBUTIONS, QUANTITIES])
+@pytest.mark.parametrize("table", [DIVISORS, QUANTITIES])
 def test_symbols_of_tables_can_be_set(table):
     """Whatever stands in a table and may stand in a figure."""
     for one in table.values():
@@ -86,11 +85,10 @@ def test_lines_are_as_wide_as_they_may_be():
 
 
 def test_a_label_is_words_and_symbol():
-    """The symbol stands behind the words unless these hold it, alone without words."""
+    """The symbol stands behind the words, or alone."""
     german = read_language("de")
     assert Label("unscaled", "c = 1").written(german) == "unskaliert\N{EM SPACE}$c = 1$"
-    told = Label(r"divided by $\sqrt{d_k}$", r"c = \sqrt{d_k}", told=True)
-    assert told.written(german) == r"durch $\sqrt{d_k}$ geteilt"
-    assert told.written(None) == r"$c = \sqrt{d_k}$"
+    held = Label(r"divided by $\sqrt{d_k}$")
+    assert held.written(german) == r"durch $\sqrt{d_k}$ geteilt"
     assert Label(symbol="0.5").written(german) == "$0{,}5$"
     assert Label(symbol="16384").written(german) == "$16{.}384$"
