@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from montecarlo.study.workers import ROOM
 
 from montecarlo.cli.report import main
 from montecarlo.estimation import engine
@@ -22,7 +23,6 @@ from montecarlo.report import making
 from montecarlo.report.render import pages
 from montecarlo.study.folder import JOURNAL
 from montecarlo.study.journal import Journal
-from montecarlo.study.workers import ROOM
 from tests.conftest import contents
 
 STUDY = """

@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,7 +27,6 @@ from montecarlo.estimation.estimates import (
 )
 from montecarlo.records.training import ARM, ARMS, RATES, SETTING, Record, Runs
 from montecarlo.study.curves import CurveLine
-from montecarlo.study.validating import about
 
 #: The curves of its figures; of the first two, `outcome` says which quantile it is, or
 #: which end of an interval.
@@ -47,38 +46,32 @@ PUBLISHED = Path(__file__).with_name("published.toml")
 
 #: A number, and the ends of its interval.
 WithEnds = tuple[float | None, float | None, float | None]
-Arm = Annotated[str, about("a key of `montecarlo.records.training.ARMS`")]
-Rate = Annotated[float, about("of learning")]
-Seeds = Annotated[int, about("seeds that are judged")]
-Tuning = Annotated[int, about("others, on which rates were chosen")]
-Steps = Annotated[int, about("after which a run ends")]
 
 
 @dataclass(frozen=True, slots=True)
 class ArmLine:
     """How an arm fared with an optimiser at one d_k, at the rate chosen for it."""
 
-    optimiser: Annotated[str, about("`sgd`: plain gradient descent; or `adam`")]
-    arm: Arm
+    #: `sgd`: plain gradient descent; or `adam`
+    optimiser: str
+    arm: str
     d_k: int
-    rate: Rate
-    rates: Annotated[
-        int, about("at how many of the rates tried more than half of the seeds learn")
-    ]
-    tried: Annotated[int, about("rates tried")]
-    largest: Annotated[
-        bool, about("whether none larger was tried: one beyond may be better")
-    ]
-    steps: Annotated[
-        WithEnds, about("median steps until learned, and the ends of its interval")
-    ]
-    seeds: Seeds
-    share: Annotated[
-        tuple[float, float, float],
-        about("of seeds that learn, and the ends of its interval"),
-    ]
-    left: Annotated[float | None, about("median loss at the end; null: infinite")]
-    gradient: Annotated[float, about("median norm of the first, by W_Q and W_K")]
+    rate: float
+    #: at how many of the rates tried more than half of the seeds learn
+    rates: int
+    #: rates tried
+    tried: int
+    #: whether none larger was tried: one beyond may be better
+    largest: bool
+    #: median steps until learned, and the ends of its interval
+    steps: WithEnds
+    seeds: int
+    #: of seeds that learn, and the ends of its interval
+    share: tuple[float, float, float]
+    #: median loss at the end; null: infinite
+    left: float | None
+    #: median norm of the first, by W_Q and W_K
+    gradient: float
 
     @property
     def learned(self) -> int:
@@ -90,46 +83,44 @@ class ArmLine:
 class Theorem:
     """What was measured of the divisor being no freedom of its own."""
 
-    steps: Annotated[int, about("that rescaled runs were trained for")]
-    exact: Annotated[
-        tuple[float, ...],
-        about("factors with which gradient descent gave equal weights, to the bit"),
-    ]
-    others: Annotated[tuple[float, ...], about("factors with which it did not")]
-    off_sgd: Annotated[
-        float, about("largest relative difference of a loss with these, rounded up")
-    ]
-    off_adam: Annotated[float, about("likewise with Adam, and any factor")]
+    #: that rescaled runs were trained for
+    steps: int
+    #: factors with which gradient descent gave equal weights, to the bit
+    exact: tuple[float, ...]
+    #: factors with which it did not
+    others: tuple[float, ...]
+    #: largest relative difference of a loss with these, rounded up
+    off_sgd: float
+    #: likewise with Adam, and any factor
+    off_adam: float
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageLine:
     """How an arm fared in the language model at one d_k, at the rate chosen for it."""
 
-    arm: Arm
+    arm: str
     d_k: int
-    rate: Rate
-    learned: Annotated[int, about("seeds that came below the level")]
-    steps: Annotated[
-        float | None, about("median steps until then; null: beyond the last")
-    ]
-    held_out: Annotated[
-        tuple[float, float, float],
-        about("loss on text not learned from: median, least and largest of the seeds"),
-    ]
+    rate: float
+    #: seeds that came below the level
+    learned: int
+    #: median steps until then; null: beyond the last
+    steps: float | None
+    #: loss on text not learned from: median, least and largest of the seeds
+    held_out: tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageView:
     """The record of the language model as the pages show it."""
 
-    seeds: Seeds
-    tuning: Tuning
-    steps: Steps
-    learned: Annotated[
-        float, about("a run has learned when its mean loss comes below this")
-    ]
-    lines: Annotated[tuple[LanguageLine, ...], about("one for each d_k and arm")]
+    seeds: int
+    tuning: int
+    steps: int
+    #: a run has learned when its mean loss comes below this
+    learned: float
+    #: one for each d_k and arm
+    lines: tuple[LanguageLine, ...]
 
     def count(self, arm: str) -> tuple[int, int]:
         """Return how many runs of an arm learned, and of how many."""
@@ -141,29 +132,35 @@ class LanguageView:
 class Published:
     """What others published of training: numbers with a source, and no words."""
 
-    id: Annotated[str, about("by which pages know what is to be said of it")]
+    #: by which pages know what is to be said of it
+    id: str
     source: str
-    numbers: Annotated[
-        Mapping[str, float], about("those that are told of it, by name")
-    ] = field(default_factory=dict)
+    #: those that are told of it, by name
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingView:
     """The record of training as the pages show it."""
 
-    looks: Annotated[
-        tuple[int, ...], about("seeds judged at first, and where that was undecided")
-    ]
-    tuning: Tuning
-    steps: Steps
-    learned: Annotated[float, about("a run has learned when its loss stays below this")]
-    n_keys: Annotated[int, about("tokens of a sequence")]
-    n_queries: Annotated[int, about("queries of a sequence")]
-    lines: Annotated[tuple[ArmLine, ...], about("one for each optimiser, d_k and arm")]
-    theorem: Annotated[Theorem, about("what was measured of it")]
-    published: Annotated[tuple[Published, ...], about("what it is held against")]
-    language: Annotated[LanguageView | None, about("a second task")] = None
+    #: seeds judged at first, and where that was undecided
+    looks: tuple[int, ...]
+    tuning: int
+    steps: int
+    #: a run has learned when its loss stays below this
+    learned: float
+    #: tokens of a sequence
+    n_keys: int
+    #: queries of a sequence
+    n_queries: int
+    #: one for each optimiser, d_k and arm
+    lines: tuple[ArmLine, ...]
+    #: what was measured of it
+    theorem: Theorem
+    #: what it is held against
+    published: tuple[Published, ...]
+    #: a second task
+    language: LanguageView | None = None
 
     @property
     def sizes(self) -> list[int]:
