@@ -35,7 +35,6 @@ PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")))
 #: Blocks of a page are run by another test, or hold what is no program.
 ELSEWHERE = {
     "cluster.md": "tests/study/test_cluster.py",
-    "results-folder.in.md": "a template",
     "watch.md": "tests/model/test_watch.py",
 }
 #: What pages need three seconds or more for.
