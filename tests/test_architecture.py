@@ -51,7 +51,7 @@ DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "ur
 #: interrupted while it loads; what needs an extra or takes long.
 LATE = {
     ("study.executors", "make_executor", "montecarlo.study.cluster.connect"),
-    ("study.executors", "limit_blas", "numpy"),
+    ("study.blas", "limit_blas", "numpy"),
     *(
         ("study.progress", "open_bar", target)
         for target in (

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from distributed import Client, Security
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.study.executors import DASK, Workers, limit_blas
+from montecarlo.study.blas import limit_blas
 from montecarlo.study.fingerprint import fingerprint
 
 P = ParamSpec("P")
@@ -44,8 +44,13 @@ class _Pool(Executor):
         self._client.close()
 
 
-def connect(address: str) -> Workers:
+def connect(address: str) -> tuple[Executor, int]:
     """Connect to a running scheduler, with the certificates of Dask's configuration.
+
+    Returns
+    -------
+    Executor, int
+        The cluster, and how many tasks it works on at once.
 
     Raises
     ------
@@ -68,7 +73,7 @@ def connect(address: str) -> Workers:
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
         require_alike(client.run(fingerprint))
-        return Workers(DASK, sum(client.nthreads().values()), _Pool(client))
+        return _Pool(client), sum(client.nthreads().values())
     except (OSError, ImportError) as error:
         client.close()
         raise UnfinishedError(

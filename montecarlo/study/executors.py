@@ -1,7 +1,7 @@
 """Who samples: threads, local processes or a Dask cluster, behind one `Executor`.
 
-BLAS runs on one thread in each worker, so that the bytes of a product do not depend on
-them.  A worker that dies is not replaced: the run ends, and the same command goes on.
+BLAS runs on one thread in each.  A worker that dies is not replaced: the run ends, and
+the same command goes on.
 """
 
 import importlib.util
@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from threading import Thread, current_thread, main_thread
 from typing import ParamSpec, TypeVar
 
-from threadpoolctl import threadpool_limits
-
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import PROJECT, look_up
+from montecarlo.study.blas import limit_blas
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -138,7 +137,8 @@ def make_executor(
     if scheduler is not None:
         from montecarlo.study.cluster import connect
 
-        return connect(scheduler)
+        pool, cores = connect(scheduler)
+        return Workers(DASK, cores, pool)
     n = jobs or available_cores()
     kind = kind or (THREADS if n == 1 else PROCESSES)
     if kind == THREADS:
@@ -185,13 +185,6 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def limit_blas() -> None:
-    """Keep BLAS to one thread in this process from now on."""
-    import numpy  # noqa: F401, ICN001 - loads BLAS, or nothing would be limited
-
-    threadpool_limits(limits=1, user_api="blas")
 
 
 def _no_room(kind: str, error: Exception) -> UnfinishedError:

@@ -75,6 +75,8 @@ def finish(
 
 
 def _require_worker(error: BaseException | None) -> None:
-    """Raise what ended a task because its worker died; Dask has a name of its own."""
+    """Raise what ended a task from without; Dask has a name for a worker that died."""
+    if error is not None and not isinstance(error, Exception):
+        raise error  # Ctrl-C
     if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
         raise BrokenExecutor(str(error)) from error
