@@ -55,10 +55,10 @@ from montecarlo.records.training import (
     read_record,
 )
 from montecarlo.sampling.streams import named_stream
+from montecarlo.study.blas import limit_blas
 from montecarlo.study.executors import available_cores, make_executor
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.workers import limit_blas
 from studies.program import ROOT, Arrays, keep, parse, run_program
 
 Array = NDArray[np.float64]

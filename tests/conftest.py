@@ -31,7 +31,7 @@ def contents(folder, *apart):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in files_of(folder)
-        if path.name not in (TIMING_FILE, *apart)
+        if not {TIMING_FILE, *apart} & {*path.relative_to(folder).parts}
     }
 
 

@@ -40,7 +40,6 @@ ONLY_IN = {
     "matplotlib": "report",
     "mpl_toolkits": "report",
     "jinja2": "report",
-    "dask": "study.cluster",
     "distributed": "study.cluster",
     "random": "sampling",
     "secrets": "sampling",
@@ -51,8 +50,8 @@ DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "ur
 #: The functions that import, and what: all that a command needs, so that it can be
 #: interrupted while it loads; what needs an extra or takes long.
 LATE = {
-    ("study.executors", "make_executor", "montecarlo.study.cluster"),
-    ("study.workers", "limit_blas", "numpy"),
+    ("study.executors", "make_executor", "montecarlo.study.cluster.connect"),
+    ("study.blas", "limit_blas", "numpy"),
     *(
         ("study.progress", "open_bar", target)
         for target in (

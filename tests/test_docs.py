@@ -35,7 +35,6 @@ PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")))
 #: Blocks of a page are run by another test, or hold what is no program.
 ELSEWHERE = {
     "cluster.md": "tests/study/test_cluster.py",
-    "results-folder.in.md": "a template",
     "watch.md": "tests/model/test_watch.py",
 }
 #: What pages need three seconds or more for.
@@ -240,8 +239,7 @@ def test_every_page_is_in_the_navigation():
     """A page that nobody can find is none."""
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in DOCS.glob("*.md"):
-        if not page.name.endswith(".in.md"):
-            assert f": {page.name}\n" in navigation, page.name
+        assert f": {page.name}\n" in navigation, page.name
 
 
 def test_picture_of_the_house_is_fresh():

@@ -26,8 +26,6 @@ import pytest
 from montecarlo.cli import exits, figures, judge, measure, observe, report
 from montecarlo.report import making, running
 from montecarlo.report.render import contents
-from montecarlo.study.curves import CURVE_FILES
-from montecarlo.study.folder import file_hash, seal
 
 pytestmark = [
     pytest.mark.slow,
@@ -296,36 +294,18 @@ def results(tmp_path_factory):
 
 
 def edited(rng, results, folder):
-    """Edit a copy of a results folder; hashes are mostly made anew, as by a forger."""
+    """Edit one file of a copy of a results folder."""
     shutil.copytree(results, folder)
-    names = ("run.json", "claims.json", "claims.json", "measurements.csv")
-    names += (rng.choice(list(CURVE_FILES)),)
-    name = rng.choice(names)
-    path = folder / name
-    if name.endswith(".csv"):
-        lines = path.read_text().splitlines()
-        at = rng.randrange(len(lines))
-        fields = lines[at].split(",")
-        fields[rng.randrange(len(fields))] = str(rng.choice(VALUES))[:200]
-        lines[at] = ",".join(fields)
-        lines += [lines[at]] * rng.randrange(2)
-        path.write_text("\n".join(lines[: rng.choice((1, 40, 10**6))]))
-    elif rng.random() < 0.2:
+    path = folder / rng.choice(("run.json", "claims.json", "measurements.csv"))
+    if rng.random() < 0.5 or path.suffix == ".csv":
         path.write_bytes(spoil(rng, path.read_bytes()))
     else:
         path.write_text(json.dumps(spoil_value(rng, json.loads(path.read_bytes()))))
-    if rng.random() < 0.8:
-        with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError):
-            run = json.loads((folder / "run.json").read_bytes())
-            if name != "run.json":
-                run["sha256"][name] = file_hash(path)
-            (folder / "run.json").write_text(json.dumps(seal(run)))
 
 
 def test_results_folders(fuzz, results, tmp_path):
-    """Edited results are refused, or rendered: no number and no word goes unread."""
+    """Edited results are refused in one line, or were not changed."""
     rng = generator()
-    fuzz.may_fail = True  # as figures do without data
     row = results.joinpath("measurements.csv").read_text().splitlines()[1][-12:]
     for number in range(N_FOLDERS):
         folder = tmp_path / "edited"
@@ -336,8 +316,7 @@ def test_results_folders(fuzz, results, tmp_path):
             (report.main, ["--replicates-from", folder / "run.json", *again]),
             (figures.main, ["--from", folder, "--only", "variance", *again]),
             (report.main, ["--from", folder, *again]),
-            (report.main, ["--from", folder, *again]),
-        )[number % 5]
+        )[number % 4]
         fuzz.run(main, arguments, f"folder {number}")
         shutil.rmtree(folder)
 

@@ -5,12 +5,10 @@ import os
 import random
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -20,9 +18,9 @@ from montecarlo.cli.report import main
 from montecarlo.estimation import engine
 from montecarlo.report import making
 from montecarlo.report.render import pages
+from montecarlo.study.executors import ROOM
 from montecarlo.study.folder import JOURNAL
-from montecarlo.study.journal import Journal
-from montecarlo.study.workers import ROOM
+from montecarlo.study.journal import PART
 from tests.conftest import contents
 
 STUDY = """
@@ -39,32 +37,27 @@ most = 1024
 #: Shorter batches than usual, so that there are many moments to be killed at.
 BATCH_SECONDS = 0.002
 #: A run is killed once at each of these, in this order, and then let finish.
-MOMENTS = ("sampling", "committing", "rendering", "renaming")
+MOMENTS = ("sampling", "writing", "rendering", "renaming")
 #: What the dying process and the draws are noted in, beside the output.
 LOG = "log.txt"
 
 
-def run_and_die(folder, moment, count, steps):
-    """Run the command and die at the ``count``-th of a kind of moment, if there is one.
-
-    ``steps`` says how far inside SQLite's work on a batch a commit is broken off.
+def run_and_die(folder, moment, count):
+    """Run the command and die at the ``count``-th of a kind of moment, if there is one:
+    of writing, with half of a batch in its file.
     """
     engine.BATCH_SECONDS = BATCH_SECONDS
     seen = Counter()
     log = os.open(folder / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    def die(*_):
-        os.write(log, f"killed while {moment}\n".encode())
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def dying(kind, function):
+    def dying(kind, function, concerns=lambda *_: True):
         def counted(*arguments, **options):
-            seen[kind] += 1
+            seen[kind] += concerns(*arguments)
             if kind == moment and seen[kind] == count:
-                if kind != "committing":
-                    die()
-                # in the middle of the transaction
-                arguments[0]._connection.set_progress_handler(die, steps)
+                if kind == "writing":
+                    function(arguments[0], arguments[1][: len(arguments[1]) // 2])
+                os.write(log, f"killed while {moment}\n".encode())
+                os.kill(os.getpid(), signal.SIGKILL)
             if kind == "sampling":
                 _, _, start, stop, *_ = arguments
                 os.write(log, f"drawn {stop - start}\n".encode())
@@ -73,10 +66,11 @@ def run_and_die(folder, moment, count, steps):
         return counted
 
     engine.sample = dying("sampling", engine.sample)
-    Journal.keep = dying("committing", Journal.keep)
     pages.render = dying("rendering", pages.render)
     making.FIGURES = {"variance": making.FIGURES["variance"]}  # no kill is aimed there
-    Path.replace = dying("renaming", Path.replace)
+    is_batch = lambda path, *_: path.suffix == PART and JOURNAL in path.parts  # noqa: E731
+    Path.write_bytes = dying("writing", Path.write_bytes, is_batch)
+    Path.replace = dying("renaming", Path.replace, lambda *one: not is_batch(*one))
     arguments = ["--config", str(folder / "study.toml"), "--quiet"]
     sys.exit(main([*arguments, "--output", str(folder / "output")]))
 
@@ -85,7 +79,7 @@ def run_and_die(folder, moment, count, steps):
 def server():
     """Processes that start with everything imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.warmed"])
+    context.set_forkserver_preload(["tests.test_kills", "montecarlo.cli.studies"])
     return context
 
 
@@ -93,10 +87,8 @@ def server():
 def attempt(server):
     """Run the command in a process of its own; returns its exit status."""
 
-    def attempt_once(folder, moment="", count=0, steps=1):
-        process = server.Process(
-            target=run_and_die, args=(folder, moment, count, steps)
-        )
+    def attempt_once(folder, moment="", count=0):
+        process = server.Process(target=run_and_die, args=(folder, moment, count))
         process.start()
         process.join(120)
         return process.exitcode
@@ -135,12 +127,12 @@ def test_killed_runs_go_on(attempt, tmp_path):
     third = batches // 3
     counts = {
         "sampling": rng.randint(1, third),
-        "committing": rng.randint(1, third),
+        "writing": rng.randint(1, third),
         "rendering": 1,
         "renaming": rng.randint(1, 6),
     }
     for moment in MOMENTS:
-        status = attempt(folder, moment, counts[moment], rng.randint(1, 30))
+        status = attempt(folder, moment, counts[moment])
         assert status == -signal.SIGKILL, (moment, counts)
     assert attempt(folder) == 0
     assert contents(folder / "output") == expected, counts
@@ -155,11 +147,8 @@ def test_the_test_would_see_a_journal_that_forgets(attempt, tmp_path):
     folder = prepare(tmp_path / "forgetful")
     assert attempt(folder, "rendering", 1) == -signal.SIGKILL
     before = draws(folder)[0]
-    with (
-        closing(sqlite3.connect(folder / "output" / JOURNAL)) as connection,
-        connection,
-    ):
-        connection.execute("DELETE FROM batch WHERE rowid % 10 = 0")
+    for batch in sorted((folder / "output" / JOURNAL).glob("*/*"))[::10]:
+        batch.unlink()
     assert attempt(folder, "rendering", 1) == -signal.SIGKILL
     assert draws(folder)[0] - before > 0.05 * before
 

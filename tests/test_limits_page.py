@@ -7,7 +7,7 @@ import pytest
 from montecarlo import small_files
 from montecarlo.model import arrays, expected, files
 from montecarlo.report.content import record
-from montecarlo.study import columns, folder
+from montecarlo.study import folder
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 LIMITS = [
@@ -25,7 +25,6 @@ LIMITS = [
     ("parts of a key", small_files.MOST_PARTS),
     ("| `run.json`", folder.MOST_RUN),
     ("| `claims.json`", record.MOST_CLAIMS),
-    ("| `measurements.csv`, `curves/*.csv`", columns.MOST_TABLE),
 ]
 
 

@@ -2,18 +2,12 @@
 
 import math
 from collections.abc import Iterator
-from typing import Annotated
 
 from msgspec import Struct
 
 from montecarlo.claims.checks import Check, Limiting
 from montecarlo.claims.schema import Form, Quantifier, Source, Topic, logic_of
 from montecarlo.claims.verdicts import Logic, Verdict
-from montecarlo.study.columns import Error, Finite
-from montecarlo.study.validating import about
-
-Size = Annotated[int, about("", ge=1, le=2**24)]
-Outcome = Annotated[Verdict, about("how it came out")]
 
 
 class _Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -23,20 +17,22 @@ class _Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class Located(_Record, frozen=True, kw_only=True):
     """Where something was decided; a field that has no meaning there is empty."""
 
-    distribution: Annotated[str, about("of Q and K, or `q * k`")] = ""
-    dependence: Annotated[str, about("how K is drawn given Q")] = "none"
-    initialisation: Annotated[
-        str, about("what stands before q and k; empty: nothing")
-    ] = ""
-    normalisation: Annotated[str, about("what is done to each query and key")] = "none"
-    arithmetic: Annotated[
-        str, about("number format and softmax, where these are compared")
-    ] = ""
-    part: Annotated[str, about("an array, a model, an optimiser; empty: simulated")] = (
-        ""
-    )
-    n_keys: Annotated[Size | None, about("keys of a row; null: pairs")] = None
-    d_k: Annotated[Size | None, about("null: a series over all of them")] = None
+    #: of Q and K, or `q * k`
+    distribution: str = ""
+    #: how K is drawn given Q
+    dependence: str = "none"
+    #: what stands before q and k; empty: nothing
+    initialisation: str = ""
+    #: what is done to each query and key
+    normalisation: str = "none"
+    #: number format and softmax, where these are compared
+    arithmetic: str = ""
+    #: an array, a model, an optimiser; empty: simulated
+    part: str = ""
+    #: keys of a row; null: pairs
+    n_keys: int | None = None
+    #: null: a series over all of them
+    d_k: int | None = None
 
     @property
     def context(self) -> str:
@@ -58,55 +54,57 @@ def locate(case: Located, **changed: None) -> Located:
 class JointOutcome(Located, frozen=True, kw_only=True):
     """A case that an interpretation looks at, and how all its checks came out there."""
 
-    outcome: Outcome
+    outcome: Verdict
 
 
 class Border(Located, frozen=True, kw_only=True):
     """Two neighbouring d_k between which the outcome changes, all else equal."""
 
-    between: Annotated[tuple[Size, Size], about("d_k before and after")]
-    outcomes: Annotated[tuple[Verdict, Verdict], about("likewise")]
+    #: d_k before and after
+    between: tuple[int, int]
+    outcomes: tuple[Verdict, Verdict]
 
 
 class LimitOutcome(_Record, frozen=True, kw_only=True):
     """What becomes of a row as d_k grows without bound, exactly."""
 
-    tends_to: Annotated[Limiting, about("what it tends to")]
-    kind: Annotated[str, about("how fast: a power, or an exponential")]
-    exponent: Annotated[Finite | None, about("of that power")]
-    constant: Annotated[Finite | None, about("what stands before it, or the limit")]
+    #: what it tends to
+    tends_to: Limiting
+    #: how fast: a power, or an exponential
+    kind: str
+    #: of that power
+    exponent: float | None
+    #: what stands before it, or the limit
+    constant: float | None
 
 
 class CaseOutcome(Located, frozen=True, kw_only=True):
     """A check in one case: an estimate, its interval, the region, the outcome."""
 
-    d_k_range: Annotated[
-        tuple[Size, Size] | None, about("smallest and largest d_k; null: has none")
-    ] = None
-    rows: Annotated[
-        tuple[str, ...], about("row_id of its lines in measurements.csv")
-    ] = ()
-    estimate: Annotated[Finite | None, about("null: none", "the quantity's")] = None
-    std_error: Annotated[
-        Error | None, about("its standard error", "the quantity's")
-    ] = None
-    n_replicates: Annotated[int | None, about("replicates it is made of")] = None
-    simultaneous_low: Annotated[
-        Finite | None, about("lower end; null: none or infinite")
-    ] = None
-    simultaneous_high: Annotated[Finite | None, about("upper end; null likewise")] = (
-        None
-    )
-    region_low: Annotated[
-        Finite | None, about("of the equivalence region; null: open")
-    ] = None
-    region_high: Annotated[Finite | None, about("likewise")] = None
-    exact: Annotated[Finite | None, about("exact value; null: none known")] = None
-    limit: Annotated[LimitOutcome | None, about("null: none known")] = None
-    outcome: Outcome
-    replicates_needed: Annotated[
-        int | None, about("to decide it, about; null: decided, or too close to call")
-    ] = None
+    #: smallest and largest d_k; null: has none
+    d_k_range: tuple[int, int] | None = None
+    #: row_id of its lines in measurements.csv
+    rows: tuple[str, ...] = ()
+    #: null: none
+    estimate: float | None = None
+    #: its standard error
+    std_error: float | None = None
+    #: replicates it is made of
+    n_replicates: int | None = None
+    #: lower end; null: none or infinite
+    simultaneous_low: float | None = None
+    #: upper end; null likewise
+    simultaneous_high: float | None = None
+    #: of the equivalence region; null: open
+    region_low: float | None = None
+    region_high: float | None = None
+    #: exact value; null: none known
+    exact: float | None = None
+    #: null: none known
+    limit: LimitOutcome | None = None
+    outcome: Verdict
+    #: to decide it, about; null: decided, or too close to call
+    replicates_needed: int | None = None
 
     @property
     def row(self) -> str:
@@ -129,7 +127,8 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
 class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A check, as the catalogue has it, and its cases."""
 
-    cases: Annotated[tuple[CaseOutcome, ...], about("where it was decided")] = ()
+    #: where it was decided
+    cases: tuple[CaseOutcome, ...] = ()
 
     @property
     def asked(self) -> Check:
@@ -144,21 +143,27 @@ class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class InterpretationOutcome(_Record, frozen=True, kw_only=True):
     """One precise meaning of a claim, and how it came out."""
 
-    id: Annotated[str, about("of the catalogue")]
-    quantifier: Annotated[Quantifier, about("how it is said")]
-    form: Annotated[Form, about("outright, or as an implication")]
-    share: Annotated[Finite, about("of the cases, that `usually` asks for")]
-    votes: Annotated[bool, about("whether a text says it so")]
-    tested: Annotated[str, about("the tested proposition, in English; empty: none")] = (
-        ""
-    )
-    degree: Annotated[
-        str, about("the text's word that has no border there; empty: none")
-    ] = ""
-    verdict: Outcome
-    cases: Annotated[tuple[JointOutcome, ...], about("where it was looked at")]
-    borders: Annotated[tuple[Border, ...], about("where the outcome changes")]
-    checks: Annotated[tuple[CheckOutcome, ...], about("what must hold", min_length=1)]
+    #: of the catalogue
+    id: str
+    #: how it is said
+    quantifier: Quantifier
+    #: outright, or as an implication
+    form: Form
+    #: of the cases, that `usually` asks for
+    share: float
+    #: whether a text says it so
+    votes: bool
+    #: the tested proposition, in English; empty: none
+    tested: str = ""
+    #: the text's word that has no border there; empty: none
+    degree: str = ""
+    verdict: Verdict
+    #: where it was looked at
+    cases: tuple[JointOutcome, ...]
+    #: where the outcome changes
+    borders: tuple[Border, ...]
+    #: what must hold
+    checks: tuple[CheckOutcome, ...]
 
     @property
     def logic(self) -> Logic:
@@ -169,46 +174,62 @@ class InterpretationOutcome(_Record, frozen=True, kw_only=True):
 class NumberOutcome(_Record, frozen=True, kw_only=True):
     """A number of a sentence."""
 
-    value: Annotated[Finite, about("the number", "the quantity's")]
-    std_error: Annotated[Error | None, about("null: a count, size or exact value")]
-    row: Annotated[str, about("row_id of its line; empty: of none, or of several")]
-    percent: Annotated[bool, about("whether it is shown in per cent")]
+    #: the number
+    value: float
+    #: null: a count, size or exact value
+    std_error: float | None
+    #: row_id of its line; empty: of none, or of several
+    row: str
+    #: whether it is shown in per cent
+    percent: bool
 
 
 class SentenceOutcome(_Record, frozen=True, kw_only=True):
     """Whether a sentence of the catalogue may be said, and its numbers."""
 
-    holds: Annotated[bool, about("whether all that it asserts came out so")]
-    numbers: Annotated[dict[str, NumberOutcome], about("by name; none unless it holds")]
-    checks: Annotated[tuple[CheckOutcome, ...], about("what it rests on")]
+    #: whether all that it asserts came out so
+    holds: bool
+    #: by name; none unless it holds
+    numbers: dict[str, NumberOutcome]
+    #: what it rests on
+    checks: tuple[CheckOutcome, ...]
 
 
 class PassageOutcome(SentenceOutcome, frozen=True, kw_only=True):
     """The same, of a sentence that belongs to no claim."""
 
-    id: Annotated[str, about("of the catalogue")]
+    #: of the catalogue
+    id: str
 
 
 class ClaimOutcome(_Record, frozen=True, kw_only=True):
     """A claim, and how it came out."""
 
-    id: Annotated[str, about("of the catalogue")]
-    kind: Annotated[str, about("`measured`, or why not")]
-    topic: Annotated[Topic, about("what it is about")]
-    sources: Annotated[tuple[Source, ...], about("where texts say it, and how")]
-    verdict: Outcome
-    error_rate: Annotated[float, about("nominal, of all its checks", ge=0.0, lt=1.0)]
-    tested: Annotated[
-        str, about("the tested proposition where interpretations have none")
-    ] = ""
-    changed: Annotated[
-        bool, about("whether its rule was changed after results had been seen")
-    ] = False
-    texts: Annotated[dict[str, Verdict], about("by key: as each text says it")]
-    interpretations: Annotated[tuple[InterpretationOutcome, ...], about("its meanings")]
-    findings: Annotated[tuple[SentenceOutcome, ...], about("what may be said of it")]
-    right: Annotated[SentenceOutcome | None, about("what would be right; null: none")]
-    concedes: Annotated[SentenceOutcome | None, about("what is right in it")]
+    #: of the catalogue
+    id: str
+    #: `measured`, or why not
+    kind: str
+    #: what it is about
+    topic: Topic
+    #: where texts say it, and how
+    sources: tuple[Source, ...]
+    verdict: Verdict
+    #: nominal, of all its checks
+    error_rate: float
+    #: the tested proposition where interpretations have none
+    tested: str = ""
+    #: whether its rule was changed after results had been seen
+    changed: bool = False
+    #: by key: as each text says it
+    texts: dict[str, Verdict]
+    #: its meanings
+    interpretations: tuple[InterpretationOutcome, ...]
+    #: what may be said of it
+    findings: tuple[SentenceOutcome, ...]
+    #: what would be right; null: none
+    right: SentenceOutcome | None
+    #: what is right in it
+    concedes: SentenceOutcome | None
 
     @property
     def verdicts(self) -> set[Verdict]:
@@ -238,17 +259,20 @@ class ClaimOutcome(_Record, frozen=True, kw_only=True):
 class SelfCheckOutcome(_Record, frozen=True, kw_only=True):
     """A self-check, and how it came out."""
 
-    id: Annotated[str, about("of the catalogue")]
-    verdict: Outcome
-    checks: Annotated[tuple[CheckOutcome, ...], about("what must hold")]
+    #: of the catalogue
+    id: str
+    verdict: Verdict
+    #: what must hold
+    checks: tuple[CheckOutcome, ...]
 
 
 class Judgement(_Record, frozen=True, kw_only=True):
     """How everything in a catalogue came out, in its order."""
 
-    claims: Annotated[tuple[ClaimOutcome, ...], about("in the catalogue's order")]
-    passages: Annotated[tuple[PassageOutcome, ...], about("likewise")]
-    self_checks: Annotated[tuple[SelfCheckOutcome, ...], about("likewise")]
+    #: in the catalogue's order
+    claims: tuple[ClaimOutcome, ...]
+    passages: tuple[PassageOutcome, ...]
+    self_checks: tuple[SelfCheckOutcome, ...]
 
     def judged_checks(self) -> Iterator[CheckOutcome]:
         """Yield every check that a verdict is made of."""

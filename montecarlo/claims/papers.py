@@ -28,7 +28,6 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.study.curves import CurveLine
-from montecarlo.study.validating import about
 
 PAPERS, RECORD = "papers.toml", "papers.json"
 #: Curves of the record: the factor of scores by n; E Σp² by s over sqrt(2 ln n), and
@@ -316,7 +315,8 @@ def read_papers() -> Papers:
 class PapersOutcome(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What papers state, judged at an error rate of its own."""
 
-    error_rate: Annotated[float, about("nominal, of all of it", gt=0, lt=1)]
+    #: nominal, of all of it
+    error_rate: float
 
 
 class PapersRecord(Struct, frozen=True, forbid_unknown_fields=True):

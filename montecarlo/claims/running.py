@@ -1,6 +1,5 @@
 """A study: samples what the claims and figures need, judges, and writes its tables."""
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
@@ -356,6 +355,7 @@ def configuration(study: Study) -> dict[str, Any]:
         "preset": study.preset,
         "error_rate": study.error_rate,
         "claims": [claim.id for claim in study.catalogue.claim],
+        "catalogue": study.catalogue.digest(),
         "grid": msgspec.to_builtins(study.grid),
         **made_with(),
     }
@@ -364,13 +364,11 @@ def configuration(study: Study) -> dict[str, Any]:
 def recipe(study: Study) -> dict[str, Any]:
     """Return what tells the batches of a study from those of another.
 
-    Its configuration, what its checks ask for, and the code that draws: the version of
-    a checkout stays the same while its code changes.
+    Its configuration, with what is judged, and the code that draws: the version of a
+    checkout stays the same while its code changes.
     """
-    checks = msgspec.json.encode(list(study.catalogue.checks()))
     return {
         **configuration(study),
-        "checks": hashlib.sha256(checks).hexdigest(),
         "whole_grid": study.whole_grid,
         "batch": study.batch,
         "replicates": study.replicates,

@@ -4,6 +4,7 @@ A catalogue is data.  It says what a claim is, how each text says it, how it is 
 and what may be said of it, and never how the check came out.
 """
 
+import hashlib
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -416,6 +417,10 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         by_id = {claim.id: claim for claim in self.claim}
         kept = tuple(look_up("claim", name, by_id) for name in dict.fromkeys(ids))
         return msgspec.structs.replace(self, claim=kept, passage=())
+
+    def digest(self) -> str:
+        """Return the SHA-256 of all that it says, by which results name it."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     def words(self) -> Iterator[tuple[Words, str]]:
         """Yield every text that pages show, with the place where it stands."""

@@ -16,7 +16,7 @@ then is compared with a chi-square of N²/(ρ Σ n²) degrees of freedom.
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,8 +27,6 @@ from scipy.special import chdtri, gammaincinv, ndtri, stdtr
 from montecarlo.attention.quantities import PAIR_QUANTITIES, QUANTITIES, is_indicator
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.engine import OVERFLOW
-from montecarlo.study.columns import Finite
-from montecarlo.study.validating import about
 
 #: Probability that the z scores of a right simulator are called wrong: half of it is
 #: spent on the largest, half on the root mean squares of all groups, both sides.
@@ -174,34 +172,48 @@ def _drawn_rows(measurements: pd.DataFrame) -> "pd.Series[float]":
 class ZGroup(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The z scores of a family of quantities, of a distribution, or all."""
 
-    kind: Annotated[str, about("`all`, `family` or `distribution`")]
-    name: Annotated[str, about("of the family or distribution; empty: all")]
-    number: Annotated[int, about("of z scores")]
-    points: Annotated[int, about("design points that they are of")]
-    rms: Annotated[Finite, about("root mean square")]
-    rms_low: Annotated[Finite, about("the least that a right simulator has")]
-    rms_high: Annotated[Finite, about("the largest")]
-    largest: Annotated[Finite, about("the largest of them")]
-    verdict: Annotated[Verdict, about("how it came out")]
+    #: `all`, `family` or `distribution`
+    kind: str
+    #: of the family or distribution; empty: all
+    name: str
+    #: of z scores
+    number: int
+    #: design points that they are of
+    points: int
+    #: root mean square
+    rms: float
+    #: the least that a right simulator has
+    rms_low: float
+    #: the largest
+    rms_high: float
+    #: the largest of them
+    largest: float
+    #: how it came out
+    verdict: Verdict
 
 
 class ZSeeds(Struct, frozen=True, forbid_unknown_fields=True):
     """How many clean seeds the limits of z scores were counted on, of which preset."""
 
-    preset: Annotated[str, about("what was sampled")]
-    seeds: Annotated[int, about("how often")]
+    #: what was sampled
+    preset: str
+    #: how often
+    seeds: int
 
 
 class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How the distances to exact values came out, as a self-check of its own."""
 
-    verdict: Annotated[Verdict, about("how it came out")]
-    false_alarm: Annotated[Finite, about("how often a right simulator is refuted")]
-    largest_limit: Annotated[
-        Finite | None, about("of all z scores; null: there are none")
-    ]
-    counted: Annotated[ZSeeds, about("what the limits rest on")]
-    groups: Annotated[tuple[ZGroup, ...], about("that of all z scores first")]
+    #: how it came out
+    verdict: Verdict
+    #: how often a right simulator is refuted
+    false_alarm: float
+    #: of all z scores; null: there are none
+    largest_limit: float | None
+    #: what the limits rest on
+    counted: ZSeeds
+    #: that of all z scores first
+    groups: tuple[ZGroup, ...]
 
     def count(self, verdict: str) -> int:
         """Count the groups that came out so."""

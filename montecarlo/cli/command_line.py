@@ -39,6 +39,7 @@ class StudyOptions:
     seed: Seed | None = option_field(SAMPLING)
     jobs: Jobs | None = option_field(SAMPLING)
     executor: str | None = option_field(SAMPLING)
+    scheduler: str | None = option_field(SAMPLING)
     max_seconds: float | None = option_field(
         SAMPLING, "end sampling after so long; what is undecided then is undecided"
     )
@@ -48,7 +49,7 @@ class StudyOptions:
     config: Path | None = option_field(
         SAMPLING,
         "a TOML file with seed, preset, lang, only, output, jobs, executor, "
-        "error_rate, grid; flags override it",
+        "scheduler, error_rate, grid; flags override it",
     )
     fresh: bool = option_field(
         SAMPLING, "drop what an interrupted run left in the folder", default=False
@@ -209,3 +210,4 @@ class JudgeOptions:
     )
     jobs: Jobs | None = option_field(SAMPLING)
     executor: str | None = option_field(SAMPLING)
+    scheduler: str | None = option_field(SAMPLING)

@@ -96,6 +96,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--seed": {"help": "of all random numbers (default: 1)", "metavar": "N"},
     "--jobs": {"help": "workers (default: one per core)", "metavar": "N"},
     "--executor": {"help": f"{', '.join(EXECUTORS)} (docs/cluster.md)"},
+    "--scheduler": {"help": "address of a Dask scheduler", "metavar": "ADDRESS"},
     "--quiet": {"help": "print nothing but errors", **_SWITCH},
     "--help": {"help": "print this, and stop", "action": "help"},
 }

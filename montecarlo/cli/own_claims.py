@@ -78,8 +78,8 @@ def answer(options: JudgeOptions, typed: Sequence[str]) -> tuple[str, int]:
 
 def _read(options: JudgeOptions, typed: Sequence[str]) -> list[Asked]:
     """Read all files; refuse what cannot be judged or written."""
-    if options.executor is not None:
-        check_executor(options.executor, options.jobs)
+    workers = options.jobs, options.executor, options.scheduler
+    check_executor(options.executor, options.jobs, options.scheduler)
     if options.output is None and options.lang is not None:
         raise InputError(f"--lang must stand with --output, got {options.lang[0]!r}")
     languages = choose_languages(options.lang or ("all",))
@@ -96,7 +96,7 @@ def _read(options: JudgeOptions, typed: Sequence[str]) -> list[Asked]:
         target = None
         if output is not None:
             folder = output / file.stem if several else output
-            target = Target(folder, languages, typed, options.jobs, options.executor)
+            target = Target(folder, languages, typed, *workers)
         asked.append(Asked(file, content, study, target))
     if output is not None and len({file.stem for file in options.file}) < len(asked):
         raise InputError("files must have different names for --output")
@@ -108,7 +108,8 @@ def _judge(asked: Asked, options: JudgeOptions) -> tuple[ClaimsRecord, pd.DataFr
     if asked.target is not None:
         written, _ = write_report(asked.study, asked.target, own_file=asked.content)
         return written.record, written.measurements
-    with make_executor(options.jobs, options.executor) as workers:
+    workers = make_executor(options.jobs, options.executor, options.scheduler)
+    with workers:
         results = run_study(asked.study, workers)
     return results.claims, results.measurements
 

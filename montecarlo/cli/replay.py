@@ -25,7 +25,7 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.columns import MEASUREMENTS, MeasurementLine, validate_table
+from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.measurement import measure
 from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.tails import tail_task
@@ -44,7 +44,6 @@ def answer_row(options: MeasureOptions) -> Answer:
     started = time.perf_counter()
     folder = options.source or parse_folder("from", "output")
     run = read_report_run(folder)
-    validate_table(folder, MEASUREMENTS, MeasurementLine)
     table = pd.read_csv(folder / MEASUREMENTS, keep_default_na=False, low_memory=False)
     rows = table[table["row_id"] == options.row]
     if rows.empty:

@@ -35,10 +35,10 @@ from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
 Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
 Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]
 #: Options that a configuration file may have as well.
-FLAGS = ("preset", "lang", "output", "seed", "jobs", "executor")
+FLAGS = ("preset", "lang", "output", "seed", "jobs", "executor", "scheduler")
 #: Options that do not act where nothing is sampled, and where a run.json says what is.
 OF_SAMPLING = (
-    *("seed", "preset", "jobs", "executor", "config"),
+    *("seed", "preset", "jobs", "executor", "scheduler", "config"),
     *("max_seconds", "replicates_from", "fresh"),
 )
 SAID_BY_RUN = ("seed", "preset", "config", "max_seconds")
@@ -57,6 +57,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     output: str = "output"
     jobs: Jobs | None = None
     executor: str | None = None
+    scheduler: str | None = None
     error_rate: float = ERROR_RATE
     grid: Grid | None = None
 
@@ -107,6 +108,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
         typed,
         configuration.jobs,
         configuration.executor,
+        configuration.scheduler,
         quiet=options.quiet,
         fresh=options.fresh,
         max_seconds=options.max_seconds,
@@ -188,6 +190,5 @@ def configure(settings: Mapping[str, Any], file: Path | None = None) -> Configur
             if message.endswith(f", at `{name}`"):
                 message += f", got {reprlib.repr(value)}"
         raise InputError(f"{where}{message}") from None
-    if configuration.executor is not None:
-        check_executor(configuration.executor, configuration.jobs)
+    check_executor(configuration.executor, configuration.jobs, configuration.scheduler)
     return configuration

@@ -23,7 +23,6 @@ from montecarlo.names import look_up
 from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import Findings, read_results
 from montecarlo.report.content.record import (
-    require_fits,
     with_calibration,
     with_studies,
 )
@@ -32,12 +31,11 @@ from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_all, make_report
 from montecarlo.study.curves import FOLDER
-from montecarlo.study.executors import PROCESSES, make_executor
+from montecarlo.study.executors import PROCESSES, Workers, make_executor
 from montecarlo.study.folder import ResultsError
 from montecarlo.study.journal import JournaledStore
 from montecarlo.study.progress import progress_bar
 from montecarlo.study.publishing import publishing
-from montecarlo.study.workers import Workers
 
 #: Writes what was asked for: findings, codes of languages, folder, processes that may
 #: draw.
@@ -53,6 +51,7 @@ class Target:
     typed: Sequence[str]  # the command line, for timing.json
     jobs: int | None = None
     executor: str | None = None  # kind of the workers, None: by their number
+    scheduler: str | None = None  # address of a Dask cluster
     quiet: bool = False  # whether to show no progress
     fresh: bool = False  # whether to drop what an interrupted run left
     max_seconds: float | None = None  # after which sampling ends, whatever is undecided
@@ -115,7 +114,8 @@ def write_report(
     started, limit = time.perf_counter(), target.max_seconds
     in_time = None if limit is None else lambda: time.perf_counter() - started < limit
     how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
-    with how as edition, make_executor(target.jobs, target.executor) as executor:
+    workers = target.jobs, target.executor, target.scheduler
+    with how as edition, make_executor(*workers) as executor:
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
         # matplotlib is not made for threads, and a cluster may not have it
         drawing = executor if executor.kind == PROCESSES else None
@@ -177,7 +177,6 @@ def render_again(
             (edition.folder / name).write_bytes(content)
         edition.record = {**record, "languages": list(languages)}
         findings = read_results(edition.folder, judged, edition.record)
-        require_fits(findings.record, judged)
         if asked is not None:
             findings = findings.only(asked)
         with make_executor(kind=PROCESSES) as executor:
@@ -197,18 +196,24 @@ def _remove(names: Iterable[str], folder: Path) -> None:
 
 
 def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
-    """Read what results were judged by: the catalogue of the five texts, or a file."""
+    """Read what results were judged by: the catalogue of the five texts, or a file.
+
+    Raises
+    ------
+    ResultsError
+        If they were judged by a catalogue of another version.
+    """
     own = "own_claims" in record
     catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
-    by_id = {claim.id: claim for claim in catalogue.claim}
-    try:
-        for name in (*record["claims"], *record["only"]):
-            look_up("claim", name, by_id)
-    except InputError as error:
+    known = {claim.id for claim in catalogue.claim}
+    if record["only"] and known.issuperset(record["only"]):
+        catalogue = catalogue.only(tuple(record["only"]))
+    if catalogue.digest() != record["catalogue"]:
         raise ResultsError(
-            f"results must be of claims of this version: {error}"
-        ) from None
-    return catalogue.only(record["only"]) if record["only"] else catalogue
+            "results must be of the claims of this version, got others; the version "
+            "that wrote them renders them"
+        )
+    return catalogue
 
 
 def _ready(workers: Workers | None) -> None:

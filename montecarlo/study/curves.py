@@ -6,28 +6,15 @@ chooses its curves by name; a file calls the numbers by what they are.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from montecarlo.study.columns import (
-    Count,
-    Error,
-    Finite,
-    Size,
-)
 from montecarlo.study.csv_files import read_table, write_table
-from montecarlo.study.validating import about
 
 FOLDER = "curves"
-
-Words = Annotated[str, about("", min_length=1)]
-Distribution = Annotated[Words, about("as in measurements.csv")]
-Divisor = Annotated[Words, about("what scores are divided by")]
-Share = Annotated[float, about("", ge=0, le=1)]
-Whole = Annotated[int, about("", ge=0, le=2**40)]
 
 
 class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -68,151 +55,65 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     std_error: float | None = None
 
 
-class PointLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a curve of one design point and divisor is of."""
-
-    distribution_q: Distribution
-    distribution_k: Distribution
-    dependence: Distribution
-    initialisation: Distribution
-    d_k: Size
-    n_keys: Size
-    divisor: Divisor
-
-
-class WeightByRankLine(PointLine, frozen=True, kw_only=True):
-    """A line of weight_by_rank.csv: the mean weight of the key at a rank of its row."""
-
-    rank: Annotated[Size, about("1: the largest weight")]
-    mean_weight: Annotated[float, about("mean over rows")]
-    std_error: Annotated[Error, about("of the mean weight")]
-
-
-class RowsFrobeniusLine(PointLine, frozen=True, kw_only=True):
-    """A line of rows_jacobian_frobenius.csv: rows up to a norm of the Jacobian."""
-
-    jacobian_frobenius: Annotated[float, about("Frobenius norm of the Jacobian")]
-    share_of_rows: Annotated[Share, about("part of the rows with at most this")]
-    std_error: Annotated[Error, about("of the share")]
-
-
-class RowsGradientLine(PointLine, frozen=True, kw_only=True):
-    """A line of rows_gradient_query_undivided.csv: rows up to a norm of a gradient."""
-
-    gradient_query_undivided: Annotated[
-        float, about("norm of the gradient by the query, times the divisor")
-    ]
-    share_of_rows: Annotated[Share, about("part of the rows with at most this")]
-    std_error: Annotated[Error, about("of the share")]
-
-
-class ScoreDistributionLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of score_distribution.csv: the exact distribution less the normal one."""
-
-    distribution_q: Distribution
-    distribution_k: Distribution
-    d_k: Size
-    divisor: Divisor
-    score: Annotated[Finite, about("the score, divided")]
-    distribution_gap: Annotated[
-        Finite, about("probability of at most this, less that of a normal score")
-    ]
-
-
-class ExampleWeightLine(PointLine, frozen=True, kw_only=True):
-    """A line of example_weight.csv: a weight of a few rows as they were drawn."""
-
-    weight_number: Annotated[Whole, about("counts from 0 through the keys, row by row")]
-    weight: Annotated[Share, about("the weight")]
-
-
-class ThresholdLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of threshold.csv: how cases come out by what a vague word stands for."""
-
-    claim: Annotated[Words, about("id of the claim")]
-    interpretation: Annotated[Words, about("of which interpretation")]
-    outcome: Annotated[Words, about("`supported` or `refuted`")]
-    threshold: Annotated[Finite, about("what the word stands for", "the quantity's")]
-    share_of_cases: Annotated[Share, about("part of the cases with this outcome")]
-
-
-class ThresholdUsedLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of threshold_used.csv: what a vague word stands for in the catalogue."""
-
-    claim: Annotated[Words, about("id of the claim")]
-    interpretation: Annotated[Words, about("of which interpretation")]
-    threshold: Annotated[Finite, about("what the word stands for", "the quantity's")]
-
-
-class TrainingStartLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A line of training_start.csv: steps at the chosen rate, by the first gradient."""
-
-    d_k: Size
-    optimiser: Annotated[Words, about("`sgd` or `adam`")]
-    arm: Annotated[Words, about("a divisor, and how W_Q starts")]
-    summary: Annotated[Words, about("`median`, or an end of its interval")]
-    n_seeds: Annotated[Count, about("seeds behind it")]
-    first_gradient: Annotated[Finite, about("norm of the first gradient")]
-    steps: Annotated[Finite | None, about("steps; empty: more than runs have")]
-
-
-class ScaleGrowthLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of scale_growth.csv: what scores are multiplied by for longer rows."""
-
-    kept: Annotated[Words, about("what of a row is kept, or by which law")]
-    n_keys: Size
-    factor: Annotated[Finite, about("against rows of 4096 keys")]
-
-
-class RowConcentrationLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of row_concentration.csv: the sum of squared weights by the scale."""
-
-    n_keys: Annotated[Size | None, about("empty: of the limit")]
-    law: Annotated[Words, about("`exact`, or the `limit` of many keys")]
-    scale: Annotated[Finite, about("standard deviation of scores over sqrt(2 ln n)")]
-    mean_concentration: Annotated[Finite, about("mean sum of the squared weights")]
-
-
 class CurveFile(NamedTuple):
-    """The type of a line of a file, and which fields of `CurveLine` it calls how."""
+    """The columns of a file, and which fields of `CurveLine` it calls how."""
 
-    line: type[Struct]
+    columns: tuple[str, ...]
     called: dict[str, str]
 
 
-def _file(
-    line: type[Struct], x: str, estimate: str = "estimate", **called: str
-) -> CurveFile:
-    return CurveFile(line, {"x": x, "estimate": estimate, **called})
+def _file(columns: str, x: str, estimate: str = "estimate", **called: str) -> CurveFile:
+    return CurveFile(tuple(columns.split()), {"x": x, "estimate": estimate, **called})
 
 
-#: By the name of the curve, which is that of its file.
+_POINT = "distribution_q distribution_k dependence initialisation d_k n_keys divisor"
+#: By the name of the curve, which is that of its file; docs/results-folder.md says what
+#: the columns are.
 CURVES = {
-    "weight_by_rank": _file(WeightByRankLine, "rank", "mean_weight"),
+    "weight_by_rank": _file(
+        f"{_POINT} rank mean_weight std_error", "rank", "mean_weight"
+    ),
     "rows_jacobian_frobenius": _file(
-        RowsFrobeniusLine, "jacobian_frobenius", "share_of_rows"
+        f"{_POINT} jacobian_frobenius share_of_rows std_error",
+        "jacobian_frobenius",
+        "share_of_rows",
     ),
     "rows_gradient_query_undivided": _file(
-        RowsGradientLine, "gradient_query_undivided", "share_of_rows"
+        f"{_POINT} gradient_query_undivided share_of_rows std_error",
+        "gradient_query_undivided",
+        "share_of_rows",
     ),
-    "score_distribution": _file(ScoreDistributionLine, "score", "distribution_gap"),
-    "example_weight": _file(ExampleWeightLine, "weight_number", "weight"),
-    "threshold": _file(ThresholdLine, "threshold", "share_of_cases"),
-    "threshold_used": _file(ThresholdUsedLine, "threshold"),
+    "score_distribution": _file(
+        "distribution_q distribution_k d_k divisor score distribution_gap",
+        "score",
+        "distribution_gap",
+    ),
+    "example_weight": _file(
+        f"{_POINT} weight_number weight", "weight_number", "weight"
+    ),
+    "threshold": _file(
+        "claim interpretation outcome threshold share_of_cases",
+        "threshold",
+        "share_of_cases",
+    ),
+    "threshold_used": _file("claim interpretation threshold", "threshold"),
     "training_start": _file(
-        TrainingStartLine,
+        "d_k optimiser arm summary n_seeds first_gradient steps",
         "first_gradient",
         "steps",
         n_replicates="n_seeds",
         outcome="summary",
     ),
-    "scale_growth": _file(ScaleGrowthLine, "n_keys", "factor", outcome="kept"),
+    "scale_growth": _file("kept n_keys factor", "n_keys", "factor", outcome="kept"),
     "row_concentration": _file(
-        RowConcentrationLine, "scale", "mean_concentration", outcome="law"
+        "n_keys law scale mean_concentration",
+        "scale",
+        "mean_concentration",
+        outcome="law",
     ),
 }
 #: The files, by their names in a folder of results.
-CURVE_FILES = {f"{FOLDER}/{name}.csv": file.line for name, file in CURVES.items()}
+CURVE_FILES = tuple(f"{FOLDER}/{name}.csv" for name in CURVES)
 CURVE_COLUMNS = CurveLine.__struct_fields__
 #: Numbers that are whole in a file, though any curve's may be a fraction.
 _WHOLE = {"rank", "weight_number", "n_keys"}
@@ -240,11 +141,11 @@ def write_curves(table: pd.DataFrame, folder: Path) -> None:
         An existing folder, in which `FOLDER` is made.
     """
     (folder / FOLDER).mkdir(exist_ok=True)
-    for name, (line, called) in CURVES.items():
+    for name, (columns, called) in CURVES.items():
         mine = table[table["curve"].eq(name)]
         if called["x"] in mine:  # of a curve over n
             mine = mine.drop(columns=called["x"])
-        mine = mine.rename(columns=called)[list(line.__struct_fields__)]
+        mine = mine.rename(columns=called)[list(columns)]
         whole = dict.fromkeys(_WHOLE & set(mine), "Int64")
         write_table(mine.astype(whole), folder / FOLDER / f"{name}.csv")
 

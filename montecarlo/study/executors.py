@@ -1,27 +1,66 @@
-"""Who samples: threads, local processes or a Dask cluster, behind one `Executor`."""
+"""Who samples: threads, local processes or a Dask cluster, behind one `Executor`.
+
+BLAS runs on one thread in each.  A worker that dies is not replaced: the run ends, and
+the same command goes on.
+"""
 
 import importlib.util
+import multiprocessing
 import os
 import re
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Thread, current_thread, main_thread
+from typing import ParamSpec, TypeVar
 
-from montecarlo.errors import InputError
-from montecarlo.names import PROJECT, look_up, parse_within
-from montecarlo.study.workers import Workers, start_processes, start_threads
+from montecarlo.errors import InputError, UnfinishedError
+from montecarlo.names import PROJECT, look_up
+from montecarlo.study.blas import limit_blas
 
+P = ParamSpec("P")
+T = TypeVar("T")
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
-#: A connection that asks for certificates, and one that lets anybody in, which has to
-#: be asked for by that name: in a flag, a file and a record it says what it is.
-SAFE, UNSAFE = "tls://HOST:PORT", "insecure+tcp://HOST:PORT"
-#: What there is to choose from, with the modules of the extra ``[cluster]`` it imports.
-EXECUTORS: dict[str, tuple[str, ...]] = {
-    THREADS: (),
-    PROCESSES: (),
-    DASK: ("distributed", "cryptography"),
-    SAFE: ("distributed",),
-    UNSAFE: ("distributed",),
-}
-_ADDRESS = re.compile(r"(?P<scheme>tls|tcp|insecure\+tcp)://[^\s:/]+:(?P<port>[0-9]+)")
-MOST_PORT = 2**16 - 1
+EXECUTORS = dict.fromkeys((THREADS, PROCESSES, DASK))
+_ADDRESS = re.compile(r"(tcp|tls)://[^\s:/]+:[0-9]{1,5}")
+#: Tasks that a worker is given at once, the one it works on included: some, so that it
+#: never waits, and few, so that few are finished but not in the journal after a kill.
+ROOM = 3
+
+
+class Workers(Executor):
+    """Workers of a known kind and number.
+
+    Parameters
+    ----------
+    kind : str
+        One of `EXECUTORS`.
+    jobs : int
+        Tasks that are worked on at the same time.
+    pool : Executor
+    """
+
+    def __init__(self, kind: str, jobs: int, pool: Executor) -> None:
+        self.kind, self.jobs, self.room = kind, jobs, ROOM * jobs
+        self._pool = pool
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Send a task."""
+        try:
+            return self._pool.submit(fn, *args, **kwargs)
+        except OSError as error:
+            raise _no_room(self.kind, error) from error
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the signature of Executor
+        """End the workers."""
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """End the workers; what has not begun is dropped after an exception."""
+        self.shutdown(cancel_futures=kind is not None)
 
 
 def available_cores() -> int:
@@ -31,51 +70,49 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def check_executor(kind: str, jobs: int | None = None) -> None:
+def check_executor(
+    kind: str | None, jobs: int | None = None, scheduler: str | None = None
+) -> None:
     """Refuse workers that there are none of.
 
     Parameters
     ----------
-    kind : str
-        One of `EXECUTORS`, or an address like the last two of them.
+    kind : str or None
+        One of `EXECUTORS`; None: by the number of jobs.
     jobs : int, optional
-        How many were asked for.
+        How many were asked for; a cluster has its own.
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster.
 
     Raises
     ------
     InputError
-        If the kind is not known, it needs an extra that is not installed, jobs were
-        asked for where the cluster has its own, or a connection that lets anybody in
-        was not asked for as one.
+        If the kind is not known or needs an extra that is not installed, or a scheduler
+        is missing, is no address, or stands without Dask or beside jobs.
     """
-    address = _ADDRESS.fullmatch(kind)
-    if address is None:
-        if kind in (SAFE, UNSAFE):
-            raise InputError(f"executor must name a host and a port, got {kind!r}")
+    if kind is not None:
         look_up("executor", kind, EXECUTORS)
-    else:
-        parse_within("port of executor", address["port"], 1, MOST_PORT)
-        if address["scheme"] == "tcp":
-            raise InputError(
-                "executor must be tls://HOST:PORT with certificates, got "
-                f"{kind!r}, which asks for none: whoever reaches that scheduler can "
-                "run code on its workers and in this process; in a network that you "
-                f"trust, insecure+{kind} says so (docs/cluster.md)"
-            )
-    needed = EXECUTORS[kind if address is None else SAFE]
-    if any(importlib.util.find_spec(name) is None for name in needed):
+    if (kind == DASK) != (scheduler is not None):
         raise InputError(
-            f"executor {kind} needs the [cluster] extra, which is not installed: "
+            f"scheduler must stand with executor {DASK}, and be given for it, got "
+            f"executor {kind!r} and scheduler {scheduler!r}"
+        )
+    if scheduler is not None and not _ADDRESS.fullmatch(scheduler):
+        raise InputError(
+            f"scheduler must be tcp://HOST:PORT or tls://HOST:PORT, got {scheduler!r}"
+        )
+    if kind == DASK and jobs is not None:
+        raise InputError(f"jobs must be left out with executor {DASK}, got {jobs}")
+    if kind == DASK and importlib.util.find_spec("distributed") is None:
+        raise InputError(
+            f"executor {DASK} needs the [cluster] extra, which is not installed: "
             f"python -m pip install '{PROJECT}[cluster]'"
         )
-    if address is not None and jobs is not None:
-        raise InputError(
-            f"jobs must be left out with executor {kind}, which has workers of its "
-            f"own, got {jobs}"
-        )
 
 
-def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
+def make_executor(
+    jobs: int | None = None, kind: str | None = None, scheduler: str | None = None
+) -> Workers:
     """Return workers.
 
     Parameters
@@ -84,23 +121,74 @@ def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
         At least 1; by default one for each core.  A cluster has its own.
     kind : str, optional
         One of `EXECUTORS`; by default a thread for one job, processes for more.
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster, as Dask takes it.
 
     Raises
     ------
     InputError
-        If jobs is below 1, or the kind is not one to be had.
+        If jobs is below 1, or such workers are not available.
     UnfinishedError
         If they cannot be started, do not answer, or would give other bytes.
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs must be an integer of at least 1, got {jobs!r}")
-    n = jobs or available_cores()
-    chosen = kind or (THREADS if n == 1 else PROCESSES)
-    check_executor(chosen)
-    if chosen == THREADS:
-        return start_threads(chosen, n)
-    if chosen == PROCESSES:
-        return start_processes(chosen, n)
-    from montecarlo.study import cluster
+    check_executor(kind, jobs, scheduler)
+    if scheduler is not None:
+        from montecarlo.study.cluster import connect
 
-    return cluster.start_local(n) if chosen == DASK else cluster.connect(chosen)
+        pool, cores = connect(scheduler)
+        return Workers(DASK, cores, pool)
+    n = jobs or available_cores()
+    kind = kind or (THREADS if n == 1 else PROCESSES)
+    if kind == THREADS:
+        return Workers(kind, n, ThreadPoolExecutor(n, initializer=limit_blas))
+    try:
+        return _start_processes(n)
+    except (OSError, NotImplementedError) as error:
+        raise _no_room(kind, error) from error
+
+
+def _start_processes(jobs: int) -> Workers:
+    """Start processes that leave Ctrl-C to this one."""
+    # spawn: forking a process that shows a progress bar from a thread can hang
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin)
+    with _ignoring_interrupts():  # which a process inherits
+        for _ in range(jobs):  # a process starts with the task that needs it
+            pool.submit(os.getpid)
+    return Workers(PROCESSES, jobs, pool)
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _begin() -> None:
+    """Prepare a process: Ctrl-C is the command's business, and so is its own end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+    limit_blas()
+
+
+def _end_with_parent() -> None:
+    """End this process with the one that started it, which may have been killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _no_room(kind: str, error: Exception) -> UnfinishedError:
+    return UnfinishedError(
+        f"executor {kind} must have room to start its workers, got: {error}; fewer "
+        "--jobs need less, and --executor threads no shared memory"
+    )

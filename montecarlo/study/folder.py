@@ -18,7 +18,7 @@ STAGING = ".montecarlo-partial"
 JOURNAL = ".montecarlo-journal"
 #: What a run.json calls the hash of its own content.
 DIGEST = "digest"
-SCHEMA = 10
+SCHEMA = 11
 #: Bytes of a run.json at most; that of the full preset has 40 thousand.
 MOST_RUN = 2**24
 
@@ -44,11 +44,6 @@ def is_inside(name: str) -> bool:
     return bool(parts) and not name.startswith("/") and ".." not in parts
 
 
-def is_finished(folder: Path) -> bool:
-    """Tell whether a staged set is complete, so that it only has to be moved."""
-    return (folder / STAGING / RUN_FILE).exists()
-
-
 def write_json(path: Path, data: object) -> None:
     """Write data as JSON, the same bytes for the same data."""
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
@@ -72,21 +67,16 @@ def write_run(folder: Path, run: Mapping[str, Any]) -> None:
         if path.name not in (RUN_FILE, TIMING_FILE)
     }
     record = {"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes}
-    # whole or not at all: from its presence on, the next run finishes the renaming
+    # whole or not at all: where it is, the set is complete and only has to be moved
     unfinished = folder / f"{RUN_FILE}.part"
-    write_json(unfinished, seal(record))
+    write_json(unfinished, record | {DIGEST: digest(record)})
     unfinished.replace(folder / RUN_FILE)
 
 
-def seal(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with the digest of its own content.
-
-    It tells a record that was edited by mistake, or half written by another program;
-    it is no signature.
-    """
+def digest(record: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a record's own content; it is no signature."""
     content = {name: value for name, value in record.items() if name != DIGEST}
-    text = json.dumps(content, sort_keys=True).encode()
-    return {**record, DIGEST: hashlib.sha256(text).hexdigest()}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_run(folder: Path) -> dict[str, Any]:
@@ -97,22 +87,11 @@ def read_run(folder: Path) -> dict[str, Any]:
     ResultsError
         If there is none, its schema is another, or it or a file was changed.
     """
-    if is_finished(folder) and not (folder / RUN_FILE).exists():
-        raise ResultsError(
-            f"results must be whole, got {str(folder)!r}, into which a run was moving "
-            "its files when it ended; the same command goes on"
-        )
-    path = folder / RUN_FILE
-    run = _read_sealed(path, "results", f"a folder with a readable {RUN_FILE}", folder)
+    run = read_record(folder / RUN_FILE, "results")
     for name, expected in run["sha256"].items():
-        try:
-            file = folder / name  # a pipe would be waited for
-            unchanged = (
-                is_inside(name) and file.is_file() and file_hash(file) == expected
-            )
-        except (OSError, ValueError):  # ValueError: a name that no file can have
-            unchanged = False
-        if not unchanged:
+        file = folder / name  # a pipe would be waited for
+        whole = is_inside(name) and file.is_file() and file_hash(file) == expected
+        if not whole:
             raise ResultsError(
                 f"results must be as they were written, but {name!r} in "
                 f"{str(folder)!r} is missing or changed"
@@ -120,29 +99,25 @@ def read_run(folder: Path) -> dict[str, Any]:
     return run
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Read a run.json wherever it lies, without the files that it speaks of."""
-    return _read_sealed(path, "replicates-from", f"a readable {RUN_FILE}", path)
+def read_record(path: Path, name: str = "replicates-from") -> dict[str, Any]:
+    """Read a run.json, without the files that it speaks of.
 
-
-def _read_sealed(path: Path, name: str, wanted: str, shown: Path) -> dict[str, Any]:
-    """Read a record and check it against its own digest."""
+    ``name`` is what messages call it.
+    """
     try:
-        record = json.loads(read_small(RUN_FILE, path, MOST_RUN))
+        record = dict(json.loads(read_small(RUN_FILE, path, MOST_RUN)))
         program, schema = record["program"], record["schema"]
-        digest = seal(record)[DIGEST]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as err:
-        raise ResultsError(f"{name} must be {wanted}, got {str(shown)!r}") from err
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ResultsError(
+            f"{name} must have a readable {RUN_FILE}, got {str(path)!r}"
+        ) from error
     if (program, schema) != ("montecarlo", SCHEMA):
         raise ResultsError(
             f"{name} must be of montecarlo's schema {SCHEMA}, "
             f"got {schema!r:.40} of {program!r:.40}"
         )
-    if record.get(DIGEST) != digest:
+    if record.get(DIGEST) != digest(record):
         raise ResultsError(
-            f"{name} must be as they were written, but {RUN_FILE} of {str(shown)!r} "
-            f"has the digest {digest[:12]}, and says {record.get(DIGEST)!r:.14}"
+            f"{name} must be as they were written, but {str(path)!r} was changed"
         )
-    if not isinstance(record.get("sha256"), dict):
-        raise ResultsError(f"{name} must have hashes in their {RUN_FILE}, got none")
-    return dict(record)
+    return record

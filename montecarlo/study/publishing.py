@@ -20,7 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from montecarlo.errors import InputError, writing
+from filelock import FileLock, Timeout
+
+from montecarlo.errors import InputError, UnfinishedError, writing
 from montecarlo.small_files import read_small
 from montecarlo.study.folder import (
     JOURNAL,
@@ -30,16 +32,16 @@ from montecarlo.study.folder import (
     TIMING_FILE,
     file_hash,
     files_of,
-    is_finished,
     is_inside,
     write_json,
     write_run,
 )
-from montecarlo.study.journal import Journal, open_journal
+from montecarlo.study.journal import count_batches, open_journal
 
 #: The old run.json while the new set is moved into place.
 PREVIOUS_FILE = "previous.json"
-KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
+LOCK = ".montecarlo-lock"
+KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md", LOCK})
 
 
 class OutputError(InputError):
@@ -54,18 +56,18 @@ class Edition:
     ----------
     folder : Path
         Aside, to write them into.
-    journal : Journal
-        That of the output folder.
-    record : dict
-        To be filled: what run.json says of how they were made.
+    journal : Path
+        Where the batches of this run are written.
     timing : dict
-        The same for timing.json: what may differ between equal runs.
+        To be filled: what may differ between equal runs, for timing.json.
+    record : dict
+        The same for run.json: how the files were made.
     written : sequence of Path
         The files in their place, once they are there.
     """
 
     folder: Path
-    journal: Journal
+    journal: Path
     timing: dict[str, Any]
     record: dict[str, Any] = field(default_factory=dict)
     written: Sequence[Path] = ()
@@ -107,23 +109,21 @@ def publishing(
     ------
     OutputError
         If the folder is not ours, cannot be written, or holds somebody's files.
-    JournalError
-        If another run has the folder; if what an interrupted run left is damaged or of
+    UnfinishedError
+        If another run has the folder, or the batches of an interrupted run are of
         another recipe, and ``fresh`` is not set.
     KeyboardInterrupt
         Of a run that samples, with how to go on.
     """
     with _claiming(output):
-        journal, done = open_journal(output, fresh=fresh), False
         staging = output / STAGING
+        if (staging / RUN_FILE).exists():
+            _commit(output)
+        journal = open_journal(output, recipe, fresh=fresh)
+        edition = Edition(staging, journal, {"command": list(typed)})
         try:
-            if finished := is_finished(output):
-                _commit(output)
-            if recipe is not None:
-                journal.take_up(recipe, finished=finished)
-            shutil.rmtree(staging, ignore_errors=True)
-            edition = Edition(staging, journal, {"command": list(typed)})
             try:
+                shutil.rmtree(staging, ignore_errors=True)
                 staging.mkdir()
                 yield edition
                 write_json(staging / TIMING_FILE, edition.timing)
@@ -133,17 +133,15 @@ def publishing(
                 shutil.rmtree(staging, ignore_errors=True)
                 raise
             edition.written = _commit(output)
-            done = recipe is not None
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_how_to_go_on(journal, recipe)) from None
+            raise KeyboardInterrupt(_how_to_go_on(journal)) from None
         finally:
-            journal.close(done=done)
+            if recipe is not None and (edition.written or not count_batches(journal)):
+                shutil.rmtree(journal.parent, ignore_errors=True)
 
 
-def _how_to_go_on(journal: Journal, recipe: object) -> str:
-    if recipe is None:
-        return ""
-    if not (kept := journal.n_batches()):
+def _how_to_go_on(journal: Path) -> str:
+    if not (kept := count_batches(journal)):
         return "interrupted, nothing was written"
     return (
         f"interrupted; {kept} finished batches are kept, the same command goes on from "
@@ -153,45 +151,51 @@ def _how_to_go_on(journal: Journal, recipe: object) -> str:
 
 @contextmanager
 def _claiming(output: Path) -> Iterator[None]:
-    """Claim an output folder for a block; if it fails, no new empty folder is left."""
+    """Lock an output folder for a block; if it fails, no new empty folder is left."""
     new: list[Path] = []
     try:
         try:
             new += [path for path in (output, *output.parents) if not path.exists()]
             output.mkdir(parents=True, exist_ok=True)
             _require_ours(output)
+            lock = FileLock(output / LOCK, timeout=0)
+            lock.acquire()
+        except Timeout:
+            raise UnfinishedError(
+                "output must not be in use by another run that has not ended, got "
+                f"{str(output)!r}"
+            ) from None
         except OSError as error:
             raise OutputError(
                 "output must be a folder that can be written, "
                 f"got {str(output)!r}: {error.strerror or error}"
             ) from error
-        with writing(output):
-            yield
-    except BaseException:
-        for path in new:
-            with suppress(OSError):
+        try:
+            with writing(output):
+                yield
+        finally:
+            with suppress(OSError):  # Windows keeps a file that is open
+                (output / LOCK).unlink()
+            lock.release()
+    finally:
+        with suppress(OSError):  # one that is not empty stays
+            for path in new:
                 path.rmdir()
-        raise
 
 
 def _require_ours(output: Path) -> None:
     """Refuse a folder that is not ours, or whose files were changed since."""
-    names = {entry.name for entry in output.iterdir()}
-    for name in names & {JOURNAL, RUN_FILE}:
+    for name in (RUN_FILE, LOCK, f"{STAGING}/{RUN_FILE}", f"{JOURNAL}/batches"):
         _require_free(output, name)
-    staging = output / STAGING
-    if staging.is_symlink() or (staging.exists() and not staging.is_dir()):
-        raise _refusal(staging)
-    run = _read(output / RUN_FILE)
-    if not (names <= KEEP_FILES or names & {STAGING, JOURNAL}) and (
-        run.get("program") != "montecarlo"
-    ):
+    names = {entry.name for entry in output.iterdir()}
+    earlier = _hashes(output / RUN_FILE)
+    if earlier is None and not (names <= KEEP_FILES or names & {STAGING, JOURNAL}):
         raise OutputError(
             "output must be empty or hold an earlier report of montecarlo, got "
             f"{str(output)!r}, which holds {min(names - KEEP_FILES)!r}"
         )
-    if not is_finished(output):  # what is half moved is seen to by `_plan`
-        for name, digest in _hashes(run).items():
+    if not (output / STAGING / RUN_FILE).exists():  # what is half moved: `_plan`
+        for name, digest in (earlier or {}).items():
             _require_free(output, name, digest)
 
 
@@ -204,11 +208,9 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
         Name of each file that is to be moved to where it lies, and those of an earlier
         run that are to go.
     """
-    staging = output / STAGING
-    old = output / RUN_FILE
-    previous = _read(old if old.exists() else staging / PREVIOUS_FILE)
-    earlier = _hashes(previous)
-    new = _hashes(_read(staging / RUN_FILE))
+    staging, run = output / STAGING, output / RUN_FILE
+    previous = _hashes(run if run.exists() else staging / PREVIOUS_FILE)
+    earlier, new = previous or {}, _hashes(staging / RUN_FILE) or {}
     staged = {path.relative_to(staging).as_posix(): path for path in files_of(staging)}
     for name in (RUN_FILE, PREVIOUS_FILE):
         staged.pop(name, None)
@@ -217,7 +219,7 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
         _require_free(output, name, earlier[name])
     for name, path in staged.items():
         ours: tuple[str | None, ...] = (earlier.get(name), file_hash(path))
-        if name == TIMING_FILE and previous.get("program") == "montecarlo":
+        if name == TIMING_FILE and previous is not None:
             ours = ()  # its hash is not written down
         _require_free(output, name, *ours)
     return staged, gone
@@ -226,41 +228,37 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
 def _commit(output: Path) -> list[Path]:
     """Move a finished staged set into place, run.json last.
 
-    Can be repeated after an interruption at any point.
-
-    Returns
-    -------
-    list of Path
-        The files written, in a canonical order.
+    Can be repeated after an interruption at any point.  Returns the files written, in a
+    canonical order.
     """
     staged, gone = _plan(output)
-    staging, old = output / STAGING, output / RUN_FILE
-    names = sorted(_hashes(_read(staging / RUN_FILE)))
-    if old.exists():
-        old.replace(staging / PREVIOUS_FILE)
+    staging, run = output / STAGING, output / RUN_FILE
+    names = sorted(_hashes(staging / RUN_FILE) or {})
+    if run.exists():
+        run.replace(staging / PREVIOUS_FILE)
     for name, path in staged.items():
         (output / name).parent.mkdir(parents=True, exist_ok=True)
         path.replace(output / name)
     for name in gone:
         (output / name).unlink(missing_ok=True)
-    (staging / RUN_FILE).replace(old)
+    (staging / RUN_FILE).replace(run)
     shutil.rmtree(staging)
     return [output / name for name in (*names, RUN_FILE)]
 
 
-def _read(run_file: Path) -> dict[str, Any]:
-    """Return what a run.json says; nothing where it cannot be read."""
+def _hashes(run_file: Path) -> dict[str, str] | None:
+    """Return the files below its folder that a run.json names, and their hashes.
+
+    None where there is none of ours.
+    """
     try:
-        return dict(json.loads(read_small(RUN_FILE, run_file, MOST_RUN)))
-    except (OSError, ValueError, TypeError, RecursionError):
-        return {}
-
-
-def _hashes(run: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files that a run.json names, and their hashes."""
-    named = run.get("sha256")
-    named = named if isinstance(named, dict) else {}
-    return {name: digest for name, digest in named.items() if is_inside(name)}
+        run = json.loads(read_small(RUN_FILE, run_file, MOST_RUN))
+        named = run["sha256"].items()
+        if run["program"] != "montecarlo":
+            return None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return {name: digest for name, digest in named if is_inside(name)}
 
 
 def _require_free(output: Path, name: str, *digests: str | None) -> None:

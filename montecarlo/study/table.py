@@ -24,13 +24,12 @@ from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.batches import join
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.study.columns import MeasurementLine, identity, row_id
+from montecarlo.study.columns import COLUMNS, identity, row_id
 from montecarlo.study.curves import CurveLine
 from montecarlo.theory.references import reference
 from montecarlo.theory.row_integrals import Reference
 from montecarlo.theory.score_distribution import distribution_gap
 
-COLUMNS = MeasurementLine.__struct_fields__
 #: Name of the curves of the exact distribution, with their d_k and scaled scores:
 #: beyond these it can hardly be told from the normal one.
 SCORE_DISTRIBUTION = "score_distribution"

@@ -13,8 +13,6 @@ from montecarlo.errors import UnfinishedError
 #: Arguments, of a kind that can be pickled and hashed.
 Task = tuple[Any, ...]
 T = TypeVar("T")
-#: Dask's name for the outcome of a task whose workers died again and again.
-KILLED = "KilledWorker"
 
 
 def finish(
@@ -62,7 +60,7 @@ def finish(
             if not pending:
                 return
             future = done.get()
-            _require_outcome(future)
+            _require_worker(future.exception())
             yield pending.pop(future), future
     except (BrokenExecutor, CancelledError) as error:
         pending.clear()  # a pool that broke sets outcomes, also of what is cancelled
@@ -76,12 +74,9 @@ def finish(
             future.cancel()
 
 
-def _require_outcome(future: Future[Any]) -> None:
-    """Raise what ended a task without being an outcome of it."""
-    error = future.exception()
-    if type(error).__name__ == KILLED:
+def _require_worker(error: BaseException | None) -> None:
+    """Raise what ended a task from without; Dask has a name for a worker that died."""
+    if error is not None and not isinstance(error, Exception):
+        raise error  # Ctrl-C
+    if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
         raise BrokenExecutor(str(error)) from error
-    if error is not None and (
-        isinstance(error, BrokenExecutor) or not isinstance(error, Exception)
-    ):
-        raise error  # of no `Exception`: Ctrl-C in a thread

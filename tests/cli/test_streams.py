@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import psutil
 import pytest
 
 from montecarlo.cli import exits
@@ -162,26 +161,6 @@ def test_sigterm_of_a_report(tmp_path, how, after):
     assert len(complaint.splitlines()) == 1, complaint
     left = {path.name for path in (tmp_path / "new").glob("*")}
     assert left <= {".montecarlo-journal"}
-
-
-@pytest.mark.slow
-def test_sigterm_ends_a_cluster_that_starts(monkeypatch):
-    """All of it, before anybody hears of the signal."""
-    distributed = pytest.importorskip("distributed")
-    from montecarlo.study import cluster  # noqa: PLC0415
-
-    def start(**options):
-        os.kill(os.getpid(), signal.SIGTERM)
-        return distributed.LocalCluster(**options)
-
-    def work(*_):
-        cluster.start_local(1)
-
-    monkeypatch.setattr(cluster, "LocalCluster", start)
-    before = set(psutil.Process().children(recursive=True))
-    assert exits.run(Parser("x", ""), work, []) == exits.TERMINATED
-    left = set(psutil.Process().children(recursive=True)) - before
-    assert not [one for one in left if "resource_tracker" not in str(one.cmdline())]
 
 
 @pytest.mark.parametrize(

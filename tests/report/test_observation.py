@@ -10,13 +10,11 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from montecarlo.claims.record import ObservationRun, Timing
 from montecarlo.cli.observe import main
 from montecarlo.report.figures.applied_scale import APPLIED_SCALES, build_scales
 from montecarlo.report.figures.files import draw
 from montecarlo.report.observation import RECORD, SCALES, TABLE
 from montecarlo.study.folder import STAGING, read_run
-from montecarlo.study.validating import validate
 
 FIGURE = "figures/applied-scales.svg"
 
@@ -240,8 +238,6 @@ def test_command_writes_a_folder_of_results(planted, tmp_path, capsys):
     assert "8 heads, d_k = 16" in printed
     assert str(outputs[0] / TABLE) in printed
     record = read_run(outputs[0])
-    validate(record, ObservationRun, "run.json")
-    validate(json.loads((outputs[0] / "timing.json").read_bytes()), Timing, "timing")
     assert (
         record["files"][0]["sha256"] == hashlib.sha256(planted.read_bytes()).hexdigest()
     )

@@ -5,12 +5,13 @@ import json
 import pytest
 
 from montecarlo.study.folder import (
+    DIGEST,
     RUN_FILE,
     SCHEMA,
     TIMING_FILE,
     ResultsError,
+    digest,
     read_run,
-    seal,
     write_json,
     write_run,
     write_text,
@@ -39,7 +40,7 @@ def test_changed_and_missing_files_are_refused(output):
     """Reading finds a file that was changed, or is gone, and names it."""
     path = output / "figures" / "one.svg"
     path.write_text("onE", encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"'figures/one\.svg' .* missing or changed"):
+    with pytest.raises(ResultsError, match=r"figures/one\.svg"):
         read_run(output)
     path.unlink()
     with pytest.raises(ResultsError, match=r"figures/one\.svg"):
@@ -47,28 +48,23 @@ def test_changed_and_missing_files_are_refused(output):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "named"),
     [
         ({"schema": SCHEMA + 1}, f"schema {SCHEMA}, got {SCHEMA + 1}"),
-        ({"program": "other"}, "of 'other'"),
-        ({"sha256": ["a"]}, "must have hashes"),
-        ({"sha256": {"../a": "0"}}, "'../a' .* missing or changed"),
+        ({"program": "other"}, "other"),
+        ({"sha256": {"../a": "0"}}, "../a"),
+        ({"seed": 2, DIGEST: "0"}, RUN_FILE),
     ],
 )
-def test_other_records_are_refused(output, change, message):
-    """Of another schema or program, or with hashes of what is not in the folder."""
-    run = json.loads((output / RUN_FILE).read_bytes())
-    write_json(output / RUN_FILE, seal({**run, **change}))
-    with pytest.raises(ResultsError, match=message):
+def test_other_records_are_refused(output, change, named):
+    """Of another schema or program, with hashes of what is not in the folder, or not
+    as it was written.
+    """
+    run = json.loads((output / RUN_FILE).read_bytes()) | change
+    write_json(output / RUN_FILE, run | {DIGEST: digest(run)} | change)
+    with pytest.raises(ResultsError) as caught:
         read_run(output)
-
-
-def test_an_edited_record_is_refused(output):
-    """Its digest is that of all else in it."""
-    run = json.loads((output / RUN_FILE).read_bytes())
-    write_json(output / RUN_FILE, {**run, "seed": 2})
-    with pytest.raises(ResultsError, match="has the digest"):
-        read_run(output)
+    assert named in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"schema": 1}', "{", None])

@@ -33,11 +33,11 @@ from montecarlo.claims.outcomes import (
 from montecarlo.claims.record import read_report_run
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.report.content.record import ReportRecord, read_claims, require_rows
+from montecarlo.report.content.record import ReportRecord, read_claims
 from montecarlo.report.language.symbols import check_formula
-from montecarlo.study.columns import MEASUREMENTS, MeasurementLine, validate_table
+from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.csv_files import read_table
-from montecarlo.study.curves import CURVE_FILES, read_curves
+from montecarlo.study.curves import read_curves
 
 #: Verdicts in the order in which a page counts them.
 VERDICTS = (
@@ -245,14 +245,10 @@ def read_results(
     Raises
     ------
     montecarlo.study.folder.ResultsError
-        If run.json is missing, a file does not agree with it, or is not as
-        docs/results-folder.md says.
+        If run.json is missing, or a file does not agree with it.
     """
     run = read_report_run(folder) if run is None else run
     record = read_claims(folder)
-    for name, kind in CURVE_FILES.items():
-        validate_table(folder, name, kind)
-    require_rows(validate_table(folder, MEASUREMENTS, MeasurementLine), record)
     measurements = read_table(folder / MEASUREMENTS)
     curves = read_curves(folder)
     return Findings(measurements, curves, record, run, catalogue or read_catalogue())

@@ -21,7 +21,6 @@ from montecarlo.records.calibration import (
     studies_recipe,
 )
 from montecarlo.report.language.symbols import row_symbol
-from montecarlo.study.validating import about
 
 #: Distances, in tolerances, at which the table shows how a claim comes out.
 SHOWN_DISTANCES = (0.0, 0.5, 0.9, 1.0, 1.1, 2.0)
@@ -42,22 +41,16 @@ class Grade:
 
     distribution: str
     context: str
-    judged: Annotated[
-        bool, about("false: the distribution lacks moments that these rows need")
-    ]
-    groups: Annotated[int, about("combinations of d_k and quantity")]
-    worst: Annotated[
-        tuple[float, ...],
-        about("actual over nominal rate of the worst of them, by nominal rate"),
-    ]
-    extrapolated: Annotated[
-        float,
-        about("the same at the error rate of one simultaneous interval, by the model"),
-    ]
-    covered: Annotated[
-        tuple[float, float],
-        about("least and largest share of 95 % intervals of a row that hold the truth"),
-    ]
+    #: false: the distribution lacks moments that these rows need
+    judged: bool
+    #: combinations of d_k and quantity
+    groups: int
+    #: actual over nominal rate of the worst of them, by nominal rate
+    worst: tuple[float, ...]
+    #: the same at the error rate of one simultaneous interval, by the model
+    extrapolated: float
+    #: least and largest share of 95 % intervals of a row that hold the truth
+    covered: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from montecarlo.estimation.estimates import (
 )
 from montecarlo.records.training import ARMS, RATES, LanguageRecord, Record
 from montecarlo.study.curves import CurveLine
-from montecarlo.study.validating import about
 
 #: The curve of its figure: steps by the first gradient; `outcome` is one of `MEDIAN`.
 START_CURVE = "training_start"
@@ -32,34 +30,28 @@ MEDIAN = ("median", "low", "high")
 
 #: A number, and the ends of its interval.
 WithEnds = tuple[float | None, float | None, float | None]
-Arm = Annotated[str, about("a key of `montecarlo.records.training.ARMS`")]
-Rate = Annotated[float, about("of learning")]
-Seeds = Annotated[int, about("seeds that are judged")]
-Tuning = Annotated[int, about("others, on which rates were chosen")]
-Steps = Annotated[int, about("after which a run ends")]
 
 
 @dataclass(frozen=True, slots=True)
 class ArmLine:
     """How an arm fared with an optimiser at one d_k, at the rate chosen for it."""
 
-    optimiser: Annotated[str, about("`sgd`: plain gradient descent; or `adam`")]
-    arm: Arm
+    #: `sgd`: plain gradient descent; or `adam`
+    optimiser: str
+    arm: str
     d_k: int
-    rate: Rate
-    largest: Annotated[
-        bool, about("whether none larger was tried: one beyond may be better")
-    ]
-    steps: Annotated[
-        WithEnds, about("median steps until learned, and the ends of its interval")
-    ]
-    seeds: Seeds
-    share: Annotated[
-        tuple[float, float, float],
-        about("of seeds that learn, and the ends of its interval"),
-    ]
-    left: Annotated[float | None, about("median loss at the end; null: infinite")]
-    gradient: Annotated[float, about("median norm of the first, by W_Q and W_K")]
+    rate: float
+    #: whether none larger was tried: one beyond may be better
+    largest: bool
+    #: median steps until learned, and the ends of its interval
+    steps: WithEnds
+    seeds: int
+    #: of seeds that learn, and the ends of its interval
+    share: tuple[float, float, float]
+    #: median loss at the end; null: infinite
+    left: float | None
+    #: median norm of the first, by W_Q and W_K
+    gradient: float
 
     @property
     def learned(self) -> int:
@@ -71,46 +63,44 @@ class ArmLine:
 class Theorem:
     """What was measured of the divisor being no freedom of its own."""
 
-    steps: Annotated[int, about("that rescaled runs were trained for")]
-    exact: Annotated[
-        tuple[float, ...],
-        about("factors with which gradient descent gave equal weights, to the bit"),
-    ]
-    others: Annotated[tuple[float, ...], about("factors with which it did not")]
-    off_sgd: Annotated[
-        float, about("largest relative difference of a loss with these, rounded up")
-    ]
-    off_adam: Annotated[float, about("likewise with Adam, and any factor")]
+    #: that rescaled runs were trained for
+    steps: int
+    #: factors with which gradient descent gave equal weights, to the bit
+    exact: tuple[float, ...]
+    #: factors with which it did not
+    others: tuple[float, ...]
+    #: largest relative difference of a loss with these, rounded up
+    off_sgd: float
+    #: likewise with Adam, and any factor
+    off_adam: float
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageLine:
     """How an arm fared in the language model at one d_k, at the rate chosen for it."""
 
-    arm: Arm
+    arm: str
     d_k: int
-    rate: Rate
-    learned: Annotated[int, about("seeds that came below the level")]
-    steps: Annotated[
-        float | None, about("median steps until then; null: beyond the last")
-    ]
-    held_out: Annotated[
-        tuple[float, float, float],
-        about("loss on text not learned from: median, least and largest of the seeds"),
-    ]
+    rate: float
+    #: seeds that came below the level
+    learned: int
+    #: median steps until then; null: beyond the last
+    steps: float | None
+    #: loss on text not learned from: median, least and largest of the seeds
+    held_out: tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageView:
     """The record of the language model as the pages show it."""
 
-    seeds: Seeds
-    tuning: Tuning
-    steps: Steps
-    learned: Annotated[
-        float, about("a run has learned when its mean loss comes below this")
-    ]
-    lines: Annotated[tuple[LanguageLine, ...], about("one for each d_k and arm")]
+    seeds: int
+    tuning: int
+    steps: int
+    #: a run has learned when its mean loss comes below this
+    learned: float
+    #: one for each d_k and arm
+    lines: tuple[LanguageLine, ...]
 
     def count(self, arm: str) -> tuple[int, int]:
         """Return how many runs of an arm learned, and of how many."""
@@ -122,17 +112,22 @@ class LanguageView:
 class TrainingView:
     """The record of training as the pages show it."""
 
-    looks: Annotated[
-        tuple[int, ...], about("seeds judged at first, and where that was undecided")
-    ]
-    tuning: Tuning
-    steps: Steps
-    learned: Annotated[float, about("a run has learned when its loss stays below this")]
-    n_keys: Annotated[int, about("tokens of a sequence")]
-    n_queries: Annotated[int, about("queries of a sequence")]
-    lines: Annotated[tuple[ArmLine, ...], about("one for each optimiser, d_k and arm")]
-    theorem: Annotated[Theorem, about("what was measured of it")]
-    language: Annotated[LanguageView | None, about("a second task")] = None
+    #: seeds judged at first, and where that was undecided
+    looks: tuple[int, ...]
+    tuning: int
+    steps: int
+    #: a run has learned when its loss stays below this
+    learned: float
+    #: tokens of a sequence
+    n_keys: int
+    #: queries of a sequence
+    n_queries: int
+    #: one for each optimiser, d_k and arm
+    lines: tuple[ArmLine, ...]
+    #: what was measured of it
+    theorem: Theorem
+    #: a second task
+    language: LanguageView | None = None
 
     @property
     def sizes(self) -> list[int]:
