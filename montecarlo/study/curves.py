@@ -42,7 +42,7 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     claim, interpretation
         Of outcomes over thresholds.
     outcome : str
-        Which outcome, quantile, end of an interval or law it is of.
+        Which outcome, quantile or end of an interval it is of.
     n_replicates : int
         Replicates, or of training seeds, behind it.
     x, estimate, std_error : float
@@ -193,23 +193,6 @@ class TrainingBudgetLine(Struct, frozen=True, forbid_unknown_fields=True):
     learned_loss: Annotated[Finite, about("a run has learned below this loss")]
 
 
-class ScaleGrowthLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of scale_growth.csv: what scores are multiplied by for longer rows."""
-
-    kept: Annotated[Words, about("what of a row is kept, or by which law")]
-    n_keys: Size
-    factor: Annotated[Finite, about("against rows of 4096 keys")]
-
-
-class RowConcentrationLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of row_concentration.csv: the sum of squared weights by the scale."""
-
-    n_keys: Annotated[Size | None, about("empty: of the limit")]
-    law: Annotated[Words, about("`exact`, or the `limit` of many keys")]
-    scale: Annotated[Finite, about("standard deviation of scores over sqrt(2 ln n)")]
-    mean_concentration: Annotated[Finite, about("mean sum of the squared weights")]
-
-
 class CurveFile(NamedTuple):
     """The type of a line of a file, and which fields of `CurveLine` it calls how."""
 
@@ -244,10 +227,6 @@ CURVES = {
     ),
     "training_steps": _file(TrainingStepsLine, "learning_rate", "steps", **_SEEDS),
     "training_start": _file(TrainingStartLine, "first_gradient", "steps", **_SEEDS),
-    "scale_growth": _file(ScaleGrowthLine, "n_keys", "factor", outcome="kept"),
-    "row_concentration": _file(
-        RowConcentrationLine, "scale", "mean_concentration", outcome="law"
-    ),
 }
 #: The files, by their names in a folder of results.
 CURVE_FILES = {f"{FOLDER}/{name}.csv": file.line for name, file in CURVES.items()}

@@ -6,7 +6,7 @@ from montecarlo.study.columns import MEASUREMENTS, MeasurementLine, validate_tab
 from montecarlo.study.curves import CURVE_FILES
 from montecarlo.study.folder import ResultsError
 
-WEIGHTS, GROWTH = "curves/weight_by_rank.csv", "curves/scale_growth.csv"
+WEIGHTS, LOSS = "curves/weight_by_rank.csv", "curves/training_budget.csv"
 LINES = {MEASUREMENTS: MeasurementLine, **CURVE_FILES}
 WEIGHT = "gaussian,gaussian,none,none,4,8,none,1,0.5,0.1"
 ROW = (
@@ -65,9 +65,9 @@ def test_other_lines_are_refused(tmp_path, name, old, new, message):
 
 def test_tables_have_lines_and_columns(tmp_path):
     """A table of nothing is one, if all rests on records; a missing column is named."""
-    folder, name, kind = table(tmp_path, GROWTH, "")
-    (folder / name).write_text("kept,n_keys,factor", encoding="utf-8")
+    folder, name, kind = table(tmp_path, LOSS, "")
+    (folder / name).write_text("most_steps,learned_loss", encoding="utf-8")
     assert validate_table(folder, name, kind) == []
-    (folder / name).write_text("kept,n_keys", encoding="utf-8")
-    with pytest.raises(ResultsError, match="got 'none' for 'factor'"):
+    (folder / name).write_text("most_steps", encoding="utf-8")
+    with pytest.raises(ResultsError, match="got 'none' for 'learned_loss'"):
         validate_table(folder, name, kind)

@@ -17,7 +17,6 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
 )
-from montecarlo.claims.papers import PapersOutcome, read_papers_record
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
 from montecarlo.claims.schema import Catalogue, Sentence
@@ -59,9 +58,6 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
     training: Annotated[
         TrainingView | None, about("what training says; null likewise")
     ] = None
-    literature: Annotated[
-        PapersOutcome | None, about("what papers say; null likewise")
-    ] = None
 
 
 def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
@@ -75,10 +71,10 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 
 def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what training and papers say, and what choices change."""
-    record, papers = read_record(), read_papers_record()
+    """Put beside results what training says, and what choices change."""
+    record = read_record()
     studies = _studies(record)
-    lines = (*training_curves(studies["training"], record), *papers.curves)
+    lines = training_curves(studies["training"], record)
     curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
     return replace(results, curves=curves, claims=_with(results.claims, **studies))
 
@@ -93,7 +89,6 @@ def _studies(record: Record) -> dict[str, Any]:
     return {
         "sensitivity": read_sensitivity(),
         "training": view_training(record, read_language()),
-        "literature": read_papers_record().outcome,
     }
 
 

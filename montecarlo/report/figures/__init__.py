@@ -8,7 +8,6 @@ numbers and places on pages are made from these.
 from montecarlo.report.figures import (
     formats,
     gradients,
-    papers,
     scores,
     training,
     verdicts,
@@ -30,8 +29,6 @@ _SPECS = (
     formats.FORMATS,
     training.TRAINING,
     training.TRAINING_RATES,
-    papers.SCALE_GROWTH,
-    papers.CONCENTRATION,
 )
 #: In the order in which those of a section stand on pages.
 FIGURES = {spec.id: spec for spec in _SPECS}
