@@ -223,12 +223,12 @@ def write_gallery(_: Path) -> Iterator[str]:
 
 def write_report(report: Path) -> Iterator[str]:
     """Yield links to the report's pages in each language."""
-    yield "| language | report | evidence | papers |\n|---|---|---|---|"
+    yield "| language | report | evidence |\n|---|---|---|"
     for code, (tag, name) in LANGUAGES.items():
-        pages = (f"{code}.html", f"evidence-{code}.html", f"papers-{code}.html")
+        pages = (f"{code}.html", f"evidence-{code}.html")
         cells = [
             f"[{word}](report/{page}){{hreflang={tag}}}"
-            for word, page in zip(("report", "evidence", "papers"), pages, strict=True)
+            for word, page in zip(("report", "evidence"), pages, strict=True)
             if (report / page).exists()
         ]
         yield f"| {name} | {' | '.join(cells)} |"

@@ -1,308 +1,246 @@
-"""What papers say, drawn, held against exact theory and judged: claims/papers.json.
+"""What papers say of attention scaling, computed or drawn, and judged: docs/papers.md.
 
-Run ``python -m studies.papers`` where papers.toml or a quantity of it was changed: one
-or two minutes.  A test fails until it was.
+Run ``python -m studies.papers`` where papers.toml, theory or a quantity was changed: a
+minute or two of one core.
 """
 
 import math
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
-import numpy as np
+from msgspec import Struct, field
 from threadpoolctl import threadpool_limits
 
-from montecarlo import claims
-from montecarlo.claims.checks import Check
-from montecarlo.claims.evidence import Found
-from montecarlo.claims.judging import Judge
-from montecarlo.claims.outcomes import Located
-from montecarlo.claims.papers import (
-    CONCENTRATION_CURVE,
-    GROWTH_CURVE,
-    LIMIT,
-    RECORD,
-    Answer,
-    PaperCheck,
-    Papers,
-    PapersOutcome,
-    PapersRecord,
-    Setting,
-    Statement,
-    read_papers,
-)
-from montecarlo.claims.schema import (
-    Catalogue,
-    Claim,
-    Interpretation,
-    Passage,
-    Sentence,
-    Topic,
-    Value,
-)
-from montecarlo.estimation.estimates import POINTWISE, Estimate
-from montecarlo.sampling.streams import ModelRows
-from montecarlo.study.curves import CurveLine
-from montecarlo.theory.row_integrals import ROW_NAMES, gaussian_profile, integrate_row
-from studies.paper_quantities import MEASURES, critical_std, std_that_holds
+from montecarlo.estimation.estimates import Estimate
+from studies.paper_quantities import QUANTITIES, SEED
 from studies.program import parse, run_program
 
-#: What the record is made with.
-SEED, ERROR_RATE = 1, 0.01
-#: Keys that a rule of extension starts from, and those that curves go over.
-FROM = 4096
-GROWTH_KEYS = tuple(2**i for i in range(6, 19))
-CONCENTRATION_KEYS = (64, 1024, 16384, 131072, 1048576)
-#: Of s over sqrt(2 ln n).
-PLACES = tuple(np.geomspace(0.1, 8.0, 45).round(4).tolist())
-#: What is held while rows grow: its name, what it is, at what level.
-KEPT = (
-    ("entropy-1", "entropy", 1.0),
-    ("entropy-3", "entropy", 3.0),
-    ("concentration-0.5", "concentration", 0.5),
-)
-#: Laws that papers have.
-LAWS = ("logarithm", "root", "extension")
+SOURCE = Path(__file__).with_name("papers.toml")
+PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
+#: Probability that any of the drawn numbers that are decided is decided wrongly.
+ERROR_RATE = 0.01
+DIGITS = 3
+
+HEAD = """\
+# What papers say
+
+Papers answer such questions for a model of scores, and may disagree because their
+models or their quantities differ, or because one of them errs. Each statement is in our
+words and judged for the setting that is named. No number of this page was measured in a
+trained head.
+
+Numbers without an error are computed without sampling, or found by a search, and right
+to the digits shown. The others are means over rows that were drawn, ± one standard
+error; where one decides, it does so by intervals that all hold together with a
+probability of at least %(rate)s. What is said of large $n$ or large $d_k$ is decided
+by theory, in the limit. Questions of readers, which no paper states, are answered with
+yes or no.
+
+`python -m studies.papers` makes this page, in a checkout: seed %(seed)s.
+"""
+#: What came out, in words for a statement and for a question of readers.
+WORDS = {
+    "supported": ("supported", "yes"),
+    "refuted": ("refuted", "no"),
+    "degree": ("no measure in the paper", "no measure"),
+    "not_measured": ("not measured", "not measured"),
+    "undecided": ("undecided", "undecided"),
+}
+
+#: A quantity with its arguments.
+Call = dict[str, Any]
 
 
-def locate(at: Setting) -> Located:
-    """Return a setting as the case of a check."""
-    numbers = {
-        name: value
-        for name, value in msgspec.structs.asdict(at).items()
-        if name not in ("n_keys", "d_k") and value not in (None, "")
+class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of papers.toml."""
+
+
+class Paper(_Entry, frozen=True):
+    """What a paper is cited by."""
+
+    key: str
+    authors: str
+    year: int
+    title: str
+    where: str
+
+
+class Check(_Entry, frozen=True):
+    """A quantity, and between what it must lie in each of its cases."""
+
+    quantity: str
+    at: list[Call]
+    low: float = -math.inf
+    high: float = math.inf
+    asserted: bool = False  # by the sentence with the number alone, without a vote
+
+
+class Statement(_Entry, frozen=True):
+    """What a paper says, or readers ask if there is none, and how it is looked at."""
+
+    question: str
+    statement: str
+    setting: str
+    tested: str
+    verdict: str  # that ``number`` is written for
+    number: str
+    value: dict[str, Call] = {}
+    check: list[Check] = []
+    paper: list[str] = []
+    quantifier: Literal["always", "can"] = "always"
+    has_no_measure: bool = False
+
+
+class Question(_Entry, frozen=True):
+    """A question that papers differ on, and its answer."""
+
+    id: str
+    title: str
+    answer: str
+    value: dict[str, Call] = {}
+
+
+class Papers(_Entry, frozen=True):
+    """papers.toml."""
+
+    papers: list[Paper] = field(name="paper")
+    questions: list[Question] = field(name="question")
+    statements: list[Statement] = field(name="statement")
+
+
+@cache
+def read_papers() -> Papers:
+    """Read papers.toml."""
+    return msgspec.convert(tomllib.loads(SOURCE.read_text("utf-8")), Papers)
+
+
+# --- Numbers and verdicts -------------------------------------------------------------
+
+
+def evaluate(quantity: str, at: Call) -> float | Estimate:
+    """Return a quantity, computed or drawn once."""
+    return _evaluate(quantity, tuple(sorted(at.items())))
+
+
+@cache
+def _evaluate(quantity: str, at: tuple[tuple[str, Any], ...]) -> float | Estimate:
+    return QUANTITIES[quantity](**dict(at))
+
+
+@cache
+def one_sided_rate() -> float:
+    """Return what an interval may miss by on a side, so that all hold together."""
+    drawn = sum(
+        isinstance(evaluate(check.quantity, at), Estimate)
+        for statement in read_papers().statements
+        for check in statement.check
+        for at in check.at
+    )
+    return ERROR_RATE / (2.0 * drawn)
+
+
+def decide(check: Check, at: Call) -> str:
+    """Decide a case: where its value, or the interval of it, lies."""
+    found = evaluate(check.quantity, at)
+    if isinstance(found, Estimate):
+        low, high = found.interval(one_sided_rate())
+    else:
+        low = high = found
+    if check.low <= low and high <= check.high:
+        return "supported"
+    return "refuted" if high < check.low or low > check.high else "undecided"
+
+
+def verdict_of(statement: Statement) -> str:
+    """Join the cases of a statement by the logic of its sentence."""
+    if statement.has_no_measure:
+        return "degree"
+    voting = [check for check in statement.check if not check.asserted]
+    found = {decide(check, at) for check in voting for at in check.at}
+    if not found:
+        return "not_measured"
+    one_is_enough = "supported" if statement.quantifier == "can" else "refuted"
+    if one_is_enough in found:
+        return one_is_enough
+    return found.pop() if len(found) == 1 else "undecided"
+
+
+def require_what_is_said(statement: Statement) -> None:
+    """Make sure that the sentence with the number says no more than came out."""
+    found = verdict_of(statement)
+    if found != statement.verdict:
+        raise ValueError(f"{statement.statement!r} came out as {found}: say so")
+    for check in statement.check:
+        for at in check.at:
+            if check.asserted and decide(check, at) != "supported":
+                raise ValueError(f"{statement.number!r} must hold at {at}")
+
+
+# --- The page -------------------------------------------------------------------------
+
+
+def show(found: float | Estimate) -> str:
+    """Set a number: three digits of an exact one, two of an error."""
+    if isinstance(found, Estimate):
+        decimals = 1 - math.floor(math.log10(found.std_error))
+        return f"{found.value:.{decimals}f} ± {found.std_error:.{decimals}f}"
+    mantissa, power = f"{found:.{DIGITS - 1}e}".split("e")
+    if found and not -DIGITS <= int(power) <= DIGITS:
+        return rf"${mantissa} \cdot 10^{{{int(power)}}}$"
+    decimals = max(0, DIGITS - 1 - int(power)) if found else 0
+    return f"{float(f'{mantissa}e{power}'):.{decimals}f}"
+
+
+def fill(text: str, values: dict[str, Call]) -> str:
+    """Put numbers into a sentence."""
+    calls = {name: dict(call) for name, call in values.items()}
+    found = {
+        name: show(evaluate(call.pop("quantity"), call)) for name, call in calls.items()
     }
-    part = ", ".join(f"{name}={value}" for name, value in numbers.items())
-    return Located(part=part, n_keys=at.n_keys, d_k=at.d_k)
+    return text % found if found else text.replace("%%", "%")
 
 
-def place_number(statement: Statement, at: tuple[int, int], offset: int = 0) -> Value:
-    """Return a number of a case, for a sentence that asserts its check.
-
-    Parameters
-    ----------
-    statement : Statement
-    at : (int, int)
-        Places of the check and the case.
-    offset : int
-        How many checks the sentence has before those beside this statement.
-    """
-    check, case = at
-    role = statement.check[check].role
-    place = statement.checks(role).index(statement.check[check])
-    if role == "beside":
-        return Value(check=offset + place, case=case, of="known")
-    name = f"{statement.id}-shown" if role == "shown" else statement.id
-    return Value(check=place, interpretation=name, case=case, of="known")
-
-
-def claim_of(statement: Statement, topic: Topic) -> Claim:
-    """Return a statement as a claim: what is stated has a vote, what is shown none."""
-    stated, shown = statement.checks("stated"), statement.checks("shown")
-    interpretations = []
-    if stated:
-        one = Interpretation(
-            statement.id,
-            stated,
-            quantifier=statement.quantifier,
-            tested=statement.tested,
-            degree=statement.degree,
-        )
-        interpretations.append(one)
-    if shown:
-        interpretations.append(
-            Interpretation(f"{statement.id}-shown", shown, beyond=True)
-        )
-    findings = tuple(
-        Sentence(
-            one.text,
-            interpretations={statement.id: one.verdict} if stated else {},
-            check=statement.checks("beside"),
-            value={name: place_number(statement, at) for name, at in one.value.items()},
-            verdict=one.verdict,
-        )
-        for one in statement.finding
+def block_of(statement: Statement) -> str:
+    """Return the part of the page on a statement."""
+    require_what_is_said(statement)
+    by_key = {paper.key: paper for paper in read_papers().papers}
+    cited = (by_key[key] for key in statement.paper)
+    source = "; ".join(
+        f"{one.authors} {one.year}, *{one.title}*, {one.where}" for one in cited
     )
-    return Claim(
-        statement.id,
-        topic,
-        statement.statement,
-        finding=findings,
-        interpretation=tuple(interpretations),
-        tested=statement.tested,
+    word = WORDS[statement.verdict][not statement.paper]
+    lines = (
+        f"### {statement.statement}",
+        f"**{word}** · {fill(statement.number, statement.value)}",
+        f"- Source: {source or 'a question of readers; no paper states it'}",
+        f"- Setting: {statement.setting}",
+        f"- Tested: {statement.tested}",
     )
+    return "\n\n".join(lines[:2]) + "\n\n" + "\n".join(lines[2:]) + "\n"
 
 
-def sentence_of(answer: Answer, statements: Mapping[str, Statement]) -> Sentence:
-    """Return an answer with all that findings of its statements rest on."""
-    checks: list[PaperCheck] = []
-    offsets = {}
-    for name in answer.verdicts:
-        offsets[name] = len(checks)
-        checks += statements[name].checks("beside")
-    return Sentence(
-        answer.text,
-        interpretations=answer.verdicts,
-        check=tuple(checks),
-        value={
-            name: place_number(statements[of], (check, case), offsets[of])
-            for name, (of, check, case) in answer.value.items()
-        },
-    )
-
-
-def catalogue_of(papers: Papers) -> Catalogue:
-    """Return statements as claims, and answers as passages."""
-    topics = {one.id: one.topic for one in papers.question}
-    by_id = {one.id: one for one in papers.statement}
-    return Catalogue(
-        claim=tuple(claim_of(one, topics[one.question]) for one in papers.statement),
-        passage=tuple(
-            Passage(question.id, "papers", sentence_of(answer, by_id))
-            for question in papers.question
-            for answer in question.answer
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class PaperEvidence:
-    """What is drawn and computed: `montecarlo.claims.evidence.Evidence` of papers.
-
-    Attributes
-    ----------
-    seed : int
-        Each estimate has a stream of its own, so none depends on the others.
-    known : dict
-        What was found of a check, by its place, and a case.
-    """
-
-    seed: int
-    known: dict[tuple[str, Located], Found] = field(default_factory=dict)
-
-    def reaches(self, check: Check) -> bool:
-        """Tell whether there is all of a scope: a check lists its cases."""
-        return isinstance(check, PaperCheck)
-
-    def cases(self, check: Check) -> list[Located]:
-        """Return the cases that a check lists."""
-        return [locate(case.at) for case in _listed(check).case]
-
-    def find(self, check: Check, case: Located) -> Found:
-        """Draw a case and compute its exact value, once."""
-        check = _listed(check)
-        if (check.place, case) not in self.known:
-            place = self.cases(check).index(case)
-            self.known[check.place, case] = self._draw(check, place)
-        return self.known[check.place, case]
-
-    def _draw(self, check: PaperCheck, place: int) -> Found:
-        region, at = check.region(check.case[place]), check.case[place].at
-        measure = MEASURES[check.quantity]
-        exact = None if measure.exact is None else measure.exact(at)
-        if measure.draw is None:
-            assert exact is not None, check.quantity  # noqa: S101 - or there is nothing
-            estimate = Estimate(exact, 0.0, 2)
-        else:
-            rows = ModelRows(self.seed, f"literature {check.place} {place}")
-            estimate = measure.draw(rows, at)
-        least, most = read_papers().quantity[check.quantity].possible
-        low, high = estimate.within
-        estimate = replace(estimate, within=(max(least, low), min(most, high)))
-        return Found(region, estimate, exact)
-
-
-def _listed(check: Check) -> PaperCheck:
-    if not isinstance(check, PaperCheck):
-        raise TypeError(f"check must list its cases, got {check.quantity}")
-    return check
-
-
-def count_drawn(checks: Iterable[Check]) -> int:
-    """Return in how many cases intervals of drawn values are compared."""
-    return sum(
-        check.region(case) is not None and MEASURES[check.quantity].draw is not None
-        for check in map(_listed, checks)
-        for case in check.case
-    )
-
-
-def judge_papers(seed: int, error_rate: float) -> PapersOutcome:
-    """Draw and judge all the statements.
-
-    Parameters
-    ----------
-    seed : int
-    error_rate : float
-        Nominal probability that any decided case is wrong.
-    """
-    papers, evidence = read_papers(), PaperEvidence(seed)
-    checks = {one.id: one.check for one in papers.statement}
-    drawn = {name: count_drawn(some) for name, some in checks.items()}
-    each = error_rate / (2.0 * sum(drawn.values()))  # an interval misses on either side
-    # NumPy draws without Python's lock
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
-        every = [
-            (check, case)
-            for some in checks.values()
-            for check in some
-            for case in evidence.cases(check)
-        ]
-        list(threads.map(evidence.find, *zip(*every, strict=True)))
-    rates = {name: 2.0 * each * number for name, number in drawn.items()}
-    judged = Judge(evidence, min(each, POINTWISE), rates).judge(catalogue_of(papers))
-    return PapersOutcome(error_rate=error_rate, **msgspec.structs.asdict(judged))
-
-
-def paper_curves() -> Iterator[CurveLine]:
-    """Yield the exact curves of the page of papers."""
-    for n_keys in GROWTH_KEYS:
-        ratio = math.log(n_keys) / math.log(FROM)
-        factors = {
-            name: std_that_holds(held, level, n_keys)
-            / std_that_holds(held, level, FROM)
-            for name, held, level in KEPT
-        }
-        further = max(1.0, n_keys / FROM)
-        laws = (ratio, math.sqrt(ratio), (0.1 * math.log(further) + 1.0) ** 2)
-        for name, factor in (factors | dict(zip(LAWS, laws, strict=True))).items():
-            yield CurveLine(
-                curve=GROWTH_CURVE, outcome=name, x=float(n_keys), estimate=factor
-            )
-    place = ROW_NAMES.index("inverse_participation")
-    for n_keys in CONCENTRATION_KEYS:
-        critical = critical_std(n_keys)
-        for x in PLACES:
-            row = integrate_row(gaussian_profile(np.array([x * critical])), n_keys)
-            yield CurveLine(
-                curve=CONCENTRATION_CURVE,
-                n_keys=n_keys,
-                outcome="exact",
-                x=x,
-                estimate=float(row.values[0, place]),
-            )
-    for x in PLACES:
-        if x > 1.0:
-            yield CurveLine(
-                curve=CONCENTRATION_CURVE, outcome=LIMIT, x=x, estimate=1.0 - 1.0 / x
-            )
+def page_parts() -> Iterator[str]:
+    """Yield the parts of the page; of a question what papers say comes first."""
+    papers = read_papers()
+    yield HEAD % {"rate": f"{1.0 - ERROR_RATE:.0%}", "seed": SEED}
+    for question in papers.questions:
+        yield f"## {question.title}\n"
+        yield f"{fill(question.answer, question.value)}\n"
+        of_it = [one for one in papers.statements if one.question == question.id]
+        for statement in sorted(of_it, key=lambda one: not one.paper):
+            yield block_of(statement)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Draw, judge and write."""
-    file = Path(claims.__path__[0]) / RECORD
-    options = parse("papers", __doc__, argv, output=file)
-    record = PapersRecord(judge_papers(SEED, ERROR_RATE), tuple(paper_curves()))
-    found = msgspec.to_builtins(record)
-    found["curves"] = [
-        {name: value for name, value in point.items() if value not in (None, "")}
-        for point in found["curves"]
-    ]
-    content = msgspec.json.format(msgspec.json.encode(found), indent=1)
-    options.output.write_bytes(content + b"\n")
+    """Compute, draw, judge and write."""
+    options = parse("papers", __doc__, argv, output=PAGE)
+    with threadpool_limits(1, "blas"):
+        page = "\n".join(page_parts())
+    options.output.write_text(page, encoding="utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What to divide scores by, by kinds of rows: the table on the page of papers.
+"""What to divide scores by, by kinds of rows: the table at the foot of the report.
 
 Run ``python -m studies.practice`` where theory, or a kind of `studies.practice_rows`,
 was changed: some minutes of one core.  Exact values at two d_k, and factors on scores
@@ -18,16 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from threadpoolctl import threadpool_limits
 
-from montecarlo.records.practice import (
-    FILE,
-    Beside,
-    Checked,
-    Factor,
-    GrowthLine,
-    Planted,
-    Practice,
-    SizeLine,
-)
+from montecarlo.report.content.practice import FILE, Practice, Value
 from montecarlo.sampling.streams import named_stream
 from studies.practice_rows import RowValues, expect, planted_weight
 from studies.program import parse, run_program
@@ -41,16 +32,17 @@ D_K = (64, 256)
 #: Weight of a sink with fewer keys, correlation of a planted key.
 HALF, CORRELATION = 0.5, 0.5
 #: Kinds of rows that are compared at the two d_k; at the two numbers of keys, with the
-#: standard deviation of the scores for fewer.
+#: standard deviation of the scores for fewer.  Scores of ``logarithm`` are also
+#: multiplied by ln n, over that of fewer keys.
 SIZES = ("softmax", "unit", "rms", "sink", "sigmoid")
-GROWTH = (
-    ("softmax", 1.0),
-    ("softmax", 2.0),
-    ("unit", 1.0),
-    ("sink", 1.0),
-    ("sigmoid", 1.0),
-    ("logarithm", 1.0),
-)
+GROWTH = {
+    "softmax 1": ("softmax", 1.0),
+    "softmax 2": ("softmax", 2.0),
+    "unit": ("unit", 1.0),
+    "sink": ("sink", 1.0),
+    "sigmoid": ("sigmoid", 1.0),
+    "logarithm": ("logarithm", 1.0),
+}
 #: Between each two of these a factor is looked for.
 PLACES = (0.3, 0.6, 0.9, 1.2, 1.6, 2.0, 2.5, 3.2, 4.0, 6.0, 8.0)
 #: Replicates of a few keys and of many, and queries of each.
@@ -257,42 +249,43 @@ def draw_planted(n: int, d_k: int, divisor: float) -> Array:
     return np.array(found)
 
 
-def check(exact: float, values: Array) -> Checked:
+def check(exact: float, values: Array, **changed: float) -> Value:
     """Set the mean over replicates beside an exact value."""
-    error = values.std(ddof=1) / math.sqrt(values.size)
-    return Checked(exact, float(values.mean()), float(error))
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    return Value(exact, float(values.mean()), error, **changed)
 
 
-def check_root(exact: float, squares: Array) -> Checked:
+def check_root(exact: float, squares: Array, **changed: float) -> Value:
     """Likewise the root of the mean over replicates."""
     found = check(exact**2, squares)
     root = math.sqrt(found.drawn)
-    return Checked(exact, root, found.std_error / (2.0 * root))
+    return Value(exact, root, found.std_error / (2.0 * root), **changed)
 
 
 # --- The table ------------------------------------------------------------------------
 
 
-def size_line(kind: str) -> SizeLine:
+def size_line(kind: str) -> dict[str, tuple[Value, Value]]:
     """Compute and draw a kind of row for each d_k."""
     beside, found = beside_of(kind, FEWER), []
     for d_k in D_K:
         exact = expect(kind, FEWER, d_k, 1.0, beside)
         (drawn,) = draw(f"size {kind}", [Spec(kind, 1.0, beside)], FEWER, d_k)
         found.append(check_row(exact, drawn))
-    return SizeLine(kind, *zip(*found, strict=True))
+    small, large = found
+    return {name: (small[name], large[name]) for name in small}
 
 
-def check_row(exact: RowValues, drawn: Array) -> tuple[Checked, Checked, Checked]:
+def check_row(exact: RowValues, drawn: Array) -> dict[str, Value]:
     """Check entropy, largest weight and gradient."""
-    return (
-        check(exact.entropy, drawn[:, 0]),
-        check(exact.largest, drawn[:, 1]),
-        check_root(exact.gradient, drawn[:, 2]),
-    )
+    return {
+        "entropy": check(exact.entropy, drawn[:, 0]),
+        "largest": check(exact.largest, drawn[:, 1]),
+        "gradient": check_root(exact.gradient, drawn[:, 2]),
+    }
 
 
-def growth_line(kind: str, std: float) -> GrowthLine:
+def growth_line(kind: str, std: float) -> dict[str, Value | None]:
     """Find the factors of a kind of row, and draw what they hold."""
     found = {kept: find_factor(kind, std, kept) for kept in KEPT}
     factors = {kept: factor for kept, factor in found.items() if factor is not None}
@@ -301,49 +294,50 @@ def growth_line(kind: str, std: float) -> GrowthLine:
     beside = beside_of(kind, MORE)
     specs = [Spec(plain, times * factor, beside) for factor in factors.values()]
     drawn = draw(f"growth {kind} {std}", specs, MORE, D_K[0])
-    row, held = row_of(kind, std, FEWER, 1.0), {}
-    for kept, spec, rows in zip(factors, specs, drawn, strict=True):
+    row = row_of(kind, std, FEWER, 1.0)
+    line: dict[str, Value | None] = dict.fromkeys(KEPT)
+    for (kept, factor), spec, rows in zip(factors.items(), specs, drawn, strict=True):
         level = KEPT[kept](row, FEWER)
         if kept == "gradient":
             squares = draw_squares(f"{kind} {std}", spec, MORE, D_K[0])
-            one = check_root(level, squares)
+            line[kept] = check_root(level, squares, factor=factor)
         else:
-            one = check_kept(kept, level, rows)
-        held[kept] = Factor(factors[kept], one)
-    return GrowthLine(kind, std, **{kept: held.get(kept) for kept in KEPT})
+            line[kept] = check(level, kept_values(kept, rows), factor=factor)
+    return line
 
 
-def check_kept(kept: str, level: float, rows: Array) -> Checked:
-    """Check what more keys keep of a value of fewer, but for the gradient."""
-    entropy, largest, log_n = rows[:, 0], rows[:, 1], math.log(MORE)
-    values = {"share": entropy - log_n, "fraction": entropy / log_n, "largest": largest}
-    return check(level, values.get(kept, entropy))
+def kept_values(kept: str, rows: Array) -> Array:
+    """Return what is to stay of each replicate of more keys, but for the gradient."""
+    entropy, log_n = rows[:, 0], math.log(MORE)
+    values = {"share": entropy - log_n, "fraction": entropy / log_n}
+    return rows[:, 1] if kept == "largest" else values.get(kept, entropy)
 
 
-def beside_line(kind: str) -> Beside:
+def beside_line(kind: str) -> dict[str, Value]:
     """Compute and draw what stands beside scores, left alone and moved."""
     given, added = beside_of(kind, FEWER), find_added(kind)
-    places = ((FEWER, given), (MORE, given), (MORE, given + added))
-    found = []
-    for n, beside in places:
-        exact = expect(kind, n, D_K[0], 1.0, beside).beside
-        name = f"beside {kind} {beside == given}"
-        (drawn,) = draw(name, [Spec(kind, 1.0, beside)], n, D_K[0])
-        found.append(check(exact, drawn[:, 3]))
-    fewer, left, held = found
-    return Beside(kind, fewer, left, added, held)
+    places = {"fewer": (FEWER, 0.0), "more": (MORE, 0.0), "held": (MORE, added)}
+    line = {}
+    for name, (n, moved) in places.items():
+        exact = expect(kind, n, D_K[0], 1.0, given + moved).beside
+        stream = f"beside {kind} {moved == 0.0}"
+        (drawn,) = draw(stream, [Spec(kind, 1.0, given + moved)], n, D_K[0])
+        line[name] = check(exact, drawn[:, 3], added=moved)
+    return line
 
 
-def planted() -> Planted:
+def planted() -> dict[str, tuple[Value, ...]]:
     """Compute and draw the weight of a planted key under two divisors."""
 
-    def check_one(d_k: int, divisor: float) -> Checked:
+    def check_one(d_k: int, divisor: float) -> Value:
         exact = planted_weight(FEWER, d_k, divisor, CORRELATION)
         return check(exact, draw_planted(FEWER, d_k, divisor))
 
     few, many = D_K
-    root = check_one(few, math.sqrt(few)), check_one(many, math.sqrt(many))
-    return Planted(CORRELATION, root, check_one(many, math.sqrt(few) * many / few))
+    return {
+        "root": (check_one(few, math.sqrt(few)), check_one(many, math.sqrt(many))),
+        "linear": (check_one(many, math.sqrt(few) * many / few),),
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -354,14 +348,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             SEED,
             (FEWER, MORE),
             D_K,
-            tuple(map(size_line, SIZES)),
-            tuple(growth_line(kind, std) for kind, std in GROWTH),
-            tuple(map(beside_line, ("sink", "sigmoid"))),
+            {kind: size_line(kind) for kind in SIZES},
+            {name: growth_line(*one) for name, one in GROWTH.items()},
+            {kind: beside_line(kind) for kind in ("sink", "sigmoid")},
             planted(),
+            CORRELATION,
         )
     content = msgspec.json.format(msgspec.json.encode(record), indent=1)
     options.output.write_bytes(content + b"\n")
-    print(f"{len(record.checks)} values: rms z {record.rms_z:.2f}", end=", ")
+    print(f"{len(record.z_scores)} values: rms z {record.rms_z:.2f}", end=", ")
     print(f"largest {record.largest_z:.2f}")
     return 0
 

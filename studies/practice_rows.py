@@ -16,7 +16,6 @@ import numpy as np
 from scipy.special import expit, log_expit, log_ndtr
 
 from montecarlo.theory import expected_row, query_gradient_squared
-from montecarlo.theory.cosine_scores import POINTS, cosine_nodes, expect_cosines
 from montecarlo.theory.row_expectations import CHI_REACH, profile_of, weigh_lengths
 from montecarlo.theory.row_integrals import (
     HIGHEST,
@@ -31,8 +30,9 @@ from montecarlo.theory.row_integrals import (
     largest_profile,
     log_complement,
 )
+from studies.cosine_scores import cosine_nodes, expect_cosines
 
-ENTROPY, LARGEST = (ROW_NAMES.index(name) for name in ("entropy", "weight_max"))
+ENTROPY = ROW_NAMES.index("entropy")
 #: Gauss-Legendre points of |q|, and the step of a standard normal score.
 LENGTHS, NORMAL_STEP = 32, 0.1
 
@@ -185,11 +185,11 @@ def unit_row(n: int, d_k: int, factor: float, _: float) -> RowValues:
     part across the query counts, whose square is 1 - cos², and E 1/|q|² = 1/(d_k - 2).
     """
     gain = math.sqrt(d_k) * factor
-    row = expect_cosines(d_k, n, gain).values
-    scores, probability = cosine_nodes(d_k, gain, POINTS)
+    row = expect_cosines(d_k, n, gain)
+    scores, probability = cosine_nodes(d_k, gain)
     k = kernels(scores / gain, probability, gain, n, -math.inf)
     square = gain**2 / (d_k - 2.0) * across(k, n, k.a2 - k.a2_zz)
-    return RowValues(float(row[ENTROPY]), float(row[LARGEST]), math.sqrt(square), 1.0)
+    return RowValues(row["entropy"], row["weight_max"], math.sqrt(square), 1.0)
 
 
 def sink_row(n: int, d_k: int, factor: float, logit: float) -> RowValues:

@@ -16,7 +16,6 @@ import pytest
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.claims.papers import read_papers
 from montecarlo.cli.options import SHARED
 from montecarlo.cli.report import build_parser
 from montecarlo.report.figures import FIGURES
@@ -127,7 +126,7 @@ def test_a_format_is_whole(name):
 
     That they are written, by whomever, is the matter of `test_formats`.
     """
-    findings = SimpleNamespace(own=False, record=SimpleNamespace(literature=()))
+    findings = SimpleNamespace(own=False)
     whole = SimpleNamespace(languages=LANGUAGES, errata=(), findings=findings)
     files = {one: list(FILES[one](whole)) for one in FORMATS}
     assert {code for _, _, code in files[name]} in ({SOURCE}, set(LANGUAGES))
@@ -154,11 +153,10 @@ def test_an_executor_is_whole(name):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_every_figure_has_one_place(own):
-    """On the two pages of a report together, or that of papers, and on that of own
-    claims; one of a report stands in for its explorer, without a number.
+    """On the two pages of a report together, and on that of own claims; one of a
+    report stands in for its explorer, without a number.
     """
     orders = [place_figures(own=own, on_report=page) for page in {True, own}]
     placed = [one for order in orders for ids in order.values() for one in ids]
-    placed += [one.figure for one in read_papers().question if one.figure]
     placed += [] if own else [ATTENTION.id]
     assert sorted(placed) == sorted([CASES.id, *FIGURES])

@@ -262,14 +262,12 @@ class Judge:
                 SelfCheckOutcome(id=entry.id, verdict=one.verdict, checks=one.checks)
             )
         claims = tuple(self.judge_claim(claim) for claim in catalogue.claim)
-        # of papers, whose answers rest on several statements
-        known = [one for claim in claims for one in claim.interpretations]
         return Judgement(
             claims=claims,
             passages=tuple(
                 PassageOutcome(
                     id=passage.id,
-                    **msgspec.structs.asdict(self._say(passage.sentence, known)),
+                    **msgspec.structs.asdict(self._say(passage.sentence)),
                 )
                 for passage in catalogue.passage
             ),

@@ -69,13 +69,11 @@ def make_report(
 
 
 def html_files(contents: Contents) -> Iterator[File]:
-    """Yield report, evidence and papers in each language, the errata, and the index."""
+    """Yield report and evidence in each language, the errata, and the index."""
     for code in contents.languages:
         yield f"{code}.html", partial(pages.render, "report"), code
         if not contents.findings.own:  # one page holds all of a user's claims
             yield f"evidence-{code}.html", partial(pages.render, "evidence"), code
-        if contents.findings.record.literature is not None:
-            yield f"papers-{code}.html", partial(pages.render, "papers"), code
     for erratum in contents.errata:
         render = partial(pages.render, "erratum", erratum=erratum)
         yield f"erratum-{erratum.text.key}.html", render, erratum.text.language
@@ -107,7 +105,7 @@ def _errata(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
 def figures_beside(findings: Findings, formats: Sequence[str]) -> list[str]:
     """Return the figures that stand with results; of some claims those of their topics.
 
-    How it was made, and what papers say, stands on pages alone.
+    How it was made stands on pages alone.
     """
     if not findings.of_some:
         return [CASES.id, *FIGURES]

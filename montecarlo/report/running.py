@@ -18,7 +18,6 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.record import DATA_FILES, read_report_run
 from montecarlo.claims.running import Study, recipe, run_study, write_results
 from montecarlo.claims.schema import Catalogue
-from montecarlo.errors import InputError
 from montecarlo.names import look_up
 from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import Findings, read_results

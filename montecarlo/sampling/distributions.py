@@ -443,8 +443,6 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
     An entry may come again from another generator as often as values do by chance, and
     what different generators draw must be uncorrelated, as must its size.
     """
-    from scipy.special import gammainc
-
     must = f"sampler of {name!r} must draw from its generator and nothing else, got"
 
     def draws_of(shape: tuple[int, ...], n: int) -> NDArray[np.float32]:
@@ -461,7 +459,12 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
         _, counts = np.unique(draws, return_counts=True)
         by_chance = draws.shape[1] * (((counts - 1) / draws.size) ** n).sum()
         same = (draws == draws[0]).all(axis=0).sum()
-        rare = same and gammainc(same, by_chance) < FALSE_REFUSAL  # by a Poisson law
+        # Chernoff's bound on so many or more, of a Poisson law
+        rare = same > by_chance and (
+            not by_chance
+            or same - by_chance - same * math.log(same / by_chance)
+            < math.log(FALSE_REFUSAL)
+        )
         if rare or same == large.shape[1]:
             raise InputError(f"{must} the same entries from another one: {same}")
         for values in (draws, np.abs(draws)):

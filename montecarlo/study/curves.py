@@ -29,7 +29,7 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     claim, interpretation
         Of outcomes over thresholds.
     outcome : str
-        Which outcome, quantile, end of an interval or law it is of.
+        Which outcome, quantile or end of an interval it is of.
     n_replicates : int
         Replicates, or of training seeds, behind it.
     x, estimate, std_error : float
@@ -103,13 +103,6 @@ CURVES = {
         "steps",
         n_replicates="n_seeds",
         outcome="summary",
-    ),
-    "scale_growth": _file("kept n_keys factor", "n_keys", "factor", outcome="kept"),
-    "row_concentration": _file(
-        "n_keys law scale mean_concentration",
-        "scale",
-        "mean_concentration",
-        outcome="law",
     ),
 }
 #: The files, by their names in a folder of results.

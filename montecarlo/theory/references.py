@@ -15,7 +15,6 @@ from montecarlo.attention.divisors import parse_divisor
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
-from montecarlo.theory.normalised import NORMALISED
 from montecarlo.theory.row_expectations import (
     expect_binomial,
     expect_fixed_length,
@@ -82,17 +81,19 @@ def reference(
     Reference or None
         None where no exact value is known: for quantiles but those of the largest
         weight, below 1/2 in the points of a table alone (elsewhere one takes seconds:
-        `largest_weight_quantile`), quantities that are not in `REFERENCES`, or in
-        `NORMALISED`, and distributions that it has no answer for.
+        `largest_weight_quantile`), quantities that are not in `REFERENCES`,
+        distributions that it has no answer for, and normalised queries and keys.
 
     Notes
     -----
     A ratio of divisors is one of expectations, as its estimate is.
     """
+    if point.is_normalised:
+        return None
     percent = "50" if summary == "median" else _first(_PERCENTILE, summary)
     if quantity == "weight_max" and percent:
         return _largest_quantile(point, divisor, float(percent) / 100.0)
-    find = _find(quantity) if not point.is_normalised else _find_normalised(quantity)
+    find = _find(quantity)
     if summary not in SUMMARIES or find is None:
         return None
     parts = [find(point, one) for one in divisor.split("/")]
@@ -112,19 +113,6 @@ def _find(quantity: str) -> Find | None:
     if not found:
         return REFERENCES.get(quantity)
     return (_share if found[1] == "saturated" else _number_above)(float(found[2]))
-
-
-def _find_normalised(quantity: str) -> Find | None:
-    """Return what refers to a quantity of normalised queries and keys."""
-    form = NORMALISED.get(quantity)
-    if form is None:
-        return None
-
-    def find(point: DesignPoint, divisor: str) -> Reference | None:
-        number = divisor_value(divisor, point)
-        return None if number is None else form(point, number)
-
-    return find
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:

@@ -70,14 +70,13 @@ SMALL = Grid(
 )
 INDEX = "index"
 ERRATUM = "erratum-"
-EVIDENCE, PAPERS = "evidence-", "papers-"
+EVIDENCE = "evidence-"
 #: Languages with most texts of its own, and with next to none.
 OWN_PAGES = ("own_report/de", "own_report/zh", "own_report/index")
 OWN_CLAIMS = Path(__file__).with_name("own_claims.toml")
 #: Long pages are those of English in other words: of these two languages of each.
 #: That a translation keeps numbers and markup is the matter of `language/`.
 EVIDENCE_PAGES = tuple(f"{EVIDENCE}{code}" for code in ("en", "de"))
-PAPERS_PAGES = tuple(f"{PAPERS}{code}" for code in ("en", "ja"))
 ERRATA = tuple(f"{ERRATUM}{text.key}" for text in read_catalogue().text)
 
 
@@ -239,7 +238,7 @@ class Report:
     def _rendered(self, name: str) -> tuple[str, str]:
         """Render a page by name; returns its language's code as well."""
         kind, _, code = name.rpartition("-")
-        if kind in {"evidence", "papers"}:
+        if kind == "evidence":
             return render(kind, self.contents, read_language(code)), code
         if name == INDEX:
             return render(INDEX, self.contents, read_language(SOURCE)), SOURCE
@@ -384,9 +383,7 @@ def evidence(report, request):
     return report.page(request.param)
 
 
-@pytest.fixture(
-    params=(*(*CODES, *EVIDENCE_PAGES, *PAPERS_PAGES, INDEX), *(*ERRATA, *OWN_PAGES))
-)
+@pytest.fixture(params=(*(*CODES, *EVIDENCE_PAGES, INDEX), *(*ERRATA, *OWN_PAGES)))
 def any_page(request):
     """The report in each language, the index, the errata; and one of own claims."""
     fixture, _, name = request.param.rpartition("/")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from montecarlo.records.practice import read_practice
+from montecarlo.report.content.practice import read_practice
 from montecarlo.theory import expected_row
 from montecarlo.theory.query_gradients import expect_along_query
 from studies import practice, practice_rows
@@ -119,7 +119,7 @@ def drawn_z(monkeypatch, kind, spec):
     monkeypatch.setitem(practice.REPLICATES, KEYS, OFTEN)
     (rows,) = practice.draw(f"test {kind}", [spec], KEYS, D_K[0])
     exact = expect(kind, KEYS, D_K[0], 1.5, BESIDE[kind])
-    return [one.z for one in practice.check_row(exact, rows)]
+    return [one.z for one in practice.check_row(exact, rows).values()]
 
 
 @pytest.mark.parametrize("kind", BESIDE)
@@ -149,59 +149,57 @@ def test_mean_squares_from_a_raised_key_are_those_of_all(kind):
 def test_record_is_what_the_program_makes():
     """Exact values of all d_k, and what was drawn of one kind and for one factor."""
     assert (RECORD.seed, RECORD.n_keys, RECORD.d_k) == (1, (FEWER, MORE), D_K)
-    assert [line.kind for line in RECORD.sizes] == [*practice.SIZES]
-    for line in RECORD.sizes:
-        beside = practice.beside_of(line.kind, FEWER)
+    assert [*RECORD.sizes] == [*practice.SIZES]
+    for kind, line in RECORD.sizes.items():
+        beside = practice.beside_of(kind, FEWER)
         for i, d_k in enumerate(D_K):
-            row = expect(line.kind, FEWER, d_k, 1.0, beside)
-            kept = [one[i].exact for one in (line.entropy, line.largest, line.gradient)]
+            row = expect(kind, FEWER, d_k, 1.0, beside)
+            kept = [line[x][i].exact for x in ("entropy", "largest", "gradient")]
             assert kept == pytest.approx(row[:3], rel=1e-9)
-    spec = Spec("rms", 1.0, 0.0)
-    (rows,) = practice.draw("size rms", [spec], FEWER, D_K[0])
-    kept = next(line for line in RECORD.sizes if line.kind == "rms")
-    assert kept.largest[0].drawn == pytest.approx(rows[:, 1].mean(), rel=1e-9)
-    line = RECORD.growth[0]
-    spec = Spec("softmax", line.gradient.factor, 0.0)
+    (rows,) = practice.draw("size rms", [Spec("rms", 1.0, 0.0)], FEWER, D_K[0])
+    drawn = RECORD.sizes["rms"]["largest"][0].drawn
+    assert drawn == pytest.approx(rows[:, 1].mean(), rel=1e-9)
+    gradient = RECORD.growth["softmax 1"]["gradient"]
+    spec = Spec("softmax", gradient.factor, 0.0)
     squares = practice.draw_squares("softmax 1.0", spec, MORE, D_K[0])
-    drawn = practice.check_root(line.gradient.held.exact, squares)
-    assert line.gradient.held.drawn == pytest.approx(drawn.drawn, rel=1e-6)
+    drawn = practice.check_root(gradient.exact, squares)
+    assert gradient.drawn == pytest.approx(drawn.drawn, rel=1e-6)
 
 
 def test_factors_hold_what_they_are_for():
     """The exact value of more keys with a factor is that of fewer without."""
-    lines = [(line.kind, line.std) for line in RECORD.growth]
-    assert lines == [*practice.GROWTH]
-    for line in RECORD.growth:
-        fewer = practice.row_of(line.kind, line.std, FEWER, 1.0)
-        for (kept, value), one in zip(KEPT.items(), line.factors, strict=True):
-            assert one == getattr(line, kept)
+    assert [*RECORD.growth] == [*practice.GROWTH]
+    for name, line in RECORD.growth.items():
+        assert [*line] == [*KEPT]
+        kind, std = practice.GROWTH[name]
+        fewer = practice.row_of(kind, std, FEWER, 1.0)
+        for kept, one in line.items():
             if one is None:
                 continue
-            more = practice.row_of(line.kind, line.std, MORE, one.factor)
-            level = value(fewer, FEWER)
-            assert value(more, MORE) == pytest.approx(level, rel=1e-6), (line, kept)
-            assert one.held.exact == pytest.approx(level, rel=1e-9)
+            more = practice.row_of(kind, std, MORE, one.factor)
+            level, held = KEPT[kept](fewer, FEWER), KEPT[kept](more, MORE)
+            assert held == pytest.approx(level, rel=1e-6), (name, kept)
+            assert one.exact == pytest.approx(level, rel=1e-9)
 
 
 def test_factors_are_near_what_large_n_gives():
     """H = ln n - s²/2: none for the share, √ln n for H/ln n, √(1 + 2 ln 128) for H."""
-    plain, wide = RECORD.growth[:2]
-    for line in (plain, wide):
-        assert line.share.factor == pytest.approx(1.0, abs=0.03)
+    plain = RECORD.growth["softmax 1"]
+    for name, std in (("softmax 1", 1.0), ("softmax 2", 2.0)):
+        line = RECORD.growth[name]
+        assert line["share"].factor == pytest.approx(1.0, abs=0.03)
         root = math.sqrt(RECORD.log_growth)
-        assert line.fraction.factor == pytest.approx(root, rel=0.03)
-        rises = math.sqrt(1.0 + 2.0 * math.log(MORE / FEWER) / line.std**2)
-        assert line.entropy.factor == pytest.approx(rises, rel=0.1)
-    logarithm = RECORD.growth[-1]
-    for mine, other in zip(logarithm.factors, plain.factors, strict=True):
+        assert line["fraction"].factor == pytest.approx(root, rel=0.03)
+        rises = math.sqrt(1.0 + 2.0 * math.log(MORE / FEWER) / std**2)
+        assert line["entropy"].factor == pytest.approx(rises, rel=0.1)
+    for kept, mine in RECORD.growth["logarithm"].items():
         product = mine.factor * RECORD.log_growth
-        assert product == pytest.approx(other.factor, rel=1e-6)
+        assert product == pytest.approx(plain[kept].factor, rel=1e-6)
 
 
 def test_entropy_of_sigmoids_is_held_by_no_factor():
     """Saturated ones spread over more keys again: the least entropy is above."""
-    (line,) = (line for line in RECORD.growth if line.kind == "sigmoid")
-    assert line.entropy is None
+    assert RECORD.growth["sigmoid"]["entropy"] is None
     level = practice.row_of("sigmoid", 1.0, FEWER, 1.0).entropy
     for factor in np.geomspace(0.3, 30.0, 16):
         assert practice.row_of("sigmoid", 1.0, MORE, float(factor)).entropy > level
@@ -209,24 +207,26 @@ def test_entropy_of_sigmoids_is_held_by_no_factor():
 
 def test_what_stands_beside_scores_is_held():
     """The sink's weight, one half, and the sum of sigmoids."""
-    sink, sigmoid = RECORD.beside
-    assert sink.fewer.exact == pytest.approx(0.5)
-    assert sigmoid.left.exact / sigmoid.fewer.exact == pytest.approx(MORE / FEWER)
-    for line, sign in ((sink, 1.0), (sigmoid, -1.0)):
-        near = sign * math.log(MORE / FEWER)
-        assert line.added == pytest.approx(near, rel=2e-3)
-        moved = practice.beside_of(line.kind, FEWER) + line.added
-        held = expect(line.kind, MORE, D_K[0], 1.0, moved).beside
-        assert held == pytest.approx(line.fewer.exact, rel=1e-6)
+    sink, sigmoid = RECORD.beside["sink"], RECORD.beside["sigmoid"]
+    assert sink["fewer"].exact == pytest.approx(0.5)
+    grows = sigmoid["more"].exact / sigmoid["fewer"].exact
+    assert grows == pytest.approx(MORE / FEWER)
+    for kind, sign in (("sink", 1.0), ("sigmoid", -1.0)):
+        line = RECORD.beside[kind]
+        added = line["held"].added
+        assert added == pytest.approx(sign * math.log(MORE / FEWER), rel=2e-3)
+        moved = practice.beside_of(kind, FEWER) + added
+        held = expect(kind, MORE, D_K[0], 1.0, moved).beside
+        assert held == pytest.approx(line["fewer"].exact, rel=1e-6)
 
 
 def test_what_was_drawn_agrees():
     """The z-scores of the record: as far as so many may be, and as spread."""
-    assert len(RECORD.checks) == 68
+    assert len(RECORD.z_scores) == 68
     assert RECORD.largest_z < FAR
     assert 0.6 < RECORD.rms_z < 1.5
     # most factors are told to a few per cent by what was drawn
-    held = [one.held for line in RECORD.growth for one in line.factors if one]
+    held = [one for line in RECORD.growth.values() for one in line.values() if one]
     assert all(one.std_error < 0.06 * abs(one.exact) for one in held)
 
 

@@ -86,7 +86,8 @@ def test_the_command_names_it(capsys):
     assert main([*typed, "--normalisation", "l2(gain=3)", "--json"]) in {0, 4}
     found = json.loads(capsys.readouterr().out)
     assert found["normalisation"] == "l2(gain=3.0)"
-    assert found["reference"] == pytest.approx(9.0 / 4.0)
+    assert found["reference"] is None
+    assert abs(found["estimate"] - 9.0 / 4.0) < FAR * found["std_error"]
     assert main([*typed, "--normalisation", "rms"]) in {0, 4}
     assert "normalised by rms" in capsys.readouterr().out
     assert main([*typed, "--normalisation", "l2(10)"]) == 2

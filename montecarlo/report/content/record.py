@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from montecarlo.claims.papers import PapersOutcome, read_papers_record
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
 from montecarlo.records.calibration import Card, Counted, count_rate
@@ -38,8 +37,6 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
     sensitivity: Sensitivity | None = None
     #: what training says; null likewise
     training: TrainingView | None = None
-    #: what papers say; null likewise
-    literature: PapersOutcome | None = None
 
 
 def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
@@ -53,9 +50,9 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 
 def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what training and papers say, and what choices change."""
-    studies, papers = _studies(), read_papers_record()
-    lines = (*training_curves(studies["training"]), *papers.curves)
+    """Put beside results what training says, and what choices change."""
+    studies = _studies()
+    lines = training_curves(studies["training"])
     curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
     return replace(results, curves=curves, claims=_with(results.claims, **studies))
 
@@ -70,7 +67,6 @@ def _studies() -> dict[str, Any]:
     return {
         "sensitivity": read_sensitivity(),
         "training": view_training(read_record(), read_language()),
-        "literature": read_papers_record().outcome,
     }
 
 

@@ -8,7 +8,6 @@ numbers and places on pages are made from these.
 from montecarlo.report.figures import (
     formats,
     gradients,
-    papers,
     scores,
     training,
     verdicts,
@@ -29,8 +28,6 @@ _SPECS = (
     gradients.GRADIENTS,
     formats.FORMATS,
     training.TRAINING,
-    papers.SCALE_GROWTH,
-    papers.CONCENTRATION,
 )
 #: In the order in which those of a section stand on pages.
 FIGURES = {spec.id: spec for spec in _SPECS}

@@ -16,7 +16,6 @@ from babel.messages.pofile import read_po, write_po
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.papers import read_papers
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import (
@@ -57,7 +56,7 @@ def source_messages() -> dict[str, list[str]]:
     named += [(words, "an answer to quote") for words in MESSAGES]
     named += [(str(words), place) for words, place in read_catalogue().words()]
     extracted = (*_extract(template_folder()), *_extract(FIGURES))
-    for message, place in (*extracted, *named, *read_papers().words()):
+    for message, place in (*extracted, *named):
         places = found.setdefault(message, [])
         if place not in places:
             places.append(place)

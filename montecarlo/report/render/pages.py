@@ -18,8 +18,6 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
-from montecarlo.records.practice import read_practice
-from montecarlo.report.content import papers
 from montecarlo.report.content.findings import (
     Said,
     columns,
@@ -29,6 +27,7 @@ from montecarlo.report.content.findings import (
     lines,
     table_name,
 )
+from montecarlo.report.content.practice import read_practice
 from montecarlo.report.content.texts import part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.language.catalogues import (
@@ -125,13 +124,9 @@ def environment() -> Environment:
     made.filters |= {
         "columns": columns,
         "counted": count_outcomes,
-        "error_of_exact": papers.error_of_exact,
-        "error_of_paper": papers.error_of_paper,
-        "error_of_region": papers.error_of_region,
         "exceptions": exceptions,
         "formula": check_formula,
         "lines": lines,
-        "sizes": papers.sizes_of,
         "symbol": check_symbol,
         "table_name": table_name,
         "telling": find_telling,
@@ -150,7 +145,6 @@ def environment() -> Environment:
         "read_practice": read_practice,
         "sayers_of": sayers_of,
         "tables_of": lambda topic: TABLES.get(topic, ()),
-        "view_literature": papers.view_literature,
     }
     return made
 

@@ -65,13 +65,9 @@ def pairs(catalogue):
 def is_filled(places):
     """Tell whether numbers are put into a message, so that % signs are doubled.
 
-    Those of templates and figures are, the sentences of the catalogue of claims, and
-    what was found of papers and is answered with them.
+    Those of templates and figures are, and the sentences of the catalogue of claims.
     """
-    sentence = re.compile(
-        r"passage |claim [\w-]+, (?!interpretation )|statement [\w-]+, finding |"
-        r"question [\w-]+, answer "
-    )
+    sentence = re.compile(r"passage |claim [\w-]+, (?!interpretation )")
     return any(
         place.endswith((".j2", ".py", "to quote")) or sentence.match(place)
         for place in places

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.report.conftest import CODES, EVIDENCE_PAGES, PAPERS_PAGES
+from tests.report.conftest import CODES, EVIDENCE_PAGES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-PAGES = (*CODES, *EVIDENCE_PAGES, *PAPERS_PAGES, "index", "erratum-de", "own_report/ja")
+PAGES = (*CODES, *EVIDENCE_PAGES, "index", "erratum-de", "own_report/ja")
 WIDTHS = (320, 1280)
 HEIGHT = 900
 #: Collects what the policy blocked, from the first byte on.
@@ -27,7 +27,7 @@ CUT = """(kept) => {
 #: Details that are examined in the dark as well: with every verdict of a case.
 KEPT = 16
 #: What axe examines: structure and style of translations are those of English pages.
-EXAMINED = {"en", "evidence-en", "papers-en", "index", "erratum-de", "own_report/ja"}
+EXAMINED = {"en", "evidence-en", "index", "erratum-de", "own_report/ja"}
 #: What sticks out of the page to the right, apart from what scrolls by itself.
 OVERFLOW = """() => {
   const width = window.innerWidth;
@@ -173,7 +173,7 @@ def test_page_in_a_browser(visited, browser):
     found.page.evaluate(OPEN)
     for width in WIDTHS:
         assert found.overflow(width) == []
-        if width == WIDTHS[0] and name in {*EVIDENCE_PAGES, *PAPERS_PAGES}:
+        if width == WIDTHS[0] and name in EVIDENCE_PAGES:
             wide, bare = found.page.evaluate(CUES)
             assert wide > bare == 0
     if name in EXAMINED:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.render.contents import data_uri
-from tests.report.conftest import EVIDENCE, EVIDENCE_PAGES, PAPERS, words
+from tests.report.conftest import EVIDENCE, EVIDENCE_PAGES, words
 
 #: What a page may weigh: a report, its evidence, any other.
 MOST_BYTES, MOST_EVIDENCE = 700_000, 1_500_000
@@ -51,7 +51,7 @@ def bad_links(page, report):
     names = [*LANGUAGES, *(f"erratum-{e.text.key}" for e in report.contents.errata)]
     texts = {f"{name}.md" for name in names if name not in LANGUAGES}
     if page.name.partition("/")[0] != "own_report":
-        names += [f"{kind}{code}" for kind in (EVIDENCE, PAPERS) for code in LANGUAGES]
+        names += [f"{EVIDENCE}{code}" for code in LANGUAGES]
     pages_by_file = {f"{name}.html": name for name in names}
     bad = []
     for link in page.elements():
@@ -61,7 +61,7 @@ def bad_links(page, report):
         file, _, place = target.partition("#")
         if file in pages_by_file:
             name = pages_by_file[file]
-            long = name.startswith((EVIDENCE, PAPERS)) and name[-2:] != page.code
+            long = name.startswith(EVIDENCE) and name[-2:] != page.code
             name = f"{name[:-2]}en" if long else name
             found = not place or place in report.page(name).by_id
         elif file:

@@ -13,7 +13,7 @@ from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.report.content.findings import FAILING
 from montecarlo.report.content.tables import plain_rows
-from tests.report.conftest import CODES, EVIDENCE_PAGES, PAPERS_PAGES, words
+from tests.report.conftest import CODES, EVIDENCE_PAGES, words
 
 DIGIT = re.compile(r"\d")
 YEAR = re.compile(r"(?<!\d)20[0-2]\d(?!\d)")
@@ -217,7 +217,7 @@ def test_number_is_the_row_it_names(report, name):
         assert number.value == table[number.row], number
 
 
-@pytest.mark.parametrize("name", [*CODES[1:], EVIDENCE_PAGES[1], PAPERS_PAGES[1]])
+@pytest.mark.parametrize("name", [*CODES[1:], EVIDENCE_PAGES[1]])
 def test_numbers_are_the_same_in_every_language(report, name):
     """A translation changes no number and drops none."""
     have, wanted = (
@@ -570,7 +570,7 @@ LOWERED = dict(zip(map(ord, RAISED), "-0123456789", strict=True))
 
 def figure_of(report, code, name):
     """Return a figure, on whichever page of a language it stands."""
-    pages = (report.page(f"{kind}{code}") for kind in ("", "evidence-", "papers-"))
+    pages = (report.page(f"{kind}{code}") for kind in ("", "evidence-"))
     return next(p.by_id[f"figure-{name}"] for p in pages if f"figure-{name}" in p.by_id)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from montecarlo.records.practice import read_practice
-from tests.report.conftest import PAPERS_PAGES
+from montecarlo.report.content.practice import read_practice
+from tests.report.conftest import CODES
 
 RECORD = read_practice()
 
@@ -14,23 +14,22 @@ def lines_of(table):
     return [[float(one.get("value")) for one in line] for line in lines]
 
 
-@pytest.mark.parametrize("name", PAPERS_PAGES)
+@pytest.mark.parametrize("name", CODES)
 def test_tables_show_the_record(report, name):
     """Values at both d_k, and factors in the order of the heads; a dash for none."""
     page = report.page(name)
     sizes = lines_of(page.by_id["table-practice-sizes"])
-    for shown, line in zip(sizes, RECORD.sizes, strict=True):
-        pairs = (line.entropy, line.largest, line.gradient)
-        assert shown == [one.exact for pair in pairs for one in pair]
+    for shown, line in zip(sizes, RECORD.sizes.values(), strict=True):
+        assert shown == [one.exact for pair in line.values() for one in pair]
     table = page.by_id["table-practice-growth"]
-    for shown, line in zip(lines_of(table), RECORD.growth, strict=True):
-        assert shown == [one.factor for one in line.factors if one]
+    for shown, line in zip(lines_of(table), RECORD.growth.values(), strict=True):
+        assert shown == [one.factor for one in line.values() if one]
     assert "".join(table.itertext()).count("–") == sum(
-        one is None for line in RECORD.growth for one in line.factors
+        one is None for line in RECORD.growth.values() for one in line.values()
     )
 
 
-@pytest.mark.parametrize("name", PAPERS_PAGES)
+@pytest.mark.parametrize("name", CODES)
 def test_no_line_is_named_as_another(report, name):
     """Each kind has words of its own."""
     page = report.page(name)

@@ -2,103 +2,63 @@
 
 A Gaussian vector points in every direction alike, so that the cosine x of the angle
 between it and any other vector has the density (1 - x²)**((d - 3)/2) on [-1, 1], up to
-a constant; in one dimension it is 1 or -1.  Given a query, the cosines of independent
-keys are independent: expectations over a row are those of `row_integrals` with this
-distribution of a score.
+a constant, for d > 1.  Given a query, the cosines of independent keys are independent:
+expectations over a row are those of `row_integrals` with this distribution of a score.
 """
 
 import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, ndtr, poch
+from scipy.special import betainc, poch
 
-from montecarlo.theory.row_expectations import expect_binomial, profile_of
+from montecarlo.theory.row_expectations import profile_of
 from montecarlo.theory.row_integrals import (
     HIGHEST,
     LOWEST_T,
     NEGLIGIBLE,
-    ROUNDING,
+    ROW_NAMES,
     STEP_G,
     STEP_T,
     WIDEST_GAP,
     Array,
-    Expectations,
-    Reference,
     integrate_row,
-    join_largest,
     legendre,
     log_complement,
 )
 
 #: A density of exp(-NOTHING) of its largest value is left out.
 NOTHING = 55.0
-#: Gauss-Legendre points of a panel of the angle, and those of a check.  A panel is at
-#: most so wide, in scores and in widths of the density, 1/sqrt(d).
-POINTS, FEWER_POINTS = 24, 18
-PANEL_SCORES, PANEL_WIDTHS = 3.0, 2.0
-#: Points between the largest score and one far below it, and those of a check.
-GAP_POINTS, FEWER_GAP_POINTS = 72, 56
-#: Standard deviations of divided scores up to which a row takes no more than seconds.
-MOST_STD = 64.0
-
-
-def cosine_distribution(x: float, d_k: int) -> float:
-    """Return P(cosine <= x), for -1 <= x <= 1."""
-    if d_k == 1:
-        return 0.0 if x < -1.0 else 1.0 if x >= 1.0 else 0.5
-    above = 0.5 * float(betainc(0.5 * (d_k - 1), 0.5, 1.0 - x * x))
-    return above if x < 0.0 else 1.0 - above
-
-
-def cosine_gap(x: float, d_k: int) -> float:
-    """Return P(cosine <= x/sqrt(d_k)) - Φ(x), for |x| below 1."""
-    return cosine_distribution(x / math.sqrt(d_k), d_k) - float(ndtr(x))
-
-
-def cosine_abs(d_k: int) -> float:
-    """Return E |cosine| = Γ(d/2)/(sqrt pi Γ((d + 1)/2))."""
-    return 1.0 / (math.sqrt(math.pi) * float(poch(0.5 * d_k, 0.5)))
-
-
-def cosine_excess_kurtosis(d_k: int) -> float:
-    """Return the excess kurtosis: E x⁴ = 3/(d(d + 2)), and E x² = 1/d."""
-    return -6.0 / (d_k + 2.0)
+#: Gauss-Legendre points of a panel of the angle.  A panel is at most so wide, in scores
+#: and in widths of the density, 1/sqrt(d).
+POINTS, PANEL_SCORES, PANEL_WIDTHS = 24, 3.0, 2.0
+#: Points between the largest score and one far below it.
+GAP_POINTS = 72
 
 
 @lru_cache(maxsize=1024)
-def expect_cosines(d_k: int, n_keys: int, scale: float) -> Expectations:
+def expect_cosines(d_k: int, n_keys: int, scale: float) -> dict[str, float]:
     """Return the expectations over a row of n independent cosines times a scale.
 
     Parameters
     ----------
     d_k, n_keys : int
+        d_k is 2 or more.
     scale : float
-        What a cosine is multiplied by; positive, at most `MOST_STD` times sqrt(d_k).
+        What a cosine is multiplied by; positive, at most 64 sqrt(d_k), or it takes
+        more than seconds.
 
     Returns
     -------
-    Expectations
-        Shape (6,).  The error adds the difference from fewer points.
+    dict
+        By `montecarlo.theory.row_integrals.ROW_NAMES`, right to a billionth.
     """
-    if d_k == 1:
-        return expect_binomial(1, n_keys, scale)
-    fine, coarse = (
-        integrate_row(profile_of(*cosine_nodes(d_k, scale, n)), n_keys)
-        for n in (POINTS, FEWER_POINTS)
-    )
-    errors = fine.errors + np.abs(fine.values - coarse.values)
-    largest, fewer = (
-        _largest_weight(d_k, n_keys, scale, n) for n in (GAP_POINTS, FEWER_GAP_POINTS)
-    )
-    error = largest.error + abs(largest.value - fewer.value)
-    return join_largest(
-        Expectations(fine.values, errors),
-        Expectations(np.array([largest.value]), np.array([error])),
-    )
+    row = integrate_row(profile_of(*cosine_nodes(d_k, scale)), n_keys)
+    values = (*row.values.tolist(), _largest_weight(d_k, n_keys, scale))
+    return dict(zip(ROW_NAMES, values, strict=True))
 
 
-def cosine_nodes(d_k: int, scale: float, n_points: int) -> tuple[Array, Array]:
+def cosine_nodes(d_k: int, scale: float) -> tuple[Array, Array]:
     """Return scores and probabilities that stand for a cosine times a scale, d_k > 1.
 
     Notes
@@ -109,7 +69,7 @@ def cosine_nodes(d_k: int, scale: float, n_points: int) -> tuple[Array, Array]:
     reach = _reach(d_k)
     widest = max(scale / PANEL_SCORES, math.sqrt(d_k) / PANEL_WIDTHS)
     n_panels = math.ceil(2.0 * reach * widest)
-    nodes, weights = legendre(n_points)
+    nodes, weights = legendre(POINTS)
     width = 2.0 * reach / n_panels
     starts = -reach + width * np.arange(n_panels)
     angle = (starts[:, np.newaxis] + width * nodes).ravel()
@@ -124,21 +84,8 @@ def _reach(d_k: int) -> float:
     return math.acos(math.exp(-NOTHING / (d_k - 2)))
 
 
-def expected_largest_cosine(d_k: int, n_keys: int) -> Reference:
-    """Return the expected largest of n independent cosines."""
-    if d_k == 1:
-        value = 1.0 - 2.0 ** (1 - n_keys)
-        return Reference(value, ROUNDING)
-    t, log_weight = _largest_cosine(d_k, n_keys)
-    terms = np.exp(log_weight) * np.tanh(t)
-    step = t[1] - t[0]
-    fine = step * float(terms.sum())
-    coarse = 2.0 * step * float(terms[::2].sum())
-    return Reference(fine, abs(fine - coarse) + ROUNDING * fine)
-
-
 def _largest_cosine(d_k: int, n_keys: int) -> tuple[Array, Array]:
-    """Return an even grid of t, and the logarithm of the density of t; d_k > 1.
+    """Return an even grid of t, and the logarithm of the density of t.
 
     Notes
     -----
@@ -151,12 +98,17 @@ def _largest_cosine(d_k: int, n_keys: int) -> tuple[Array, Array]:
     ends = math.ceil(end / step)
     t = step * np.arange(-ends, ends + 1, dtype=np.float64)
     log_sech = math.log(2.0) - np.abs(t) - np.log1p(np.exp(-2.0 * np.abs(t)))
-    above = _above(t, d_k)
-    constant = math.log(n_keys * float(poch(0.5 * power, 0.5)) / math.sqrt(math.pi))
-    log_density = constant + power * log_sech + (n_keys - 1.0) * log_complement(above)
+    constant = math.log(n_keys * _density(d_k))
+    others = (n_keys - 1.0) * log_complement(_above(t, d_k))
+    log_density = constant + power * log_sech + others
     there = np.flatnonzero(log_density > log_density.max() + math.log(NEGLIGIBLE))
     first, last = int(there[0]) // 2 * 2, int(there[-1]) + 1
     return t[first:last], log_density[first:last]
+
+
+def _density(d_k: int) -> float:
+    """Return the density of a cosine at 0."""
+    return float(poch(0.5 * (d_k - 1), 0.5)) / math.sqrt(math.pi)
 
 
 def _above(t: Array, d_k: int) -> Array:
@@ -165,8 +117,8 @@ def _above(t: Array, d_k: int) -> Array:
     return np.where(t < 0.0, 1.0 - tail, tail)
 
 
-def _largest_weight(d_k: int, n_keys: int, scale: float, n_points: int) -> Reference:
-    """Return the expected largest weight, by so many points below the largest score.
+def _largest_weight(d_k: int, n_keys: int, scale: float) -> float:
+    """Return the expected largest weight.
 
     Notes
     -----
@@ -177,7 +129,7 @@ def _largest_weight(d_k: int, n_keys: int, scale: float, n_points: int) -> Refer
     t, log_density = _largest_cosine(d_k, n_keys)
     n_u = round((HIGHEST - LOWEST_T) / STEP_T) + 1
     u: Array = LOWEST_T + STEP_T * np.arange(n_u, dtype=np.float64)
-    nodes, weights = legendre(n_points)
+    nodes, weights = legendre(GAP_POINTS)
     first = 2.0 * np.arctan(np.exp(-t))
     farthest = np.maximum(np.cos(first) - WIDEST_GAP / scale, -math.sin(_reach(d_k)))
     width = np.maximum(np.arccos(farthest) - first, 0.0)
@@ -185,7 +137,7 @@ def _largest_weight(d_k: int, n_keys: int, scale: float, n_points: int) -> Refer
     angle = first[:, np.newaxis] + apart
     gaps = 2.0 * scale * np.sin(angle - 0.5 * apart) * np.sin(0.5 * apart)
     density = np.sin(angle) ** (d_k - 2) * width[:, np.newaxis] * weights
-    density *= float(poch(0.5 * (d_k - 1), 0.5)) / math.sqrt(math.pi)
+    density *= _density(d_k)
     above = _above(t, d_k)
     inner = np.empty((t.size, u.size))
     for i in range(t.size):
@@ -195,7 +147,4 @@ def _largest_weight(d_k: int, n_keys: int, scale: float, n_points: int) -> Refer
     log_below = log_density - (n_keys - 1.0) * log_complement(above)
     terms = np.exp((n_keys - 1.0) * log_complement(inner) + log_below[:, np.newaxis])
     terms *= np.exp(u - np.exp(u))
-    step = float(t[1] - t[0]) * STEP_T
-    fine = step * float(terms.sum())
-    coarse = 4.0 * step * float(terms[::2, ::2].sum())
-    return Reference(fine, abs(fine - coarse) + ROUNDING * fine)
+    return float(t[1] - t[0]) * STEP_T * float(terms.sum())

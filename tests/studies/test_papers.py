@@ -1,0 +1,214 @@
+"""docs/papers.md is what the program makes, and says no more than came out."""
+
+import math
+import re
+
+import msgspec
+import pytest
+
+from montecarlo.estimation.estimates import Estimate
+from studies import papers
+from studies.paper_quantities import QUANTITIES, critical_std
+
+PAPERS = papers.read_papers()
+PAGE = papers.PAGE.read_text(encoding="utf-8")
+#: Quantities that are drawn.
+DRAWN = {"small_jacobians", "normalised_underflow", "several_rounded"}
+
+
+def calls_of(statement):
+    """Every quantity that a statement's number and checks rest on."""
+    names = {call["quantity"] for call in statement.value.values()}
+    return names | {check.quantity for check in statement.check}
+
+
+def statement(words):
+    """The statement that has these words."""
+    (one,) = (one for one in PAPERS.statements if words in one.statement)
+    return one
+
+
+def check_of(low, high, name="raised_weight", **at):
+    """A check of one case."""
+    return papers.Check(name, [at or {"n": 10, "gap": 5}], low, high)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        one
+        for one in PAPERS.statements
+        if not calls_of(one) & DRAWN and "causal" not in one.statement
+    ],
+    ids=lambda one: one.statement[:40],
+)
+def test_a_statement_without_drawn_numbers_is_on_the_page(one):
+    """Words, numbers and verdict, made again; a causal mask takes longer."""
+    assert papers.block_of(one) in PAGE
+
+
+@pytest.mark.slow
+def test_the_page_is_what_the_program_makes(tmp_path):
+    """All of it, what is drawn included."""
+    assert papers.main(["--output", str(tmp_path / "papers.md")]) == 0
+    assert (tmp_path / "papers.md").read_text(encoding="utf-8") == PAGE
+
+
+def test_all_that_is_named_is_there():
+    """Papers and questions are those of statements, quantities those of the program."""
+    questions = [one.id for one in PAPERS.questions]
+    assert {one.question for one in PAPERS.statements} == set(questions)
+    keys = [one.key for one in PAPERS.papers]
+    assert {key for one in PAPERS.statements for key in one.paper} == set(keys)
+    assert len(set(keys)) == len(keys)
+    named = set().union(*map(calls_of, PAPERS.statements))
+    named |= {c["quantity"] for one in PAPERS.questions for c in one.value.values()}
+    assert named == set(QUANTITIES)
+    assert len(PAPERS.statements) == 31
+
+
+def test_questions_of_readers_are_questions():
+    """And are answered; what papers say ends like a sentence and comes first."""
+    for one in PAPERS.statements:
+        assert one.statement.endswith("?") == (not one.paper), one.statement
+    blocks = re.split(r"^### ", PAGE, flags=re.MULTILINE)[1:]
+    asked = [block for block in blocks if "a question of readers" in block]
+    assert len(asked) == sum(not one.paper for one in PAPERS.statements) == 8
+    assert all("\n\n**yes** · " in one or "\n\n**no** · " in one for one in asked)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "came"),
+    [(0.9, 1.0, "supported"), (0.0, 0.9, "refuted"), (0.95, math.inf, "refuted")],
+)
+def test_an_exact_value_decides(low, high, came):
+    """0.943 lies there, or it does not."""
+    check = check_of(low, high)
+    assert papers.decide(check, check.at[0]) == came
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "came"),
+    [(0.4, 0.6, "supported"), (0.6, 1.0, "refuted"), (0.5, 1.0, "undecided")],
+)
+def test_a_drawn_value_decides_by_its_interval(monkeypatch, low, high, came):
+    """An estimate of 0.5 ± 0.01 from a thousand rows."""
+    drawn = Estimate(0.5, 0.01, 1000)
+    monkeypatch.setattr(papers, "evaluate", lambda *_: drawn)
+    papers.one_sided_rate.cache_clear()
+    assert papers.decide(check_of(low, high), {}) == came
+    papers.one_sided_rate.cache_clear()
+
+
+def test_intervals_hold_together(monkeypatch):
+    """Each may miss on two sides: so many drawn numbers decide."""
+    drawn = Estimate(0.5, 0.01, 1000)
+    monkeypatch.setattr(
+        papers, "evaluate", lambda name, _: drawn if name in DRAWN else 0.0
+    )
+    papers.one_sided_rate.cache_clear()
+    deciding = sum(
+        len(check.at)
+        for one in PAPERS.statements
+        for check in one.check
+        if check.quantity in DRAWN
+    )
+    assert deciding == 3
+    assert papers.one_sided_rate() * 2 * deciding == pytest.approx(papers.ERROR_RATE)
+    papers.one_sided_rate.cache_clear()
+
+
+FOR, AGAINST = check_of(0.9, 1.0), check_of(0.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("quantifier", "checks", "came"),
+    [
+        ("always", [FOR], "supported"),
+        ("always", [FOR, AGAINST], "refuted"),
+        ("can", [FOR, AGAINST], "supported"),
+        ("can", [AGAINST], "refuted"),
+        ("always", [], "not_measured"),
+    ],
+)
+def test_verdicts_follow_the_sentence(quantifier, checks, came):
+    """One counterexample, or one example, is enough; asserted checks have no vote."""
+    one = msgspec.structs.replace(
+        PAPERS.statements[0], quantifier=quantifier, check=checks
+    )
+    assert papers.verdict_of(one) == came
+    silent = msgspec.structs.replace(AGAINST, asserted=True)
+    one = msgspec.structs.replace(one, check=[*checks, silent])
+    assert papers.verdict_of(one) == came
+    one = msgspec.structs.replace(one, has_no_measure=True)
+    assert papers.verdict_of(one) == "degree"
+
+
+def test_nothing_is_said_that_did_not_come_out_so():
+    """Neither against the verdict, nor where what is asserted fails."""
+    first = PAPERS.statements[0]
+    wrong = msgspec.structs.replace(first, verdict="refuted")
+    with pytest.raises(ValueError, match="came out as supported"):
+        papers.block_of(wrong)
+    silent = msgspec.structs.replace(AGAINST, asserted=True)
+    wrong = msgspec.structs.replace(first, check=[*first.check, silent])
+    with pytest.raises(ValueError, match="must hold at"):
+        papers.block_of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        (0.9426, "0.943"),
+        (15.6, "15.6"),
+        (280.7, "281"),
+        (0.5, "0.500"),
+        (0.0, "0"),
+        (0.000954, r"$9.54 \cdot 10^{-4}$"),
+        (0.9999, "1.00"),
+        (113994.0, r"$1.14 \cdot 10^{5}$"),
+        (Estimate(0.23471, 0.00168, 9), "0.2347 ± 0.0017"),
+    ],
+)
+def test_numbers_have_three_digits(found, shown):
+    """Of an error two."""
+    assert papers.show(found) == shown
+
+
+# --- What sentences say in words ------------------------------------------------------
+
+
+def test_numbers_of_words_are_those_of_checks():
+    """Bounds of five per cent; gaps on both sides of the border; temperatures."""
+    yarn = (0.1 * math.log(32) + 1.0) ** 2
+    (check,) = statement(r"Does the factor $(0.1 \ln 32").check
+    assert (check.low, check.high) == pytest.approx(
+        (0.95 * yarn, 1.05 * yarn), abs=5e-5
+    )
+    for check in statement("Llama").check:
+        factor = QUANTITIES["position_factor"](check.at[0]["n"])
+        ends = pytest.approx((0.95 * factor, 1.05 * factor), abs=5e-5)
+        assert (check.low, check.high) == ends
+    gain = statement("the gain begins at")
+    above, below = (one.at[0]["gap"] for one in gain.check if one.asserted)
+    assert below < math.log(2.0) / 2.0 < above < below + 0.02
+    found = statement("Cosines of queries and keys over a learned").value
+    taus = [1.0 / found[name]["gain"] for name in "abc"]
+    assert taus == pytest.approx([1.0, 0.1, 0.01])
+
+
+def test_at_that_s_itself_means_at_it():
+    """S is not rounded before the sum of squares is computed."""
+    values = statement("For large $n$, rows concentrate").value
+    assert [values[name]["times"] for name in "abcdef"] == [0.25, 0.25, 2, 2, 1, 1]
+    found = papers.evaluate("concentration", {"n": 1024, "times": 1})
+    exact = papers.evaluate("concentration", {"n": 1024, "std": critical_std(1024)})
+    assert (found, f"{found:.4f}") == (exact, "0.2355")
+
+
+def test_a_file_is_read_strictly():
+    """A field that is not known is no field."""
+    data = msgspec.to_builtins(PAPERS)
+    data["statement"][0]["outcome"] = "supported"
+    with pytest.raises(msgspec.ValidationError, match="outcome"):
+        msgspec.convert(data, papers.Papers)
