@@ -21,6 +21,16 @@ CITATION = yaml.safe_load((HERE / "CITATION.cff").read_text(encoding="utf-8"))
 DEFAULTS = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
 
 
+@pytest.mark.parametrize("file", [".github/workflows/release.yml", "docs/workflow.yml"])
+def test_actions_are_pinned(file):
+    """By commit, with the version beside it: tags and branches move."""
+    used = re.findall(r"uses: (\S+@.*)", (HERE / file).read_text(encoding="utf-8"))
+    others = [one for one in used if not one.startswith("OWNER/")]
+    assert others
+    for one in others:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one), one
+
+
 def value(expression, inputs, action):
     """Return what GitHub puts in the place of an expression of a step's environment."""
     name = expression.removeprefix("${{ ").removesuffix(" }}")
