@@ -21,6 +21,31 @@ CITATION = yaml.safe_load((HERE / "CITATION.cff").read_text(encoding="utf-8"))
 DEFAULTS = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
 
 
+@pytest.mark.parametrize("file", [".github/workflows/release.yml", "docs/workflow.yml"])
+def test_actions_are_pinned(file):
+    """By commit, with the version beside it: tags and branches move."""
+    used = re.findall(r"uses: (\S+@.*)", (HERE / file).read_text(encoding="utf-8"))
+    others = [one for one in used if not one.startswith("OWNER/")]
+    assert others
+    for one in others:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one), one
+
+
+def test_tools_of_the_build_are_locked():
+    """A release installs them with their hashes alone, and builds with no others."""
+    text = (HERE / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    build, _ = text.split("  test:\n")
+    assert re.findall("pip install (.*)", build) == [
+        "--require-hashes --only-binary :all: -r build-tools.lock"
+    ]
+    assert "pip wheel --no-deps --no-build-isolation " in build
+    for name in ("build-tools.lock", "requirements.lock"):
+        lock = (HERE / name).read_text(encoding="utf-8")
+        blocks = re.split(r"\n(?=\w)", lock)[1:]
+        assert all("==" in one and "--hash=sha256:" in one for one in blocks)
+        assert "://" not in lock
+
+
 def value(expression, inputs, action):
     """Return what GitHub puts in the place of an expression of a step's environment."""
     name = expression.removeprefix("${{ ").removesuffix(" }}")

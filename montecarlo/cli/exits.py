@@ -1,5 +1,6 @@
 """How a command ends: its status, and the one line that it complains with."""
 
+import errno
 import os
 import shlex
 import signal
@@ -86,11 +87,15 @@ def _run(
 ) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()
+    os.environ.pop("MPLBACKEND", None)  # figures need none, and a wrong one is an error
     try:
         return work(parser.read(typed), typed)
     except tuple(EXPECTED) as error:
         return complain_of(parser.command, error, interrupted)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is ours to mend
+        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+            limit = f"{error.strerror} (ulimit -n raises the limit)"
+            return complain(parser.command, f"error: {limit}", FAILED)
         print_lines("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
         again = shlex.join([*parser.prog.split(), *typed])
         report = f"a bug of montecarlo: please report the lines above, with: {again}"
