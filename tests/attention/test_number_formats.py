@@ -57,8 +57,7 @@ def test_limits_are_those_of_the_definition(name):
     )
     assert np.array_equal(one.round(numbers), numbers)
     if name != "float64":
-        # the last step below a power of 2 is half as long as the next would be
-        above = largest * (1.0 + step)
+        above = largest + step * 2.0 ** math.floor(math.log2(largest))
         between = np.array([above, 1.0 + 0.4 * step, 1.4 * least, 0.5 * least])
         assert one.round(between).tolist() == [math.inf, 1.0, least, 0.0]
 
@@ -84,7 +83,6 @@ def test_every_number_and_all_between_are_rounded(name, kind):
     rounded = ALL_FORMATS[name].round
     assert np.array_equal(rounded(numbers), numbers, equal_nan=True)
     finite = numbers[np.isfinite(numbers)]
-    assert (finite.size, finite[-1]) == (finite.argmax() + 1, LIMITS[name][0])
     middle = 0.5 * (finite[:-1] + finite[1:])
     step = np.diff(finite) / 64.0
     even = np.where(np.arange(middle.size) % 2 == 0, finite[:-1], finite[1:])

@@ -6,7 +6,6 @@ import itertools
 import pytest
 
 from montecarlo.sampling.design_points import (
-    LARGE,
     MOST_QUERIES,
     ROW_BLOCK,
     STREAMS,
@@ -108,57 +107,6 @@ def test_shape_of_rows(n_keys, d_k):
     assert n == n_keys
     assert 1 <= n_queries <= MOST_QUERIES
     assert n_queries == 1 or n_queries * n_keys <= ROW_BLOCK
-
-
-@pytest.mark.parametrize(
-    ("d_k", "n_keys", "large"),
-    [
-        (64, None, False),
-        (LARGE, None, True),
-        (64, LARGE, True),
-        (LARGE - 1, LARGE - 1, False),
-    ],
-)
-def test_is_large(d_k, n_keys, large):
-    """A replicate is large by its d_k or its number of keys."""
-    assert parse_point("gaussian", "gaussian", d_k, n_keys).is_large is large
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"d_k": 0}, "d_k must be an integer of at least 1, got 0"),
-        ({"d_k": 2.0}, "d_k must be an integer of at least 1, got 2.0"),
-        ({"d_k": True}, "d_k must be an integer of at least 1, got True"),
-        ({"n_keys": 1}, "n_keys must be an integer of at least 2, got 1"),
-        ({"n_keys": "8"}, "n_keys must be an integer of at least 2, got '8'"),
-        ({"distribution_q": "gausian"}, "Did you mean 'gaussian'"),
-        ({"distribution_k": "gausian"}, "Did you mean 'gaussian'"),
-        ({"dependence": "some"}, "dependence must be none, pairs(rho) or planted(rho)"),
-        ({"dependence": "planted(1.5)"}, "got 'planted(1.5)'"),
-        ({"initialisation": "init(kind=x)"}, "initialisation must be empty or init("),
-        (
-            {"initialisation": INITIALISATION},
-            "initialisation must be of the distribution gaussian",
-        ),
-        ({"normalisation": "l1"}, "normalisation must be none, l2(gain=g) or rms"),
-        ({"normalisation": "none(gain=2)"}, "got 'none(gain=2)'"),
-        ({"normalisation": "l2(gain=0)"}, "with a gain from 1e-06 to 1e+06"),
-        ({"normalisation": "l2(gain=10"}, "got 'l2(gain=10'"),
-        ({"dependence": "pairs(0.5)"}, "dependence pairs(rho) must have no n_keys"),
-        (
-            {"dependence": "planted(0.5)", "n_keys": None},
-            "dependence planted(rho) must have n_keys",
-        ),
-        ({"dependence": "planted(0.5)"}, "must have q and k of one distribution"),
-    ],
-)
-def test_errors(changed, message):
-    """What cannot be sampled is refused at once: name, requirement, what came."""
-    with pytest.raises(ValueError, match="must") as caught:
-        changed_base(**changed)
-
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

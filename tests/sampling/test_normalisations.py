@@ -31,7 +31,6 @@ def drawn(normalisation, *, distribution="gaussian", d_k=16, **more):
     "more",
     [
         {},
-        {"n_keys": 300_000},  # in chunks
         {"distribution": "student_t3"},
         {"distribution": "gaussian(mean=2.0,std=0.01)"},
         {"n_keys": 32, "dependence": "planted(0.5)"},
@@ -61,15 +60,6 @@ def test_a_row_of_zeros_stays_one():
     vectors = np.array([[0.0], [-3.0]], np.float32)
     found = normalise(vectors, parse_normalisation("rms"))
     assert found.tolist() == [[0.0], [-1.0]]
-
-
-def test_directions_stay():
-    """A normalised vector is a positive multiple of what it was."""
-    vectors = np.random.default_rng(1).standard_normal((50, 7)).astype(np.float32)
-    found = normalise(vectors, parse_normalisation("l2"))
-    factors = vectors / found
-    assert factors.min() > 0.0
-    assert factors == pytest.approx(factors[:, :1] * np.ones(7), rel=1e-6)
 
 
 def test_planted_keys_are_correlated_before():

@@ -9,10 +9,6 @@ import scipy.special
 import scipy.stats
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import (
-    FORMAT_ROWS,
-    FORMAT_SCORES,
-)
 from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
     RANKS,
@@ -184,34 +180,6 @@ def test_scores_do_not_tie_before_they_are_rounded():
 
     assert found["sqrt", "format_distinct_share@float64@shifted_wide"] == 1.0
     assert found["sqrt", "format_distinct_share@float32@shifted_wide"] < 1.0
-
-
-def test_number_formats_of_long_rows():
-    """Emulated sums are left out, and fewer rows computed."""
-    long = FURTHER[1]
-    names = {
-        name.split("@", 1)[1]
-        for _, name in mean_columns(long, ("none",))
-        if "@" in name
-    }
-
-    assert "bfloat16@naive_wide" in names
-    assert "float16@naive" in names
-    assert "bfloat16@naive" not in names
-    assert FORMAT_SCORES // long.n_keys < FORMAT_ROWS
-
-
-def test_planted_columns_are_there_where_a_key_is_planted():
-    """And the identity where keys are Gaussian."""
-    for point in EVERY:
-        if point.n_keys is not None:
-            names = {name for _, name in mean_columns(point, ("sqrt",))}
-            planted = point.dependence.kind == "planted"
-            assert ("planted_weight" in names) is planted
-            assert ("planted_rank_first" in names) is planted
-            plain = point.is_independent
-            gaussian = plain and point.distribution_k.name == "gaussian"
-            assert ("entropy_identity" in names) is gaussian
 
 
 @pytest.mark.parametrize("point", POINTS[:4], ids=IDS[:4])

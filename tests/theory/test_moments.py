@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from montecarlo.sampling.design_points import SHAPES, WEIGHT_KINDS, Initialisation
+from montecarlo.sampling.design_points import Initialisation
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.theory import moments
 
@@ -115,18 +115,6 @@ def test_size_of_a_score_does_not_care_which_side_is_rademacher():
     assert math.isclose(moments.score_abs(*distributions, 7), expected, rel_tol=CLOSE)
     assert math.isclose(
         moments.score_abs(*distributions[::-1], 7), expected, rel_tol=CLOSE
-    )
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", WEIGHT_KINDS)
-def test_projections_agree_with_what_is_sampled(kind, shape):
-    """Theory's variance of an entry is the width times the sampler's of a weight."""
-    initialisation = Initialisation(kind, "rms", shape, 96)
-
-    expected = 96 * initialisation.weight_variance(16)
-    assert moments.projected_variance(initialisation, 16) == pytest.approx(
-        expected, rel=CLOSE
     )
 
 

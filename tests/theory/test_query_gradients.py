@@ -7,7 +7,6 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import softmax
 
-from montecarlo.errors import InputError
 from montecarlo.theory import query_gradient_squared
 from montecarlo.theory.query_gradients import expect_along_query
 
@@ -62,11 +61,3 @@ def test_drawn_gradients_have_this_mean_square(n_keys, d_k, divisor):
     assert abs(squares.mean() - found.value) < FAR * error
     assert error < 0.03 * found.value
     assert found.error < 1e-8 * found.value
-
-
-def test_what_cannot_be_asked_is_told():
-    """One line: name, requirement and what came."""
-    with pytest.raises(InputError, match="n_keys"):
-        query_gradient_squared(1, d_k=4)
-    with pytest.raises(InputError, match="d_k"):
-        query_gradient_squared(8, d_k=0)
