@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.attention.grids import DEEP, FINE, LogGrid
+from montecarlo.attention.grids import FINE, LogGrid
 from montecarlo.attention.quantities import QUANTILES
 from montecarlo.estimation.intervals import undo_skewness
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
@@ -149,19 +149,6 @@ def test_values_beyond_the_grid():
             true = np.quantile(values, level)
             low, high = quantile_estimate(distribution_of(values), level).interval(0.3)
             assert low <= true <= high
-
-
-@pytest.mark.parametrize("grid", [FINE, DEEP], ids=["fine", "deep"])
-@pytest.mark.parametrize("value", [1.0, 0.5, 32.0, 1e-3])
-def test_equal_values_are_covered(grid, value):
-    """Where all rows have one value; one on an edge is not exceeded."""
-    estimate = quantile_estimate(distribution_of(np.full((N, ROWS), value), grid), 0.5)
-    low, high = estimate.interval(0.025)
-
-    assert low <= value <= high
-    if value == 1.0:  # an edge of both grids
-        assert estimate.value <= 1.0
-        assert high <= 1.0
 
 
 def draw_some(rng, n=N, rows=ROWS):

@@ -56,8 +56,8 @@ def integral(function, *ends):
 @pytest.mark.parametrize(("summary", "level"), [("q90", 0.9), ("median", 0.5)])
 @pytest.mark.parametrize("n", [2, 128])
 def test_laws_of_quantiles_are_those_of_the_definition(n, summary, level):
-    """To a billionth: exp(-s g) with the gap's quantile g, by an integral that shares no
-    code; v at the two keys that count differs by N(0, 2), in the mean of its logarithm.
+    """To a billionth: exp(-s g) with the gap's quantile g, by an integral of its own; v
+    at the two keys that count differs by N(0, 2), in the mean of its logarithm.
     """
     normal, middle = scipy.stats.norm, scipy.stats.norm.isf(1.0 / n)
 
