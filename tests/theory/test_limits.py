@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 from scipy.integrate import quad
 from scipy.optimize import brentq
+from scipy.special import expit
 
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.limits import (
@@ -80,6 +81,31 @@ def test_laws_of_quantiles_are_those_of_the_definition(n, summary, level):
     for name, factor in factors.items():
         found = limit_of(name, summary, n).value(64)
         assert found == pytest.approx(factor * math.exp(-8.0 * gap), rel=1e-9), name
+
+
+def test_laws_of_means_are_those_of_the_definition():
+    """To a billionth: the gap's density at 0 over s times an integral over the divided
+    gap t; v differs by sqrt 2 in the root mean square, keys by the root of 2 d_k.
+    """
+
+    def w(t):
+        return expit(t) * expit(-t)
+
+    two = scipy.stats.norm(scale=math.sqrt(2.0))
+    size = 2.0 * integral(lambda x: x * two.pdf(x), 0, 2, 12)
+    laws = {  # and the powers of d_k = 64 that stand beside 1/s
+        **dict.fromkeys(SIMULATED[:3], (lambda t: 2.0 * w(t), 1.0)),
+        "jacobian_frobenius_squared": (lambda t: 4.0 * w(t) ** 2, 1.0),
+        "entropy": (lambda t: np.logaddexp(0.0, -t) + t * expit(-t), 1.0),
+        "gradient_scores": (lambda t: math.sqrt(2.0) * size * w(t), 1.0),
+        "gradient_query": (lambda t: math.sqrt(2.0) * size * w(t), 8.0),
+        "gradient_query_squared": (lambda t: 4.0 * w(t) ** 2, 64.0),
+    }
+    for name, (function, factor) in laws.items():
+        law = gap_density(32) / 8.0 * factor * integral(function, 0, 3, 12, 60)
+        assert limit_of(name, "mean", 32).value(64) == pytest.approx(law, rel=1e-9), (
+            name
+        )
 
 
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
