@@ -167,17 +167,9 @@ def independence(modules: Modules) -> Iterator[str]:
             yield str(item)
 
 
-def namespaces(modules: Modules) -> Iterator[str]:
-    """Only cli/ knows argparse: what is below gets arguments with types."""
-    for item in imports_of(modules):
-        known = item.target.split(".")[0] == "argparse"
-        if known and not item.module.startswith("cli."):
-            yield str(item)
-
-
 RULES: dict[str, Callable[[Modules], Iterator[str]]] = {
     rule.__name__: rule
-    for rule in (order, cycles, entries, libraries, drawing, independence, namespaces)
+    for rule in (order, cycles, entries, libraries, drawing, independence)
 }
 
 

@@ -8,13 +8,13 @@ import sys
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.observe import main as observe
 from montecarlo.cli.options import Parser
 from montecarlo.cli.report import main as report
+from montecarlo.names import parse_folder
 from montecarlo.printing import printable
 from montecarlo.study.console import open_console
 
@@ -103,26 +103,11 @@ def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
     assert stream.buffer.getvalue() == b"1 +- 2 * \\u4e2d\n"
 
 
-def test_a_home_is_expanded_before_anything_is_made(tmp_path, monkeypatch, capfd):
-    """``~``, in a configuration as typed."""
-    home, here = tmp_path / "home", tmp_path / "here"
-    home.mkdir()
-    here.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.chdir(here)
-    Path("study.toml").write_text(
-        'output = "~/rep"\nlang = ["en"]\njobs = 1\nonly = ["introduced-2017"]\n',
-        encoding="utf-8",
-    )
-    asked = ["--config", "study.toml", "--quiet", "--format", "json"]
-    assert report(asked) == 0, capfd.readouterr().err
-    arrays = np.random.default_rng(1).standard_normal((2, 1, 1, 1, 4, 8))
-    np.savez("model.npz", q=arrays[0], k=arrays[1])
-    assert observe(["model.npz", "--output", "~/seen", "--quiet"]) == 0
-    for name in ("rep", "seen"):
-        assert (home / name / "run.json").exists()
-    assert {one.name for one in here.iterdir()} == {"study.toml", "model.npz"}
-    assert report([*asked, "--output", "~nobody-of-this-name/rep"]) == 2
+def test_a_home_is_expanded(tmp_path, monkeypatch, capfd):
+    """``~``, where it is typed; a home that there is not is told before any work."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert parse_folder("output", "~/rep") == tmp_path / "rep"
+    assert report(["--output", "~nobody-of-this-name/rep"]) == 2
     assert "output must name a folder" in capfd.readouterr().err
 
 

@@ -210,18 +210,3 @@ def test_interruption_cancels_the_rest():
         run_with(plan_of(SMALL), SampleStore(), executor, list, interrupt)
 
     assert [future.cancelled() for future in executor.futures[2:]] == [True]
-
-
-def test_progress_adds_up():
-    """What is newly wanted and what is finished both add up to what was sampled."""
-    finished, wanted = [], []
-
-    def advance(_point, done, more):
-        finished.append(done)
-        wanted.append(more)
-
-    store = SampleStore()
-    run_with(plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda s: [SMALL], advance)
-
-    total = store.n_replicates(SMALL) + store.n_replicates(MEDIUM)
-    assert sum(finished) == sum(wanted) == total == 20

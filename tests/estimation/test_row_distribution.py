@@ -128,19 +128,6 @@ def test_quantiles_have_the_level_that_they_are_named_by(name):
         assert not low <= quantile_estimate(rows, level + off).value <= high
 
 
-def test_exact_zeros_have_a_bin():
-    """Where more than a level of the rows is exactly 0, so is the quantile."""
-    values = VALUES.copy()
-    values[:, : ROWS * 3 // 4] = 0.0
-    rows = distribution_of(values)
-
-    assert rows.share[0] == 0.75
-    median = quantile_estimate(rows, 0.5)
-    assert median.value == 0.0
-    assert median.interval(0.025) == (0.0, 0.0)
-    assert quantile_estimate(rows, 0.9).value > 0.0
-
-
 def test_values_beyond_the_grid():
     """Below and above it the interval holds the true value all the same."""
     for factor in (1e-8, 1e8):

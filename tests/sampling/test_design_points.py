@@ -6,8 +6,6 @@ import itertools
 import pytest
 
 from montecarlo.sampling.design_points import (
-    MOST_QUERIES,
-    ROW_BLOCK,
     STREAMS,
     parse_point,
     point_key,
@@ -98,17 +96,6 @@ def test_key_is_pinned():
     assert point_key("abc") == (0xBF1678BA, 0xEACF018F, 0xDE404141, 0x2322AE5D)
 
 
-@pytest.mark.parametrize("n_keys", [2, 32, 2047, 2048, 4096, 2**17, 2**18, 2**20])
-@pytest.mark.parametrize("d_k", [1, 4096])
-def test_shape_of_rows(n_keys, d_k):
-    """A block of rows is bounded, has at least one query, and does not know d_k."""
-    n_queries, n = parse_point("gaussian", "gaussian", d_k, n_keys).shape
-
-    assert n == n_keys
-    assert 1 <= n_queries <= MOST_QUERIES
-    assert n_queries == 1 or n_queries * n_keys <= ROW_BLOCK
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -158,15 +145,6 @@ def test_streams_do_not_repeat():
         assert repeated(words) == 0  # by chance once in 10**13
     for modulus in (64, 1024, 2**16, 2**31):
         assert repeated([index % modulus for index in INDICES]) > 0
-
-
-def test_streams_of_many_seeds_differ():
-    """Nor does a seed that of another: of a thousand, and of large ones."""
-    seeds = [*range(1024), *(2**k + d for k in range(10, 128) for d in (0, 1))]
-    words = [
-        int(stream(seed, BASE, 0, "q").bit_generator.random_raw()) for seed in seeds
-    ]
-    assert repeated(words) == 0
 
 
 def test_first_numbers_are_pinned():

@@ -12,7 +12,6 @@ chance less than once in 10⁵ seeds.
 
 import math
 
-import mpmath
 import numpy as np
 import pytest
 import scipy.integrate
@@ -214,16 +213,6 @@ def test_neighbours_are_uncorrelated(draws, name):
             assert abs(z_score(one * other, 0.0, 1.0)) < Z_LIMIT
 
 
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
-@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (2, 3, 5)])
-def test_shape_and_type(distribution, shape):
-    """Any shape can be drawn, odd sizes too; entries are float32."""
-    sample = distribution.sample(np.random.default_rng(33), shape)
-
-    assert sample.shape == shape
-    assert sample.dtype == np.float32
-
-
 class ExtremeUniforms:
     """A stand-in for a Generator whose uniforms are all the same extreme one."""
 
@@ -254,28 +243,8 @@ def test_no_tail_is_cut_short(name):
     assert np.abs(drawn).max() == pytest.approx(FARTHEST[name], rel=1e-6)
 
 
-def absolute_moment(name, r):
-    """Return E |x|**r: of Student's t by a normal and a chi-square, of the logistic by
-    Dirichlet's eta.
-    """
-    gamma = math.gamma
-    normal = 2.0 ** (r / 2) * gamma((r + 1) / 2) / math.sqrt(math.pi)
-    if name.startswith("student_t"):
-        nu = float(name.removeprefix("student_t"))
-        chi = gamma((nu - r) / 2) / gamma(nu / 2) * 2.0 ** (-r / 2)
-        return normal * chi * (nu - 2.0) ** (r / 2)
-    logistic = 2.0 * gamma(r + 1) * float(mpmath.altzeta(r))
-    return {
-        "gaussian": normal,
-        "uniform": 3.0 ** (r / 2) / (r + 1),
-        "laplace": gamma(r + 1) * 2.0 ** (-r / 2),
-        "rademacher": 1.0,
-        "logistic": logistic * (math.sqrt(3.0) / math.pi) ** r,
-    }[name]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["rademacher", *STANDARD])
+@pytest.mark.parametrize("name", STANDARD)
 def test_moments_of_many_draws(name):
     """Of ten million entries half are positive, one in 10,000 lies beyond its quantile,
     and mean powers of the size are exact: those of which the fourth moment is finite,
@@ -283,8 +252,8 @@ def test_moments_of_many_draws(name):
     """
     n_draws, distribution = 10**7, DISTRIBUTIONS[name]
     powers = [r for r in (0.5, 1, 2, 4) if 4 * r < distribution.moments]
-    tail = 1e-4 if name in STANDARD else 1.0
-    far = STANDARD[name].isf(0.5 * tail) if name in STANDARD else 0.5
+    tail = 1e-4
+    far = STANDARD[name].isf(0.5 * tail)
     sums, rng = np.zeros(2 + len(powers)), np.random.default_rng(35)
     for _ in range(10):
         x = distribution.draw(rng, (n_draws // 10,)).astype(np.float64)
@@ -295,11 +264,12 @@ def test_moments_of_many_draws(name):
             *((size**r).sum() for r in powers),
         ]
     exact = [(0.5, 0.25), (tail, tail * (1.0 - tail))]
-    means = [absolute_moment(name, r) for r in powers]
+    means = [integral(STANDARD[name], lambda x, r=r: abs(x) ** r) for r in powers]
     for r, mean in zip(powers, means, strict=True):
-        exact.append((mean, absolute_moment(name, 2 * r) - mean**2))
+        square = integral(STANDARD[name], lambda x, r=r: abs(x) ** (2 * r))
+        exact.append((mean, square - mean**2))
     for found, (mean, variance) in zip(sums / n_draws, exact, strict=True):
-        error = math.sqrt(max(variance, 1e-12) / n_draws)
+        error = math.sqrt(variance / n_draws)
         assert abs(found - mean) < Z_LIMIT * error
     wrong = 1.01 ** powers[-1] * sums[-1] / n_draws
     assert abs(wrong - means[-1]) > Z_LIMIT * error

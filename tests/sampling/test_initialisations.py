@@ -19,7 +19,7 @@ from montecarlo.sampling.design_points import (
     parse_initialisation,
     parse_point,
 )
-from montecarlo.sampling.matrices import draw_matrices, project
+from montecarlo.sampling.matrices import project
 from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory.moments import projected_variance
 from montecarlo.theory.references import reference
@@ -109,19 +109,6 @@ def test_norms(norm, monkeypatch):
     size = np.sqrt(np.square(drawn, dtype=np.float64).mean(axis=1, keepdims=True))
 
     assert tokens == pytest.approx(drawn / size, rel=1e-4, abs=1e-4)
-
-
-def test_a_replicate_has_one_projection_for_all_its_tokens():
-    """Queries of one replicate lie in the span of one W_Q, not of W_K or another's."""
-    point = parse_point(
-        "gaussian", "gaussian", 32, initialisation=named(norm="rms", width=4)
-    )
-    q, k = draw_matrices(point, 1, 0)
-    again, _ = draw_matrices(point, 1, 1)
-
-    for one, rank in ((q, 4), (k, 4), (np.concatenate([q, k]), 8)):
-        assert np.linalg.matrix_rank(one, tol=1e-3) == rank
-    assert np.linalg.matrix_rank(np.concatenate([q, again]), tol=1e-3) == 8
 
 
 def test_other_ways_to_write_an_initialisation():

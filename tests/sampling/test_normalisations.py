@@ -8,7 +8,6 @@ import pytest
 
 from montecarlo.sampling.blocks import pair_means, row_blocks, score_moments
 from montecarlo.sampling.design_points import (
-    AS_DRAWN,
     parse_normalisation,
     parse_point,
     stream,
@@ -47,12 +46,6 @@ def test_lengths(normalisation, length, more):
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
         assert vectors.dtype == np.float32
         assert lengths == pytest.approx(length, rel=3e-7)
-
-
-def test_without_one_nothing_is_done():
-    """The very array comes back, so that draws keep their bytes."""
-    vectors = np.ones((2, 3), np.float32)
-    assert normalise(vectors, AS_DRAWN) is vectors
 
 
 def test_a_row_of_zeros_stays_one():
@@ -110,14 +103,3 @@ def test_names(typed, name):
     """A canonical name stands for itself; a gain of 1 is left out."""
     assert parse_normalisation(typed).name == name
     assert parse_normalisation(name).name == name
-
-
-def test_unknown_variances_leave_the_gap_undefined():
-    """Of dependent pairs, and of entries with a mean on both sides."""
-    for names, more in (
-        (("gaussian", "gaussian"), {"dependence": "pairs(0.5)"}),
-        (("uniform(mean=1.0)", "laplace(mean=1.0)"), {}),
-    ):
-        point = parse_point(*names, 8, normalisation="l2", **more)
-        assert math.isinf(score_moments(point)[1])
-        assert np.isnan(pair_means(point, 1, range(1))[0, -1])

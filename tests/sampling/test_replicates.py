@@ -104,23 +104,6 @@ def test_divisors_do_not_see_each_other(point):
         assert [columns[i] for i in chosen] == list(mean_columns(point, (divisor,)))
 
 
-@pytest.mark.parametrize("change", ["seed", "index", "point"])
-def test_other_key_other_replicate(change):
-    """Another seed, index or name changes every column but shares."""
-    one = sample(SMALL, SEED, 0, 1, ("sqrt",)).means
-    other = {
-        "seed": lambda: sample(SMALL, SEED + 1, 0, 1, ("sqrt",)),
-        "index": lambda: sample(SMALL, SEED, 1, 2, ("sqrt",)),
-        "point": lambda: sample(
-            parse_point("gaussian", "gaussian", 17, 32), SEED, 0, 1, ("sqrt",)
-        ),
-    }[change]().means
-
-    names = [name for _, name in mean_columns(SMALL, ("sqrt",))]
-    shares = [n in ROW_QUANTITIES and ROW_QUANTITIES[n].indicator for n in names]
-    assert (one != other)[:, np.logical_not(shares)].all()
-
-
 def test_each_replicate_has_a_v_of_its_own(monkeypatch):
     """The generator of v is asked for once a replicate, by its own index."""
     asked = []

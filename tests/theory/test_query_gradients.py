@@ -32,13 +32,6 @@ def test_two_keys_are_one_integral(std):
     assert found.error < 1e-9 * found.value
 
 
-@pytest.mark.parametrize("n_keys", [3, 128, 16384])
-def test_uniform_rows_have_their_limit(n_keys):
-    """At s = 0 J is (I - 1/n)/n, and E ‖J z‖² is (n - 1)/n²."""
-    found = expect_along_query(1e-4, n_keys)
-    assert found.value == pytest.approx((n_keys - 1) / n_keys**2, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("n_keys", "d_k", "divisor"),
     [(8, 1, 1.0), (8, 2, 2.0), (32, 16, "none"), (64, 16, "sqrt"), (16, 64, "linear")],

@@ -12,7 +12,6 @@ from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory.references import (
     REFERENCES,
-    Reference,
     divisor_value,
     reference,
 )
@@ -88,23 +87,6 @@ def test_divisors_are_the_definitions(d_k):
         assert math.isclose(divisor_value(name, point), value(d_k), rel_tol=1e-15)
 
 
-def test_entries_have_their_own_variance():
-    """The two sides are not mixed up."""
-    point = parse_point("uniform(std=2.0)", "laplace(std=3.0)", 4)
-    found = [
-        reference(f"entry_variance_{side}", point, "none", "value").value
-        for side in "qk"
-    ]
-    assert found == [4.0, 9.0]
-
-
-def test_row_variance_leaves_out_the_mean_of_the_keys():
-    """(σ_q² + m_q²) σ_k² d/c²: a mean of the keys does not count, one of q does."""
-    point = parse_point("gaussian(mean=0.5)", "uniform(mean=3.0,std=2.0)", 16, 8)
-    found = reference("score_row_variance", point, "sqrt", "mean")
-    assert math.isclose(found.value, 1.25 * 4.0)
-
-
 def test_rows_depend_on_the_product_of_the_spreads():
     """N(0, 4) queries with N(0, 1/4) keys are the same as standard ones."""
     rescaled = parse_point("gaussian(std=2.0)", "gaussian(std=0.5)", 8, 32)
@@ -112,17 +94,6 @@ def test_rows_depend_on_the_product_of_the_spreads():
     for name in ROW_NAMES:
         found = reference(name, rescaled, "sqrt", "mean")
         assert found == reference(name, standard, "sqrt", "mean")
-
-
-def test_entropy_identity_is_zero_for_standard_gaussian_keys():
-    """Any distribution of q; with another spread of the keys the quantity is not 0."""
-    name = "entropy_identity"
-    for distribution_q in ("gaussian", "student_t3", "uniform(mean=1.0)"):
-        point = parse_point(distribution_q, "gaussian", 4, 8)
-        assert reference(name, point, "sqrt", "mean") == Reference(0.0, 0.0)
-    for distribution_k in ("gaussian(std=2.0)", "gaussian(mean=1.0)", "uniform"):
-        point = parse_point("gaussian", distribution_k, 4, 8)
-        assert reference(name, point, "sqrt", "mean") is None
 
 
 @pytest.mark.parametrize(

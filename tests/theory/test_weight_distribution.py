@@ -101,12 +101,6 @@ def test_quantile_inverts_the_share(probability):
         assert weight.error < 1e-6 * weight.value + 1e-9
 
 
-def test_no_row_has_less_than_its_part():
-    """The largest of n weights is 1/n or more; near it, when scores hardly differ."""
-    assert largest_weight_share(1 / 8, 8, std=1.0).value == 1.0
-    assert largest_weight_share(0.9, 8, std=1e-3).value == 0.0
-
-
 # --- The table of quantiles ---------------------------------------------------------
 
 
@@ -201,43 +195,6 @@ def test_told_errors_hold_what_shares_are_off_by(seed):
             exact = float(weights @ shares) / weights.sum()
             found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=number)
             assert abs(found.value - exact) <= found.error < 2e-7
-
-
-def odd_points(number):
-    """Points of all sizes: d_k, n, t and a divisor."""
-    rng = np.random.default_rng(23)
-    for _ in range(number):
-        d_k = round(math.exp(rng.uniform(math.log(3), math.log(700))))
-        n_keys = round(math.exp(rng.uniform(math.log(2), math.log(1e6))))
-        divisor = str(rng.choice(["none", "sqrt", "2sqrt", "linear"]))
-        yield d_k, n_keys, round(float(rng.uniform(0.06, 0.99)), 3), divisor
-
-
-#: Below 1/2 the share of unscaled rows takes seconds: those are left to the slow tests.
-ODD = [
-    pytest.param(*one, marks=() if i < 6 and one[2] > 0.5 else pytest.mark.slow)
-    for i, one in enumerate(odd_points(20))
-]
-
-
-@pytest.mark.parametrize(("d_k", "n_keys", "threshold", "divisor"), ODD)
-def test_odd_points(d_k, n_keys, threshold, divisor):
-    """Rows drawn as q and k are: their number is not in the tails of the binomial
-    distribution.  A false alarm of one of the 20 points: 4e-8.
-    """
-    found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=divisor)
-    assert found.error < 1e-6
-    rng = np.random.default_rng(5)
-    number = {"none": 1, "sqrt": d_k**0.5, "2sqrt": 2 * d_k**0.5, "linear": d_k}
-    n_rows = min(20_000, 10_000_000 // n_keys)
-    saturated = 0
-    for length in rng.chisquare(d_k, n_rows) ** 0.5 / number[divisor]:
-        scores = length * rng.standard_normal(n_keys)
-        saturated += 1 / np.exp(scores - scores.max()).sum() >= threshold
-    law = stats.binom(n_rows, min(1.0, found.value + found.error))
-    assert law.cdf(saturated) > 1e-9
-    law = stats.binom(n_rows, max(0.0, found.value - found.error))
-    assert law.sf(saturated - 1) > 1e-9
 
 
 @pytest.mark.parametrize(("threshold", "divisor"), [(0.05, "sqrt"), (0.2, 1.0)])
