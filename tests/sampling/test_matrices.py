@@ -8,8 +8,7 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.sampling import blocks, matrices
-from montecarlo.sampling.design_points import parse_point, stream
-from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
 ALL = tuple(DIVISORS)
@@ -68,38 +67,3 @@ def test_memory_of_a_million_keys():
         [sys.executable, "-c", MEASURE], check=True, capture_output=True, text=True
     )
     assert 1024 * int(found.stdout) < GIB / 2
-
-
-#: What a replicate is drawn from, by point.
-STREAMS_OF = [
-    (parse_point("gaussian", "laplace", 3, 5), "k q"),
-    (parse_point("gaussian", "gaussian", 3, 5, "planted(0.5)"), "k q"),
-    (parse_point("rademacher", "rademacher", 3, 5, "planted(0.5)"), "copy k q"),
-    (parse_point("laplace", "laplace", 3, None, "pairs(0.5)"), "copy k q"),
-    (
-        parse_point(
-            "gaussian",
-            "gaussian",
-            3,
-            initialisation="init(kind=he_normal,norm=rms,shape=full,width=8)",
-        ),
-        "k q",
-    ),
-    (LONG[3], "copy k q"),
-]
-
-
-@pytest.mark.usefixtures("in_chunks")
-@pytest.mark.parametrize(("point", "expected"), STREAMS_OF, ids=str)
-def test_streams_are_those_of_the_replicate(monkeypatch, point, expected):
-    """All draws have its seed, name and index."""
-    asked = set()
-
-    def record(*key):
-        asked.add(key)
-        return stream(*key)
-
-    monkeypatch.setattr(matrices, "stream", record)
-    draw_matrices(point, 3, 7)
-
-    assert asked == {(3, point, 7, which) for which in expected.split()}

@@ -10,6 +10,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import mean_columns, sample
+from montecarlo.theory import largest_weight_share
 from montecarlo.theory.references import (
     REFERENCES,
     divisor_value,
@@ -85,6 +86,17 @@ def test_divisors_are_the_definitions(d_k):
     point = parse_point("gaussian", "gaussian", d_k)
     for name, value in DEFINITIONS.items():
         assert math.isclose(divisor_value(name, point), value(d_k), rel_tol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("saturated", 0.9), ("saturated_99", 0.99), ("saturated_999", 0.999)],
+)
+def test_saturated_rows_are_those_of_their_threshold(name, least):
+    """Three names stand for three weights."""
+    point = parse_point("gaussian", "gaussian", 64, 16)
+    share = largest_weight_share(least, 16, d_k=64, divisor="none")
+    assert reference(name, point, "none", "mean").value == share.value
 
 
 def test_rows_depend_on_the_product_of_the_spreads():
