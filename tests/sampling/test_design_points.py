@@ -101,6 +101,7 @@ def test_key_is_pinned():
     [
         {"seed": 2},
         {"seed": 0},
+        {"seed": 2**32 + 1},
         {"index": 1},
         {"which": "k"},
         {"which": "v"},
