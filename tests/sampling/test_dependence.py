@@ -105,14 +105,3 @@ def test_planted_keys_belong_to_their_queries(distribution):
     assert far(np.array(squares), 1.0) < 1.0
     assert far(np.array(own), 0.9 * rho) > 1.0
     assert far(np.array(further), rho) > 1.0  # another query's key
-
-
-@pytest.mark.parametrize("distribution", ["gaussian", "rademacher"])
-def test_planted_with_certainty_is_the_query(distribution):
-    """At rho = 1 the first keys are the queries, the others as they were drawn."""
-    point = parse_point(distribution, distribution, 8, 300, "planted(1.0)")
-    q, k = draw_matrices(point, 1, 0)
-
-    assert np.array_equal(k[: len(q)], q)
-    assert len(k) == 300 > len(q)
-    assert not np.isin(k[len(q) :, 0], q[:, 0]).all() or distribution == "rademacher"

@@ -18,7 +18,6 @@ from montecarlo.attention.quantities import (
     query_rows,
 )
 from montecarlo.sampling import blocks
-from montecarlo.sampling.blocks import SCORES_AT_ONCE
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import (
@@ -74,22 +73,6 @@ def test_one_by_one_equals_all_at_once(point):
     assert together.means.tobytes() == b"".join(one.means.tobytes() for one in alone)
     for i, counts in enumerate(together.counts):
         assert np.array_equal(counts, sum(one.counts[i] for one in alone))
-
-
-def test_batches_of_every_size():
-    """However a range is cut, over the limit of scores at once or not, bytes stay."""
-    n = 2 * SCORES_AT_ONCE // (SMALL.shape[0] * SMALL.shape[1]) + 3
-    whole = sample(SMALL, SEED, 0, n, ("sqrt",))
-    for size in (1, 2, 5, n - 1):
-        parts = [
-            sample(SMALL, SEED, i, min(i + size, n), ("sqrt",))
-            for i in range(0, n, size)
-        ]
-        assert np.concatenate([p.means for p in parts]).tobytes() == (
-            whole.means.tobytes()
-        )
-        for i, counts in enumerate(whole.counts):
-            assert np.array_equal(counts, sum(part.counts[i] for part in parts))
 
 
 @pytest.mark.parametrize("point", [*POINTS[:3], FURTHER[0], FURTHER[2]], ids=str)

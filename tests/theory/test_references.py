@@ -190,29 +190,6 @@ def test_simulated_pairs_agree(point):
     assert abs(gap_to(point, "score_variance", 4.0 / 3.0)) > FAR
 
 
-def test_largest_score():
-    """E|q| times the largest of n normal ones; Rademacher queries have one length."""
-    one = reference(
-        "score_max", parse_point("gaussian(std=3.0)", "gaussian", 1, 64), "none", "mean"
-    )
-    assert one.value == pytest.approx(
-        3.0 * math.sqrt(2.0 / math.pi) * 2.34373, rel=1e-5
-    )
-    point = parse_point("rademacher", "gaussian(std=2.0)", 16, 256)
-    found = reference("score_max", point, "linear", "mean")
-    assert found.value == pytest.approx(4.0 * 2.0 * 2.82686 / 16.0, rel=1e-5)
-    for distribution_q, distribution_k in (
-        ("gaussian", "rademacher"),
-        ("uniform", "gaussian"),
-        ("gaussian", "gaussian(mean=1.0)"),
-        ("gaussian(mean=1.0)", "gaussian"),
-    ):
-        other = parse_point(distribution_q, distribution_k, 16, 256)
-        assert reference("score_max", other, "none", "mean") is None
-    pairs = parse_point("gaussian", "gaussian", 16)
-    assert reference("score_max", pairs, "none", "mean") is None
-
-
 @pytest.mark.parametrize(
     "point",
     [

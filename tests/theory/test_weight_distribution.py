@@ -175,28 +175,6 @@ def test_shares_of_thirty_digits(place, exact):
     assert abs(found.value - exact) <= found.error < 5e-8
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_told_errors_hold_what_shares_are_off_by(seed):
-    """Two and three keys, short and long queries; over ln |q| in equal steps."""
-    rng = np.random.default_rng(seed)
-    for _ in range(8):
-        d_k = round(math.exp(rng.uniform(0, math.log(300))))
-        number = float(d_k ** rng.uniform(0, 1))
-        threshold = round(float(rng.uniform(0.5, 0.99)), 4)
-        log_q = np.arange(-40, 8, 0.12) / math.sqrt(d_k)
-        density = d_k * log_q - 0.5 * d_k * np.expm1(2 * log_q)
-        lengths, weights = np.exp(log_q), np.exp(density)
-        stds = (lengths * math.sqrt(d_k) / number)[weights > 1e-20]
-        weights = weights[weights > 1e-20]
-        logit = special.logit(threshold)
-        two = 2 * special.ndtr(-logit / (math.sqrt(2) * stds))
-        three = np.array([three_keys(float(std), threshold) for std in stds])
-        for n_keys, shares in ((2, two), (3, three)):
-            exact = float(weights @ shares) / weights.sum()
-            found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=number)
-            assert abs(found.value - exact) <= found.error < 2e-7
-
-
 @pytest.mark.parametrize(("threshold", "divisor"), [(0.05, "sqrt"), (0.2, 1.0)])
 def test_number_of_weights_above(threshold, divisor):
     """Against 20,000 drawn rows, within six standard errors: a false alarm in 5e8."""
