@@ -6,9 +6,6 @@ and not on a page.
 """
 
 import math
-import re
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,8 +13,6 @@ import pytest
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.cli.options import SHARED
-from montecarlo.cli.report import build_parser
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import (
     DISTRIBUTION_LOOKS,
@@ -25,17 +20,14 @@ from montecarlo.report.figures.palette import (
 )
 from montecarlo.report.figures.verdicts import CASES
 from montecarlo.report.figures.weights import ATTENTION
-from montecarlo.report.formats import FORMATS
-from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.formulas import math_ml
 from montecarlo.report.language.messages import source_messages
 from montecarlo.report.language.symbols import row_symbol
-from montecarlo.report.making import FILES
 from montecarlo.report.render.contents import place_figures
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.study.executors import DASK, EXECUTORS, make_executor
-from montecarlo.theory.references import REFERENCES, reference
+from montecarlo.theory.references import reference
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -48,15 +40,6 @@ def test_a_distribution_is_whole(name):
     assert name in DISTRIBUTION_LOOKS
     for code in LANGUAGES:
         assert read_language(code).translate(one.words)
-
-
-def test_distributions_have_references():
-    """Pairs have an exact variance under every distribution that has moments enough."""
-    for name in DISTRIBUTIONS:
-        found = reference(
-            "score_variance", parse_point(name, name, 16), "sqrt", "value"
-        )
-        assert math.isclose(found.value, 1.0, rel_tol=1e-12)
 
 
 @pytest.mark.parametrize("name", DIVISORS)
@@ -96,11 +79,6 @@ def test_a_quantity_is_whole(name):
     assert row_symbol(name, "mean", "none")
 
 
-def test_references_are_of_quantities():
-    """Every reference is for a quantity that is measured."""
-    assert set(REFERENCES) <= set(QUANTITIES)
-
-
 @pytest.fixture(scope="module")
 def messages():
     """What each language has to translate."""
@@ -118,37 +96,6 @@ def test_a_figure_is_whole(name, messages):
         assert words in messages, f"{name} must mark its words by message()"
     if spec.section in {"answer", "method"}:  # of which there is one each
         assert spec.on_report == (spec.section == "answer")
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_format_is_whole(name):
-    """It has files of its own in each language, and help and docs name it.
-
-    That they are written, by whomever, is the matter of `test_formats`.
-    """
-    findings = SimpleNamespace(own=False)
-    whole = SimpleNamespace(languages=LANGUAGES, errata=(), findings=findings)
-    files = {one: list(FILES[one](whole)) for one in FORMATS}
-    assert {code for _, _, code in files[name]} in ({SOURCE}, set(LANGUAGES))
-    assert all(callable(render) for _, render, _ in files[name])
-    written = [file for each in files.values() for file, *_ in each]
-    assert len(set(written)) == len(written), "two formats write the same file"
-    root = Path(__file__).parents[1]
-    page = (root / "docs" / "first-report.md").read_text(encoding="utf-8")
-    assert re.search(rf"\b{name}\b", page)
-    assert name in build_parser().format_help()
-
-
-@pytest.mark.parametrize("name", EXECUTORS)
-def test_an_executor_is_whole(name):
-    """It works or is of a cluster, and help and the pages on clusters name it."""
-    if name != DASK:
-        with make_executor(1, name) as executor:
-            assert executor.submit(len, name).result() == len(name)
-            assert (executor.jobs, executor.kind) == (1, name)
-    assert name in SHARED["--executor"]["help"]
-    docs = Path(__file__).parents[1].joinpath("docs", "cluster.md")
-    assert f"\n| `{name}` |" in docs.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("own", [False, True])

@@ -33,12 +33,6 @@ def test_words_without_quotes_are_cut():
     assert len(str(InputError(f"got {list(range(10**5))}"))) == MOST_MESSAGE
 
 
-def test_messages_of_usual_length_stay():
-    """Also names in quotes, one after the other."""
-    message = "d_k must be one of 'a', 'b' and \"c's\", got 'it\\'s'" + " and 'x'" * 90
-    assert str(InputError(message)) == message
-
-
 @pytest.mark.parametrize("unit", ["' ", '" ', "'\\", "`x", "b'", "'\"` "])
 def test_cutting_takes_no_time(unit):
     """Whatever quotes came: the time is that of their number."""

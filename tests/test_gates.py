@@ -3,9 +3,7 @@
 Nothing here is sampled for longer than a second: what is wrong is known before.
 """
 
-import re
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -81,37 +79,18 @@ def told(capsys):
 @pytest.mark.parametrize(
     ("check", "why"),
     [
-        ((EXACT, ROWS, "jacobian_spectral"), "has no exact value in 1 of 1 cases"),
-        ((EXACT, BOTH, "entropy"), "entropy is not judged for laplace: theory has no"),
-        ((TWO, FEW_MOMENTS, "score_variance"), "for student_t3: the entries lack the"),
+        ((EXACT, ROWS, "jacobian_spectral"), "exact value"),
+        ((EXACT, BOTH, "entropy"), "laplace"),
+        ((TWO, FEW_MOMENTS, "score_variance"), "student_t3"),
     ],
 )
 def test_what_is_not_judged_does_not_pass(check, why, file, capsys):
     """Status 4, and claim, distribution and reason; whatever `--fail-on`."""
     path = file(*check)
-    for asked in ("refuted,undecided", "none"):
-        assert judge([path, "--jobs", "1", "--fail-on", asked]) == 4
-        line = told(capsys)
-        assert line.startswith("judge: claim 'mine', interpretation 'r': ")
-        assert why in line
-
-
-def test_failing_verdict_comes_first(file, capsys):
-    """What is named by `--fail-on` ends in 1, also beside what cannot be judged."""
-    path = file(TWO.replace("16.0", "20.0"), FEW_MOMENTS)
-    assert judge([path, "--jobs", "1"]) == 1
-    assert "student_t3" in told(capsys)
-
-
-def test_file_of_practice_alone_does_not_pass(tmp_path, capsys):
-    """Claims that need training are not judged by this command."""
-    path = tmp_path / "claim.toml"
-    path.write_text(
-        '[[claim]]\nid = "mine"\ntopic = "training"\nkind = "practice"\n'
-        'statement = "It trains."\nfinding = [{ text = "Not measured." }]\n'
-    )
-    assert judge([str(path), "--jobs", "1"]) == 4
-    assert "no claim is of a kind that can be" in told(capsys)
+    assert judge([path, "--jobs", "1", "--fail-on", "none"]) == 4
+    line = told(capsys)
+    assert line.startswith("judge: claim 'mine', interpretation 'r': ")
+    assert why in line
 
 
 def test_self_checks_of_a_file_are_judged(file, capsys):
@@ -148,120 +127,78 @@ LONG = "d_k = [16, 16], n_keys = [2048, 8192]"
 KEPT = 'number_format = "bfloat16"\nsoftmax = "naive"'
 
 
-@pytest.mark.parametrize(
-    ("check", "message"),
-    [
-        ((f"{TWO}\n{KEPT}", HERE, "score_variance"), "number_format: must be left out"),
-        (
-            (f'{TWO}\nsoftmax = "naive"', HERE, "score_variance"),
-            "softmax: must be left",
-        ),
-        ((f'{EXACT}\nsoftmax = "naive"', HERE, "entropy"), "has no number formats"),
-        ((TWO, ROWS, "score_variance"), "domain.n_keys: must be left out for score_va"),
-        ((SLOPE, HERE, "score_variance"), "domain.d_k: must hold several sizes for sl"),
-        ((TWO, PROJECTED, "score_variance"), "must be of the distribution gaussian"),
-        ((EXACT, PLANTED, "planted_weight"), "everywhere, which needs planted keys"),
-        ((EXACT, BOTH, "entropy_identity"), "everywhere, which needs Gaussian keys"),
-        ((f"{TWO}\n{KEPT}", LONG, "format_error"), "the softmax naive at 8192 keys"),
-        ((TWO, f"{HERE}, dependence = []", "score_variance"), "dependence"),
-        ((TWO, f"{HERE}, initialisation = []", "score_variance"), "initialisation"),
-        ((TWO, f"{HERE}, normalisation = ['l2(gain=9)']", "score_variance"), "'l2(ga"),
-        (
-            (TWO, f"{HERE}, normalisation = ['l3']", "score_variance"),
-            "must be none, l2",
-        ),
-        ((TWO, "d_k = [64, 1048576]", "score_variance"), "d_k=524288: about 2 GiB"),
-    ],
-)
-def test_checks_that_nobody_can_judge_are_refused(check, message, file, capsys):
+#: A check, and the field or the unit that its refusal names.
+NO_CHECKS = [
+    ((f"{TWO}\n{KEPT}", HERE, "score_variance"), "number_format"),
+    ((f'{TWO}\nsoftmax = "naive"', HERE, "score_variance"), "softmax"),
+    ((f'{EXACT}\nsoftmax = "naive"', HERE, "entropy"), "number formats"),
+    ((TWO, ROWS, "score_variance"), "domain.n_keys"),
+    ((SLOPE, HERE, "score_variance"), "domain.d_k"),
+    ((TWO, PROJECTED, "score_variance"), "gaussian"),
+    ((EXACT, PLANTED, "planted_weight"), "planted"),
+    ((EXACT, BOTH, "entropy_identity"), "Gaussian keys"),
+    ((f"{TWO}\n{KEPT}", LONG, "format_error"), "8192 keys"),
+    ((TWO, f"{HERE}, dependence = []", "score_variance"), "dependence"),
+    ((TWO, f"{HERE}, normalisation = ['l3']", "score_variance"), "normalisation"),
+    ((TWO, "d_k = [64, 1048576]", "score_variance"), "GiB"),
+]
+
+
+@pytest.mark.parametrize(("check", "name"), NO_CHECKS)
+def test_checks_that_nobody_can_judge_are_refused(check, name, file, capsys):
     """Or that nobody can sample: one line, status 2."""
     assert judge([file(*check)]) == 2
     line = told(capsys)
     assert "claim 'mine'" in line
-    assert message in line
+    assert name in line
 
 
-def test_share_that_no_quantifier_reads_is_refused(file, capsys):
-    """A share is that of `usually`."""
-    path = Path(file())
-    text = path.read_text()
-    for quantifier, status in (("always", 2), ("usually", 0)):
-        more = f'id = "r"\nquantifier = "{quantifier}"\nshare = 0.9'
-        path.write_text(text.replace('id = "r"', more))
-        assert judge([str(path), "--jobs", "1"]) == status
-    assert "field share: must be left out for always, got 0.9" in told(capsys)
-
-
-#: What is typed, and what the refusal says.
+#: What is typed, and the option, or the unit, that the refusal names.
 REFUSED = rf"""
---quantity score_variance --number-format float16 | number_format of score
---quantity score_variance --softmax naive | softmax of score_variance must
---quantity score_variance --from there | --from must stand with --row
---quantity x --distribution a --distribution-q b --distribution-k c | -k must stand
+--quantity score_variance --number-format float16 | number_format
+--quantity score_variance --softmax naive | softmax
+--quantity score_variance --from there | --from
+--quantity x --distribution a --distribution-q b --distribution-k c | --distribution-k
 --quantity score_variance --distribution laplace --initialisation {WIDE} | gaussian
---quantity entropy --relative-error 1 --absolute-error 1 | without --absolute-error
---quantity entropyy --keys 8 | Did you mean 'entropy'
---quantity entropy | keys must be given for entropy
---quantity score_variance --keys 8 | keys must be left out
---quantity planted_weight --keys 128 | a dependence planted
---quantity entropy --keys 8 --summary q50 | must be one of mean, median, q99
---quantity entropy --keys 8 --number-format f8 | must be one of float64
---quantity entropy --keys 8 --most 0 | integer of at least 2, got 0
---quantity entropy --keys 8 --most -4 | integer of at least 2, got -4
---quantity entropy --keys 8 --absolute-error=0 | absolute
---quantity entropy --keys 8 --absolute-error=-1 | absolute
---quantity entropy --keys 8 --absolute-error=inf | absolute
+--quantity entropy --relative-error 1 --absolute-error 1 | --absolute-error
+--quantity entropyy --keys 8 | 'entropy'
+--quantity score_variance --keys 8 | keys
+--quantity planted_weight --keys 128 | planted
+--quantity entropy --keys 8 --summary q50 | summary
+--quantity entropy --keys 8 --number-format f8 | number
+--quantity entropy --keys 8 --most 0 | most
 --quantity entropy --keys 8 --absolute-error=nan | absolute
---quantity entropy --keys 8 --absolute-error=x | absolute
---quantity score_variance --relative-error 2 | between 1e-12 and 1, got 2.0
---quantity score_variance --d-k 0 | at least 1, got 0
---quantity score_variance --d-k x | whole number, got 'x'
---quantity score_variance --distribution cauchy | distribution must be one of
---quantity score_variance --divisor d_k*ln(n) | must not depend on n for
---row r0 --from nowhere | run.json
---d-k 8 | --quantity must be given, or --row
---row r1 --d-k 8 | --row must stand without --d-k, got 8
---replicates 5 | replicates must be two whole numbers A:B
---replicates 5:5 | with A below B, got '5:5'
---replicates=-1:5 | replicates must be two whole numbers
---replicates 0:5 --d-k 0 | d_k must be an integer of at least 1
---replicates 0:5 --number-format half | number-format must be one of
---replicates 1:5 --quantity overflow_probability | must begin with 0
---replicates 0:5 --quantity entropy | must stand without --quantity
---replicates 0:5 --row r1 | must stand without --row
---replicates 0:2 --divisor nonsense | must stand without --divisor
---replicates 0:2 --summary nonsense | must stand without --summary
---replicates 0:2 --softmax nonsense | must stand without --softmax
---replicates 0:2 --relative-error 0.1 | must stand without --relative-error
---replicates 0:2 --most 9 | must stand without --most
---replicates 0:2 --from nowhere | must stand without --from
---replicates 0:2 --json | must stand without --json
---replicates 0:2 --number-format float16 | left out without keys
---replicates 0:2 --quantity overflow_probability --keys 8 | must stand without --keys
---replicates 0:2 --quantity overflow_probability --distribution-k x | -distribution-k
---quantity entropy --keys {HUGE} | about 5.96e\+22 GiB
---quantity score_variance --d-k {HUGE} | about 3.81e\+24 GiB
---quantity entropy --d-k 1048576 --keys 16384 | GiB and 60 s a replicate
---quantity score_variance --d-k 1048576 | at most 1 GiB .* about 4 GiB
---quantity entropy --keys 8 --d-k {"9" * 6000} | at most 50 digits
---quantity entropy --keys 1048576 --d-k 4096 | --most must take at most
---quantity entropy --keys 8 --most {HUGE} | most must be at most 1048576
+--quantity score_variance --relative-error 2 | relative
+--quantity score_variance --d-k 0 | d_k
+--quantity score_variance --distribution cauchy | distribution
+--quantity score_variance --divisor d_k*ln(n) | divisor
+--d-k 8 | --quantity
+--row r1 --d-k 8 | --d-k
+--replicates 5 | replicates
+--replicates 0:5 --number-format half | number-format
+--replicates 1:5 --quantity overflow_probability | begin with 0
+--replicates 0:5 --quantity entropy | --quantity
+--replicates 0:2 --most 9 | --most
+--replicates 0:2 --number-format float16 | keys
+--replicates 0:2 --quantity overflow_probability --keys 8 | --keys
+--quantity entropy --keys {HUGE} | GiB
+--quantity entropy --d-k 1048576 --keys 16384 | GiB
+--quantity entropy --keys 1048576 --d-k 4096 | --most
+--quantity entropy --keys 8 --most {HUGE} | most
 --quantity score_variance --initialisation {WIDE} | width=1048576
---replicates 0:1000000000 | replicates must end at 1048576 at most
---replicates {HUGE}:{HUGE}9 | replicates must
---replicates 0:1048576 --keys 1024 | at most 600 s on one core
---replicates 0:2 --keys 16384 --d-k 1048576 | at most 1 GiB
---replicates 0:2 --quantity overflow_probability --d-k 65536 | about 8 GiB
---replicates 0:1048576 --quantity overflow_probability --d-k 4096 | at most 600 s
+--replicates 0:1000000000 | replicates
+--replicates 0:1048576 --keys 1024 | 600 s
+--replicates 0:2 --quantity overflow_probability --d-k 65536 | GiB
+--replicates 0:1048576 --quantity overflow_probability --d-k 4096 | 600 s
 """
 
 
 @pytest.mark.parametrize("line", REFUSED.strip().splitlines())
 def test_measure_refuses_what_does_not_act_or_nobody_can_sample(line, capsys):
     """Before a draw: one line that names the option, or the cost; status 2."""
-    typed, message = line.split(" |")
+    typed, _, name = line.partition(" | ")
     assert measure(typed.split()) == 2
-    assert re.search(message.strip(), told(capsys))
+    assert name in told(capsys)
 
 
 # --- What is no value -----------------------------------------------------------------
@@ -310,23 +247,14 @@ def test_grids_that_nobody_can_sample_are_refused(grid, tmp_path, capsys):
     assert not output.exists()
 
 
-@pytest.mark.parametrize(
-    ("seed", "must"),
-    [
-        ("-1", "lie between 0 and 9223372036854775807, got -1"),
-        (str(2**63), "lie between 0 and 9223372036854775807"),
-        ("1.0", "be a whole number, got '1.0'"),
-        ("x", "be a whole number"),
-        ("9" * 5000, "be a whole number of at most 50 digits"),
-    ],
-)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_seeds_have_one_rule(command, seed, must, here, capsys):
+def test_seeds_have_one_rule(command, here, capsys):
     """From 0 to 2**63 - 1 for every command: one line, status 2, nothing written."""
     module, needed = COMMANDS[command]
     more = ["--quantity", "score_variance"] if command == "measure" else []
-    assert module.main([*needed, *more, f"--seed={seed}"]) == 2
-    assert f": seed must {must}" in told(capsys)
+    for seed in ("-1", str(2**63), "1.0", "x", "9" * 5000):
+        assert module.main([*needed, *more, f"--seed={seed}"]) == 2
+        assert ": seed must " in told(capsys)
     assert not list(here.iterdir())
 
 

@@ -26,15 +26,6 @@ def told():
     return tell
 
 
-def test_without_an_address_files_are_no_links(told, monkeypatch):
-    """A link to nowhere and a picture that lacks are worse than none."""
-    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
-    metadata, links = told()
-    assert metadata["urls"] == {}
-    assert all(link.startswith("https:") for link in links)
-    assert "a report in five minutes" in metadata["readme"]["text"]
-
-
 def test_a_release_links_to_its_own_files(told, monkeypatch):
     """Of the repository that builds it, at its tag, where they are."""
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://example.org")

@@ -1,97 +1,16 @@
-"""What is typed: numbers in the digits 0 to 9."""
+"""A name that is not known is answered by those that are near."""
 
 import re
 
 import pytest
 
 from montecarlo.__main__ import main
-from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli.listing import KINDS
-from montecarlo.cli.options import parse_indices
 from montecarlo.errors import InputError
-from montecarlo.names import (
-    LISTED,
-    MOST_LISTED,
-    look_up,
-    parse_decimal,
-    parse_seed,
-    parse_whole,
-)
-from montecarlo.sampling.design_points import (
-    parse_dependence,
-    parse_initialisation,
-    parse_normalisation,
-)
-from montecarlo.sampling.distributions import OF_SCIPY, parse_distribution
-
-INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width={})"
-WHOLE = {
-    "whole": lambda typed: parse_whole("d-k", typed),
-    "seed": parse_seed,
-    "replicates": lambda typed: parse_indices("replicates", f"0:{typed}").stop,
-}
-DECIMAL = {
-    "decimal": lambda typed: parse_decimal("absolute-error", typed),
-    "distribution": lambda typed: parse_distribution(f"gaussian(std={typed})").std,
-    "dependence": lambda typed: parse_dependence(f"pairs(0.{typed})").rho,
-    "initialisation": lambda typed: parse_initialisation(INITIALISATION.format(typed)),
-    "normalisation": lambda typed: parse_normalisation(f"l2(gain={typed})").gain,
-    "divisor": lambda typed: parse_divisor(typed).factor,
-}
-
-
-@pytest.mark.parametrize("parser", [*WHOLE, *DECIMAL])
-@pytest.mark.parametrize("typed", ["٣٢", "３２", "1_0", "0x1f", "", "-9" * 999])
-def test_numbers_have_the_digits_0_to_9(parser, typed):
-    """Python's own `int` and `float` take other scripts' digits and underscores."""
-    with pytest.raises(InputError) as refused:
-        (WHOLE | DECIMAL)[parser](typed)
-    assert len(str(refused.value)) < 400
-
-
-@pytest.mark.parametrize("parser", [*WHOLE, *DECIMAL])
-def test_numbers_are_read(parser):
-    """And what they mean is that of Python's own."""
-    found = (WHOLE | DECIMAL)[parser]("32")
-    if parser in {"rtol", "dependence"}:
-        assert found == 0.32
-    elif parser == "initialisation":
-        assert found.width == 32
-    else:
-        assert found == 32
-
-
-@pytest.mark.parametrize(
-    "typed", ["nan", "inf", "-inf", "1e999", "1e", ".", "1,5", "5%"]
-)
-def test_decimals_are_finite(typed):
-    """No number is what a limit can be held against, and the line says what came."""
-    with pytest.raises(InputError, match="x must be a number, got '"):
-        parse_decimal("x", typed)
-
-
-@pytest.mark.parametrize("typed", ["0.01", ".5", "5.", "-3", "1e-2", "+1.5E+3"])
-def test_decimals_are_read(typed):
-    """All ways of writing that people have."""
-    assert parse_decimal("x", typed) == float(typed)
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("max_weight", "weight_max"),
-        ("planted-weight", "planted_weight"),
-        ("weight_mx", "weight_max"),
-        ("entropie", "entropy"),
-    ],
-)
-def test_the_nearest_name_is_told(typed, meant):
-    """The same words in another order first, then what is typed alike."""
-    known = dict.fromkeys(("planted_weight", "entropy", "weight_max"))
-    with pytest.raises(InputError, match=f"Did you mean '{meant}'"):
-        look_up("quantity", typed, known)
+from montecarlo.names import LISTED, MOST_LISTED, look_up
+from montecarlo.sampling.distributions import OF_SCIPY
 
 
 @pytest.mark.parametrize(

@@ -92,15 +92,17 @@ def find_end(lines, name):
 def put(recipe, root):
     """Put a block where its words say."""
     path = root / recipe.file
+    apart = "\n\n" if path.suffix == ".py" else "\n"
     for above, anchor in recipe.places:
         lines, new = path.read_text(encoding="utf-8").split("\n"), recipe.block
         if not anchor:
             at, indented = len(lines), 0
+            new = apart + new if path.suffix == ".py" else new
         elif above:
             found = [i for i, x in enumerate(lines) if x.lstrip().startswith(anchor)]
             at = found[0]
             indented = len(lines[at]) - len(lines[at].lstrip())
-            new += "" if indented else "\n"
+            new += "" if indented else apart
         else:
             at = find_end(lines, anchor)
             indented = len(lines[at - 1]) - len(lines[at - 1].lstrip())
@@ -152,6 +154,15 @@ def report(scratch, translations):
     done = run(scratch, *command, *only, "--output", str(scratch / "out"))
     assert done.returncode == 0, done.stderr
     return scratch / "out"
+
+
+def test_what_recipes_add_passes_lint(scratch):
+    """As `make lint` looks at it: style, and how it is laid out."""
+    pytest.importorskip("ruff")
+    files = {recipe.file for recipe in read_recipes() if recipe.file.endswith(".py")}
+    for command in (("check",), ("format", "--check")):
+        done = run(scratch, "-m", "ruff", *command, "--no-cache", *sorted(files))
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_translations_name_every_new_word(translations):

@@ -372,7 +372,9 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
             f"{', '.join(DISTRIBUTIONS)}, got {show(name)}"
         )
     if not (math.isfinite(mean) and 0.0 < std < math.inf):
-        raise InputError(f"std must be a number above 0, got {mean!r} and {std!r}")
+        raise InputError(
+            f"mean and std must be finite, and std above 0, got {mean!r} and {std!r}"
+        )
     if not (kurtosis >= 1.0 and moments > 2.0):
         raise InputError(
             "kurtosis must be at least 1 and moments above 2, for there must be a "

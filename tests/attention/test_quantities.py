@@ -9,63 +9,17 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.gradients import (
-    differences_to_largest,
-    element_gradient,
-    gradient_query,
-    gradient_scores,
-    jacobian_times,
-)
+from montecarlo.attention.gradients import element_gradient
 from montecarlo.attention.grids import DEEP, FINE, SIGNED, LogGrid
-from montecarlo.attention.number_formats import rising_order
 from montecarlo.attention.quantities import (
-    ELEMENT_ROWS,
     PAIR_MEANS,
     PAIR_QUANTITIES,
     QUANTILES,
-    ROW_QUANTITIES,
-    SPECTRAL_ROWS,
-    RowBlock,
     quantile_level,
 )
-from montecarlo.attention.softmax import matching_gaps, measure_gaps, softmax_rows
+from montecarlo.attention.softmax import measure_gaps, softmax_rows
 
-#: More keys than queries, so that each query has a key of its own.
-N_REPLICATES, N_QUERIES, N_KEYS, D_K = 3, SPECTRAL_ROWS + 2, SPECTRAL_ROWS + 5, 8
-
-
-def row_block(queries, keys, vector, divisor=1.0):
-    """A block of rows from queries and keys, one replicate per leading index."""
-    scores = queries @ keys.transpose(0, 2, 1)
-    gaps = measure_gaps(scores)
-    rows = softmax_rows(gaps, divisor)
-    differences = differences_to_largest(vector.astype(np.float32), gaps)
-    product = jacobian_times(rows, differences)
-    return RowBlock(
-        rows.sums,
-        gradient_scores(rows.sums, product),
-        gradient_query([rows.sums], [product], [keys])[0],
-        np.square(queries, dtype=np.float64).sum(axis=-1),
-        gaps.variance,
-        gaps.where,
-        matching_gaps(scores, gaps),
-        scores,
-        rising_order(scores),
-        softmax_rows(measure_gaps(scores[:, :SPECTRAL_ROWS]), divisor),
-        softmax_rows(
-            measure_gaps(scores[:, :ELEMENT_ROWS].astype(np.float64)), divisor
-        ),
-    )
-
-
-@pytest.fixture
-def drawn():
-    """Queries, keys and vectors of some replicates."""
-    rng = np.random.default_rng(21)
-    queries = rng.normal(size=(N_REPLICATES, N_QUERIES, D_K)).astype(np.float32)
-    keys = rng.normal(size=(N_REPLICATES, N_KEYS, D_K)).astype(np.float32)
-    return queries, keys, rng.normal(size=(N_REPLICATES, 1, N_KEYS))
+D_K = 8
 
 
 def means_of(queries, keys):
@@ -96,30 +50,6 @@ def test_names_of_quantiles(summary, level):
     assert quantile_level(summary) == pytest.approx(level)
 
 
-@pytest.mark.parametrize("name", ROW_QUANTITIES)
-def test_row_quantities_do_not_see_other_rows(drawn, name):
-    """A row has the same value alone as among others, to the byte."""
-    queries, keys, vector = drawn
-    evaluate = ROW_QUANTITIES[name].evaluate
-    together = evaluate(row_block(queries, keys, vector))
-
-    for i in range(N_REPLICATES):
-        cut = slice(i, i + 1)
-        alone = evaluate(row_block(queries[cut], keys[cut], vector[cut]))
-        assert np.array_equal(alone[0], together[i])
-
-
-@pytest.mark.parametrize("name", [q.name for q in ROW_QUANTITIES.values() if q.grid])
-def test_gridded_quantities_fit_their_grid(drawn, name):
-    """Values of a gridded quantity lie inside its grid, at every divisor."""
-    quantity = ROW_QUANTITIES[name]
-    for divisor in DIVISORS.values():
-        values = quantity.evaluate(row_block(*drawn, divisor.value(D_K)))
-        bins = quantity.grid.bins(values)
-        assert bins.min() > 1
-        assert bins.max() < quantity.grid.n_bins - 1
-
-
 def test_elements_keep_their_precision_where_a_weight_is_nearly_one():
     """1 - p of the largest is a sum of the others: exact where 1 - p rounds to 0."""
     scores = np.array([[0.0, -80.0, -90.0]])
@@ -129,27 +59,10 @@ def test_elements_keep_their_precision_where_a_weight_is_nearly_one():
     assert values == pytest.approx([rest, *np.exp([-80.0, -90.0])], rel=1e-12)
 
 
-@pytest.mark.parametrize("name", PAIR_QUANTITIES)
-@pytest.mark.parametrize("c", [2.0, 0.25, math.sqrt(8.0)])
-def test_degree(drawn, name, c):
-    """Dividing the scores by c divides a quantity by c to its degree."""
-    quantity = PAIR_QUANTITIES[name]
-    means = means_of(drawn[0][0], drawn[1][0])
-    power = {"s": 1, "abs": 1, "s2": 2, "s3": 3, "s4": 4}
-    divided = {key: value / c ** power.get(key, 0) for key, value in means.items()}
-    raw, after = quantity.evaluate(means, D_K), quantity.evaluate(divided, D_K)
-
-    if quantity.divided:
-        assert after == pytest.approx(raw / c**quantity.degree, rel=1e-12)
-    elif name == "score_variance_ratio":  # of raw scores, by the theorem's d_k
-        assert after == pytest.approx(raw / c**2, rel=1e-12)
-    else:
-        assert after == pytest.approx(raw, rel=1e-9)
-
-
-def test_pair_quantities_are_what_they_are_called(drawn):
+def test_pair_quantities_are_what_they_are_called():
     """Quantities of pairs equal NumPy's and SciPy's moments of the same draws."""
-    queries, keys = drawn[0][0] + np.float32(0.75), drawn[1][0] - np.float32(1.5)
+    drawn = np.random.default_rng(21).normal(size=(2, 18, D_K)).astype(np.float32)
+    queries, keys = drawn + np.float32([[[0.75]], [[-1.5]]])
     q, k = queries.astype(np.float64), keys.astype(np.float64)
     s = q @ k.T
     expected = {

@@ -116,25 +116,6 @@ def test_only_the_undecided_get_more():
     assert seen[-1] == {SMALL: 4, MEDIUM: 16}
 
 
-def test_point_that_becomes_undecided_again_is_resumed():
-    """All places of a slope get more, if one is open again."""
-    undecided, seen = watch(lambda number: [MEDIUM] if number == 1 else [SMALL, MEDIUM])
-    store = SampleStore()
-    run_with(plan_of(SMALL, MEDIUM), store, FakeExecutor(), undecided)
-
-    assert seen[-1] == {SMALL: 16, MEDIUM: 16}
-    assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
-
-
-def test_the_longest_are_sent_first():
-    """Workers get the longest batches first."""
-    executor = FakeExecutor()
-    run_with(plan_of(SMALL, LARGE, MEDIUM), SampleStore(), executor, lambda store: [])
-    sent = [task[0] for task in executor.tasks if task[3] - task[2] == 3]
-
-    assert sent == [LARGE, MEDIUM, SMALL]
-
-
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     start=st.integers(0, 50),
@@ -201,30 +182,11 @@ def test_others_finish_when_a_point_fails():
             lambda point, _, more: wanted.update({point: more}),
         )
 
-    message = str(caught.value)
-    assert message.startswith(f"replicates 0 to 2 of {MEDIUM.name} failed (ZeroDiv")
-    assert message.endswith(
-        "python -m montecarlo measure --distribution-q gaussian --distribution-k "
-        "gaussian --d-k 256 "
-        "--seed 1 --replicates 0:3 --keys 32"
-    )
+    assert "--replicates 0:3" in str(caught.value)
     assert store.n_replicates(SMALL) == 16
     assert store.n_replicates(MEDIUM) == 1  # of its first analysis, and of no other
     assert len(seen) == 3
     assert wanted == {SMALL: 16, MEDIUM: 4}
-
-
-def test_failures_of_several_points_are_one_line():
-    """All that failed are told at once, the first three in full."""
-    points = [parse_point("gaussian", "gaussian", d, 4) for d in (2, 3, 4, 5, 6)]
-    executor = FailingExecutor(*points)
-    with pytest.raises(RuntimeError) as caught:
-        run_with(plan_of(*points), SampleStore(), executor, pytest.fail)
-
-    message = str(caught.value)
-    assert message.count("python -m montecarlo measure") == 3
-    assert message.endswith("; and 2 more")
-    assert "\n" not in message
 
 
 def test_interruption_cancels_the_rest():
@@ -248,18 +210,3 @@ def test_interruption_cancels_the_rest():
         run_with(plan_of(SMALL), SampleStore(), executor, list, interrupt)
 
     assert [future.cancelled() for future in executor.futures[2:]] == [True]
-
-
-def test_progress_adds_up():
-    """What is newly wanted and what is finished both add up to what was sampled."""
-    finished, wanted = [], []
-
-    def advance(_point, done, more):
-        finished.append(done)
-        wanted.append(more)
-
-    store = SampleStore()
-    run_with(plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda s: [SMALL], advance)
-
-    total = store.n_replicates(SMALL) + store.n_replicates(MEDIUM)
-    assert sum(finished) == sum(wanted) == total == 20

@@ -22,7 +22,6 @@ from montecarlo.estimation.estimates import (
     ratio_of_ends,
     share_estimate,
 )
-from montecarlo.estimation.intervals import Interval
 
 VALUES = np.random.default_rng(41).lognormal(size=23)
 #: Relative: the two sides differ by rounding.
@@ -114,17 +113,6 @@ def test_product_holds_every_corner(drawn, error_rate):
     assert high >= value * (1 - 1e-9)
 
 
-def test_product_is_open_where_a_divisor_may_be_zero():
-    """Dividing by what may be 0 leaves the upper end open and keeps the lower one."""
-    vague = Estimate(1.0, 10.0, 64)
-    sharp = Estimate(2.0, 0.01, 64)
-    low, high = product([(sharp, 1), (vague, -1)]).interval(0.025)
-
-    assert high == math.inf
-    assert 0.0 < low < 2.0
-    assert product([(Estimate(0.0, 0.0, 64), -1)]).value == math.inf
-
-
 def clopper_pearson(hits, rows, error_rate):
     """SciPy's exact interval of a probability."""
     found = scipy.stats.binomtest(hits, rows).proportion_ci(1.0 - 2.0 * error_rate)
@@ -191,13 +179,6 @@ def test_rare_values_of_a_bounded_mean_are_allowed_for(p):
         assert (sides <= error_rate).all()
 
 
-def test_bounded_mean_of_values_that_differ_is_a_mean():
-    """Where many replicates make the variance, nothing is bounded beyond that."""
-    values = np.random.default_rng(0).uniform(size=64)
-
-    assert bounded_estimate(values, SHARE) == mean_estimate(values).in_range(SHARE)
-
-
 def test_bounded_mean_of_values_that_agree_is_not_certain():
     """All replicates alike: the interval is Hoeffding's, the error as wide as it."""
     estimate = bounded_estimate(np.ones(32), SHARE)
@@ -229,16 +210,6 @@ def test_an_interval_ends_with_its_range(value, error, expected):
     assert Estimate(1.0 + 1e-9, error, 2).in_range(SHARE).value == 1.0
 
 
-@pytest.mark.parametrize("value", [1.001, -0.001, math.inf])
-def test_a_value_that_cannot_be_is_left_to_be_seen(value):
-    """What lies beyond its range by more than rounding is wrong."""
-    wrong = Estimate(value, 1e-4, 2**20)
-    assert wrong.in_range(SHARE) == wrong
-    if math.isfinite(value):
-        low, high = bounded_estimate(np.full(8, value), SHARE).interval(0.025)
-        assert low > 1.0 or high < 0.0
-
-
 def test_a_mean_is_known_no_better_than_it_is_rounded():
     """Eight last places are the least error."""
     values = 1.0 + 2.0**-52 * np.tile([0.0, 1.0], 2**12)
@@ -263,12 +234,6 @@ def test_ends_are_those_of_the_sign_test(error_rate):
     ]
     assert low == kept[0]
     assert low + high == SEEDS[0] + SEEDS[-1]
-
-
-def test_few_seeds_bound_nothing():
-    """Of five seeds no end misses at a rate of 1 %: there is none."""
-    assert median_estimate(SEEDS[:5]).interval(0.01) == (-math.inf, math.inf)
-    assert median_estimate(SEEDS[:7]).interval(0.01) == (1.0, 7.0)
 
 
 def test_never_is_a_number_of_steps_like_others():
@@ -347,17 +312,6 @@ def test_propagated_error_is_the_spread(what):
     assert abs(0.5 * error / spread - 1.0) > limit
 
 
-def test_sides_are_kept_apart():
-    """A long upper side makes a ratio long below, or above, by its place."""
-    skewed = Estimate(1.0, 0.0, N_SLOPE, bounds=lambda error_rate: Interval(0.9, 3.0))
-    sharp = Estimate(1.0, 0.0, N_SLOPE)
-
-    assert ratio_of_ends([skewed, sharp]).interval(0.1) == pytest.approx(
-        (1 / 3, 1 / 0.9)
-    )
-    assert ratio_of_ends([sharp, skewed]).interval(0.1) == pytest.approx((0.9, 3.0))
-
-
 def test_estimate_that_may_be_zero_opens_one_side():
     """The side of an end at or below 0, and no other."""
     vague, sharp = Estimate(1.0, 10.0, N_SLOPE), Estimate(1.0, 0.01, N_SLOPE)
@@ -367,27 +321,3 @@ def test_estimate_that_may_be_zero_opens_one_side():
     low, high = ratio_of_ends([vague, sharp]).interval(0.01)
     assert 0.0 < low < 1.0
     assert high == math.inf
-
-
-@pytest.mark.parametrize(
-    ("values", "ratio"),
-    [
-        ((0.0, 1.0), math.inf),
-        ((1.0, 0.0), 0.0),
-        ((0.0, 0.0), math.nan),
-        ((1e-320, 1.0), math.inf),
-    ],
-)
-def test_values_without_logarithm(values, ratio):
-    """A ratio is infinite, 0 or not defined, and never an exception."""
-    found = ratio_of_ends(estimates_of(values, 0.1)).value
-
-    assert found == pytest.approx(ratio, nan_ok=True)
-
-
-def test_slope_through_zeros_is_not_defined():
-    """Two values of exact 0 leave the slope undefined, and its interval too."""
-    slope = log_log_slope(SIZES, estimates_of([0.0, 1.0, 1.0, 0.0], 0.1))
-
-    assert math.isnan(slope.value)
-    assert any(map(math.isnan, slope.interval(0.01)))

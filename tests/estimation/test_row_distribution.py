@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.attention.grids import DEEP, FINE, LogGrid
+from montecarlo.attention.grids import FINE, LogGrid
 from montecarlo.attention.quantities import QUANTILES
 from montecarlo.estimation.intervals import undo_skewness
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
@@ -128,19 +128,6 @@ def test_quantiles_have_the_level_that_they_are_named_by(name):
         assert not low <= quantile_estimate(rows, level + off).value <= high
 
 
-def test_exact_zeros_have_a_bin():
-    """Where more than a level of the rows is exactly 0, so is the quantile."""
-    values = VALUES.copy()
-    values[:, : ROWS * 3 // 4] = 0.0
-    rows = distribution_of(values)
-
-    assert rows.share[0] == 0.75
-    median = quantile_estimate(rows, 0.5)
-    assert median.value == 0.0
-    assert median.interval(0.025) == (0.0, 0.0)
-    assert quantile_estimate(rows, 0.9).value > 0.0
-
-
 def test_values_beyond_the_grid():
     """Below and above it the interval holds the true value all the same."""
     for factor in (1e-8, 1e8):
@@ -149,19 +136,6 @@ def test_values_beyond_the_grid():
             true = np.quantile(values, level)
             low, high = quantile_estimate(distribution_of(values), level).interval(0.3)
             assert low <= true <= high
-
-
-@pytest.mark.parametrize("grid", [FINE, DEEP], ids=["fine", "deep"])
-@pytest.mark.parametrize("value", [1.0, 0.5, 32.0, 1e-3])
-def test_equal_values_are_covered(grid, value):
-    """Where all rows have one value; one on an edge is not exceeded."""
-    estimate = quantile_estimate(distribution_of(np.full((N, ROWS), value), grid), 0.5)
-    low, high = estimate.interval(0.025)
-
-    assert low <= value <= high
-    if value == 1.0:  # an edge of both grids
-        assert estimate.value <= 1.0
-        assert high <= 1.0
 
 
 def draw_some(rng, n=N, rows=ROWS):

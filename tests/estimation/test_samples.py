@@ -27,7 +27,7 @@ def store_of(starts, point=ONE):
     return store
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(data=st.data(), cuts=st.sets(st.integers(1, N - 1)))
 def test_batches_in_any_order(data, cuts):
     """However cut and ordered: the bytes of one batch."""

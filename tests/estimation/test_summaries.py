@@ -126,29 +126,6 @@ def test_weights_by_rank():
     assert values[2] == pytest.approx(np.mean(summaries.samples.means[:, column]))
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        RowKey("none", "score_varianz", "value"),
-        RowKey("3sqrt", "entropy", "mean"),
-        RowKey("sqrt", "score_variance", "value"),
-    ],
-)
-def test_rows_that_do_not_exist(key):
-    """What a point does not have is a KeyError, not a number."""
-    with pytest.raises((KeyError, ValueError)):
-        summaries_of(ROWS).estimate(key)
-
-
-def test_quantities_of_saturated_rows_are_undivided_only():
-    """They have rows for divisor none alone, and no ratios and no spread."""
-    keys = [k for k in row_keys(ROWS, ALL) if ROW_QUANTITIES[k.quantity].given]
-
-    assert len(keys) == 3 * 3 * 2
-    assert {key.divisor for key in keys} == {"none"}
-    assert {key.summary for key in keys} == {"mean", "median"}
-
-
 @pytest.mark.parametrize("summary", ["mean", "median"])
 @pytest.mark.parametrize(
     "name", ["jacobian_trace", "jacobian_frobenius", "gradient_query"]

@@ -1,6 +1,5 @@
 """The engine under a time limit, and sampling again what a limited run had sampled."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -55,15 +54,3 @@ def test_more_time_more_replicates():
     numbers = [number for number, _ in found]
     assert numbers == sorted(set(numbers))
     assert found[-1] == (16 * len(POINTS), True)
-
-
-def test_as_many_as_asked_for():
-    """A known number is sampled of each, whatever analyses and budgets say."""
-    wanted = dict(zip(POINTS, (2, 7, 16), strict=True))
-    store = SampleStore()
-    with make_executor(1) as workers:
-        exact = {c: Budget(number, number) for c, number in wanted.items()}
-        plan = replace(PLAN, budgets=exact)
-        run(plan, store, partial(finish, workers), lambda _: ())
-
-    assert {c: store.n_replicates(c) for c in POINTS} == wanted

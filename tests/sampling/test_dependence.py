@@ -48,34 +48,6 @@ def test_canonical_names(name, canonical):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "some",
-        "None",
-        "none(0.5)",
-        "pairs",
-        "pairs()",
-        "pairs(1.1)",
-        "pairs(-0.5)",
-        "planted(2)",
-        "planted(nan)",
-        "planted(inf)",
-        "planted(0.5",
-        "planted(0.5))",
-        "planted(rho=0.5)",
-        "planted(1,2)",
-    ],
-)
-def test_errors(name):
-    """What is no dependence is refused, with what it must be and what came."""
-    with pytest.raises(ValueError, match="dependence must be none, pairs") as caught:
-        parse_dependence(name)
-
-    assert repr(name) in str(caught.value)
-
-
-@pytest.mark.parametrize(
     "distribution", ["gaussian", "rademacher", "laplace", "uniform"]
 )
 @pytest.mark.parametrize("rho", [0.25, 1.0])
@@ -133,22 +105,3 @@ def test_planted_keys_belong_to_their_queries(distribution):
     assert far(np.array(squares), 1.0) < 1.0
     assert far(np.array(own), 0.9 * rho) > 1.0
     assert far(np.array(further), rho) > 1.0  # another query's key
-
-
-@pytest.mark.parametrize("distribution", ["gaussian", "rademacher"])
-def test_planted_with_certainty_is_the_query(distribution):
-    """At rho = 1 the first keys are the queries, the others as they were drawn."""
-    point = parse_point(distribution, distribution, 8, 300, "planted(1.0)")
-    q, k = draw_matrices(point, 1, 0)
-
-    assert np.array_equal(k[: len(q)], q)
-    assert len(k) == 300 > len(q)
-    assert not np.isin(k[len(q) :, 0], q[:, 0]).all() or distribution == "rademacher"
-
-
-def test_means_and_spreads_are_put_on_afterwards():
-    """Entries of shifted distributions are those of the standard one, shifted."""
-    shifted = parse_point("laplace(mean=3.0)", "laplace(std=2.0)", 4, 8, "planted(1.0)")
-    q, k = draw_matrices(shifted, 1, 0)
-
-    assert k[: len(q)] == pytest.approx(2.0 * (q - 3.0), rel=1e-5, abs=1e-5)

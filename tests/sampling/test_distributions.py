@@ -6,7 +6,7 @@ for every distribution and n: P(sup|F_n - F| > ε) ≤ 2 exp(-2nε²).  Where th
 moment exists and is tame, mean and variance are tested by normal theory as well, which
 is sharper.
 
-FALSE_ALARM is the rate of one check; there are fewer than 80, so this file fails by
+FALSE_ALARM is the rate of one check; there are fewer than 120, so this file fails by
 chance less than once in 10⁵ seeds.
 """
 
@@ -40,9 +40,19 @@ STANDARD = {
     "student_t5": scipy.stats.t(5, scale=math.sqrt(0.6)),
     "student_t3": scipy.stats.t(3, scale=math.sqrt(1.0 / 3.0)),
 }
-#: Distributions whose squares are tame enough for normal theory at 5 standard errors:
-#: with a skewness of at most 7 and 10⁶ draws the tail is off by less than a factor 1.2.
-TAME = ("gaussian", "uniform", "laplace", "logistic")
+#: The farthest entry there is, from the least and the largest uniform, by inverting the
+#: distribution function: 24 bits, 53 of the logistic, 32 and a half of Student's t.
+FARTHEST = {
+    "gaussian": math.sqrt(2.0 * 24.0 * math.log(2.0)),
+    "uniform": math.sqrt(3.0),
+    "laplace": 24.0 * math.log(2.0) / math.sqrt(2.0),
+    "rademacher": 1.0,
+    "logistic": 54.0 * math.log(2.0) * math.sqrt(3.0) / math.pi,
+    **{
+        f"student_t{nu}": math.sqrt((nu - 2.0) * math.expm1(66.0 / nu * math.log(2.0)))
+        for nu in (10, 5, 3)
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -125,15 +135,6 @@ def test_planted_variance_is_seen(draws, name):
     assert distance(planted, STANDARD[name]) > DISTANCE_LIMIT
 
 
-@pytest.mark.parametrize("name", TAME)
-def test_mean_and_variance(draws, name):
-    """Mean and variance of the draws are 0 and 1 to five standard errors."""
-    sample = draws[name]
-
-    assert abs(z_score(sample, 0.0, 1.0)) < Z_LIMIT
-    assert abs(z_score(sample**2, 1.0, DISTRIBUTIONS[name].kurtosis - 1.0)) < Z_LIMIT
-
-
 def standard_t(freedom):
     """Student's t of variance 1."""
     return scipy.stats.t(freedom, scale=math.sqrt((freedom - 2.0) / freedom))
@@ -212,27 +213,6 @@ def test_neighbours_are_uncorrelated(draws, name):
             assert abs(z_score(one * other, 0.0, 1.0)) < Z_LIMIT
 
 
-def test_correlated_pairs_are_seen():
-    """The test above can fail: pairs that share their radius have sizes that agree."""
-    rng = np.random.default_rng(32)
-    radius = rng.rayleigh(size=N_DRAWS // 2) * rng.uniform(0.5, 1.5, N_DRAWS // 2)
-    angle = rng.uniform(0.0, 2.0 * math.pi, N_DRAWS // 2)
-    one, other = np.abs(radius * np.cos(angle)), np.abs(radius * np.sin(angle))
-    agree = np.sign(one - np.median(one)) * np.sign(other - np.median(other))
-
-    assert abs(z_score(agree, 0.0, 1.0)) > Z_LIMIT
-
-
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
-@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (2, 3, 5)])
-def test_shape_and_type(distribution, shape):
-    """Any shape can be drawn, odd sizes too; entries are float32."""
-    sample = distribution.sample(np.random.default_rng(33), shape)
-
-    assert sample.shape == shape
-    assert sample.dtype == np.float32
-
-
 class ExtremeUniforms:
     """A stand-in for a Generator whose uniforms are all the same extreme one."""
 
@@ -254,14 +234,45 @@ class ExtremeUniforms:
         return np.full(size, 2**64 - 1 if self.largest else 0, dtype=np.uint64)
 
 
-@pytest.mark.parametrize("largest", [False, True])
-@pytest.mark.parametrize("name", [*TAME, "rademacher"])
-def test_extreme_uniforms_give_finite_draws(name, largest):
-    """The least and the largest uniform that can be drawn give a finite entry."""
-    sample = DISTRIBUTIONS[name].draw(ExtremeUniforms(largest), (4,))
+@pytest.mark.parametrize("name", FARTHEST)
+def test_no_tail_is_cut_short(name):
+    """The least and the largest uniform that can be drawn give the farthest entry."""
+    draw = DISTRIBUTIONS[name].draw
+    drawn = np.array([draw(ExtremeUniforms(large), (4,)) for large in (False, True)])
 
-    assert np.isfinite(sample).all()
-    assert np.abs(sample).max() < 40.0
+    assert np.abs(drawn).max() == pytest.approx(FARTHEST[name], rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STANDARD)
+def test_moments_of_many_draws(name):
+    """Of ten million entries half are positive, one in 10,000 lies beyond its quantile,
+    and mean powers of the size are exact: those of which the fourth moment is finite,
+    so that none hangs on a few entries.  A spread off by a hundredth is seen.
+    """
+    n_draws, distribution = 10**7, DISTRIBUTIONS[name]
+    powers = [r for r in (0.5, 1, 2, 4) if 4 * r < distribution.moments]
+    tail = 1e-4
+    far = STANDARD[name].isf(0.5 * tail)
+    sums, rng = np.zeros(2 + len(powers)), np.random.default_rng(35)
+    for _ in range(10):
+        x = distribution.draw(rng, (n_draws // 10,)).astype(np.float64)
+        size = np.abs(x)
+        sums += [
+            (x > 0.0).sum(),
+            (size > far).sum(),
+            *((size**r).sum() for r in powers),
+        ]
+    exact = [(0.5, 0.25), (tail, tail * (1.0 - tail))]
+    means = [integral(STANDARD[name], lambda x, r=r: abs(x) ** r) for r in powers]
+    for r, mean in zip(powers, means, strict=True):
+        square = integral(STANDARD[name], lambda x, r=r: abs(x) ** (2 * r))
+        exact.append((mean, square - mean**2))
+    for found, (mean, variance) in zip(sums / n_draws, exact, strict=True):
+        error = math.sqrt(variance / n_draws)
+        assert abs(found - mean) < Z_LIMIT * error
+    wrong = 1.01 ** powers[-1] * sums[-1] / n_draws
+    assert abs(wrong - means[-1]) > Z_LIMIT * error
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -299,29 +310,3 @@ def test_shifted_and_rescaled_distribution(name):
 def test_canonical_names(written, canonical):
     """Parameters are sorted, defaults dropped, floats written as ``repr`` does."""
     assert parse_distribution(written).name == canonical
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("gausian", "Did you mean 'gaussian'"),
-        ("gausian(std=2)", "Did you mean 'gaussian'"),
-        ("student_t4", "Did you mean 'student_t"),
-        ("zipf", "distribution must be one of gaussian, uniform, laplace"),
-        ("", "distribution must be one of"),
-        ("gaussian(std=0)", "std <= 1e6"),
-        ("gaussian(std=-1)", "std <= 1e6"),
-        ("gaussian(mean=1e7)", "mean"),
-        ("gaussian(mean=1,mean=2)", "each parameter once"),
-        ("gaussian(variance=2)", "distribution must be one of"),
-        ("gaussian(std=nan)", "distribution must be one of"),
-        ("gaussian(std=1", "distribution must be one of"),
-    ],
-)
-def test_errors(name, message):
-    """An unknown name is answered with the known ones and the nearest of them."""
-    with pytest.raises(ValueError, match="distribution must") as caught:
-        parse_distribution(name)
-
-    assert message in str(caught.value)
-    assert name.partition("(")[0] in str(caught.value)

@@ -8,8 +8,7 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.sampling import blocks, matrices
-from montecarlo.sampling.design_points import parse_point, stream
-from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
 ALL = tuple(DIVISORS)
@@ -47,36 +46,6 @@ def test_streamed_rows_equal_unstreamed_ones(point, monkeypatch):
         assert np.abs(one[0] - other[0]).sum() <= 0.01 * other[0].sum() + 2
 
 
-@pytest.mark.usefixtures("in_chunks")
-@pytest.mark.parametrize("point", LONG, ids=lambda c: c.name)
-def test_streamed_bytes_do_not_depend_on_the_batch(point):
-    """A replicate whose keys come in chunks has the same bytes alone as in company."""
-    together = sample(point, 3, 0, 3, ALL)
-    alone = [sample(point, 3, i, i + 1, ALL) for i in range(3)]
-
-    assert together.means.tobytes() == b"".join(one.means.tobytes() for one in alone)
-    for i, counts in enumerate(together.counts):
-        assert np.array_equal(counts, sum(one.counts[i] for one in alone))
-
-
-@pytest.mark.usefixtures("in_chunks")
-def test_positions_would_be_seen(monkeypatch):
-    """The test of streamed rows can fail: chunks in another order are other keys."""
-    point = LONG[0]
-    right = sample(point, 3, 0, 1, ALL).means
-    backwards = blocks.draw_keys
-    calls = []
-
-    def turned(*arguments):
-        calls.append(arguments)
-        chunks = list(backwards(*arguments))
-        return iter(chunks if len(calls) == 1 else chunks[::-1])
-
-    monkeypatch.setattr(blocks, "draw_keys", turned)
-    wrong = sample(point, 3, 0, 1, ALL).means
-    assert not np.allclose(wrong, right, rtol=0.01, atol=0.0)
-
-
 MEASURE = """
 from pathlib import Path
 from montecarlo.sampling.design_points import parse_point
@@ -98,38 +67,3 @@ def test_memory_of_a_million_keys():
         [sys.executable, "-c", MEASURE], check=True, capture_output=True, text=True
     )
     assert 1024 * int(found.stdout) < GIB / 2
-
-
-#: What a replicate is drawn from, by point.
-STREAMS_OF = [
-    (parse_point("gaussian", "laplace", 3, 5), "k q"),
-    (parse_point("gaussian", "gaussian", 3, 5, "planted(0.5)"), "k q"),
-    (parse_point("rademacher", "rademacher", 3, 5, "planted(0.5)"), "copy k q"),
-    (parse_point("laplace", "laplace", 3, None, "pairs(0.5)"), "copy k q"),
-    (
-        parse_point(
-            "gaussian",
-            "gaussian",
-            3,
-            initialisation="init(kind=he_normal,norm=rms,shape=full,width=8)",
-        ),
-        "k q",
-    ),
-    (LONG[3], "copy k q"),
-]
-
-
-@pytest.mark.usefixtures("in_chunks")
-@pytest.mark.parametrize(("point", "expected"), STREAMS_OF, ids=str)
-def test_streams_are_those_of_the_replicate(monkeypatch, point, expected):
-    """All draws have its seed, name and index."""
-    asked = set()
-
-    def record(*key):
-        asked.add(key)
-        return stream(*key)
-
-    monkeypatch.setattr(matrices, "stream", record)
-    draw_matrices(point, 3, 7)
-
-    assert asked == {(3, point, 7, which) for which in expected.split()}

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from montecarlo import distribution, grid, judge, measure
+from montecarlo import distribution, grid, measure
 from montecarlo.errors import InputError
-from montecarlo.sampling.distributions import LARGE, OWN, parse_distribution
+from montecarlo.sampling.distributions import OWN, parse_distribution
 
 EXPONENTIAL = np.random.Generator.standard_exponential
 
@@ -57,63 +57,6 @@ def test_processes_draw_the_same():
     one = grid("exponential", **wanted)
     assert grid("exponential", **wanted, jobs=2).equals(one)
     assert not grid("gaussian", **wanted).estimate.equals(one.estimate)
-
-
-def test_it_is_judged():
-    """A claim names it like any other."""
-    check = {
-        "quantity": "score_variance",
-        "summary": "value",
-        "relation": "equals",
-        "expected": 16.0,
-        "tolerance": 0.05,
-        "domain": {"d_k": [16, 16], "distributions": ["exponential"]},
-    }
-    claim = {
-        "id": "mine",
-        "topic": "variance",
-        "statement": "It is d_k.",
-        "interpretation": [{"id": "value", "label": "It is.", "check": [check]}],
-    }
-    assert judge({"claim": [claim]})["claims"][0]["verdict"] == "supported"
-
-
-#: Draws with the right moments that do not come from the generator.
-FIXED = np.random.default_rng(3).exponential(size=LARGE)
-OTHER = np.random.default_rng(4)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"name": "gaussian"}, "name must"),
-        ({"name": "normal"}, "name must"),
-        ({"name": "Mine!"}, "name must"),
-        ({"std": 0.0}, "std must"),
-        ({"mean": math.nan}, "mean must"),
-        ({"mean": math.inf}, "std must"),
-        ({"kurtosis": 0.5}, "kurtosis must"),
-        ({"kurtosis": math.inf}, "kurtosis must"),
-        ({"moments": 3.0}, "kurtosis must"),
-        ({"moments": 2.0, "kurtosis": math.inf}, "kurtosis must"),
-        ({"mean": 1.05}, "mean that was said"),
-        ({"std": 1.1}, "variance that was said"),
-        ({"sampler": lambda rng, shape: rng.random(3)}, "of the shape"),
-        ({"sampler": lambda rng, shape: np.full(shape, np.nan)}, "finite"),
-        ({"sampler": lambda rng, shape: np.full(shape, "1,0")}, "real numbers"),
-        ({"sampler": lambda rng, shape: np.resize(FIXED, shape)}, "nothing else"),
-        (
-            {"sampler": lambda rng, shape: OTHER.exponential(size=shape)},
-            "nothing else",
-        ),
-    ],
-)
-def test_what_it_is_not_is_refused(change, message):
-    """A wrong name, moment or sampler is an error that says what came."""
-    said = {"name": "mine", "sampler": EXPONENTIAL, "mean": 1.0, "kurtosis": 9.0}
-    with pytest.raises(InputError, match=rf"{message}.*got"):
-        distribution(**said | change)
-    assert "mine" not in OWN
 
 
 @pytest.mark.parametrize(

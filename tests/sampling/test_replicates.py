@@ -9,10 +9,6 @@ import scipy.special
 import scipy.stats
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import (
-    FORMAT_ROWS,
-    FORMAT_SCORES,
-)
 from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
     RANKS,
@@ -22,7 +18,6 @@ from montecarlo.attention.quantities import (
     query_rows,
 )
 from montecarlo.sampling import blocks
-from montecarlo.sampling.blocks import SCORES_AT_ONCE
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import (
@@ -80,22 +75,6 @@ def test_one_by_one_equals_all_at_once(point):
         assert np.array_equal(counts, sum(one.counts[i] for one in alone))
 
 
-def test_batches_of_every_size():
-    """However a range is cut, over the limit of scores at once or not, bytes stay."""
-    n = 2 * SCORES_AT_ONCE // (SMALL.shape[0] * SMALL.shape[1]) + 3
-    whole = sample(SMALL, SEED, 0, n, ("sqrt",))
-    for size in (1, 2, 5, n - 1):
-        parts = [
-            sample(SMALL, SEED, i, min(i + size, n), ("sqrt",))
-            for i in range(0, n, size)
-        ]
-        assert np.concatenate([p.means for p in parts]).tobytes() == (
-            whole.means.tobytes()
-        )
-        for i, counts in enumerate(whole.counts):
-            assert np.array_equal(counts, sum(part.counts[i] for part in parts))
-
-
 @pytest.mark.parametrize("point", [*POINTS[:3], FURTHER[0], FURTHER[2]], ids=str)
 def test_divisors_do_not_see_each_other(point):
     """A divisor's columns are the same bytes whatever other divisors are measured."""
@@ -106,23 +85,6 @@ def test_divisors_do_not_see_each_other(point):
         chosen = [i for i, (name, _) in enumerate(columns) if name == divisor]
         assert np.array_equal(every.means[:, chosen], alone.means)
         assert [columns[i] for i in chosen] == list(mean_columns(point, (divisor,)))
-
-
-@pytest.mark.parametrize("change", ["seed", "index", "point"])
-def test_other_key_other_replicate(change):
-    """Another seed, index or name changes every column but shares."""
-    one = sample(SMALL, SEED, 0, 1, ("sqrt",)).means
-    other = {
-        "seed": lambda: sample(SMALL, SEED + 1, 0, 1, ("sqrt",)),
-        "index": lambda: sample(SMALL, SEED, 1, 2, ("sqrt",)),
-        "point": lambda: sample(
-            parse_point("gaussian", "gaussian", 17, 32), SEED, 0, 1, ("sqrt",)
-        ),
-    }[change]().means
-
-    names = [name for _, name in mean_columns(SMALL, ("sqrt",))]
-    shares = [n in ROW_QUANTITIES and ROW_QUANTITIES[n].indicator for n in names]
-    assert (one != other)[:, np.logical_not(shares)].all()
 
 
 def test_each_replicate_has_a_v_of_its_own(monkeypatch):
@@ -184,34 +146,6 @@ def test_scores_do_not_tie_before_they_are_rounded():
 
     assert found["sqrt", "format_distinct_share@float64@shifted_wide"] == 1.0
     assert found["sqrt", "format_distinct_share@float32@shifted_wide"] < 1.0
-
-
-def test_number_formats_of_long_rows():
-    """Emulated sums are left out, and fewer rows computed."""
-    long = FURTHER[1]
-    names = {
-        name.split("@", 1)[1]
-        for _, name in mean_columns(long, ("none",))
-        if "@" in name
-    }
-
-    assert "bfloat16@naive_wide" in names
-    assert "float16@naive" in names
-    assert "bfloat16@naive" not in names
-    assert FORMAT_SCORES // long.n_keys < FORMAT_ROWS
-
-
-def test_planted_columns_are_there_where_a_key_is_planted():
-    """And the identity where keys are Gaussian."""
-    for point in EVERY:
-        if point.n_keys is not None:
-            names = {name for _, name in mean_columns(point, ("sqrt",))}
-            planted = point.dependence.kind == "planted"
-            assert ("planted_weight" in names) is planted
-            assert ("planted_rank_first" in names) is planted
-            plain = point.is_independent
-            gaussian = plain and point.distribution_k.name == "gaussian"
-            assert ("entropy_identity" in names) is gaussian
 
 
 @pytest.mark.parametrize("point", POINTS[:4], ids=IDS[:4])

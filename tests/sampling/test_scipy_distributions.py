@@ -7,11 +7,7 @@ import pytest
 import scipy.stats
 from scipy.stats._distr_params import distcont
 
-from montecarlo import grid, judge
-from montecarlo.errors import InputError
-from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import OF_SCIPY, parse_distribution
-from montecarlo.theory.references import reference
 
 #: Parameters that SciPy's own tests use, by name; others for those of heavy tails,
 #: which have no fourth moment there.
@@ -77,72 +73,3 @@ def test_names_are_canonical():
     assert (one.family, one.std) == ("scipy.beta(a=0.5,b=3.0)", 2.0)
     assert parse_distribution(one.name) == one
     assert parse_distribution("scipy.t(df=3)").kurtosis == math.inf
-
-
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
-        ("scipy.gama(a=2)", "Did you mean 'gamma'"),
-        ("scipy.poisson(mu=2)", "distribution after 'scipy.' must be one of"),
-        ("scipy.stats.gamma(a=2)", "distribution must be one of"),
-        ("scipy.gamma", "must have the parameters a, besides mean and std, got none"),
-        ("scipy.norm(loc=2)", "must have the parameters none, besides"),
-        ("scipy.gamma(a=-1)", "must have a finite variance, got a=-1"),
-        ("scipy.t(df=2)", "must have a finite variance, got df=2"),
-        ("scipy.gamma(a=2,a=3)", "must give each parameter once"),
-        ("scipy.gamma(a=2,std=0)", "must have 1e-6 <= std <= 1e6"),
-        ("scipy.gamma(a=__import__('os'))", "distribution must be one of"),
-        ("scipy.__doc__", "distribution after 'scipy.' must be one of"),
-    ],
-)
-def test_refused(typed, message):
-    """What is no distribution with a variance is, in one line; nothing is executed."""
-    with pytest.raises(InputError) as error:
-        parse_distribution(typed)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_theory_knows_its_moments():
-    """Variance and kurtosis of q·k, as of others: a Gamma has the kurtosis 3 + 6/a."""
-    point = parse_point("scipy.gamma(a=2)", "scipy.gamma(a=2)", 9)
-    found = reference("score_excess_kurtosis", point, "none", "value")
-    assert found.value == pytest.approx((36.0 - 3.0) / 9.0, rel=1e-12)
-
-
-def test_processes_draw_the_same():
-    """Workers find it by its name."""
-    wanted = {"d_k": [4], "n_keys": [8], "quantity": "entropy", "most": 64}
-    one = grid("scipy.laplace_asymmetric(kappa=2)", **wanted)
-    assert grid("scipy.laplace_asymmetric(kappa=2)", **wanted, jobs=2).equals(one)
-
-
-CLAIM = """
-[[claim]]
-id = "skewed-too"
-topic = "variance"
-statement = "The variance is $d_k$, of skewed entries as well."
-[[claim.interpretation]]
-id = "one"
-label = "It is."
-[[claim.interpretation.check]]
-quantity = "score_variance"
-summary = "value"
-relation = "equals"
-expected = {expected}
-tolerance = 0.05
-[claim.interpretation.check.domain]
-d_k = [16, 16]
-distributions = ["scipy.gamma(a=2.0)", "gaussian * scipy.laplace_asymmetric(kappa=2.0)"]
-"""
-
-
-@pytest.mark.parametrize(("expected", "verdict"), [(16, "supported"), (18, "refuted")])
-def test_a_file_names_it(expected, verdict):
-    """A claim in TOML is judged for it, without a line of Python."""
-    found = judge(CLAIM.format(expected=f"{expected}.0"))
-    assert found["not_judged"] == []
-    (claim,) = found["claims"]
-    assert claim["verdict"] == verdict
-    (check,) = claim["interpretations"][0]["checks"]
-    assert len(check["cases"]) == 2

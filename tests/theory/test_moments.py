@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from montecarlo.sampling.design_points import SHAPES, WEIGHT_KINDS, Initialisation
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.theory import moments
 
@@ -106,34 +105,3 @@ def test_what_has_no_closed_form_is_none():
     assert moments.score_excess_kurtosis(gaussian, shifted, 4) is None
     assert moments.score_abs(gaussian, shifted, 4) is None
     assert moments.score_abs(gaussian, DISTRIBUTIONS["uniform"], 4) is None
-
-
-def test_size_of_a_score_does_not_care_which_side_is_rademacher():
-    """q·k of one Gaussian and one Rademacher vector is N(0, d) either way."""
-    distributions = DISTRIBUTIONS["gaussian"], parse_distribution("rademacher(std=2.0)")
-    expected = 2.0 * math.sqrt(2.0 * 7 / math.pi)
-    assert math.isclose(moments.score_abs(*distributions, 7), expected, rel_tol=CLOSE)
-    assert math.isclose(
-        moments.score_abs(*distributions[::-1], 7), expected, rel_tol=CLOSE
-    )
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", WEIGHT_KINDS)
-def test_projections_agree_with_what_is_sampled(kind, shape):
-    """Theory's variance of an entry is the width times the sampler's of a weight."""
-    initialisation = Initialisation(kind, "rms", shape, 96)
-
-    expected = 96 * initialisation.weight_variance(16)
-    assert moments.projected_variance(initialisation, 16) == pytest.approx(
-        expected, rel=CLOSE
-    )
-
-
-@pytest.mark.parametrize("unknown", [("other", "full"), ("he_normal", "other")])
-def test_unknown_projection_has_no_variance(unknown):
-    """What theory has no entry for has no reference."""
-    kind, shape = unknown
-    assert (
-        moments.projected_variance(Initialisation(kind, "rms", shape, 96), 16) is None
-    )

@@ -7,7 +7,6 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import softmax
 
-from montecarlo.errors import InputError
 from montecarlo.theory import query_gradient_squared
 from montecarlo.theory.query_gradients import expect_along_query
 
@@ -33,13 +32,6 @@ def test_two_keys_are_one_integral(std):
     assert found.error < 1e-9 * found.value
 
 
-@pytest.mark.parametrize("n_keys", [3, 128, 16384])
-def test_uniform_rows_have_their_limit(n_keys):
-    """At s = 0 J is (I - 1/n)/n, and E ‖J z‖² is (n - 1)/n²."""
-    found = expect_along_query(1e-4, n_keys)
-    assert found.value == pytest.approx((n_keys - 1) / n_keys**2, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("n_keys", "d_k", "divisor"),
     [(8, 1, 1.0), (8, 2, 2.0), (32, 16, "none"), (64, 16, "sqrt"), (16, 64, "linear")],
@@ -62,11 +54,3 @@ def test_drawn_gradients_have_this_mean_square(n_keys, d_k, divisor):
     assert abs(squares.mean() - found.value) < FAR * error
     assert error < 0.03 * found.value
     assert found.error < 1e-8 * found.value
-
-
-def test_what_cannot_be_asked_is_told():
-    """One line: name, requirement and what came."""
-    with pytest.raises(InputError, match="n_keys"):
-        query_gradient_squared(1, d_k=4)
-    with pytest.raises(InputError, match="d_k"):
-        query_gradient_squared(8, d_k=0)

@@ -1,10 +1,9 @@
-"""Rows of Gaussian scores against printed values, other quadratures and identities."""
+"""Rows of Gaussian scores: identities, and the errors of a grid that is too coarse."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-from scipy import integrate, special
 
 from montecarlo.theory import row_integrals
 from montecarlo.theory.row_integrals import (
@@ -16,46 +15,11 @@ from montecarlo.theory.row_integrals import (
     largest_profile,
 )
 
-#: Other quadratures are good to this, relative.
-CLOSE = 1e-8
-
 
 def expect(n_keys, std):
     """Values and errors by name."""
     row = expect_gaussian_row(float(std), n_keys)
     return dict(zip(ROW_NAMES, zip(row.values, row.errors, strict=True), strict=True))
-
-
-def expect_pair(std):
-    """A row of two keys: everything is a function of x_1 - x_2 ~ N(0, 2 s²)."""
-
-    def mean(function):
-        def integrand(g):
-            gap = np.sqrt(2.0) * std * g
-            return 2.0 * function(gap) * np.exp(-0.5 * g * g) / np.sqrt(2.0 * np.pi)
-
-        knots = [x for x in (1 / std, 5 / std, 30 / std) if x < 12]
-        return integrate.quad(integrand, 0, 12, points=knots or None, epsabs=1e-14)[0]
-
-    def product(gap):  # p (1 - p)
-        return special.expit(gap) * special.expit(-gap)
-
-    return {
-        "log_partition": mean(lambda x: np.log1p(np.exp(-x)) + 0.5 * x),
-        "entropy": mean(lambda x: np.log1p(np.exp(-x)) + x * special.expit(-x)),
-        "inverse_participation": mean(lambda x: 1.0 - 2.0 * product(x)),
-        "jacobian_trace": mean(lambda x: 2.0 * product(x)),
-        "jacobian_frobenius_squared": mean(lambda x: 4.0 * product(x) ** 2),
-        "weight_max": mean(special.expit),
-    }
-
-
-@pytest.mark.parametrize("std", [1e-3, 0.1, 0.499, 0.501, 1.0, 4.0, 22.0, 64.0])
-def test_two_keys_agree_with_one_integral(std):
-    """A row of two keys agrees with adaptive quadrature over the gap."""
-    found = expect(2, std)
-    for name, value in expect_pair(std).items():
-        assert abs(found[name][0] - value) <= CLOSE * value, name
 
 
 @pytest.mark.parametrize("n_keys", [2, 16, 1000, 16384])
@@ -97,15 +61,3 @@ def test_a_grid_that_is_too_coarse_owns_up(monkeypatch):
         wrong = abs(value - exact[name][0])
         assert wrong > 1e-9 * value, name  # the grid is too coarse indeed
         assert wrong <= error, name
-
-
-@pytest.mark.parametrize("field", ["log_phi", "a1", "a1_log", "a2"])
-def test_a_wrong_profile_is_noticed(field):
-    """A part in 1e6 in any of the four functions moves a value beyond its error."""
-    profile = gaussian_profile(np.array([2.0]))
-    wrong = dataclasses.replace(
-        profile, **{field: getattr(profile, field) * (1 + 1e-6)}
-    )
-    right = integrate_row(profile, 64)
-    moved = np.abs(integrate_row(wrong, 64).values - right.values)
-    assert (moved > 1e3 * right.errors).any()

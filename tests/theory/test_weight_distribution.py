@@ -8,27 +8,13 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from montecarlo.errors import InputError
 from montecarlo.theory import (
-    expected_row,
     largest_weight_quantile,
     largest_weight_share,
 )
 from montecarlo.theory.references import QUANTILES
 from montecarlo.theory.weight_distribution import mean_number_above
 from studies import quantiles
-
-#: (d_k, n): P(p_max >= 0.9) without a divisor, found before by two other programs.
-PRINTED = {(64, 128): 0.394810, (128, 128): 0.544940, (64, 16384): 0.205545}
-
-
-@pytest.mark.parametrize(("sizes", "share"), PRINTED.items())
-def test_saturated_shares_are_those_found_before(sizes, share):
-    """Undivided scores of a normal query."""
-    d_k, n_keys = sizes
-    found = largest_weight_share(0.9, n_keys, d_k=d_k, divisor="none")
-    assert found.value == pytest.approx(share, abs=1e-6)
-    assert found.error < 1e-6
 
 
 @pytest.mark.parametrize("std", [0.1, 1.0, 8.0])
@@ -91,23 +77,6 @@ def test_three_keys(std, threshold):
     assert off <= found.error < 5e-6
 
 
-@pytest.mark.parametrize(("std", "n_keys"), [(8.0, 1024)])
-def test_mean_of_the_largest_weight(std, n_keys):
-    """E p_max is the integral of P(p_max >= t): another quadrature has E p_max.
-
-    In pieces, as the share has corners at 1/2 and 1/3.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    ends = [-math.log(n_keys - 1), -2.0, -math.log(2), 0.0, 4.0, 16.0]
-    mean = 1 / n_keys
-    for low, high in itertools.pairwise(ends):
-        t = special.expit(low + (high - low) * (nodes + 1) / 2)
-        shares = [largest_weight_share(float(x), n_keys, std=std).value for x in t]
-        mean += math.fsum(weights * (high - low) / 2 * t * (1 - t) * shares)
-    exact = expected_row(n_keys, std=std)["weight_max"].value
-    assert mean == pytest.approx(exact, abs=2e-7)
-
-
 @pytest.mark.parametrize(
     ("std", "n_keys", "threshold"),
     [(0.3, 10, 0.15), (0.125, 512, 0.003), (1.0, 128, 0.06), (8.0, 64, 0.45)],
@@ -130,19 +99,6 @@ def test_quantile_inverts_the_share(probability):
         share = largest_weight_share(weight.value, 128, **rows)
         assert share.value == pytest.approx(1 - probability, abs=1e-6)
         assert weight.error < 1e-6 * weight.value + 1e-9
-
-
-def test_no_row_has_less_than_its_part():
-    """The largest of n weights is 1/n or more; near it, when scores hardly differ."""
-    assert largest_weight_share(1 / 8, 8, std=1.0).value == 1.0
-    assert largest_weight_share(0.9, 8, std=1e-3).value == 0.0
-
-
-@pytest.mark.parametrize("threshold", [0.0, 1.0, -0.1, math.nan])
-def test_what_is_no_weight_is_refused(threshold):
-    """A threshold lies between 0 and 1."""
-    with pytest.raises(InputError, match="threshold must"):
-        largest_weight_share(threshold, 8, std=1.0)
 
 
 # --- The table of quantiles ---------------------------------------------------------
@@ -197,48 +153,6 @@ def test_tabulated_quantiles_against_drawn_rows(kept):
 # --- Averaged over queries ------------------------------------------------------------
 
 
-def lengths_of(d_k, n_points=200):
-    """Lengths of normal queries and their probabilities, by Gauss and Legendre."""
-    low, high = stats.chi.ppf([1e-13, 1 - 1e-13], d_k)
-    nodes, weights = np.polynomial.legendre.leggauss(n_points)
-    q = low + (high - low) * (nodes + 1) / 2
-    density = weights * stats.chi.pdf(q, d_k)
-    return q, density / density.sum()
-
-
-@pytest.mark.parametrize("d_k", [3, 64, 700])
-@pytest.mark.parametrize("divisor", ["none", "sqrt", "2sqrt", "linear"])
-def test_two_keys_of_all_queries(d_k, divisor):
-    """The larger of two weights, averaged by another rule over |q|."""
-    number = {"none": 1, "sqrt": d_k**0.5, "2sqrt": 2 * d_k**0.5, "linear": d_k}
-    q, weights = lengths_of(d_k)
-    for threshold in (0.501, 0.7, 0.99):
-        apart = special.logit(threshold) / (math.sqrt(2) * q / number[divisor])
-        exact = 2 * weights @ special.ndtr(-apart)
-        found = largest_weight_share(threshold, 2, d_k=d_k, divisor=divisor)
-        assert found.value == pytest.approx(exact, abs=2e-9)
-        assert found.error < 1e-9
-
-
-@pytest.mark.parametrize(
-    ("d_k", "divisor", "threshold"),
-    [(5, "sqrt", 0.6), (64, "sqrt", 0.5), (7, 2.6, 0.9)],
-)
-def test_three_keys_of_all_queries(d_k, divisor, threshold):
-    """3 P(p_1 >= t): a sum over the other two scores, the first one's tail inside."""
-    x = np.arange(-8, 8, 0.125)
-    normal = stats.norm.pdf(x) * 0.125
-    q, weights = lengths_of(d_k, 30)
-    number = {"none": 1, "sqrt": math.sqrt(d_k)}.get(divisor, divisor)
-    exact = 0.0
-    for length, weight in zip(q / number, weights, strict=True):
-        others = np.logaddexp.outer(length * x, length * x)
-        beyond = special.ndtr(-(special.logit(threshold) + others) / length)
-        exact += weight * 3 * normal @ beyond @ normal
-    found = largest_weight_share(threshold, 3, d_k=d_k, divisor=divisor)
-    assert found.value == pytest.approx(exact, abs=1e-8)
-
-
 #: d_k, n, t, divisor: P(p_max >= t), by sums of 30 digits over ln |q| and over the
 #: difference of two scores.
 DIGITS = {
@@ -259,82 +173,6 @@ def test_shares_of_thirty_digits(place, exact):
     d_k, n_keys, threshold, divisor = place
     found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=divisor)
     assert abs(found.value - exact) <= found.error < 5e-8
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_told_errors_hold_what_shares_are_off_by(seed):
-    """Two and three keys, short and long queries; over ln |q| in equal steps."""
-    rng = np.random.default_rng(seed)
-    for _ in range(8):
-        d_k = round(math.exp(rng.uniform(0, math.log(300))))
-        number = float(d_k ** rng.uniform(0, 1))
-        threshold = round(float(rng.uniform(0.5, 0.99)), 4)
-        log_q = np.arange(-40, 8, 0.12) / math.sqrt(d_k)
-        density = d_k * log_q - 0.5 * d_k * np.expm1(2 * log_q)
-        lengths, weights = np.exp(log_q), np.exp(density)
-        stds = (lengths * math.sqrt(d_k) / number)[weights > 1e-20]
-        weights = weights[weights > 1e-20]
-        logit = special.logit(threshold)
-        two = 2 * special.ndtr(-logit / (math.sqrt(2) * stds))
-        three = np.array([three_keys(float(std), threshold) for std in stds])
-        for n_keys, shares in ((2, two), (3, three)):
-            exact = float(weights @ shares) / weights.sum()
-            found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=number)
-            assert abs(found.value - exact) <= found.error < 2e-7
-
-
-def odd_points(number):
-    """Points of all sizes: d_k, n, t and a divisor."""
-    rng = np.random.default_rng(23)
-    for _ in range(number):
-        d_k = round(math.exp(rng.uniform(math.log(3), math.log(700))))
-        n_keys = round(math.exp(rng.uniform(math.log(2), math.log(1e6))))
-        divisor = str(rng.choice(["none", "sqrt", "2sqrt", "linear"]))
-        yield d_k, n_keys, round(float(rng.uniform(0.06, 0.99)), 3), divisor
-
-
-#: Below 1/2 the share of unscaled rows takes seconds: those are left to the slow tests.
-ODD = [
-    pytest.param(*one, marks=() if i < 6 and one[2] > 0.5 else pytest.mark.slow)
-    for i, one in enumerate(odd_points(20))
-]
-
-
-@pytest.mark.parametrize(("d_k", "n_keys", "threshold", "divisor"), ODD)
-def test_odd_points(d_k, n_keys, threshold, divisor):
-    """Rows drawn as q and k are: their number is not in the tails of the binomial
-    distribution.  A false alarm of one of the 20 points: 4e-8.
-    """
-    found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=divisor)
-    assert found.error < 1e-6
-    rng = np.random.default_rng(5)
-    number = {"none": 1, "sqrt": d_k**0.5, "2sqrt": 2 * d_k**0.5, "linear": d_k}
-    n_rows = min(20_000, 10_000_000 // n_keys)
-    saturated = 0
-    for length in rng.chisquare(d_k, n_rows) ** 0.5 / number[divisor]:
-        scores = length * rng.standard_normal(n_keys)
-        saturated += 1 / np.exp(scores - scores.max()).sum() >= threshold
-    law = stats.binom(n_rows, min(1.0, found.value + found.error))
-    assert law.cdf(saturated) > 1e-9
-    law = stats.binom(n_rows, max(0.0, found.value - found.error))
-    assert law.sf(saturated - 1) > 1e-9
-
-
-@pytest.mark.parametrize(("d_k", "n_keys", "threshold", "divisor"), ODD)
-def test_odd_points_by_the_other_inversion(d_k, n_keys, threshold, divisor):
-    """From 1/2 on, an Euler sum at each length of the query, and other lengths."""
-    if threshold < 0.5:
-        pytest.skip("one inversion alone")
-    number = {"none": 1, "sqrt": d_k**0.5, "2sqrt": 2 * d_k**0.5, "linear": d_k}
-    lengths, weights = lengths_of(d_k, 24)
-    stds = lengths / number[divisor]
-    there = weights > 1e-9
-    shares = [
-        largest_weight_share(threshold, n_keys, std=float(std)).value
-        for std in stds[there]
-    ]
-    found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=divisor)
-    assert found.value == pytest.approx(weights[there] @ shares, abs=1e-6)
 
 
 @pytest.mark.parametrize(("threshold", "divisor"), [(0.05, "sqrt"), (0.2, 1.0)])
