@@ -211,7 +211,7 @@ WRONG_SAMPLERS = (
     lambda rng, shape: rng.random(3),
     lambda rng, shape: np.full(shape, np.nan),
     lambda rng, shape: np.full(shape, "1,0"),
-    lambda rng, shape: FIXED.reshape(shape),
+    lambda rng, shape: np.resize(FIXED, shape),
     lambda rng, shape: OTHER.exponential(size=shape),
 )
 #: Function, what it is called with, and the arguments that are to be of some type.
