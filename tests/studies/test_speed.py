@@ -7,9 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.engine import Plan
-from montecarlo.study.presets import PRESETS
 from studies import growth, speed
 from studies.speed import (
     Contender,
@@ -119,17 +116,3 @@ def test_page_holds_the_table():
         [1.0 / one for one in floor[1:]],
     ]
     assert shown == [[float(rounded(x)) for x in row] for row in expected]
-
-
-@pytest.mark.parametrize("preset", ["standard", "full"])
-def test_page_on_clusters_counts_the_batches(preset):
-    """How many batches a preset is at most is said as the engine would send them."""
-    budgets = PRESETS[preset].budgets()
-    plan = Plan(budgets, 1, tuple(DIVISORS))
-    batches = sum(
-        len(list(plan.batches(point, start, stop)))
-        for point, budget in budgets.items()
-        for start, stop in itertools.pairwise((0, *budget.analyses()))
-    )
-    page = growth.PAGE.with_name("cluster.md").read_text(encoding="utf-8")
-    assert f"The {preset} preset is at most {batches:,} batches" in page
