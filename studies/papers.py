@@ -38,7 +38,7 @@ to the digits shown. The others are means over rows that were drawn, ± one stan
 error; where one decides, it does so by intervals that all hold together with a
 probability of at least %(rate)s. What is said of large $n$ or large $d_k$ is decided
 by theory, in the limit. Questions of readers, which no paper states, are answered with
-yes or no.
+yes or no, and numbered apart.
 
 `python -m studies.papers` makes this page, in a checkout: seed %(seed)s.
 """
@@ -204,6 +204,17 @@ def fill(text: str, values: dict[str, Call]) -> str:
     return text % found if found else text.replace("%%", "%")
 
 
+def number_of(statement: Statement) -> str:
+    """Return the number of a statement of papers, or of a question of readers."""
+    alike = [
+        one.statement
+        for one in read_papers().statements
+        if bool(one.paper) == bool(statement.paper)
+    ]
+    place = alike.index(statement.statement) + 1
+    return f"{place}" if statement.paper else f"Q{place}"
+
+
 def block_of(statement: Statement) -> str:
     """Return the part of the page on a statement."""
     require_what_is_said(statement)
@@ -214,7 +225,7 @@ def block_of(statement: Statement) -> str:
     )
     word = WORDS[statement.verdict][not statement.paper]
     lines = (
-        f"### {statement.statement}",
+        f"**{number_of(statement)}.** {statement.statement}",
         f"**{word}** · {fill(statement.number, statement.value)}",
         f"- Source: {source or 'a question of readers; no paper states it'}",
         f"- Setting: {statement.setting}",
