@@ -38,7 +38,7 @@ def markdown(text, link=str):
 @pytest.mark.parametrize(
     ("piece", "written"),
     [
-        ("<p>5 $ &amp; {more}</p>", "5 &#36; &amp; &#123;more&#125;"),
+        ("<p>5 $ &amp; {more}|</p>", "5 &#36; &amp; &#123;more&#125;&#124;"),
         ("<p>2017. No list</p>", r"2017\. No list"),
         ("<p><data>2017</data>. No list</p>", r"2017\. No list"),
         ("<div>- a<p>b</p>+ c</div>", "&#45; a\n\nb\n\n&#43; c"),
