@@ -105,3 +105,12 @@ def test_what_has_no_closed_form_is_none():
     assert moments.score_excess_kurtosis(gaussian, shifted, 4) is None
     assert moments.score_abs(gaussian, shifted, 4) is None
     assert moments.score_abs(gaussian, DISTRIBUTIONS["uniform"], 4) is None
+
+
+@pytest.mark.parametrize("turned", [1, -1])
+def test_size_of_a_score_does_not_care_which_side_is_rademacher(turned):
+    """q·k of one Gaussian and one Rademacher vector is N(0, d) either way."""
+    sides = DISTRIBUTIONS["gaussian"], parse_distribution("rademacher(std=2.0)")
+    expected = 2.0 * math.sqrt(2.0 * 7 / math.pi)
+    found = moments.score_abs(*sides[::turned], 7)
+    assert math.isclose(found, expected, rel_tol=CLOSE)
