@@ -99,18 +99,6 @@ GLOSSARY = {
     "label": "of the interpretation; null: its quantity",
     "verdict": "how it came out",
     "false_alarm": "probability that a right simulator is called wrong",
-    "largest_limit": "of the largest z score; null: none",
-    "counted": "what the limits rest on",
-    "groups": "one a family of quantities, and one a distribution",
-    "kind": "`all`, `family` or `distribution`",
-    "number": "z scores in it",
-    "points": "points that they are of",
-    "rms": "root mean square",
-    "rms_low": "its lower limit",
-    "rms_high": "its upper limit",
-    "largest": "the largest",
-    "preset": "of the seeds",
-    "seeds": "how many",
 }
 LIMITS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
