@@ -25,7 +25,6 @@ from montecarlo.estimation.engine import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import look_up
 from montecarlo.records.calibration import Card, Counted, count_rate
-from montecarlo.records.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.records.training import Record, read_language, read_record
 from montecarlo.report.content.report_card import CardView, view_card
 from montecarlo.report.content.training import (
@@ -53,9 +52,6 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
     report_card: Annotated[
         CardView | None, about("the judge's report card; null: there is none")
     ] = None
-    sensitivity: Annotated[
-        Sensitivity | None, about("what other choices would change; null likewise")
-    ] = None
     training: Annotated[
         TrainingView | None, about("what training says; null likewise")
     ] = None
@@ -75,7 +71,7 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 
 def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what training and papers say, and what choices change."""
+    """Put beside results what training and papers say."""
     record, papers = read_record(), read_papers_record()
     studies = _studies(record)
     lines = (*training_curves(studies["training"], record), *papers.curves)
@@ -91,7 +87,6 @@ def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:
 def _studies(record: Record) -> dict[str, Any]:
     """Return what claims.json says of studies that ship with the package."""
     return {
-        "sensitivity": read_sensitivity(),
         "training": view_training(record, read_language()),
         "literature": read_papers_record().outcome,
     }

@@ -80,7 +80,6 @@ class Contents:
             "models": record.models,
             "records": record.records,
             "self-checks": record.self_checks,
-            "sensitivity": record.sensitivity,
             "training": record.training,
             "language": record.training and record.training.language,
             "published": record.training,
@@ -134,7 +133,7 @@ TABLES: Order = {
     "arithmetic": ("tails",),
     "training": ("training", "language", "published"),
     "record": ("models", "records"),
-    "method": ("self-checks", "thresholds", "sensitivity", "report-card", "power"),
+    "method": ("self-checks", "thresholds", "report-card", "power"),
 }
 
 
