@@ -1,12 +1,12 @@
 """The self-check on references: how far estimates lie from exact values.
 
 A z score is the distance of an estimate from its reference over the standard error of
-both, brought from Student's t, of as many degrees of freedom as its replicates leave, to
-the normal distribution.  Rows of one point share their draws, so z scores depend on each
-other.  The largest is held against Bonferroni's bound, which no dependence breaks.  The
-mean square is held against a chi-square distribution as if all z scores of a point were
-the same number, which is the most that they can depend on each other: of N z scores, n
-of them at each point, it has N²/Σn² degrees of freedom.
+both, brought from Student's t, of as many degrees of freedom as its replicates leave,
+to the normal distribution.  Rows of one point share their draws, so their z scores are
+dependent.  The largest is held against Bonferroni's bound, which no dependence breaks.
+The mean square is held against a chi-square distribution as if all z scores of a point
+were the same number, which is the most that they can depend on each other: of N z
+scores, n of them at each point, it has N²/Σn² degrees of freedom.
 """
 
 from typing import Annotated

@@ -20,7 +20,7 @@ from studies.program import (
 )
 
 #: Programs that import what is an extra.
-NEEDS = {"language_model": "jax", "watch_alarms": "torch", "watch_cost": "transformers"}
+NEEDS = {"language_model": "jax", "watch_alarms": "torch"}
 ARRAYS = {"numbers": np.arange(12.0), "others": np.arange(12.0)}
 
 
