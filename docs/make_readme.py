@@ -1,8 +1,8 @@
 """Make what README and docs quote of a report again, from its results.
 
 ``python docs/make_readme.py output`` reads a results folder (the standard preset, seed
-1) and writes ``docs/attention.svg``, what stands between markers in README.md,
-docs/verdicts.md and docs/error-rates.md, and the verdicts of
+1) and writes ``docs/attention.svg``, what stands between markers in README.md
+and docs/verdicts.md, and the verdicts of
 docs/changes-after-results.md.  A test compares them with a fresh run.
 """
 
@@ -11,27 +11,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.running import Study, error_rates_of
-from montecarlo.records.calibration import count_rate, read_card
 from montecarlo.report.content.findings import Findings, Said, read_results
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.report.render.pages import set_number
-from montecarlo.study.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
 CHANGES = "docs/changes-after-results.md"
 #: A row of the page of changes: claim, verdict before, verdict after.
 ROW = re.compile(r"^(\| `([\w-]+)` \| \w+ \| )\*\*[^*]+\*\*", re.MULTILINE)
-#: How the line on error rates names what was not counted.
-FAMILY_WORDS = {
-    "slope": "slopes",
-    "ratio_of_ends": "ratios of ends",
-    "spread": "ratios of outer quantiles",
-    "share": "shares of rows",
-    "score_std": "the standard deviation of the score",
-}
 #: What came out, with numbers of findings: claim and name in the catalogue, and digits.
 SENTENCES = """\
 1. The variance of q·k is {variance-equals-dimension.a:.1f} at d_k = 64: independent entries of variance 1 give d_k, whatever their distribution.
@@ -78,34 +66,10 @@ def plain_said(said: Said) -> str:
     return str(said.text) % numbers
 
 
-def error_rate_line(_: Findings | None = None) -> str:
-    """Return what the nominal rate of the standard preset was found to be worth."""
-    card = read_card()
-    if card is None:
-        raise SystemExit("the package must have a report card, got none")
-    study = Study(read_catalogue(), PRESETS["standard"])
-    found = count_rate(card, error_rates_of(study).simultaneous_error)
-    times = ", ".join(f"{number:.2f}" for number in found.times)
-    rates = ", ".join(f"{rate:g}" for rate in found.nominal)
-    line = (
-        f"Nominal {100.0 * study.error_rate:g} %: at one-sided rates of {rates} the "
-        f"intervals of the worst combination missed {times} times as often as stated; "
-        f"at {found.simultaneous_error:.2g}, the rate of one interval of the standard "
-        "preset, nothing can be counted, and the "
-        f"{found.model} through the counts gives {found.extrapolated:.2f} times."
-    )
-    if found.not_counted:
-        line += (
-            f" Not counted yet: {', '.join(map(FAMILY_WORDS.get, found.not_counted))}."
-        )
-    return line
-
-
 #: What stands between markers: its name, its page, and what makes it.
 PARTS: dict[str, tuple[str, Callable[[Findings], str]]] = {
     "sentences": ("README.md", say_sentences),
     "verdicts": ("docs/verdicts.md", verdict_table),
-    "error-rate": ("docs/error-rates.md", error_rate_line),
 }
 
 

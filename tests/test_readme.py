@@ -53,13 +53,6 @@ def test_commands_are_the_tested_ones():
     assert 'python -m pip install -e ".[test]" && python -m pytest\n' in ci
 
 
-def test_error_rate_is_what_was_counted(script):
-    """The numbers of the error rate are those of the report card."""
-    line = script.error_rate_line()
-    assert f"\n\n{line}\n\n" in page_of(script, "error-rate")
-    assert "times as often as stated" in line
-
-
 def numbered_claims():
     """The claims with their numbers; questions of readers are numbered apart."""
     claims = read_catalogue().claim

@@ -24,9 +24,7 @@ from montecarlo.claims.schema import Catalogue, Sentence
 from montecarlo.estimation.engine import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import look_up
-from montecarlo.records.calibration import Card, Counted, count_rate
 from montecarlo.records.training import Record, read_language, read_record
-from montecarlo.report.content.report_card import CardView, view_card
 from montecarlo.report.content.training import (
     TrainingView,
     training_curves,
@@ -46,28 +44,12 @@ MOST_CLAIMS = 2**25
 class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """claims.json: how everything that is judged came out."""
 
-    error_rate_counted: Annotated[
-        Counted | None, about("what the nominal rate is worth; null: not counted")
-    ] = None
-    report_card: Annotated[
-        CardView | None, about("the judge's report card; null: there is none")
-    ] = None
     training: Annotated[
-        TrainingView | None, about("what training says; null likewise")
+        TrainingView | None, about("what training says; null: it was left out")
     ] = None
     literature: Annotated[
         PapersOutcome | None, about("what papers say; null likewise")
     ] = None
-
-
-def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
-    """Put beside results what the judge's errors were counted to be."""
-    if card is None:
-        return results
-    rate = results.claims.simultaneous_error
-    view, counted = view_card(card, rate), count_rate(card, rate)
-    claims = _with(results.claims, error_rate_counted=counted, report_card=view)
-    return replace(results, claims=claims)
 
 
 def with_studies(results: StudyResults) -> StudyResults:
@@ -108,11 +90,6 @@ def require_fits(claims: ReportRecord, catalogue: Catalogue) -> None:
     for place, wanted, came in _parts(catalogue, claims):
         if wanted != came:
             raise ResultsError(of_version % ("claims", place))
-    card = claims.report_card
-    if card and not all(len(one.worst) == len(card.rates) for one in card.grades):
-        raise ResultsError(
-            f"{CLAIMS_FILE} must have a number for each rate in report_card.grades"
-        )
     if catalogue.language is not None:  # of one's own claims there are no studies
         return
     for name, ships in _studies(read_record()).items():

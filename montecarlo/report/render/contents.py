@@ -75,7 +75,6 @@ class Contents:
         a number names the same figure on both pages and in every language.
         """
         findings, record = self.findings, self.findings.record
-        card = not findings.own and record.report_card  # a sentence tells it there
         there = {
             "models": record.models,
             "records": record.records,
@@ -83,8 +82,6 @@ class Contents:
             "training": record.training,
             "language": record.training and record.training.language,
             "published": record.training,
-            "report-card": card,
-            "power": card,
         }
         tables = {*self.tables, *(name for name, found in there.items() if found)}
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
@@ -133,7 +130,7 @@ TABLES: Order = {
     "arithmetic": ("tails",),
     "training": ("training", "language", "published"),
     "record": ("models", "records"),
-    "method": ("self-checks", "thresholds", "report-card", "power"),
+    "method": ("self-checks", "thresholds"),
 }
 
 

@@ -130,7 +130,7 @@ def test_what_was_written_reads_back(written, tmp_path):
     write_json(tmp_path / CLAIMS_FILE, written)
     record = read_claims(tmp_path)
     assert record == validate(written, ReportRecord, CLAIMS_FILE)
-    assert record.report_card is None
+    assert record.training is None
     write_json(tmp_path / CLAIMS_FILE, msgspec.to_builtins(record))
     assert read_claims(tmp_path) == record
 
