@@ -1,8 +1,8 @@
 """Make what README and docs quote of a report again, from its results.
 
 ``python docs/make_readme.py output`` reads a results folder (the standard preset, seed
-1) and writes ``docs/attention.svg``, what stands between markers in README.md
-and docs/verdicts.md, and the verdicts of
+1) and writes ``docs/attention.svg``, what stands between markers in README.md,
+docs/verdicts.md and docs/error-rates.md, and the verdicts of
 docs/changes-after-results.md.  A test compares them with a fresh run.
 """
 
@@ -11,10 +11,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from montecarlo.claims.calibration import RATES, Line, calibrate, read_calibration
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.running import Study, error_rates_of
 from montecarlo.report.content.findings import Findings, Said, read_results
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.report.render.pages import set_number
+from montecarlo.study.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
 CHANGES = "docs/changes-after-results.md"
@@ -66,10 +70,34 @@ def plain_said(said: Said) -> str:
     return str(said.text) % numbers
 
 
+def error_rate_table(_: Findings | None = None) -> str:
+    """Return how often intervals missed in trials, and what standard pays for it."""
+    groups: dict[str, list[Line]] = {}
+    for line in read_calibration():
+        kind = line.kind + ", several looks" * (line.looks > 1)
+        groups.setdefault(kind, []).append(line)
+    head = " | ".join(f"at {rate:g}" for rate in RATES)
+    lines = [f"| interval | lines | {head} | worst line |", "|---|--:|--:|--:|--:|---|"]
+    for kind, counted in groups.items():
+        worst = max(counted, key=lambda line: line.times(RATES[-1]))
+        times = " | ".join(f"{worst.times(rate):.2f}" for rate in RATES)
+        lines.append(f"| {kind} | {len(counted)} | {times} | {worst.statistic} |")
+    study = Study(read_catalogue(), PRESETS["standard"])
+    rates = error_rates_of(study)
+    paid = (
+        f"In the standard preset, at an error rate of {100.0 * study.error_rate:g} %, "
+        f"one end of an interval has a share of {rates.share:.2g} and states "
+        f"{rates.simultaneous_error:.2g}, {calibrate(rates.share).divided_by:.3g} "
+        "times less."
+    )
+    return "\n".join([*lines, "", paid])
+
+
 #: What stands between markers: its name, its page, and what makes it.
 PARTS: dict[str, tuple[str, Callable[[Findings], str]]] = {
     "sentences": ("README.md", say_sentences),
     "verdicts": ("docs/verdicts.md", verdict_table),
+    "error-rate": ("docs/error-rates.md", error_rate_table),
 }
 
 

@@ -53,6 +53,13 @@ def test_commands_are_the_tested_ones():
     assert 'python -m pip install -e ".[test]" && python -m pytest\n' in ci
 
 
+def test_error_rate_is_what_was_counted(script):
+    """The table of how often intervals missed is that of the counts."""
+    table = script.error_rate_table()
+    assert f"\n\n{table}\n\n" in page_of(script, "error-rate")
+    assert "| mean, several looks |" in table
+
+
 def numbered_claims():
     """The claims with their numbers; questions of readers are numbered apart."""
     claims = read_catalogue().claim
