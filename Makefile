@@ -39,8 +39,8 @@ readme: report ## Make what README and docs quote of a report again
 	python docs/make_readme.py output
 
 records: ## Make the records and tables of long runs again (hours)
-	for name in calibration training sensitivity z_counts papers practice exact_values quantiles explorer coverage \
-	    stopping language_model; do python -m studies.$$name || exit; done
+	for name in calibration training papers practice exact_values quantiles explorer \
+	    language_model; do python -m studies.$$name || exit; done
 
 baselines: ## Draw the pictures that figures are compared with anew
 	MONTECARLO_WRITE_BASELINES=1 python -m pytest tests/report/figures/test_baselines.py

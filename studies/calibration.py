@@ -1,595 +1,502 @@
-"""The calibration record: how often the judge's intervals miss, by point and quantity.
+"""How often the judge's intervals miss: the table by which it pays for that.
 
-Run as ``python -m studies.calibration [--short] [--jobs N]``: an hour or two; --short a
-minute, which writes into its work folder.  Banks of real replicates are judged in
-samples (`studies.banks`), whole studies many times (`studies.judged_studies`).  Out:
-the files that `montecarlo.records.calibration` reads: counts and not shares, so that
-whoever reads them can put an error on them.
+Run as ``python -m studies.calibration [--short] [--seed N]``: ten minutes of one
+core; --short a minute, for a few lines of it by other trials, printed only.  Out:
+``montecarlo/claims/calibration.csv``, which `montecarlo.claims.calibration` reads.
+
+Replicates of a point are drawn once, a bank.  A trial takes as many of them, with
+replacement, as the report has at its first look, and misses where its interval does not
+hold the value of the whole bank.  A trial of the stopping rule looks as often as a
+report may, with a part of the rate each time, and misses where any interval does.  The
+table holds counts, so that whoever reads it can put an error on them.
 """
 
-import json
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import product
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
+from numpy.random import SFC64, Generator
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
+from montecarlo.attention.grids import Grid
+from montecarlo.attention.quantities import (
+    PAIR_QUANTITIES,
+    QUANTILES,
+    Scale,
+)
 from montecarlo.attention.softmax import Array
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.running import Study, error_rates_of
-from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.calibration import COUNTS, NAMES, RATES, SIDES, TABLE
+from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.estimates import (
-    POINTWISE,
     Estimate,
+    clopper_pearson,
     log_log_slope,
-    ratio_of_ends,
 )
-from montecarlo.estimation.intervals import mean_ends
-from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey, has_interval
-from montecarlo.records.calibration import (
-    ALLOWED,
-    FOLDER,
-    RATES,
-    Tally,
-    actual_over_nominal,
-    by_quantity,
-    read_card,
-    studies_recipe,
+from montecarlo.estimation.intervals import (
+    Moments,
+    interval_ends,
+    jackknife_moments,
+    mean_ends,
 )
-from montecarlo.sampling.design_points import INDEPENDENT, DesignPoint, parse_point
-from montecarlo.study.executors import available_cores, make_executor
-from montecarlo.study.fingerprint import made_with
+from montecarlo.estimation.row_distribution import bin_of, bins_around, shares
+from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.sampling.batches import Batch
+from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.sampling.replicates import (
+    count_bins,
+    count_columns,
+    mean_columns,
+    row_values,
+    sample,
+)
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.table import find_reference
-from studies.banks import (
-    PAIRS,
-    ROWS,
-    SIZE,
-    Bank,
-    BankRow,
-    Ends,
-    Indices,
-    estimate,
-    first_analysis,
-    index_chunks,
-    make_row,
-    moments_of,
-    points,
-    pooled_value,
-    read_or_draw,
-    row_keys,
+from studies.program import parse, run_program, write_table
+
+DIVISORS = ("none", "sqrt")
+#: Quantities of rows whose bins a bank keeps.
+COUNTED = ("jacobian_frobenius", "jacobian_trace", "weight_max", "gradient_query")
+#: Replicates of a bank, and of one whose replicates are expensive; drawn together.
+BANK, LARGE_BANK, TOGETHER = 2**12, 2**10, 16
+#: Trials of means, of other statistics, of stopping, and in the small version.
+MANY, TRIALS, FEW, SHORT = 2**20, 2**19, 2**17, 2**15
+#: Trials that are made together, and those that are compared with a report's estimate.
+CHUNK, COMPARED = 2**10, 3
+#: How near to a quantile bins are looked at, in standard errors of the share of rows.
+REACH = 10.0
+#: One-sided error rates, and both ends of the intervals of some trials at each.
+Levels = Sequence[float]
+Ends = Iterator[tuple[Array, Array]]
+#: Which replicates a trial takes, shape (trials, replicates).
+Indices = NDArray[np.int64]
+Places = tuple[str, ...]
+
+SHORT_ROWS, GAUSSIAN, LONG = "gaussian 16 128", "gaussian 64 128", "gaussian 64 2048"
+LAPLACE, PLANTED = "laplace 16 128", "gaussian 16 128 planted(0.5)"
+SERIES = "laplace 16,64,256 128"
+PAIRS = ("gaussian 16", "laplace 16", "student_t10 16")
+#: By kind: places (distribution, d_k, keys, dependence), and what is estimated there.
+CASES = (
+    ("mean", (SHORT_ROWS, GAUSSIAN, LONG, LAPLACE), "sqrt inverse_participation mean"),
+    ("mean", ("student_t10 64 128",), "sqrt inverse_participation mean"),
+    ("mean", ("rademacher 256 128",), "sqrt inverse_participation mean"),
+    ("mean", (GAUSSIAN,), "none inverse_participation mean"),
+    ("mean", (LAPLACE, LONG), "sqrt weight_max mean"),
+    ("mean", (GAUSSIAN, LONG), "sqrt jacobian_trace mean"),
+    ("mean", (GAUSSIAN, LONG), "sqrt jacobian_frobenius_squared mean"),
+    ("mean", (GAUSSIAN,), "sqrt entropy mean"),
+    ("mean", (LONG,), "sqrt effective_keys mean"),
+    ("mean", (LONG,), "none score_max mean"),
+    ("mean", (LAPLACE,), "sqrt gradient_query mean"),
+    ("mean", (PLANTED,), "sqrt planted_weight mean"),
+    ("divisor ratio", (GAUSSIAN, LAPLACE, LONG), "none/sqrt effective_keys mean"),
+    ("divisor ratio", (GAUSSIAN, LAPLACE, LONG), "none/sqrt gradient_query mean"),
+    ("divisor ratio", (GAUSSIAN, LAPLACE, LONG), "none/sqrt jacobian_frobenius mean"),
+    ("pairs", (*PAIRS, "rademacher 256"), "none score_variance value"),
+    ("pairs", PAIRS, "none score_variance_ratio value"),
+    ("pairs", PAIRS, "none score_std value"),
+    ("pairs", PAIRS[:2], "none score_excess_kurtosis value"),
+    ("pairs", PAIRS[1:], "none entry_variance_q value"),
+    ("pairs", PAIRS[:2], "none score_abs value"),
+    ("pairs", PAIRS[:1], "none score_distribution_gap value"),
 )
-from studies.judged_studies import judge_studies, tally
-from studies.program import ROOT, parse, run_program
-
-#: Distances of what is claimed from the truth, in tolerances.
-DISTANCES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0)
-#: Judged samples of each claim whose power is measured.
-POWER_SAMPLES = 2**13
-#: Streams of judged samples, apart from each other and from the bank's.
-SEED_MISSES, SEED_COVERAGE, SEED_POWER = 101, 102, 103
-SEED_SERIES_MISSES, SEED_SERIES_COVERAGE = 111, 112
-#: The least d_k of a series: there the slopes of the catalogue begin.
-FIRST_D_K = 16
-#: The file of probes; their replicates, a quarter where they are expensive, and the
-#: one-sided error rate of their intervals.
-PROBES_FILE, PROBED, PROBED_RATE = "probes.csv", 16, 0.01
-NUMBERS = ("value", "low", "high")
-
-#: Value and both ends of the interval of each sample, of one bank.
-Part = tuple[Array, Array, Array]
+OF_QUANTILES = (
+    ("quantile", (LAPLACE,), "none weight_max median"),
+    ("quantile", (SHORT_ROWS, GAUSSIAN), "sqrt gradient_query q90"),
+    ("quantile ratio", (SHORT_ROWS,), "sqrt jacobian_frobenius spread"),
+    ("quantile ratio", (SHORT_ROWS,), "none/sqrt jacobian_frobenius spread"),
+)
+#: Trials that look as often as the report may.
+STOPPING = (
+    ("mean", (SHORT_ROWS, GAUSSIAN), "sqrt inverse_participation mean"),
+    ("pairs", PAIRS[:2], "none score_excess_kurtosis value"),
+    ("slope", (SERIES,), "sqrt jacobian_trace mean"),
+    ("share", (SHORT_ROWS,), "none saturated mean"),
+)
+#: The streams of the tables begin here: a case at the end of one changes no other.
+TABLES = ((0, CASES), (64, OF_QUANTILES), (69, STOPPING))
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much is drawn.
+class Case(NamedTuple):
+    """A statistic whose intervals are counted.
 
     Attributes
     ----------
-    bank : int
-        Replicates of a bank, at most.
-    samples, draws : int
-        Judged samples of a quantity, and those of a row estimated as the report does.
-    studies : int
-    step : int
-        Every which point has a bank.
+    kind : str
+        Of the interval.
+    points : tuple of DesignPoint
+        By rising d_k; one but for slopes.
+    key : RowKey
+    stops : bool
+        Whether a trial looks as often as the report may.
     """
 
-    bank: int
-    samples: int
-    draws: int
-    studies: int
-    step: int = 1
+    kind: str
+    points: tuple[DesignPoint, ...]
+    key: RowKey
+    stops: bool
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Numbers of replicates at which a trial looks."""
+        grid, large = PRESETS["standard"], self.points[0].is_large
+        first = grid.first_large if large else grid.first
+        most = grid.most_large if large else grid.most
+        return Budget(first, most if self.stops else first).analyses()
+
+    @property
+    def trials(self) -> int:
+        """How many are made."""
+        if self.stops:
+            return FEW
+        return MANY if self.kind == "mean" else TRIALS
+
+    @property
+    def cells(self) -> dict[str, object]:
+        """What its line begins with: all that names it, and what it is made of."""
+        point = self.points[0]
+        place = (point.distribution_k.name, point.dependence.name)
+        sizes = (" ".join(str(one.d_k) for one in self.points), point.n_keys or "")
+        made = (self.looks[-1], len(self.looks), bank_size(point), self.trials)
+        cells = (self.kind, *place, *sizes, *self.key[:3], *made)
+        return dict(zip(NAMES, cells, strict=True))
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the small version makes it, too."""
+        first = self.points[0].label, self.points[0].d_k
+        return first == ("gaussian", 16) and self.points[-1].d_k <= 64
 
 
-WHOLE = Sizes(SIZE, 2**20, 2000, 300)
-SHORT = Sizes(256, 2**11, 50, 2, step=5)
+def cases() -> Iterator[tuple[int, Case]]:
+    """Yield what is counted, in the order of the table: its stream, and it."""
+    for first, table in TABLES:
+        yield from enumerate(_cases(table, stops=table is STOPPING), first)
 
 
-class RowName(NamedTuple):
-    """What names a row of a card."""
+def _cases(table: Iterable[tuple[str, Places, str]], *, stops: bool) -> Iterator[Case]:
+    for kind, places, names in table:
+        divisor, quantity, summary = names.split()
+        for place in places:
+            distribution, sizes, *rest = place.split()
+            n_keys = int(rest[0]) if rest else None
+            points = tuple(
+                parse_point(distribution, distribution, int(d_k), n_keys, *rest[1:])
+                for d_k in sizes.split(",")
+            )
+            yield Case(kind, points, RowKey(divisor, quantity, summary), stops)
 
-    distribution: str
-    context: str
-    d_k: int
-    n_keys: int | None
-    divisor: str
-    quantity: str
-    summary: str  # of a series the relation: its d_k is the largest
+
+def bank_size(point: DesignPoint) -> int:
+    """Return how many replicates of a point are drawn."""
+    return LARGE_BANK if point.is_large else BANK
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """How often the intervals of one row miss.
+# --- Banks ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """Replicates of a point.
 
     Attributes
     ----------
-    row : RowName
-    judged : bool
-        Whether the distribution has the moments that the row's intervals need.
-    replicates, samples : int
-        Of a judged sample; judged samples.
-    low, high : tuple of int
-        Samples whose interval lies above, and below the truth, by `RATES`.
-    draws, covered : int
-        Samples estimated as the report estimates, and how many of their 95 % intervals
-        hold the truth: the exact one where it is known.
-    bank_z : float or None
-        Distance of the bank from the exact value, in its standard errors.
+    point : DesignPoint
+    means : ndarray, shape (size, n_columns)
+    bins : dict
+        (divisor, quantity) to the bins of row values, shape (size, n_rows).
     """
 
-    row: RowName
-    judged: bool
-    replicates: int
-    samples: int
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    draws: int
-    covered: int
-    bank_z: float | None
+    point: DesignPoint
+    means: Array
+    bins: dict[tuple[str, str], NDArray[np.int16]]
+
+    def estimate(self, key: RowKey, indices: Indices | slice) -> Estimate:
+        """Return the report's estimate of a row from some replicates."""
+        counts = tuple(
+            count_bins(self.bins[divisor, name][indices], grid.n_bins)
+            if (divisor, name) in self.bins
+            else np.zeros((3, 1), np.int64)  # no case asks for it
+            for divisor, name, grid in columns_of(self.point)
+        )
+        batch = Batch(self.means[indices], counts)
+        return Summaries(self.point, batch, DIVISORS).estimate(key)
 
 
-@dataclass(frozen=True, slots=True)
-class Power:
-    """How a claim of equality comes out at some distance from the truth.
-
-    Attributes
-    ----------
-    row : RowName
-    tolerance : float
-        Relative, the smallest that the catalogue has for the quantity.
-    replicates, samples : int
-    distance : float
-        In tolerances: up to 1 the claim is true.
-    supported, refuted : int
-        Samples; the others are undecided.
-    """
-
-    row: RowName
-    tolerance: float
-    replicates: int
-    samples: int
-    distance: float
-    supported: int
-    refuted: int
+def columns_of(point: DesignPoint) -> tuple[tuple[str, str, Grid], ...]:
+    """Return what rows of a point are counted by: divisor, quantity and grid."""
+    return count_columns(point, DIVISORS) if point.has_rows else ()
 
 
-def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
-    """Judge samples of every row of a bank; those of a quantity are shared by its rows.
-
-    As many draws are estimated as the report does it, for the coverage.
-    """
-    keys = list(row_keys(bank.point))
-    n = first_analysis(bank.point)
-    rows = Counter(map(_pool, keys))
-    shares = {key: math.ceil(samples / rows[_pool(key)]) for key in keys}
-    size, records = len(bank.means), []
-    for key in keys:
-        (value, error), known = pooled_value(bank, key), find_reference(bank.point, key)
-        z = (value - known.value) / error if known and error > 0.0 else None
-        low, high = count_misses(make_row(bank, key), size, n, shares[key], SEED_MISSES)
-        make, truth = partial(estimate, bank, key), known.value if known else value
-        hits = count_covered(make, truth, size, n, draws, SEED_COVERAGE)
-        judged, row = has_interval(bank.point, key.quantity), row_name(bank, key)
-        records.append(Rates(row, judged, n, shares[key], low, high, draws, hits, z))
-    return records
-
-
-def _pool(key: RowKey) -> tuple[str, bool]:
-    """Name the rows that share judged samples: those that are judged together."""
-    return key.quantity, key.summary == QUANTILE_RATIO
+@lru_cache(maxsize=64)
+def draw_bank(point: DesignPoint, seed: int) -> Bank:
+    """Draw the replicates of a point."""
+    size = bank_size(point)
+    if not point.has_rows:
+        return Bank(point, sample(point, seed, 0, size, DIVISORS).means, {})
+    parts: list[Array] = []
+    bins: dict[tuple[str, str], list[NDArray[np.int16]]] = {}
+    for first in range(0, size, TOGETHER):
+        indices = range(first, first + TOGETHER)
+        means, values = row_values(point, seed, indices, DIVISORS)
+        parts.append(means)
+        for (divisor, name, grid), some in zip(columns_of(point), values, strict=True):
+            if name in COUNTED:
+                made = grid.bins(some).astype(np.int16)
+                bins.setdefault((divisor, name), []).append(made)
+    joined = {name: np.concatenate(some) for name, some in bins.items()}
+    return Bank(point, np.concatenate(parts), joined)
 
 
-def count_misses(
-    row: BankRow, size: int, n_replicates: int, samples: int, seed: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Count the samples whose interval lies above, and below the truth, by `RATES`."""
-    counts = np.zeros((2, len(RATES)), dtype=np.int64)
-    for indices in index_chunks(size, n_replicates, samples, seed):
-        ends = row.sample(indices)
-        for number, rate in enumerate(RATES):
-            low, high = ends(rate)
-            counts[:, number] += (low > row.truth).sum(), (high < row.truth).sum()
-    above, below = counts.tolist()
-    return tuple(above), tuple(below)
+# --- Intervals of many trials at once -------------------------------------------------
 
 
-def count_covered(
-    make: Callable[[Indices], Estimate],
-    truth: float,
-    *where: int,
-) -> int:
-    """Count the 95 % intervals, made as the report makes them, that hold the truth.
-
-    ``where`` is as for `index_chunks`.
-    """
-    intervals = (
-        make(indices).interval(POINTWISE)
-        for chunk in index_chunks(*where)
-        for indices in chunk
+def sums_of(indices: Indices, size: int, columns: Array) -> Array:
+    """Add up lines of columns, shape (size, ...), over the replicates of each trial."""
+    starts = np.arange(0, indices.size + 1, indices.shape[1])
+    taken = csr_matrix(
+        (np.ones(indices.size), indices.ravel(), starts), (len(indices), size)
     )
-    return sum(bool(low <= truth <= high) for low, high in intervals)
+    return np.asarray(taken @ columns)
 
 
-def row_name(bank: Bank, key: RowKey) -> RowName:
-    """Name a row of a bank."""
-    point = bank.point
-    context = "" if point.dependence == INDEPENDENT else point.dependence.name
-    place = (point.distribution_k.name, context, point.d_k, point.n_keys)
-    return RowName(*place, key.divisor, key.quantity, key.summary)
+def means_of(
+    bank: Bank, key: RowKey
+) -> tuple[list[tuple[str, str]], Callable[[Array], Array]]:
+    """Return the means that a row is made of, and the function of them."""
+    if bank.point.has_rows:
+        names = [(divisor, key.quantity) for divisor in key.divisor.split("/")]
+        return names, lambda means: means[0] / means[1]
+    quantity, d_k = PAIR_QUANTITIES[key.quantity], bank.point.d_k
+    used: defaultdict[str, Array] = defaultdict(lambda: np.array(2.0))
+    quantity.evaluate(used, d_k)
+
+    def function(means: Array) -> Array:
+        return quantity.evaluate(dict(zip(used, means, strict=True)), d_k)
+
+    return [("none", name) for name in used], function
 
 
-def tolerances(catalogue: Catalogue) -> dict[tuple[str, str], float]:
-    """Return the smallest tolerance of each quantity and summary that has one."""
-    found: dict[tuple[str, str], float] = {}
-    for check in catalogue.checks():
-        means = check.summary in ("mean", "value")
-        if check.relation == "equals" and check.tolerance and means:
-            name = check.quantity, check.summary
-            found[name] = min(check.tolerance, found.get(name, check.tolerance))
-    return found
+def moments_of(
+    bank: Bank, key: RowKey, indices: Indices, scale: Scale | None = None
+) -> Moments:
+    """Return what intervals of means, and of functions of means, are made of."""
+    names, function = means_of(bank, key)
+    columns, n = mean_columns(bank.point, DIVISORS), indices.shape[1]
+    values = bank.means.T[[columns.index(name) for name in names]]
+    if len(names) > 1 or not bank.point.has_rows:
+        return jackknife_moments(
+            np.stack([one[indices] for one in values]),
+            lambda m: function(m) if scale is None else scale.forward(function(m)),
+        )
+    centre = values[0].mean()
+    x = values[0] - centre
+    first, second, third = sums_of(indices, len(x), np.stack([x, x**2, x**3], 1)).T / n
+    variance = second - first**2
+    about_mean = third - 3.0 * first * second + 2.0 * first**3
+    error = np.sqrt(variance / (n - 1))
+    return Moments(centre + first, error, about_mean / variance**1.5)
 
 
-def measure_power(
-    bank: Bank, tolerance: dict[tuple[str, str], float], error_rate: float
-) -> Iterator[Power]:
-    """Judge claims at `DISTANCES` from the truth, true ones and false ones.
+def mean_interval(bank: Bank, key: RowKey, indices: Indices, rates: Levels) -> Ends:
+    """Return the ends of means, ratios of divisors, and quantities of pairs."""
+    quantity = PAIR_QUANTITIES.get(key.quantity)
+    scale = None if quantity is None else quantity.interval_scale
+    moments = moments_of(bank, key, indices, scale)
+    for rate in rates:
+        low, high = mean_ends(moments, indices.shape[1], rate)
+        yield (low, high) if scale is None else (scale.back(low), scale.back(high))
 
-    Tolerances are those of `tolerances`, the error rate that of a simultaneous
-    interval.
+
+def share_interval(bank: Bank, key: RowKey, indices: Indices, rates: Levels) -> Ends:
+    """Return the ends of shares of rows, as `share_estimate` makes them."""
+    moments, n = moments_of(bank, key, indices), indices.shape[1]
+    rows = n * bank.point.shape[0]
+    hits = np.round(moments.value * rows)
+    inside = (hits + 0.5) / (rows + 1.0)
+    floor = np.sqrt(inside * (1.0 - inside) / rows)
+    moments = moments._replace(std_error=np.maximum(moments.std_error, floor))
+    for rate in rates:
+        low, high = interval_ends(moments, n, rate)
+        some, where = np.unique(hits, return_inverse=True)
+        exact = [clopper_pearson(int(one), rows, rate) for one in some]
+        least, most = np.array(exact)[where].T
+        yield np.minimum(low, least), np.maximum(high, most)
+
+
+@lru_cache(maxsize=8)
+def rows_below(bank: Bank, key: RowKey, n: int) -> tuple[int, Array]:
+    """Return the first bin near a quantile, and powers of rows below each near it.
+
+    ``n`` is the number of replicates of a trial; rows are counted by replicate.
     """
-    first = first_analysis(bank.point)
-    for key in row_keys(bank.point):
-        relative = tolerance.get((key.quantity, key.summary))
-        if relative is None or not has_interval(bank.point, key.quantity):
-            continue
-        row = make_row(bank, key)
-        margin = relative * (abs(row.truth) or 1.0)
-        for n in (first, 4 * first):
-            ends = [
-                row.sample(indices)(error_rate)
-                for indices in index_chunks(
-                    len(bank.means), n, POWER_SAMPLES, SEED_POWER
-                )
-            ]
-            low, high = (np.concatenate(side) for side in zip(*ends, strict=True))
-            for distance in DISTANCES:
-                claimed = row.truth + distance * margin
-                inside = (claimed - margin <= low) & (high <= claimed + margin)
-                outside = (high < claimed - margin) | (claimed + margin < low)
-                yield Power(
-                    row_name(bank, key),
-                    relative,
-                    n,
-                    POWER_SAMPLES,
-                    distance,
-                    int(inside.sum()),
-                    int(outside.sum()),
-                )
+    bins, level = bank.bins[key.divisor, key.quantity], QUANTILES[key.summary]
+    pooled = np.bincount(bins.ravel()).cumsum() / bins.size
+    below = (bins <= int(bin_of(pooled, level))).mean(axis=1)
+    binomial = math.sqrt(level * (1.0 - level) / bins.shape[1])
+    reach = REACH * max(float(below.std()), binomial) / math.sqrt(n)
+    first, last = (int(bin_of(pooled, level + side * reach)) for side in (-1, 1))
+    near = range(max(0, first - 1), last + 2)
+    counts = np.stack([(bins <= edge).sum(axis=1) for edge in near], axis=1)
+    return near[0], np.concatenate([counts**power for power in (1.0, 2.0, 3.0)], axis=1)
 
 
-# --- Series: slopes and ratios of ends over banks of rising d_k -----------------------
+def quantile_interval(bank: Bank, key: RowKey, indices: Indices, rates: Levels) -> Ends:
+    """Return the ends of a quantile of rows; beyond the bins that are near: far off."""
+    trials, n = indices.shape
+    grids = {(divisor, name): grid for divisor, name, grid in columns_of(bank.point)}
+    bins = bank.bins[key.divisor, key.quantity]
+    first, powers = rows_below(bank, key, n)
+    sums = sums_of(indices, len(bins), powers).reshape(trials, 3, -1).swapaxes(0, 1)
+    moments = shares(sums, float(n * bins.shape[1]), n)
+    edges, near = grids[key.divisor, key.quantity].edges(), sums.shape[-1]
+    for rate in rates:
+        low, high = bins_around(moments, n, QUANTILES[key.summary], rate)
+        far = high == near
+        yield (
+            np.where(low > 0, edges[first + low - 1], 0.0),
+            np.where(far, math.inf, edges[first + np.where(far, 0, high)]),
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """A statistic along d_k, for one sample and for many.
-
-    Attributes
-    ----------
-    name : str
-    estimate : callable
-        (sizes, estimates) -> Estimate, as the report makes it.
-    weights : callable
-        sizes -> weights of the logarithms.
-    back : callable
-        From the logarithm to the statistic.
-    """
-
-    name: str
-    estimate: Callable[[Sequence[float], Sequence[Estimate]], Estimate]
-    weights: Callable[[Sequence[float]], Array]
-    back: Callable[[float], float]
-
-
-def slope_weights(sizes: Sequence[float]) -> Array:
-    """Return what least squares of ln value on ln size weighs each logarithm with."""
-    x = np.log(np.asarray(sizes, dtype=np.float64))
-    centred = x - x.mean()
-    return np.asarray(centred / (centred**2).sum())
+def quantile_ratio_interval(
+    bank: Bank, key: RowKey, indices: Indices, rates: Levels
+) -> Ends:
+    """Return the ends of q90 over q10, and of one such ratio over another."""
+    parts = [
+        (RowKey(divisor, key.quantity, summary), power)
+        for divisor, sign in zip(key.divisor.split("/"), (1, -1), strict=False)
+        for summary, power in (("q90", sign), ("q10", -sign))
+    ]
+    each = [rate / len(parts) for rate in rates]
+    made = [quantile_interval(bank, part, indices, each) for part, _ in parts]
+    for ends in zip(*made, strict=True):
+        low = high = np.ones(len(indices))
+        for (least, most), (_, power) in zip(ends, parts, strict=True):
+            with np.errstate(divide="ignore"):
+                low = low * (least if power > 0 else 1.0 / most)
+                high = high * (most if power > 0 else 1.0 / least)
+        yield low, high
 
 
-def _end_weights(sizes: Sequence[float]) -> Array:
-    return np.array([-1.0, *[0.0] * (len(sizes) - 2), 1.0])
+def series_interval(
+    case: Case, banks: Sequence[Bank], indices: Sequence[Indices], rates: Levels
+) -> Ends:
+    """Return the ends of a slope; a ratio of ends is the same with other weights."""
+    x = np.log([point.d_k for point in case.points])
+    weights = (x - x.mean()) / np.square(x - x.mean()).sum()
+    taken = list(zip(banks, indices, strict=True))
+    logs = [np.log(moments_of(bank, case.key, i).value) for bank, i in taken]
+    value = weights @ np.stack(logs)
+    made = [mean_interval(bank, case.key, i, rates) for bank, i in taken]
+    for ends in zip(*made, strict=True):
+        down = up = np.zeros_like(value)
+        for weight, centre, (low, high) in zip(weights, logs, ends, strict=True):
+            with np.errstate(divide="ignore"):
+                below = centre - np.log(np.maximum(low, 0.0))
+                above = np.log(np.maximum(high, 0.0)) - centre
+            if weight < 0.0:
+                below, above = above, below
+            down, up = down + (weight * below) ** 2, up + (weight * above) ** 2
+        yield value - np.sqrt(down), value + np.sqrt(up)
 
 
-RELATIONS = (
-    Relation("slope", log_log_slope, slope_weights, float),
-    Relation("ratio_of_ends", lambda _, e: ratio_of_ends(e), _end_weights, math.exp),
-)
+INTERVALS = {
+    "mean": mean_interval,
+    "divisor ratio": mean_interval,
+    "pairs": mean_interval,
+    "share": share_interval,
+    "quantile": quantile_interval,
+    "quantile ratio": quantile_ratio_interval,
+}
 
 
-def all_series() -> list[tuple[DesignPoint, ...]]:
-    """Return the series of points that have banks, by rising d_k: pairs first."""
-    found: dict[tuple[str, int | None], list[DesignPoint]] = {}
-    for distribution, d_k, n_keys in (
-        *((distribution, d, None) for distribution, d in PAIRS),
-        *ROWS,
-    ):
-        if d_k >= FIRST_D_K:
-            point = parse_point(distribution, distribution, d_k, n_keys)
-            found.setdefault((distribution, n_keys), []).append(point)
-    rising = (sorted(some, key=lambda c: c.d_k) for some in found.values() if some[1:])
-    return [tuple(some) for some in rising]
+# --- Counting -------------------------------------------------------------------------
 
 
-def series_keys(point: DesignPoint) -> list[RowKey]:
-    """Name the rows whose slope or ratio of ends some claim is judged by."""
-    along = ("slope_between", "ratio_of_ends_between")
-    keys = {
-        RowKey(check.divisor, check.quantity, check.summary)
-        for check in read_catalogue().checks()
-        if check.relation in along
-    }
-    pairs = not point.has_rows
-    return sorted(key for key in keys if (key.summary == "value") == pairs)
+def find_ends(
+    case: Case, banks: Sequence[Bank], indices: Sequence[Indices], rates: Levels
+) -> Ends:
+    """Return the ends of the intervals of trials at each rate."""
+    if case.kind in INTERVALS:
+        return INTERVALS[case.kind](banks[0], case.key, indices[0], rates)
+    return series_interval(case, banks, indices, rates)
 
 
-def contrast_ends(weights: Array, parts: Sequence[Part]) -> tuple[Array, Array]:
-    """Return both ends of weighted sums of logarithms, one for each sample.
-
-    Notes
-    -----
-    As `montecarlo.estimation.estimates` does it for one: half-widths add in squares, on
-    each side by itself.
-    """
-    value = down = up = np.zeros_like(parts[0][0])
-    for weight, part in zip(weights.tolist(), parts, strict=True):
-        if weight == 0.0:
-            continue
-        with np.errstate(divide="ignore"):
-            centre, low, high = (np.log(np.maximum(end, 0.0)) for end in part)
-        below, above = centre - low, high - centre
-        if weight < 0.0:
-            below, above = above, below
-        value = value + weight * centre
-        down = down + (weight * below) ** 2
-        up = up + (weight * above) ** 2
-    return value - np.sqrt(down), value + np.sqrt(up)
-
-
-def measure_series(banks: Sequence[Bank], samples: int, draws: int) -> list[Rates]:
-    """Judge samples of the slopes and ratios of ends of a series, as `measure_rates`.
-
-    Banks are of equal sizes, by rising d_k.
-    """
-    last, (size,) = banks[-1].point, {len(bank.means) for bank in banks}
-    n, records = first_analysis(last), []
-    for key, relation in product(series_keys(last), RELATIONS):
-        row, where = make_series_row(banks, key, relation), (size, n * len(banks))
-        low, high = count_misses(row, *where, samples, SEED_SERIES_MISSES)
-        make, truth = partial(_relate, banks, key, relation), relation.back(row.truth)
-        hits = count_covered(make, truth, *where, draws, SEED_SERIES_COVERAGE)
-        place = (last.distribution_k.name, "", last.d_k, last.n_keys)
-        name = RowName(*place, key.divisor, key.quantity, relation.name)
-        judged = all(has_interval(bank.point, key.quantity) for bank in banks)
-        records.append(Rates(name, judged, n, samples, low, high, draws, hits, None))
-    return records
-
-
-def make_series_row(banks: Sequence[Bank], key: RowKey, relation: Relation) -> BankRow:
-    """Return a relation of a row as a statistic of samples, each of all banks.
-
-    Its truth and ends are weighted sums of logarithms.
-    """
-    weights = relation.weights([bank.point.d_k for bank in banks])
-    pooled = [pooled_value(bank, key)[0] for bank in banks]
-
-    def sample(indices: Indices) -> Ends:
-        split = np.split(indices, len(banks), axis=1)
-        moments = [
-            moments_of(bank, key, some) for bank, some in zip(banks, split, strict=True)
-        ]
-        n = split[0].shape[1]
-
-        def ends(error_rate: float) -> tuple[Array, Array]:
-            parts = [(one.value, *mean_ends(one, n, error_rate)) for one in moments]
-            return contrast_ends(weights, parts)
-
-        return ends
-
-    return BankRow(float(weights @ np.log(pooled)), sample)
-
-
-def _relate(
-    banks: Sequence[Bank], key: RowKey, relation: Relation, indices: Indices
+def estimate(
+    case: Case, banks: Sequence[Bank], indices: Sequence[Indices | slice]
 ) -> Estimate:
-    split = np.split(indices, len(banks))
-    made = [estimate(bank, key, some) for bank, some in zip(banks, split, strict=True)]
-    return relation.estimate([bank.point.d_k for bank in banks], made)
+    """Return the report's estimate of a case."""
+    taken = zip(banks, indices, strict=True)
+    made = [bank.estimate(case.key, some) for bank, some in taken]
+    if case.kind == "slope":
+        return log_log_slope([point.d_k for point in case.points], made)
+    return made[0]
 
 
-# --- Probes: whether a card is stale --------------------------------------------------
+def compare(case: Case, banks: Sequence[Bank], indices: Sequence[Indices]) -> None:
+    """Make sure that intervals of some trials are those of a report's estimates.
+
+    Raises
+    ------
+    RuntimeError
+        If one is another.
+    """
+    few = [some[:COMPARED] for some in indices]
+    for rate, ends in zip(RATES, find_ends(case, banks, few, RATES), strict=True):
+        for trial, found in enumerate(zip(*ends, strict=True)):
+            made = estimate(case, banks, [some[trial] for some in few]).ends(rate)
+            if not np.allclose(found, made, rtol=1e-9, atol=1e-12):
+                raise RuntimeError(f"{case.cells} has {found}, a report has {made}")
 
 
-def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
-    """Return value and interval of every row of some banks, of few replicates."""
-    lines = []
-    for point in points:
-        bank = read_or_draw(point, seed, PROBED, None)
-        for key in row_keys(point):
-            made = estimate(bank, key, np.arange(len(bank.means)))
-            numbers = (made.value, *made.interval(PROBED_RATE))
-            shown = (float(f"{number:.9g}") for number in numbers)
-            lines.append((*row_name(bank, key), *shown))
-    table = pd.DataFrame.from_records(lines, columns=[*RowName._fields, *NUMBERS])
-    return table.astype({"n_keys": "Int64"})
+def count(case: Case, seed: int, trials: int, bank_seed: int) -> NDArray[np.int64]:
+    """Count the trials whose interval misses: shape (sides, rates)."""
+    banks = [draw_bank(point, bank_seed) for point in case.points]
+    truth = estimate(case, banks, [slice(None)] * len(banks)).value
+    rng, looks = Generator(SFC64(seed)), case.looks
+    rates = [rate / len(looks) for rate in RATES]
+    counts = np.zeros((len(SIDES), len(RATES)), np.int64)
+    for chunk in range(trials // CHUNK):
+        shape = (CHUNK, looks[-1])
+        indices = [rng.integers(len(bank.means), size=shape) for bank in banks]
+        missed = np.zeros((*counts.shape, CHUNK), np.bool)
+        for n in looks:
+            some = [taken[:, :n] for taken in indices]
+            if chunk == 0:
+                compare(case, banks, some)
+            for place, (low, high) in enumerate(find_ends(case, banks, some, rates)):
+                missed[:, place] |= low > truth, high < truth
+        counts += missed.sum(axis=-1)
+    return counts
 
 
-# --- The card -------------------------------------------------------------------------
-
-
-def write_card(
-    folder: Path,
-    found: Sequence[tuple[list[Rates], list[Power]]],
-    tallies: Iterable[Tally],
-    about: dict[str, Any],
-) -> None:
-    """Write the files of a card; rates and powers are found by bank."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rates = [_flat(record) for records, _ in found for record in records]
-    power = [_flat(record) for _, records in found for record in records]
-    for name, records in (
-        ("rates", rates),
-        ("power", power),
-        ("studies", [asdict(one) for one in tallies]),
-    ):
-        table = pd.DataFrame.from_records(records)
-        if "n_keys" in table:
-            table = table.astype({"n_keys": "Int64"})
-        path = folder / f"{name}.csv"
-        table.to_csv(path, index=False, lineterminator="\n", float_format="%.6g")
-    text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
-    (folder / "about.json").write_text(text, encoding="utf-8")
-
-
-def _flat(record: Rates | Power) -> dict[str, Any]:
-    """Return a record as one line: its row's names first, a column for each count."""
-    flat: dict[str, Any] = {**record.row._asdict()}
-    for name, value in asdict(record).items():
-        if name == "row":
+def make_lines(seed: int, *, short: bool) -> Iterator[dict[str, object]]:
+    """Yield the lines of the table; the small version has other trials, and fewer."""
+    for number, case in cases():
+        if short and not case.is_short:
             continue
-        if isinstance(value, tuple):
-            flat |= {
-                f"{name}_{rate:g}": v for rate, v in zip(RATES, value, strict=True)
-            }
-        else:
-            flat[name] = value
-    return flat
+        trials = SHORT if short else case.trials
+        stream = 1000 * seed + number + 500 * short
+        counts = count(case, stream, trials, seed).ravel().tolist()
+        cells = {**case.cells, "trials": trials}
+        yield cells | dict(zip(COUNTS, counts, strict=True))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Make the card and tell what it comes to."""
-    work, jobs = ROOT / "work" / "calibration", available_cores()
-    options = parse(
-        *("calibration", __doc__, argv),
-        short=False,
-        seed=1,
-        jobs=jobs,
-        work=work,
-        output=FOLDER,
-    )
-    work = options.work / ("short" if options.short else "whole")
-    output = options.output
-    if options.short and output == FOLDER:  # what is shipped is whole
-        output = work / "card"
-    work.mkdir(parents=True, exist_ok=True)
-    with make_executor(options.jobs) as executor:
-        sizes = SHORT if options.short else WHOLE
-        for line in make_card(sizes, options.seed, executor, work, output):
-            print(line, flush=True)
+    """Count, print, and write the table."""
+    options = parse("calibration", __doc__, argv, short=False, seed=1, output=TABLE)
+    lines = []
+    for line in make_lines(options.seed, short=options.short):
+        print(*line.values(), flush=True)
+        lines.append(line)
+    if not options.short:
+        write_table(options.output, lines)
     return 0
-
-
-def make_card(
-    sizes: Sizes, seed: int, executor: Executor, work: Path, output: Path
-) -> Iterator[str]:
-    """Draw, judge, count and write; yields what to print on the way."""
-    standard = Study(read_catalogue(), PRESETS["standard"])
-    error_rate = error_rates_of(standard).simultaneous_error
-    chosen, series = points()[:: sizes.step], all_series()[:: sizes.step]
-    # rows take longest, so that no worker is left alone with one at the end
-    banks = {
-        point: executor.submit(judge_bank, point, seed, sizes, error_rate, work)
-        for point in reversed(chosen)
-    }
-    found = []
-    for point in chosen:
-        found.append(banks[point].result())
-        yield f"bank    {point.name}"
-    done = [executor.submit(judge_series, one, seed, sizes, work) for one in series]
-    for one, rates in zip(series, done, strict=True):
-        found.append((rates.result(), []))
-        yield f"series  {one[0].name} to {one[-1].d_k}"
-    yield f"studies {sizes.studies}"
-    studies = judge_studies(range(seed, seed + sizes.studies), executor, work)
-    tallies = [tally(rate, some) for rate, some in studies.items()]
-    about: dict[str, object] = {
-        "command": f"python -m studies.calibration --seed {seed}",
-        "seed": seed,
-        "simultaneous_error": error_rate,
-        "studies": studies_recipe(read_catalogue().checks()),
-        "stale": [],
-        **made_with(),
-    }
-    write_card(output, found, tallies, about)
-    table = probe(seed, chosen)
-    table.to_csv(output / PROBES_FILE, index=False, lineterminator="\n")
-    yield from _lines(output)
-
-
-def judge_bank(
-    point: DesignPoint, seed: int, sizes: Sizes, error_rate: float, work: Path
-) -> tuple[list[Rates], list[Power]]:
-    """Draw the bank of a point, or read it, and judge samples of it.
-
-    The error rate is one-sided, of one simultaneous interval of the standard report.
-    """
-    bank = read_or_draw(point, seed, sizes.bank, work)
-    rates = measure_rates(bank, sizes.samples, sizes.draws)
-    return rates, list(measure_power(bank, tolerances(read_catalogue()), error_rate))
-
-
-def judge_series(
-    series: Sequence[DesignPoint], seed: int, sizes: Sizes, work: Path
-) -> list[Rates]:
-    """Draw the banks of a series, or read them, and judge slopes and ratios of ends."""
-    banks = [read_or_draw(point, seed, sizes.bank, work) for point in series]
-    return measure_series(banks, sizes.samples, sizes.draws)
-
-
-def _lines(folder: Path) -> Iterator[str]:
-    card = read_card(folder)
-    if card is None:
-        raise RuntimeError(f"card must have been written to {folder}")
-    ratios = actual_over_nominal(by_quantity(card.rates[card.rates["judged"]]))
-    for rate, ratio in ratios.max().items():
-        yield f"worst   {ratio:.2f} times as often as stated at {rate:g}"
-    beyond = int((ratios > ALLOWED).any(axis=1).sum())
-    yield f"beyond  {beyond} of {len(ratios)} judged combinations, asked is {ALLOWED}"
-    for one in card.studies.to_dict("records"):
-        yield (
-            f"studies {one['missed']} of {one['studies']} miss somewhere, "
-            f"{one['wrong']} decide wrongly, at an error rate of {one['error_rate']:g}"
-        )
-    yield f"written {folder}"
 
 
 if __name__ == "__main__":

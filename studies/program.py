@@ -26,8 +26,6 @@ Arrays = dict[str, NDArray[Any]]
 HELP = {
     "jobs": "workers",
     "output": "what to write",
-    "page": "the page whose tables to make anew",
-    "preset": "a preset of the report",
     "quick": "the smallest sizes only",
     "runs": "runs of each row",
     "seed": "of all draws",

@@ -364,18 +364,22 @@ SEEN: dict[str, set[str]] = {
     "normaliser-rest": {"exact-weights"},
     "same-stream": {"scaled-mean-zero"},
     **{name: {"exact-gradients"} for name in PLANTED if PLANTED[name][1] is GRADIENTS},
-    "shift": {"reference of score_mean"},
-    "leaky-gain": {"projections", "reference of entry_variance_q"},
+    "shift": {"reference of score_mean", "z-scores"},
+    "leaky-gain": {"projections", "reference of entry_variance_q", "z-scores"},
     "rank-correlation": {"planted-key"},
-    "tilted-weight": {"reference of overflow_probability"},
+    "tilted-weight": {"reference of overflow_probability", "z-scores"},
     "cut-bits": {"rounding"},
-    "median-of-largest": {"reference of score_max"},
-    "logistic-distribution": {"reference of score_distribution_gap"},
+    "median-of-largest": {"reference of score_max", "z-scores"},
+    "logistic-distribution": {"reference of score_distribution_gap", "z-scores"},
     "coarse-grid": {"unscaled-one-hot/finding/weight_max"},
     "saturated-rows": {"unscaled-one-hot/finding/weight_max"},
     "printed-weights": {"linear-cannot-focus/finding/planted_rank_first"},
     "slopes-from-one": {"magnitude-grows/finding/score_abs"},
-    "pairs-with-themselves": {"exact-gradients", "reference of element_gradient"},
+    "pairs-with-themselves": {
+        "exact-gradients",
+        "reference of element_gradient",
+        "z-scores",
+    },
 }
 
 
@@ -385,6 +389,7 @@ def verdicts_of(results):
     """
     record = results.claims
     found = {one.id: one.verdict for one in record.self_checks}
+    found["z-scores"] = record.z_scores.verdict
     said = [(one.id, one) for one in record.passages]
     for claim in record.claims:
         found[claim.id] = claim.verdict

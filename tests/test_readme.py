@@ -55,10 +55,10 @@ def test_commands_are_the_tested_ones():
 
 
 def test_error_rate_is_what_was_counted(script):
-    """The numbers of the error rate are those of the report card."""
-    line = script.error_rate_line()
-    assert f"\n\n{line}\n\n" in page_of(script, "error-rate")
-    assert "times as often as stated" in line
+    """The table of how often intervals missed is that of the counts."""
+    table = script.error_rate_table()
+    assert f"\n\n{table}\n\n" in page_of(script, "error-rate")
+    assert "| mean, several looks |" in table
 
 
 def numbered_claims():

@@ -4,7 +4,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +24,6 @@ from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.cli.outcomes import outcomes_of, read_fail_on
 from montecarlo.errors import InputError
 from montecarlo.printing import print_lines
-from montecarlo.records.calibration import Counted, count_rate, read_card
 from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.report.running import Target, choose_languages, write_report
 from montecarlo.study.executors import check_executor, make_executor
@@ -114,18 +112,11 @@ def _judge(asked: Asked, options: JudgeOptions) -> tuple[ClaimsRecord, pd.DataFr
     return results.claims, results.measurements
 
 
-def _worth(judged: ClaimsRecord) -> Counted | None:
-    card = read_card()
-    return None if card is None else count_rate(card, judged.simultaneous_error)
-
-
 def _record(study: Study, judged: ClaimsRecord) -> dict[str, Any]:
     """Return what one file comes to, for JSON."""
-    worth = _worth(judged)
     return {
         "error_rate": study.error_rate,
         "simultaneous_error": judged.simultaneous_error,
-        "error_rate_counted": None if worth is None else asdict(worth),
         "seed": study.seed,
         "claims": msgspec.to_builtins(judged.claims),
     }
@@ -137,27 +128,8 @@ def _tell(asked: Asked, judged: ClaimsRecord, measurements: pd.DataFrame) -> lis
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
     lines += [line for claim in judged.claims for line in _lines(claim, d_k)]
     lines += [f"{one.verdict:<14} {one.id} (self-check)" for one in judged.self_checks]
-    return [*lines, *_error_rate(asked.study.error_rate, _worth(judged))]
-
-
-def _error_rate(nominal: float, worth: Counted | None) -> list[str]:
-    """Tell the nominal error rate, and what such rates were found to be worth."""
-    lines = [f"error rate     nominal {100.0 * nominal:.3g} % for the whole file"]
-    if worth is None:
-        return lines
-    pairs = zip(worth.times, worth.nominal, strict=True)
-    times = ", ".join(f"{times:.2f} times at {rate:g}" for times, rate in pairs)
-    too_small = worth.simultaneous_error < min(worth.nominal)
-    how = "extrapolated, since too rare to be counted," if too_small else "found"
-    lines.append(
-        f"  {'counted':<14} one interval on one side misses at worst {times}; {how} by "
-        f"a {worth.model}: {worth.extrapolated:.2f} times at "
-        f"{worth.simultaneous_error:g}, "
-        "its rate here"
-    )
-    if worth.not_counted:
-        lines.append(f"  {'not counted':<14} {', '.join(worth.not_counted)}")
-    return lines
+    nominal = 100.0 * asked.study.error_rate
+    return [*lines, f"error rate     nominal {nominal:.3g} % for the whole file"]
 
 
 def _lines(claim: ClaimOutcome, d_k: Mapping[str, int]) -> list[str]:

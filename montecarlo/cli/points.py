@@ -4,7 +4,7 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import NamedTuple
@@ -14,7 +14,6 @@ from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import PROJECT
-from montecarlo.records.coverage import counted_coverage
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
@@ -139,7 +138,6 @@ def format_answer(found: Answer, typed: Sequence[str], *, as_json: bool) -> str:
     if not as_json:
         again = f"montecarlo {version(PROJECT)}: measure {shlex.join(typed)}"
         lines = [f"{found.measured}, {found.seconds:.1f} s"]
-        lines += [f"{'counted':<12}{line}" for line in _counted(found.measured)]
         if found.status != INTERRUPTED:  # whose replicates nobody has again
             lines.append(f"{'again':<12}{again}")
         return "\n".join(lines)
@@ -151,18 +149,3 @@ def format_answer(found: Answer, typed: Sequence[str], *, as_json: bool) -> str:
     return json.dumps(
         {**record, "seconds": round(found.seconds, 3), "reached": reached}
     )
-
-
-def _counted(measured: Measurement) -> Iterator[str]:
-    """Tell how often 95 % intervals of such rows held the truth, where it was counted.
-
-    Of other divisors, sizes and distributions, those of the report card.
-    """
-    if math.isnan(measured.ci_low) or measured.is_all_or_none:
-        return
-    if shares := counted_coverage(measured.quantity, measured.summary):
-        least, most = 100.0 * min(shares), 100.0 * max(shares)
-        yield (
-            f"such intervals held the truth in {least:.1f} to {most:.1f} % of draws, "
-            f"in {len(shares)} combinations of the calibration"
-        )

@@ -145,8 +145,7 @@ def mean_ends(
     Notes
     -----
     Where fewer than `FEWEST_BEHIND_A_MEAN` replicates make nearly all of the variance,
-    rarer ones are still to come, and what they add is not known: the report card shows
-    what is gained by that.
+    rarer ones are still to come, and what they add is not known.
     """
     low, high = interval_ends(moments, n_replicates, error_rate)
     rare = np.abs(moments.skewness) > RARE * math.sqrt(n_replicates)

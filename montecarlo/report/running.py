@@ -19,10 +19,8 @@ from montecarlo.claims.record import DATA_FILES, read_report_run
 from montecarlo.claims.running import Study, recipe, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
-from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import Findings, read_results
 from montecarlo.report.content.record import (
-    with_calibration,
     with_studies,
 )
 from montecarlo.report.formats import DEFAULT, FORMATS
@@ -120,8 +118,7 @@ def write_report(
         drawing = executor if executor.kind == PROCESSES else None
         store, ready = JournaledStore(journal=edition.journal), partial(_ready, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
-            found = run_study(study, executor, advance, store, in_time, sampled=ready)
-        results = with_calibration(found, read_card())
+            results = run_study(study, executor, advance, store, in_time, sampled=ready)
         if own_file is None:
             results = with_studies(results)
         edition.note_time("sampling")

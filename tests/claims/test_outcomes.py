@@ -4,6 +4,7 @@ import math
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check
@@ -18,10 +19,11 @@ from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict, decide
-from montecarlo.claims.z_scores import ZScores, ZSeeds
+from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.study.presets import PRESETS
+from montecarlo.study.table import tabulate
 
 CHECK = Check("score_variance", "between", low=1.0, high=2.0)
 CASE = Located(distribution="gaussian", d_k=16)
@@ -99,13 +101,7 @@ def record_of(z_scores="supported", **parts):
         error_rate=0.01,
         simultaneous_error=1e-6,
         analyses=1,
-        z_scores=ZScores(
-            verdict=Verdict(z_scores),
-            false_alarm=1e-4,
-            largest_limit=None,
-            counted=ZSeeds("quick", 1),
-            groups=(),
-        ),
+        z_scores=replace(judge_z_scores(tabulate(())), verdict=Verdict(z_scores)),
     )
 
 

@@ -25,12 +25,10 @@ from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.claims.schema import Catalogue
-from montecarlo.records.calibration import read_card
 from montecarlo.report import running
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.record import (
     ReportRecord,
-    with_calibration,
     with_studies,
 )
 from montecarlo.report.content.texts import make_errata
@@ -336,7 +334,7 @@ def made_once(
 def sampled(study: Study, folder: Path, **more: str) -> None:
     """Sample, judge, draw and write as the command would, but for the pages."""
     with make_executor(1) as executor:
-        results = with_calibration(run_study(study, executor), read_card())
+        results = run_study(study, executor)
     if "own_claims" not in more:
         results = with_studies(results)
     record = write_results(results, folder)

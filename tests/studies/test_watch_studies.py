@@ -1,4 +1,4 @@
-"""Short runs of the programs that measure the watch; where torch is installed.
+"""Short runs of the program that measures the watch; where torch is installed.
 
 The table beside the program was measured on 200 runs (``python -m
 studies.watch_alarms``); `docs/watch.md` says its numbers.
@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 if all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
-    from studies import watch_alarms, watch_cost
+    from studies import watch_alarms
 elif os.environ.get("MONTECARLO_REQUIRE_TORCH"):
     raise ImportError("torch and transformers must be installed for these tests")
 else:
@@ -60,10 +60,3 @@ def test_a_loss_has_risen_where_its_mean_has():
     rise = watch_alarms.find_rise([2.0] * 100 + [3.0] * 100)
     assert 100 < rise <= 100 + most
     assert watch_alarms.find_rise([2.0] * 100 + [float("nan")]) == 100
-
-
-def test_cost_is_measured():
-    """Ratios, of which a look every hundredth step is a small one."""
-    found = watch_cost.measure(1)
-    assert found["training_with_a_look_every_100"] < 1.05
-    assert 1.0 <= found["peak_of_memory"] < 1.5

@@ -20,7 +20,6 @@ from montecarlo.cli.report import main as report
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.records.calibration import read_card
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study import measurement, progress
@@ -430,21 +429,6 @@ def test_one_may_stand_for_a_list():
     assert one.equals(plain)
 
 
-def test_intervals_say_what_they_were_counted_to_be_worth(capsys):
-    """The line is of the report card: its least and largest coverage of such rows."""
-    assert main(typed("entropy --divisor d_k^0.6")) == 0
-    rates = read_card().rates
-    rows = rates[rates.quantity.eq("entropy") & rates.judged & rates.summary.eq("mean")]
-    held = (100.0 * rows.covered / rows.draws).round(1)
-    said = (
-        f"{held.min():.1f} to {held.max():.1f} % of draws, in {len(rows)} combinations"
-    )
-    assert said in capsys.readouterr().out
-    assert 93.0 < held.min() < 95.5
-    assert main(typed("log_partition")) == 0
-    assert "counted" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("divisor", ["4e6", "1e-8", "4e5*n"])
 def test_extreme_divisors_keep_to_theory(divisor):
     """At the ends of what may be said a row is uniform, or has one key."""
@@ -498,7 +482,6 @@ def test_a_share_of_no_row_is_an_answer(capsys):
     text = capsys.readouterr().out
     assert "0: none of the rows drawn" in text
     assert "whatever the rows of a replicate have in common" in text
-    assert "counted" not in text
     (replicates,) = map(int, re.findall(r"replicates +(\d+),", text))
     assert 1.0 - math.exp(math.log(0.025) / replicates) <= 2.0 * 1.98 * 0.002
 

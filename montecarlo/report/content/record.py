@@ -9,10 +9,7 @@ import pandas as pd
 
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
-from montecarlo.records.calibration import Card, Counted, count_rate
-from montecarlo.records.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.records.training import read_language, read_record
-from montecarlo.report.content.report_card import CardView, view_card
 from montecarlo.report.content.training import (
     TrainingView,
     training_curves,
@@ -29,28 +26,12 @@ MOST_CLAIMS = 2**25
 class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """claims.json: how everything that is judged came out."""
 
-    #: what the nominal rate is worth; null: not counted
-    error_rate_counted: Counted | None = None
-    #: the judge's report card; null: there is none
-    report_card: CardView | None = None
-    #: what other choices would change; null likewise
-    sensitivity: Sensitivity | None = None
-    #: what training says; null likewise
+    #: what training says; null: it was left out
     training: TrainingView | None = None
 
 
-def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
-    """Put beside results what the judge's errors were counted to be."""
-    if card is None:
-        return results
-    rate = results.claims.simultaneous_error
-    view, counted = view_card(card, rate), count_rate(card, rate)
-    claims = _with(results.claims, error_rate_counted=counted, report_card=view)
-    return replace(results, claims=claims)
-
-
 def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what training says, and what choices change."""
+    """Put beside results what training says."""
     studies = _studies()
     lines = training_curves(studies["training"])
     curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
@@ -65,7 +46,6 @@ def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:
 def _studies() -> dict[str, Any]:
     """Return what claims.json says of studies that ship with the package."""
     return {
-        "sensitivity": read_sensitivity(),
         "training": view_training(read_record(), read_language()),
     }
 

@@ -65,16 +65,12 @@ class Contents:
         a number names the same figure on both pages and in every language.
         """
         findings, record = self.findings, self.findings.record
-        card = not findings.own and record.report_card  # a sentence tells it there
         there = {
             "models": record.models,
             "records": record.records,
             "self-checks": record.self_checks,
-            "sensitivity": record.sensitivity,
             "training": record.training,
             "language": record.training and record.training.language,
-            "report-card": card,
-            "power": card,
         }
         tables = {*self.tables, *(name for name, found in there.items() if found)}
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
@@ -123,7 +119,7 @@ TABLES: Order = {
     "arithmetic": ("tails",),
     "training": ("training", "language"),
     "record": ("models", "records"),
-    "method": ("self-checks", "thresholds", "sensitivity", "report-card", "power"),
+    "method": ("self-checks", "thresholds"),
 }
 
 

@@ -1,0 +1,136 @@
+"""How often the judge's intervals miss, and what rate to state for one that is wanted.
+
+``python -m studies.calibration`` makes the table: for each kind of interval, and for
+the stopping rule, the trials in which it missed at the nominal one-sided rates `RATES`.
+"""
+
+import csv
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from montecarlo.estimation.estimates import POINTWISE, clopper_pearson
+
+TABLE = Path(__file__).with_name("calibration.csv")
+#: Nominal one-sided error rates at which misses are counted.
+RATES = (1e-2, 1e-3, 1e-4)
+SIDES = ("low", "high")
+#: Columns: what names a statistic, what its trials are made of, and misses.
+NAMES = (
+    *("kind", "distribution", "dependence", "d_k", "n_keys"),
+    *("divisor", "quantity", "summary"),
+    *("replicates", "looks", "bank", "trials"),
+)
+COUNTS = tuple(f"{side}_{rate:g}" for side in SIDES for rate in RATES)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Misses of the intervals of one statistic.
+
+    Attributes
+    ----------
+    kind : str
+        Of the interval.
+    statistic : str
+        Quantity, summary and divisor; distribution, dependence and sizes.
+    looks, trials : int
+        Looks of a trial: several, the stopping rule; trials.
+    misses : dict
+        (side, nominal rate) to the trials that missed: above the truth, or below it.
+    """
+
+    kind: str
+    statistic: str
+    looks: int
+    trials: int
+    misses: dict[tuple[str, float], int]
+
+    def times(self, rate: float) -> float:
+        """Return how many times as often as stated it missed, on the worse side."""
+        return max(self.misses[side, rate] for side in SIDES) / (self.trials * rate)
+
+    @property
+    def growth(self) -> float:
+        """The largest growth that the counts allow: see `nominal_rate`."""
+        most = 0.0
+        for (_, rate), misses in self.misses.items():
+            actual = clopper_pearson(misses, self.trials, POINTWISE).high
+            if rate < actual < 1.0:
+                most = max(most, math.log(actual / rate) / math.log(actual) ** 2)
+        return most
+
+
+@cache
+def read_calibration(file: Path = TABLE) -> tuple[Line, ...]:
+    """Read the table; ``file`` is by default that of the package."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return tuple(map(_read_line, csv.DictReader(lines)))
+
+
+def _read_line(cells: dict[str, str]) -> Line:
+    keys = [(side, rate) for side in SIDES for rate in RATES]
+    return Line(
+        cells["kind"],
+        _name(cells),
+        int(cells["looks"]),
+        int(cells["trials"]),
+        {key: int(cells[name]) for key, name in zip(keys, COUNTS, strict=True)},
+    )
+
+
+def _name(cells: dict[str, str]) -> str:
+    context = "" if cells["dependence"] == "none" else f" {cells['dependence']}"
+    keys = f", n = {cells['n_keys']}" if cells["n_keys"] else ""
+    return (
+        f"{cells['quantity']}, {cells['summary']}, {cells['divisor']}: "
+        f"{cells['distribution']}{context}, d_k = {cells['d_k']}{keys}"
+    )
+
+
+def nominal_rate(wanted: float, file: Path = TABLE) -> float:
+    """Return the one-sided rate to state, so that no interval misses more often.
+
+    Parameters
+    ----------
+    wanted : float
+        Between 0 and 1.
+    file : Path
+        The table, by default that of the package.
+
+    Notes
+    -----
+    Means of few replicates are not normal.  Of the expansion of their distribution
+    (Cornish and Fisher) intervals undo the skewness; the next term moves the quantile z
+    by a multiple of its cube, hence the logarithm of a rate by a multiple of z to the
+    fourth power, which is nearly the square of that logarithm:
+    ln(actual / stated) = growth · ln(actual)².  It grows faster than a power law.  The
+    growth is the largest of the table: of all lines, sides and rates, with each count
+    replaced by its upper limit of 97.5 %.
+    """
+    growth = max(line.growth for line in read_calibration(file))
+    return wanted * math.exp(-growth * math.log(wanted) ** 2)
+
+
+class Calibration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How often intervals missed in trials, and how that is paid for."""
+
+    #: one-sided rate that was stated in trials
+    rate: float
+    #: as often as stated the worst of them missed
+    times: float
+    #: the share of one end of an interval; that is its stated rate
+    divided_by: float
+
+
+def calibrate(share: float) -> Calibration:
+    """Return what the judge pays for intervals whose ends have this share of a rate."""
+    rate = RATES[-1]
+    times = max(line.times(rate) for line in read_calibration())
+    factor = share / nominal_rate(share)
+    return Calibration(
+        rate=rate, times=float(f"{times:.3g}"), divided_by=float(f"{factor:.3g}")
+    )
