@@ -238,7 +238,7 @@ def test_figures_speak_the_language_of_their_page(drawings, code):
             text = language.translate(words).replace("%%", "%")
             for part in re.split(r"\$[^$]*\$", text):
                 assert re.sub(r"\s", "", part) in shown, (name, words)
-    numbers = texts_of(drawings["planted"].written(language))
+    numbers = texts_of(drawings["variance"].written(language))
     mark = language.numbers.mark
     assert any(re.fullmatch(rf"\d+{re.escape(mark)}\d+", text) for text in numbers)
 

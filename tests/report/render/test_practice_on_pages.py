@@ -30,6 +30,21 @@ def test_tables_show_the_record(report, name):
 
 
 @pytest.mark.parametrize("name", CODES)
+def test_sentences_below_have_the_numbers_of_the_record(report, name):
+    """Growth of logarithms, sink and sigmoids; the key that is aligned with a query."""
+    section = report.page(name).by_id["practice"]
+    _, growth, aligned, _ = section.iter("p")
+    sink, sigmoid = RECORD.beside["sink"], RECORD.beside["sigmoid"]
+    wanted = [RECORD.log_growth**0.5, RECORD.log_growth]
+    wanted += [sink["fewer"].exact, sink["more"].exact, sink["held"].added]
+    wanted += [sigmoid["fewer"].exact, sigmoid["more"].exact, -sigmoid["held"].added]
+    planted = [one.exact for line in RECORD.planted.values() for one in line]
+    for paragraph, values in ((growth, wanted), (aligned, planted)):
+        shown = sorted(float(one.get("value")) for one in paragraph.iter("data"))
+        assert shown == sorted(values)
+
+
+@pytest.mark.parametrize("name", CODES)
 def test_no_line_is_named_as_another(report, name):
     """Each kind has words of its own."""
     page = report.page(name)
