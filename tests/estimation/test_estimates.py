@@ -22,6 +22,7 @@ from montecarlo.estimation.estimates import (
     ratio_of_ends,
     share_estimate,
 )
+from montecarlo.estimation.intervals import Interval
 
 VALUES = np.random.default_rng(41).lognormal(size=23)
 #: Relative: the two sides differ by rounding.
@@ -321,3 +322,30 @@ def test_estimate_that_may_be_zero_opens_one_side():
     low, high = ratio_of_ends([vague, sharp]).interval(0.01)
     assert 0.0 < low < 1.0
     assert high == math.inf
+
+
+def test_few_seeds_bound_nothing():
+    """Of five seeds no end misses at a rate of 1 %: there is none."""
+    assert median_estimate(SEEDS[:5]).interval(0.01) == (-math.inf, math.inf)
+    assert median_estimate(SEEDS[:7]).interval(0.01) == (1.0, 7.0)
+
+
+@pytest.mark.parametrize("value", [1.001, -0.001, math.inf])
+def test_a_value_that_cannot_be_is_left_to_be_seen(value):
+    """What lies beyond its range by more than rounding is wrong."""
+    wrong = Estimate(value, 1e-4, 2**20)
+    assert wrong.in_range(SHARE) == wrong
+    if math.isfinite(value):
+        low, high = bounded_estimate(np.full(8, value), SHARE).interval(0.025)
+        assert low > 1.0 or high < 0.0
+
+
+def test_sides_are_kept_apart():
+    """A long upper side makes a ratio long below, or above, by its place."""
+    skewed = Estimate(1.0, 0.0, N_SLOPE, bounds=lambda error_rate: Interval(0.9, 3.0))
+    sharp = Estimate(1.0, 0.0, N_SLOPE)
+
+    assert ratio_of_ends([skewed, sharp]).interval(0.1) == pytest.approx(
+        (1 / 3, 1 / 0.9)
+    )
+    assert ratio_of_ends([sharp, skewed]).interval(0.1) == pytest.approx((0.9, 3.0))

@@ -171,3 +171,16 @@ def test_share_of_some_rows_is_a_ratio():
     middle = np.abs(share - 0.5) < 0.2
     each = (below / m).std(axis=0, ddof=1) / math.sqrt(N)
     assert not np.allclose(rows.error[middle], each[middle], rtol=0.02)
+
+
+def test_exact_zeros_have_a_bin():
+    """Where more than a level of the rows is exactly 0, so is the quantile."""
+    values = VALUES.copy()
+    values[:, : ROWS * 3 // 4] = 0.0
+    rows = distribution_of(values)
+
+    assert rows.share[0] == 0.75
+    median = quantile_estimate(rows, 0.5)
+    assert median.value == 0.0
+    assert median.interval(0.025) == (0.0, 0.0)
+    assert quantile_estimate(rows, 0.9).value > 0.0

@@ -103,3 +103,14 @@ def test_names(typed, name):
     """A canonical name stands for itself; a gain of 1 is left out."""
     assert parse_normalisation(typed).name == name
     assert parse_normalisation(name).name == name
+
+
+def test_unknown_variances_leave_the_gap_undefined():
+    """Of dependent pairs, and of entries with a mean on both sides."""
+    for names, more in (
+        (("gaussian", "gaussian"), {"dependence": "pairs(0.5)"}),
+        (("uniform(mean=1.0)", "laplace(mean=1.0)"), {}),
+    ):
+        point = parse_point(*names, 8, normalisation="l2", **more)
+        assert math.isinf(score_moments(point)[1])
+        assert np.isnan(pair_means(point, 1, range(1))[0, -1])

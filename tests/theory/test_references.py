@@ -13,6 +13,7 @@ from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory import largest_weight_share
 from montecarlo.theory.references import (
     REFERENCES,
+    Reference,
     divisor_value,
     reference,
 )
@@ -140,7 +141,8 @@ def test_a_ratio_is_that_of_two_expectations():
     )
     found = reference("jacobian_trace", point, "13.5/ln(n)", "mean")
     assert math.isclose(found.value, over.value / under.value, rel_tol=1e-14)
-    assert found.error >= over.error / under.value
+    both = (over.error + found.value * under.error) / under.value
+    assert found.error >= both * (1.0 - 1e-12)
     identity = reference("entropy_identity", point, "none/sqrt", "mean")
     assert identity is None  # 0 over 0
 
@@ -211,3 +213,25 @@ def test_only_variances_are_known_of_what_breaks_the_premise(point):
     variances = {"entry_variance_q", "entry_variance_k"}
     rows = point.n_keys is not None and not point.initialisation
     assert known == (variances if rows else {*variances, "score_variance"})
+
+
+def test_entropy_identity_is_zero_for_standard_gaussian_keys():
+    """Any distribution of q; with another spread of the keys the quantity is not 0."""
+    name = "entropy_identity"
+    for distribution_q in ("gaussian", "student_t3", "uniform(mean=1.0)"):
+        point = parse_point(distribution_q, "gaussian", 4, 8)
+        assert reference(name, point, "sqrt", "mean") == Reference(0.0, 0.0)
+    for distribution_k in ("gaussian(std=2.0)", "gaussian(mean=1.0)", "uniform"):
+        point = parse_point("gaussian", distribution_k, 4, 8)
+        assert reference(name, point, "sqrt", "mean") is None
+
+
+def test_matching_pairs_without_a_known_variance():
+    """Other spreads on both sides, a mean, or no fourth moment: no value."""
+    for distribution_q, distribution_k in (
+        ("gaussian(std=2.0)", "gaussian"),
+        ("laplace(mean=1.0)", "laplace(mean=1.0)"),
+        ("student_t3", "student_t3"),
+    ):
+        point = parse_point(distribution_q, distribution_k, 16, None, "pairs(0.5)")
+        assert reference("score_variance", point, "none", "value") is None
