@@ -15,7 +15,6 @@ from msgspec import Struct, inspect
 from montecarlo.claims.record import ObservationRun, ReportRun, Timing
 from montecarlo.model.observing import COLUMNS as OBSERVED_COLUMNS
 from montecarlo.model.scales import COLUMNS as APPLIED_COLUMNS
-from montecarlo.model.steps import COLUMNS as STEP_COLUMNS
 from montecarlo.report.content.record import ReportRecord
 from montecarlo.study.columns import MeasurementLine
 from montecarlo.study.curves import CURVE_FILES
@@ -34,7 +33,6 @@ FILES: dict[str, tuple[type[Struct], ...]] = {
 COLUMNS = {
     "OBSERVED": OBSERVED_COLUMNS,
     "APPLIED": APPLIED_COLUMNS,
-    "STEP": STEP_COLUMNS,
 }
 TOPS = {kind for kinds in FILES.values() for kind in kinds}
 HERE = Path(__file__).parent

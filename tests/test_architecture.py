@@ -77,7 +77,6 @@ LATE = {
             ("model.checking", "compare"),
             ("model.observing", "tidy"),
             ("model.scales", "scales_table"),
-            ("model.steps", "judge_steps"),
             ("model.watch", "frame"),
         )
     ),

@@ -21,8 +21,6 @@ from montecarlo.errors import InputError, show
 from montecarlo.model.answers import say_numbers
 from montecarlo.model.arrays import Arrays
 from montecarlo.model.head_summary import (
-    FACTOR,
-    HOT,
     HeadSummary,
     RowNumbers,
     measure_rows,
@@ -36,6 +34,11 @@ if TYPE_CHECKING:
 EVERY = 100
 #: Rows of a sequence and sequences that a look takes.
 ROWS, SEQUENCES = 16, 4
+#: A scaled score beyond this is what practice takes measures against, such as capping
+#: scores or normalising queries and keys.
+HOT = 100.0
+#: Largest scores that become so many times as large grow.
+FACTOR = 2.0
 #: A part of the largest possible entropy, below which a head looks at one key.
 FROZEN = 0.01
 #: Growth is judged over so many looks, and only of scores that have come so far: from
