@@ -93,7 +93,7 @@ def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
 
 def require_shape(name: str, shape: Sequence[int]) -> None:
     """Refuse a shape that no array of a file has."""
-    counts = all(0 <= n <= MOST_LENGTH for n in shape)
+    counts = all(type(n) is int and 0 <= n <= MOST_LENGTH for n in shape)
     if not counts or len(shape) > MOST_AXES:
         raise InputError(
             f"{name} must have a shape of counts, at most {MOST_AXES}, each at most "

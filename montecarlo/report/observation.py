@@ -41,7 +41,8 @@ from montecarlo.model.observing import (
 from montecarlo.model.quantities import FEWEST, MOST_ROWS, SPECTRAL_ROWS
 from montecarlo.model.scales import describe, find_scales, scales_table
 from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_seed
-from montecarlo.printing import print_lines, printable
+from montecarlo.plain_text import on_one_line, printable
+from montecarlo.printing import print_lines
 from montecarlo.report.figures.applied_scale import draw_scales, write_figure
 from montecarlo.report.figures.files import FORMATS
 from montecarlo.report.terminal import make_table
@@ -157,7 +158,9 @@ def observe_files(
     if options.figure:
         write_figure(told, Path(options.figure))
     if options.json:
-        print_lines(json.dumps(_finite(record_scales(told)), indent=2))
+        text = json.dumps(_finite(record_scales(told)), indent=2)
+        # what stands for the bracket in JSON: a CI runner obeys it within a line
+        print_lines(text.replace("##[", r"##\u005b"))
     elif not options.quiet:
         print_observation(observation, told, edition.written)
     found = {one.state for one in observation.heads}
@@ -341,8 +344,9 @@ def print_observation(
     if model.unread:
         more = ", ..." if len(model.unread) > MOST_LINES else ""
         print_lines(
-            f"not read: {', '.join(model.unread[:MOST_LINES])}{more} (--names tells "
-            "what arrays are: of attention weights, or of values and outputs together)"
+            f"not read: {on_one_line(', '.join(model.unread[:MOST_LINES]))}{more} "
+            "(--names tells what arrays are: of attention weights, or of values and "
+            "outputs together)"
         )
     print_lines(say_answer(told))
     print_lines(say_next(told))
