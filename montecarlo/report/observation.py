@@ -46,6 +46,7 @@ from montecarlo.printing import print_lines
 from montecarlo.report.figures.applied_scale import draw_scales, write_figure
 from montecarlo.report.figures.files import FORMATS
 from montecarlo.report.terminal import make_table
+from montecarlo.small_files import require_writable
 from montecarlo.study.console import open_console
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.folder import file_hash, write_json
@@ -191,12 +192,7 @@ def check_figure(options: ObserveOptions) -> None:
         raise InputError(
             f"figure must end in .{', .'.join(FORMATS)}, got {options.figure!r}"
         )
-    with reading("figure", path):
-        is_usable = path.parent.is_dir() and not path.is_dir()
-    if not is_usable:
-        raise InputError(
-            f"figure must be a file in a folder that is there, got {options.figure!r}"
-        )
+    require_writable("figure", path)
 
 
 def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
