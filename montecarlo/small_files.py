@@ -46,7 +46,10 @@ def require_writable(name: str, path: Path) -> None:
         With ``name`` for the file.
     """
     with reading(name, path):
-        target = path.resolve()
+        try:
+            target = path.resolve()
+        except RuntimeError as error:  # links that lead to each other
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
         is_usable = target.parent.is_dir() and os.access(target.parent, os.W_OK)
         if target.exists():
             require_regular(name, target)

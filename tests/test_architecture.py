@@ -67,8 +67,8 @@ LATE = {
     ("sampling.distributions", "_of_scipy", "scipy.stats"),
     ("theory.score_distribution", "largest_gap", "scipy.optimize.minimize_scalar"),
     ("model.captured", "capture", "montecarlo.model.torch_calls.recording"),
-    ("model.watch", "_before", "montecarlo.model.torch_calls.recording"),
-    ("model.watch", "_before", "montecarlo.model.torch_calls.uncompiled"),
+    ("model.watch", "_run", "montecarlo.model.torch_calls.recording"),
+    ("model.watch", "_run", "montecarlo.model.torch_calls.uncompiled"),
     *(
         (module, function, "pandas")
         for module, function in (

@@ -11,14 +11,7 @@ from montecarlo.study import columns, folder
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 LIMITS = [
-    ("bytes of a header", files.MOST_HEADER),
     ("axes, and the length of each", arrays.MOST_AXES, arrays.MOST_LENGTH),
-    ("| members", files.MOST_MEMBERS),
-    ("bytes of their list", files.MOST_LISTED),
-    ("an array's bytes, in those of the archive", files.MOST_RATIO),
-    ("which many bytes are always unpacked", files.ALWAYS_UNPACKED),
-    ("bytes of the header", files.MOST_JSON),
-    ("| arrays", files.MOST_TENSORS),
     ("digits of a number in a name", files.MOST_DIGITS),
     ("| configuration, claims of one's own", small_files.MOST_WRITTEN),
     ("| `config.json` of a model", expected.MOST_CONFIG),

@@ -359,7 +359,8 @@ class Captured:
             joined[name] = np.concatenate(stacked)
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
-        write_file("path", Path(path), content.getvalue())
+        name = str(path) if str(path).endswith(".npz") else f"{path}.npz"
+        write_file("path", Path(name), content.getvalue())
 
 
 def _require_recordable(found: Mapping[str, object]) -> None:

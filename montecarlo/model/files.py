@@ -60,8 +60,8 @@ SIDES = {"q": "q", "query": "q", "k": "k", "key": "k", "v": "v", "value": "v"} |
     "weights": "weights",
     "outputs": "outputs",
 }
-#: What a pattern may count, by numbers that fit in a table.
-COUNTED, NUMBER = AXES[:3], "[0-9]{1,18}"
+#: What a pattern may count, and the digits of a number in a name at most.
+COUNTED, MOST_DIGITS = AXES[:3], 18
 Found = dict[str, dict[tuple[int, ...], Tensor]]
 
 
@@ -378,6 +378,6 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
         )
     text = re.escape(pattern)
     for field in fields:
-        inner = "|".join(SIDES) if field == "side" else NUMBER
+        inner = "|".join(SIDES) if field == "side" else f"[0-9]{{1,{MOST_DIGITS}}}"
         text = text.replace(re.escape(f"{{{field}}}"), f"(?P<{field}>{inner})")
     return re.compile(text), tuple(axis for axis in COUNTED if axis in fields)

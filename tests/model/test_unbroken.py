@@ -94,13 +94,10 @@ def nested(layout):
 
     def run(_, x):
         given = [x[:2, :10].transpose(0, 1), x[:2].transpose(0, 1)]
-        made = (
-            torch.nested.nested_tensor(
-                [one.reshape(len(one), HEADS, -1) for one in given], layout=layout
-            )
-            .transpose(1, 2)
-            .contiguous()
-        )
+        made = torch.nested.nested_tensor(
+            [one.reshape(len(one), HEADS, -1) for one in given], layout=layout
+        ).transpose(1, 2)
+        made = made.contiguous() if layout is torch.strided else made
         made = functional.scaled_dot_product_attention(made, made, made)
         return torch.cat([one.flatten() for one in made.unbind()])
 
