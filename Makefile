@@ -2,7 +2,7 @@
     records baselines
 
 CAPTURE_TESTS = tests/model/test_capture.py tests/model/test_follow.py \
-    tests/model/test_reported.py tests/model/test_trial.py tests/model/test_watch.py \
+    tests/model/test_reported.py tests/model/test_trial.py tests/model/test_unbroken.py tests/model/test_watch.py \
     tests/studies/test_watch_studies.py
 
 help: ## List the targets

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from montecarlo.plain_text import on_one_line
+
 #: Characters of a quoted input that a message shows, from its start and its end, and
 #: of a whole message.
 MOST_QUOTED, MOST_MESSAGE = 120, 4000
@@ -45,12 +47,12 @@ def _cut(text: str, most: int) -> str:
 
 
 class _ShortenedError(Exception):
-    """An error with a bounded message: long quotations lose their middle."""
+    """An error with a message of one line, bounded: long quotations are cut."""
 
     def __init__(self, message: object = "") -> None:
         text = _QUOTED.sub(lambda found: _cut(found[0], MOST_QUOTED), str(message))
         text = text.encode(errors="backslashreplace").decode()  # of names of files
-        super().__init__(_cut(text, MOST_MESSAGE))
+        super().__init__(on_one_line(_cut(text, MOST_MESSAGE)))
 
 
 class InputError(_ShortenedError, ValueError):

@@ -154,7 +154,7 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
     NumPy's integers are accepted; True and False are not.
     """
     number = (
-        int(value) if isinstance(value, Integral) and not _is_truth(value) else None
+        int(value) if isinstance(value, Integral) and not is_no_number(value) else None
     )
     if number is None or number < least:
         raise InputError(
@@ -165,14 +165,22 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
     return number
 
 
-def _is_truth(value: object) -> bool:
-    """Tell whether it is a bool; inlined, mypy would narrow Integral wrongly."""
-    return isinstance(value, bool)
+def require_flag(name: str, value: object) -> bool:
+    """Return an argument that must be True or False, perhaps NumPy's."""
+    if isinstance(value, bool) or type(value).__name__ == "bool":
+        return bool(value)
+    raise InputError(f"{name} must be True or False, got {show(value)}")
+
+
+def is_no_number(value: object) -> bool:
+    """Tell whether it is a bool or a time, which Python and NumPy count as numbers."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return isinstance(value, bool) or kind == "m"
 
 
 def require_number(name: str, value: object) -> float:
     """Return an argument that must be a number, perhaps infinite, as a float."""
-    if isinstance(value, Real) and not _is_truth(value):
+    if isinstance(value, Real) and not is_no_number(value):
         try:
             number = float(value)
         except OverflowError:

@@ -1,39 +1,18 @@
-"""Prints text safely: without control characters, in any terminal's encoding.
-
-Names of archive members, tensors, keys and files come from others and may hold escapes
-that colour, rename the window, or turn the direction of writing.
-"""
+"""Prints text safely: without control characters, in any terminal's encoding."""
 
 import codecs
 import os
 import sys
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
 from montecarlo.errors import UnfinishedError
+from montecarlo.plain_text import printable
 
-#: Control, format, surrogate, private and unassigned characters; ends of lines and
-#: paragraphs.
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 #: Replacements of characters that an encoding lacks.
 _SPELLED = {"±": "+-", "×": "*", "–": "-", "−": "-"}
 _HANDLER = "montecarlo.spelled"
-
-
-def printable(text: object) -> str:
-    r"""Return a text with invisible characters escaped; line ends are kept.
-
-    Examples
-    --------
-    >>> printable("a\x1b[31mb")
-    'a\\x1b[31mb'
-    """
-    return "".join(
-        repr(one)[1:-1] if unicodedata.category(one) in _UNSEEN and one != "\n" else one
-        for one in str(text)
-    )
 
 
 def print_lines(text: object, stream: TextIO | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Reads small files that a user names, whole and with a limit on their size."""
+"""Reads and writes files that a user names, whole; what is read has a limit."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from montecarlo.errors import InputError, reading
+from montecarlo.errors import InputError, UnfinishedError, reading
 
 #: Bytes of a TOML file at most: twice the largest one of the package.
 MOST_WRITTEN = 2**18
@@ -35,6 +35,53 @@ def require_regular(name: str, path: Path) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode):
             raise InputError(f"{name} must be a regular file, got {str(path)!r}")
+
+
+def require_writable(name: str, path: Path) -> None:
+    """Refuse a path that `write_file` could not write, before there is anything to.
+
+    Raises
+    ------
+    InputError
+        With ``name`` for the file.
+    """
+    with reading(name, path):
+        try:
+            target = path.resolve()
+        except RuntimeError as error:  # links that lead to each other
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
+        is_usable = target.parent.is_dir() and os.access(target.parent, os.W_OK)
+        if target.exists():
+            require_regular(name, target)
+    if not is_usable:
+        raise InputError(
+            f"{name} must be a file in a folder that is there and can be written, got "
+            f"{str(path)!r}"
+        )
+
+
+def write_file(name: str, path: Path, content: bytes) -> None:
+    """Write a file that a user names, whole or not at all, where its links lead.
+
+    Raises
+    ------
+    InputError
+        As for `require_writable`.
+    UnfinishedError
+        If it cannot be written all the same, as on a full disk.
+    """
+    require_writable(name, path)
+    target = path.resolve()
+    part = target.with_name(f".montecarlo-{os.getpid()}")
+    try:
+        part.write_bytes(content)
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UnfinishedError(
+            f"{name} must be a file that can be written, got {str(path)!r}: "
+            f"{error.strerror or error}"
+        ) from None
 
 
 def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) -> bytes:

@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "montecarlo"
 
 #: Each stage imports from itself and from what stands above it.
 STAGES = (
+    "plain_text",
     "errors",
     "names",
     "printing",

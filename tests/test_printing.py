@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from montecarlo import assert_attention_scale
 from montecarlo.cli import exits
 from montecarlo.cli.observe import main as observe
 from montecarlo.cli.options import Parser
 from montecarlo.cli.report import main as report
+from montecarlo.errors import InputError
 from montecarlo.names import parse_folder
-from montecarlo.printing import printable
+from montecarlo.plain_text import printable
 from montecarlo.study.console import open_console
 
 #: Two claims, one of them refuted.
@@ -141,3 +144,54 @@ def test_a_table_whose_reader_ends_is_no_error():
     assert process.stderr.read() == b""
     assert process.wait(60) == 7
     process.stderr.close()
+
+
+#: Ends of lines of all kinds, and what GitHub's runner takes for a command: ``::`` at
+#: the start of a line, ``##[`` anywhere in it.
+COMMANDS = (
+    "x\n::error::forged",
+    "x\r::stop-commands::t",
+    "x\u2028::add-mask::0",
+    "::error::first",
+    "##[error]within",
+)
+
+
+def obeyed(printed):
+    """Return the lines of an output that GitHub's runner would obey."""
+    lines = re.split("[\n\r\u2028\u2029\x85]", printed)
+    return [one for one in lines if one.lstrip().startswith("::") or "##[" in one]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_names_in_files_command_no_runner(tmp_path, capfd, name):
+    """Of arrays that are not read, of an architecture and of tensors: one line each."""
+    q = np.random.default_rng(1).normal(size=(1, 1, 1, 8, 4))
+    weights = np.full((1, 1, 1, 8, 8), 1 / 8)
+    model, config = tmp_path / "qk.npz", tmp_path / "config.json"
+    output = ["--output", str(tmp_path / "o")]
+    np.savez(model, **{"q": q, "k": q, "weights": weights, name: q})
+    assert obeyed(f"{name}\n")
+    assert observe([str(model), *output]) == 0
+    told = capfd.readouterr().out
+    assert not obeyed(told)
+    (line,) = [one for one in told.splitlines() if one.startswith("not read: ")]
+    assert line.isprintable()
+    nested = {"model_type": "a", name: {"model_type": "t5"}}
+    for content in ({"model_type": name}, nested):
+        config.write_text(json.dumps(content))
+        for options in ([], ["--json"]):
+            typed = [str(model), *output, *options, "--config", str(config)]
+            assert observe(typed) == 4
+            told = capfd.readouterr().out
+            assert not obeyed(told)
+    config.write_text(json.dumps({"model_type": "llama", name: 1}))
+    tensors(tmp_path / "qk.safetensors", name, "F32")
+    np.savez(model, **{name: q})
+    for typed in ([str(tmp_path / "qk.safetensors")], [str(model)]):
+        assert observe([*typed, *output, "--config", str(config)]) == 2
+        (line,) = capfd.readouterr().err.splitlines()
+        assert not obeyed(line)
+    with pytest.raises(InputError) as error:
+        assert_attention_scale(model)
+    assert str(error.value).isprintable()

@@ -63,11 +63,6 @@ def build_parser() -> argparse.ArgumentParser:
                 "token and d have to be there; weights have keys last, and no d",
                 **NAMES,
             ),
-            "--steps": option(
-                "each file is a step of training: of the last one the answer, and what "
-                "became of the scores on the way",
-                action="store_true",
-            ),
             "--names": option(
                 "of arrays in .npz: of q and of k, weights=NAME, v=NAME, outputs=NAME; "
                 "of tensors in .safetensors: {side} stands for q, query, k, key, "
@@ -89,8 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
                 "what tables divide by (default: what is told, else sqrt)", "C"
             ),
             "--fail-on": option(
-                "end with status 1 if a head is saturated, peaked, balanced or flat; "
-                "with --steps also growing, hot or frozen"
+                "end with status 1 if a head is saturated, peaked, balanced or flat"
             ),
         },
     )

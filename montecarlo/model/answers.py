@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from montecarlo.attention.divisors import DIVISORS, parse_divisor
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, show
 from montecarlo.model.divisors import EXPECTED, Expected, hints_at
 from montecarlo.model.scales import HeadScale, ModelScales
+from montecarlo.names import require_number
 
 #: To "does it divide by what I think?", and how it is said.
 YES, NO, UNTOLD = "yes", "no", "cannot_be_told"
@@ -58,7 +59,8 @@ OUTCOMES = {
 #: And where there is too little to tell one.
 REASONS = {
     "few": "nothing can be told: too few weights that differ",
-    "coarse": "nothing can be told: rounded to 8 bits, too coarse",
+    "coarse": "nothing can be told: weights have too few digits (rounded to 8 bits, or "
+    "nearly all of a row on one key)",
     "peaked": "nothing can be told: scores are so large that their rounding may hide "
     "the scale",
 }
@@ -69,7 +71,7 @@ NEXT = {
     "no_fit": "capture weights (eager attention), of the same sequences and heads as q "
     "and k, after rotary embeddings",
     "few": "give more rows or longer sequences",
-    "coarse": "capture weights before they are rounded to 8 bits",
+    "coarse": "capture weights in float32, before they are rounded",
     "peaked": "capture in float32",
     "uniform": "name the divisor that is expected",
     "by_row": "name the divisor that is expected",
@@ -165,12 +167,20 @@ class ScaleAnswer:
     #: no; dead heads, which divide by nothing, are not asked.
     answer: str
     findings: tuple[Finding, ...]  # not expected first, plain last
+    #: What may be attention and was not followed: with it no answer is a yes.
+    missed: tuple[str, ...] = ()
 
 
 def answer_scales(
-    scales: ModelScales, expected: Expected, rtol: float = RTOL
+    scales: ModelScales,
+    expected: Expected,
+    rtol: float = RTOL,
+    missed: tuple[str, ...] = (),
 ) -> ScaleAnswer:
-    """Answer whether all heads divide by what is expected."""
+    """Answer whether all heads divide by what is expected.
+
+    ``missed`` is what may be attention and was not followed.
+    """
     answers = set()
     groups: dict[tuple[object, ...], list[HeadScale]] = {}
     for one in scales.heads:
@@ -196,8 +206,9 @@ def answer_scales(
             findings.append(Finding(tuple(alike), answer, hints))
     order = (NO, UNTOLD, YES)
     findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))
-    overall = NO if NO in answers else YES if answers == {YES} else UNTOLD
-    return ScaleAnswer(scales, expected, rtol, overall, tuple(findings))
+    is_whole = answers == {YES} and not missed
+    overall = NO if NO in answers else YES if is_whole else UNTOLD
+    return ScaleAnswer(scales, expected, rtol, overall, tuple(findings), missed)
 
 
 def answer_head(
@@ -251,9 +262,10 @@ def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
 
 def require_rtol(rtol: float) -> float:
     """Return how far a divisor may be off, as a part of it."""
-    if not 0.0 < rtol < 1.0:
-        raise InputError(f"rtol must be a number between 0 and 1, got {rtol!r}")
-    return rtol
+    number = require_number("rtol", rtol)
+    if not 0.0 < number < 1.0:
+        raise InputError(f"rtol must be a number between 0 and 1, got {show(rtol)}")
+    return number
 
 
 def implied_divisor(scales: ModelScales) -> str:
@@ -288,7 +300,10 @@ def say_answer(told: ScaleAnswer) -> str:
     question = f"scores divided by {told.expected.text}?"
     if not told.scales.heads:
         return f"{question} cannot be told from queries and keys alone"
-    return f"{question} {ANSWERS[told.answer]}"
+    said = f"{question} {ANSWERS[told.answer]}"
+    if told.answer == UNTOLD and told.missed:
+        return f"{said}: attention was not followed: {'; '.join(told.missed)}"
+    return said
 
 
 def say_next(told: ScaleAnswer) -> str:
@@ -373,8 +388,10 @@ def say_finding(found: Finding, expected: Expected) -> str:
             f" = {known.text if abs(divisor) >= 1.0 else known.inverse}"
             for known in one.known
         )
-    elif one.known:
+    elif one.known and abs(divisor) >= 1.0:
         told += f", {found.ratio:.3g} times {one.known[0].text}"
+    elif one.known:
+        told += f", {1.0 / found.ratio:.3g} times {one.known[0].inverse}"
     parameter = one.fit.parameter if one.fit is not None else 0.0
     more = [
         FORMS[one.form].format(parameter=parameter),

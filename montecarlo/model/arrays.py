@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from montecarlo.attention.softmax import Array
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, show
+from montecarlo.names import require_flag
 
 #: Names of axes, in the order in which an array has them if nobody names them.
 AXES = ("sequence", "layer", "head", "token", "d")
@@ -71,9 +72,14 @@ class Tensor:
 
 def wrap_array(name: str, array: ArrayLike) -> Tensor:
     """Wrap an array that is in memory, or whatever NumPy makes an array of."""
-    if np.ma.is_masked(array):
+    try:
+        is_masked, values = np.ma.is_masked(array), np.asarray(array)
+    except Exception as error:  # noqa: BLE001 - of whatever stands for an array
+        raise InputError(
+            f"{name} must be an array of numbers, got {type(array).__name__}: {error}"
+        ) from None
+    if is_masked:
         raise InputError(f"{name} must have no masked entries, got some")
-    values = np.asarray(array)
     kind = values.dtype
     if kind.kind != "f" and not kind.name.startswith(("bfloat16", "float8")):
         raise InputError(
@@ -93,7 +99,7 @@ def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
 
 def require_shape(name: str, shape: Sequence[int]) -> None:
     """Refuse a shape that no array of a file has."""
-    counts = all(0 <= n <= MOST_LENGTH for n in shape)
+    counts = all(type(n) is int and 0 <= n <= MOST_LENGTH for n in shape)
     if not counts or len(shape) > MOST_AXES:
         raise InputError(
             f"{name} must have a shape of counts, at most {MOST_AXES}, each at most "
@@ -253,6 +259,10 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return names of axes, other words for them replaced."""
     if isinstance(axes, str):
         raise InputError(f"axes must be a sequence of names, got the text {axes!r}")
+    given: Any = axes
+    is_short = isinstance(given, Sequence) and len(given) <= MOST_AXES
+    if not is_short or not all(isinstance(axis, str) for axis in given):
+        raise InputError(f"axes must be a sequence of names, got {show(axes)}")
     axes = [ALSO.get(axis, axis) for axis in axes]
     for axis in axes:
         if axis not in AXES or axes.count(axis) > 1:
@@ -476,12 +486,16 @@ def open_arrays(
     Their axes are by default all of `AXES`; attention weights, and what was
     added to scores, have the keys last, in place of ``d``.
     """
+    if missing := [name for name in "qk" if arrays.get(name) is None]:
+        raise InputError(f"{missing[0]} must be an array, got None")
     tensors: dict[str, Tensors] = {
         name: {(): wrap_array(name, array)}
         for name, array in arrays.items()
         if array is not None
     }
-    return make_model([make_source(tensors, axes)], causal=causal)
+    return make_model(
+        [make_source(tensors, axes)], causal=require_flag("causal", causal)
+    )
 
 
 def make_model(

@@ -10,6 +10,7 @@ attention weights where they are there, before dropout, else values, outputs and
 was added to scores; and the scale, mask and cap that were passed.
 """
 
+import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ from montecarlo.model.expected import Caller
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
 from montecarlo.model.scales import find_scales, scales_table
 from montecarlo.names import require_whole
+from montecarlo.small_files import write_file
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -84,6 +86,8 @@ class Captured:
     _is_open: bool = False
     _missed: dict[str, bool] = field(default_factory=dict)
     _is_by_hand: bool = False
+    _is_of_model: bool = False  # whether passes are told apart
+    _has_single_keys: bool = False
 
     def __repr__(self) -> str:
         """Tell layers, heads and shapes of each kind, and how much was missed."""
@@ -100,7 +104,7 @@ class Captured:
 
     def begin(self) -> None:
         """Begin another pass of the model: layers are counted anew."""
-        self._is_open = False
+        self._is_open, self._is_of_model = False, True
 
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Keep a call, as the next layer of this pass.
@@ -108,6 +112,7 @@ class Captured:
         One with a single key is left out: it has nothing beside it.
         """
         if max(one.shape[1] for one in arrays["k"]) < 2:
+            self._has_single_keys = True
             return
         if not self._is_open:
             self._passes.append([])
@@ -153,7 +158,7 @@ class Captured:
                 for name, one in found.items()
             }
             passed = {"source": "recorded", "scale": None, "mask": "", "cap": None}
-            self.add(arrays, passed)
+            self.add(arrays, passed | {"n_queries": found["q"].shape[2]})
 
     def room(self) -> int:
         """Return how many sequences there is room for in this pass."""
@@ -170,6 +175,23 @@ class Captured:
     def missed(self) -> tuple[str, ...]:
         """What may be attention and could not be followed, and why."""
         return tuple(self._missed)
+
+    @property
+    def unfollowed(self) -> tuple[str, ...]:
+        """What is missed, unless `record` stands in for it."""
+        return () if self._is_by_hand else self.missed
+
+    @property
+    def rows_kept(self) -> str:
+        """Which rows are kept of the longest sequence; empty where all are."""
+        found = [
+            (int(n_rows), call.arrays["q"][0].shape[1])
+            for calls in self._passes
+            for call in calls
+            if (n_rows := call.passed.get("n_queries", call.passed.get("queries")))
+        ]
+        n_rows, kept = max(found, key=lambda one: one[0] - one[1], default=(0, 0))
+        return f"the last {kept} rows of {n_rows}" if kept < n_rows else ""
 
     @property
     def passed(self) -> "pd.DataFrame":
@@ -229,7 +251,9 @@ class Captured:
         """Return layers by what they have in common."""
         certain = [told for told, is_certain in self._missed.items() if is_certain]
         if not self._passes or (certain and layers is None and not self._is_by_hand):
+            single = "attention to a single key alone, which has no scale"
             told = "; ".join(certain or self._missed)
+            told = told or single * self._has_single_keys
             raise InputError(
                 "capture must be able to follow every attention from queries and keys "
                 f"to values, got {told or 'none'}: call captured.record(q, k, "
@@ -243,10 +267,15 @@ class Captured:
             )
         for calls in self._passes:
             if len(calls) != len(first):
+                way = (
+                    "capture passes of the whole model, forward(), as generate() runs "
+                    "encoder and decoder apart"
+                    if self._is_of_model
+                    else "give the model to capture(), to tell its passes apart"
+                )
                 raise InputError(
-                    f"every pass must have as many calls of attention as the first, "
-                    f"{len(first)}, got {len(calls)}: give the model to "
-                    "capture(), so that its passes are told apart"
+                    "every pass must have as many calls of attention as the first, "
+                    f"{len(first)}, got {len(calls)}: {way}"
                 )
         groups: dict[tuple[object, ...], list[int]] = {}
         for layer in chosen:
@@ -328,7 +357,10 @@ class Captured:
                 )
             stacked = [np.stack(arrays, axis=1) for arrays in passes]
             joined[name] = np.concatenate(stacked)
-        np.savez(path, **joined)  # type: ignore[arg-type]
+        content = io.BytesIO()
+        np.savez(content, **joined)  # type: ignore[arg-type]
+        name = str(path) if str(path).endswith(".npz") else f"{path}.npz"
+        write_file("path", Path(name), content.getvalue())
 
 
 def _require_recordable(found: Mapping[str, object]) -> None:
@@ -395,7 +427,9 @@ def capture(
     softmax, a product with values.  What cannot be followed, such as attention without
     softmax or over more keys than one product makes, is refused when it is asked for:
     `Captured.record` records it by hand.  What runs compiled is not seen.  transformers
-    is seen if it was imported before.
+    is seen if it was imported before.  What runs is not changed, but for what torch
+    itself does otherwise under any mode: it rounds singular values otherwise, and the
+    check of ``torch.jit.trace`` fails.
 
     Raises
     ------

@@ -21,12 +21,13 @@ from montecarlo.model.answers import (
     say_answer,
     say_findings,
 )
-from montecarlo.model.arrays import NAMES, Head, Model, open_arrays
+from montecarlo.model.arrays import NAMES, Head, Model, Rows, open_arrays
 from montecarlo.model.captured import Captured
 from montecarlo.model.expected import Caller, Config, find_expected
 from montecarlo.model.files import open_files
 from montecarlo.model.head_summary import entropy_of
 from montecarlo.model.scales import find_scale, find_scales
+from montecarlo.names import require_number
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -118,6 +119,8 @@ def answer_models(
 ) -> list[ScaleAnswer]:
     """Return what `assert_attention_scale` asserts, for each kind of layer."""
     require_rtol(rtol)
+    if expect is not None and not isinstance(expect, str):
+        require_number("expect", expect)
     with TemporaryDirectory() as scratch:
         models = _open(captured, Path(scratch), axes)
         found = [find_scales(model) for model in models]
@@ -128,8 +131,15 @@ def answer_models(
     for model, scales in zip(models, found, strict=True):
         sizes = {"d_k": scales.d_k, "n_heads": scales.n_heads}
         expected = find_expected(expect, config, callers, layers=model.layers, **sizes)
-        told.append(answer_scales(scales, expected, rtol))
+        told.append(answer_scales(scales, expected, rtol, _unfollowed(captured)))
     return told
+
+
+def _unfollowed(source: Source) -> tuple[str, ...]:
+    """Return what may be attention of a captured model, and was not followed."""
+    if isinstance(source, str | Path | Mapping):
+        return ()
+    return source.unfollowed
 
 
 class Difference(NamedTuple):
@@ -169,16 +179,23 @@ class Comparison:
     first : Difference or None
         The first, in the order in which a model computes, that is larger: ``layer``,
         ``head``, ``quantity``, ``port``, ``reference``, ``difference``.
+    left_out : tuple of str
+        What was not compared: rows that were not captured, and attention that was not
+        followed.  Where there is some, that no head differs cannot be told.
     """
 
     frame: "pd.DataFrame"
     rtol: float
     first: Difference | None
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Say where they part first."""
         if self.first is None:
-            return f"no head differs by more than {self.rtol:g}"
+            told = f"no head differs by more than {self.rtol:g}"
+            if not self.left_out:
+                return told
+            return f"cannot be told: {', '.join([told, *self.left_out])}"
         one = self.first
         heads = self.frame[
             self.frame["layer"].eq(one.layer) & self.frame["quantity"].eq(one.quantity)
@@ -233,7 +250,12 @@ def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
         default=None,
     )
     frame = pd.DataFrame.from_records(rows, columns=Difference._fields)
-    return Comparison(frame, rtol, first)
+    both = [one for one in (port, reference) if isinstance(one, Captured)]
+    left_out = [f"of {one.rows_kept}" for one in both if one.rows_kept]
+    left_out += [
+        f"attention was not followed: {told}" for one in both for told in one.unfollowed
+    ]
+    return Comparison(frame, rtol, first, tuple(dict.fromkeys(left_out)))
 
 
 def _pair(
@@ -265,7 +287,8 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[Difference]:
     """Return the lines of a head."""
     found: dict[str, list[tuple[float, float, float]]] = {}
     for sequence in range(min(len(ours.sequences), MOST_SEQUENCES)):
-        mine, other = (m.read_rows(head, sequence, MOST_ROWS) for m in (ours, theirs))
+        mine = _read(ours, "port", head, sequence)
+        other = _read(theirs, "reference", head, sequence)
         pairs = {"q": (mine.queries, other.queries), "k": (mine.keys, other.keys)}
         shared = mine.made.keys() & other.made.keys()
         if "outputs" in shared:
@@ -295,6 +318,14 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[Difference]:
         for name in STAGES
         if name in found
     ]
+
+
+def _read(model: Model, side: str, head: Head, sequence: int) -> Rows:
+    """Read rows of one side; what cannot be read of it is said of that side."""
+    try:
+        return model.read_rows(head, sequence, MOST_ROWS)
+    except InputError as error:
+        raise InputError(f"{side}, layer {head.layer}: {error}") from None
 
 
 def _apart(port: Array, reference: Array) -> tuple[float, float, float]:

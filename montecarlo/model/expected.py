@@ -26,6 +26,7 @@ from montecarlo.model.divisors import (
     Expected,
     expected_divisor,
 )
+from montecarlo.plain_text import on_one_line
 from montecarlo.small_files import read_small
 
 #: What stands for the configuration's own divisor.
@@ -83,7 +84,7 @@ class Fields(NamedTuple):
     @property
     def kind(self) -> str:
         """The architecture."""
-        return str(self.config.get("model_type"))
+        return on_one_line(self.config.get("model_type"))
 
     @property
     def source(self) -> str:
@@ -371,7 +372,7 @@ def _say_unknown(config: Config) -> str:
     """Say what is there of a configuration whose architecture is not known."""
     kind = config.get("model_type")
     parts = [
-        f"{name} ({show(part['model_type'])})"
+        f"{on_one_line(name)} ({show(part['model_type'])})"
         for name, part in config.items()
         if isinstance(part, Mapping) and part.get("model_type") in CONVENTIONS
     ]

@@ -1,20 +1,22 @@
 """Files of a model's arrays: ``.npz``, ``.npy`` and ``.safetensors``.
 
-Nothing is unpickled, and sizes are refused by headers before anything is read.  What is
+Nothing is unpickled, and sizes are refused by headers before data are read.  What is
 read of a file at once is one block.
 """
 
 import errno
-import io
+import lzma
 import math
 import re
-import tokenize
+import shutil
 import warnings
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,7 +34,6 @@ from montecarlo.model.arrays import (
     require_shape,
 )
 from montecarlo.names import PROJECT
-from montecarlo.printing import printable
 from montecarlo.small_files import require_regular
 
 KINDS = (".npz", ".npy", ".safetensors")
@@ -42,35 +43,24 @@ NPY_FILES = {
     3: ("q", "k", "weights"),
     4: ("q", "k", "v", "outputs"),
 }
-#: Bytes of the header of a ``.npy`` file at most: an array's takes about a hundred.
-MOST_HEADER = 10_000
-#: Its number formats, by NumPy's codes.  NumPy, which lacks bfloat16, writes raw bytes.
+#: Number formats by NumPy's codes.  NumPy, which lacks bfloat16, writes raw bytes.
 FORMATS = {"f2": "float16", "f4": "float32", "f8": "float64", "V2": "bfloat16"}
-#: Bytes of an archive's list of members at most, and their number.
-MOST_LISTED, MOST_MEMBERS = 2**20, 10_000
-#: An array may be so many times as large as the archive, or so many bytes: numbers
-#: that were measured hardly shrink, and what shrinks more is made to fill a disk.
-MOST_RATIO, ALWAYS_UNPACKED = 100, 2**24
-#: How NumPy packs; other ways may ask for any amount of memory.
-PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_PIECE = 2**20
-#: Characters of what a file says of itself that a message shows.
-MOST_SHOWN = 80
-#: Bytes of a member's own header before the lengths of its name and of what is added.
-LOCAL_LENGTHS = 26
+#: What reads the header of each version; 2 and 3 differ in names of fields alone.
+READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+    (3, 0): np.lib.format.read_array_header_2_0,
+}
 #: The pattern of names in safetensors files, where none is given.
 PATTERN = "{side}"
 #: Number formats of safetensors that are read.
 TYPES = ("F64", "F32", "F16", "BF16")
-#: Bytes of a safetensors header at most, and arrays in it: a large model's has some
-#: hundred thousand bytes.
-MOST_JSON, MOST_TENSORS = 10_000_000, 100_000
 #: What stands for ``{side}`` in a tensor's name.
 SIDES = {"q": "q", "query": "q", "k": "k", "key": "k", "v": "v", "value": "v"} | {
     "weights": "weights",
     "outputs": "outputs",
 }
-#: What a pattern may count, and the digits of a number in a tensor's name at most.
+#: What a pattern may count, and the digits of a number in a name at most.
 COUNTED, MOST_DIGITS = AXES[:3], 18
 Found = dict[str, dict[tuple[int, ...], Tensor]]
 
@@ -92,7 +82,7 @@ def open_files(
         files, as `NPY_FILES` says; or the ``.safetensors`` files of one model.
         Attention weights, or values and outputs, are read if they are there.
     scratch : Path
-        An empty folder that members of archives are unpacked into.
+        An empty folder that members of archives are unpacked into when they are read.
     axes : sequence of str, optional
         Names of the arrays' axes; by default all of `AXES` that names do not count.
     names : str, optional
@@ -141,7 +131,6 @@ def open_files(
     sources = []
     for number, path in enumerate(paths):
         folder = scratch / str(number)
-        folder.mkdir()
         members, left = npz_tensors(path, folder, names_of, names_of.keys() - wanted)
         tensors = {name: {(): one} for name, one in members.items()}
         sources.append(make_source(tensors, axes, left=left))
@@ -169,33 +158,19 @@ def read_names(typed: str) -> dict[str, str]:
     return found
 
 
+class Header(NamedTuple):
+    """What the header of a ``.npy`` file says, and where the data begin."""
+
+    shape: tuple[int, ...]
+    order: Literal["F", "C"]
+    kind: np.dtype[Any]
+    offset: int
+
+
 def npy_tensor(path: Path, name: str) -> Tensor:
     """Describe the array of a ``.npy`` file; each block maps the file anew."""
     with path.open("rb") as file:
-        shape, fortran, kind = _read_header(file, name)
-        offset = file.tell()
-    if kind.hasobject:
-        raise InputError(
-            f"{name} must hold numbers, got Python objects, which are never loaded"
-        )
-    if kind != np.dtype(kind.str) or kind.str[1:] not in FORMATS:  # or has parts
-        raise InputError(
-            f"{name} must hold {', '.join(FORMATS.values())}, got entries of type "
-            f"{str(kind)[:MOST_SHOWN]!r}"
-        )
-    require_shape(name, shape)
-    needed = kind.itemsize * math.prod(shape)
-    have = path.stat().st_size - offset
-    if have < needed:
-        raise InputError(
-            f"{name} must have {needed} bytes for its shape {shape}, got {have}: "
-            "the file is cut off"
-        )
-    if have > needed:
-        raise InputError(
-            f"{name} must hold one array, got {have - needed} bytes behind it"
-        )
-    order: Literal["F", "C"] = "F" if fortran else "C"
+        shape, order, kind, offset = _read_header(file, name, path.stat().st_size)
 
     def take(index: Index) -> Array:
         block = np.asarray(np.memmap(path, kind, "r", offset, shape, order)[index])
@@ -207,156 +182,108 @@ def npy_tensor(path: Path, name: str) -> Tensor:
     return Tensor(name, shape, take)
 
 
-def _read_header(
-    file: IO[bytes], name: str
-) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether the first axis runs fastest, and type of entries."""
+def _read_header(file: IO[bytes], name: str, size: int) -> Header:
+    """Read the header of a ``.npy`` file of some size, and refuse what does not fit."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # headers that Python 2 wrote
             version = np.lib.format.read_magic(file)
-            if version == (1, 0):
-                header = np.lib.format.read_array_header_1_0(file, MOST_HEADER)
-            elif version in {(2, 0), (3, 0)}:  # these differ in names of fields alone
-                header = np.lib.format.read_array_header_2_0(file, MOST_HEADER)
-            else:
-                raise ValueError(f"version {version[0]}.{version[1]} of the format")
-    except (
-        *(ValueError, SyntaxError, TypeError, LookupError, RecursionError),
-        *(MemoryError, OverflowError, tokenize.TokenError),  # of the header's parser
-    ) as error:
+            header = READERS[version](file) if version in READERS else None
+    except (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError):
+        raise  # of the archive that it stands in
+    except Exception as error:  # noqa: BLE001 - the parser of Python code that reads it
         raise InputError(
-            f"{name} must be an array of NumPy, got {_shown(error) or 'no header'}"
+            f"{name} must be an array of NumPy, got {str(error) or 'no header'}"
         ) from None
-    return header
+    if header is None:
+        raise InputError(
+            f"{name} must be an array of NumPy, got version {version[0]}.{version[1]} "
+            "of the format"
+        )
+    shape, is_fortran, kind = header
+    if kind.hasobject:
+        raise InputError(
+            f"{name} must hold numbers, got Python objects, which are never loaded"
+        )
+    if kind != np.dtype(kind.str) or kind.str[1:] not in FORMATS:  # or has parts
+        raise InputError(
+            f"{name} must hold {', '.join(FORMATS.values())}, got entries of type "
+            f"{str(kind)!r}"
+        )
+    require_shape(name, shape)
+    needed, have = kind.itemsize * math.prod(shape), size - file.tell()
+    if have != needed:
+        raise InputError(
+            f"{name} must have {needed} bytes for its shape {shape}, got {have}"
+        )
+    return Header(shape, "F" if is_fortran else "C", kind, file.tell())
 
 
 def npz_tensors(
-    path: Path, scratch: Path, names: Mapping[str, str], optional: Collection[str]
+    path: Path, folder: Path, names: Mapping[str, str], optional: Collection[str]
 ) -> tuple[dict[str, Tensor], list[str]]:
     """Describe arrays of a ``.npz`` file; returns them and names of those left.
 
     What is looked for, such as ``q``, has a name there, and some of it may be missing.
-    Members are unpacked into a scratch folder, a piece at a time, and mapped.
+    Each is unpacked into a folder, and mapped, when a block of it is read first.
     """
-    found = {}
+    with _archive(path) as archive:
+        there = archive.namelist()
+        found = {
+            side: _member(path, archive, f"{name}.npy", folder / f"{side}.npy")
+            for side, name in names.items()
+            if f"{name}.npy" in there or side not in optional
+        }
+    known = {f"{name}.npy" for name in names.values()}
+    return found, [one.removesuffix(".npy") for one in there if one not in known]
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an archive; what `zipfile` raises while it is read becomes one line."""
     try:
-        with _Bounded(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            if len(members) > MOST_MEMBERS:
-                raise InputError(
-                    f"{path.name} must have at most {MOST_MEMBERS} members, got "
-                    f"{len(members)}"
-                )
-            _require_whole(file, archive, path.name)
-            there = {info.filename for info in members}
-            for side, name in names.items():
-                if side in optional and f"{name}.npy" not in there:
-                    continue
-                info = _member(members, f"{name}.npy", path.name)
-                target = scratch / f"{side}.npy"
-                _unpack(archive, info, target, path)
-                found[side] = npy_tensor(target, f"{name} of {path.name}")
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except InputError:
+        raise
     except (
-        *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError),
-        *(zlib.error, UnicodeDecodeError),
+        *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError),
+        *(zlib.error, lzma.LZMAError, OSError),
     ) as error:
+        # bz2 gives its errors no number; EINVAL is a place before the file's beginning
+        if isinstance(error, OSError) and error.errno not in {None, errno.EINVAL}:
+            raise
         raise InputError(
             f"{path.name} must be an archive of NumPy, got a broken one: "
-            f"{_shown(error) or 'it is cut off'}"
+            f"{str(error) or 'it is cut off'}"
         ) from None
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
-        # what a place before the file's beginning is called
+
+
+def _member(path: Path, archive: zipfile.ZipFile, name: str, target: Path) -> Tensor:
+    """Describe a member of an archive."""
+    label = f"{name.removesuffix('.npy')} of {path.name}"
+    there = archive.namelist()
+    if name not in there:
+        have = ", ".join(there[:4]) + ", ..." * (len(there) > 4)
         raise InputError(
-            f"{path.name} must be an archive of NumPy, got places outside of it"
-        ) from None
-    known = {f"{name}.npy" for name in names.values()}
-    left = [one.filename for one in members if one.filename not in known]
-    return found, [name.removesuffix(".npy") for name in left]
-
-
-def _require_whole(file: IO[bytes], archive: zipfile.ZipFile, name: str) -> None:
-    """Make sure that no member reaches into what comes behind it.
-
-    Of an archive that was cut and given its list of members again, the last one does,
-    and `zipfile` reads it to the end of the list.
-    """
-    members = sorted(archive.infolist(), key=lambda one: one.header_offset)
-    if not members:
-        return
-    ends = [*(one.header_offset for one in members[1:]), archive.start_dir]
-    for info, end in zip(members, ends, strict=True):
-        file.seek(info.header_offset + LOCAL_LENGTHS)
-        sizes = [int.from_bytes(file.read(2), "little") for _ in range(2)]
-        begin = info.header_offset + LOCAL_LENGTHS + 4 + sum(sizes)
-        if begin + info.compress_size > end:
-            raise InputError(
-                f"{name} must hold its members whole, got "
-                f"{_shown(info.filename)} cut off"
-            )
-
-
-class _Bounded(io.FileIO):
-    """A file of which no more is read at once than the list of members may take.
-
-    `zipfile` reads that list whole, however long the archive says that it is.
-    """
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        most = MOST_LISTED + _PIECE
-        if size is None or size < 0 or size > most:
-            size = most
-        return super().read(size) or b""
-
-
-def _shown(text: object) -> str:
-    """Return the beginning of what an archive says of itself, on one line."""
-    return " ".join(printable(text).split())[:MOST_SHOWN]
-
-
-def _member(members: list[zipfile.ZipInfo], name: str, archive: str) -> zipfile.ZipInfo:
-    """Return the one member of a name."""
-    named = [info for info in members if info.filename == name]
-    if len(named) == 1:
-        return named[0]
-    if named:
-        raise InputError(f"{archive} must hold {name} once, got it {len(named)} times")
-    shown = [_shown(info.filename) for info in members[:4]]
-    have = ", ".join(shown) or "nothing"
-    more = ", ..." if len(members) > 4 else ""
-    wanted = name.removesuffix(".npy")
-    raise InputError(
-        f"{archive} must hold an array {wanted}, got {have}{more}: name them with "
-        "--names"
-    )
-
-
-def _unpack(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path, path: Path
-) -> None:
-    """Unpack a member piece by piece; what is no array, or a bomb, is not begun."""
-    name = f"{_shown(info.filename)} of {path.name}"
-    if info.compress_type not in PACKINGS:
-        raise InputError(
-            f"{name} must be packed as NumPy does, stored or deflated, got method "
-            f"{info.compress_type}"
+            f"{path.name} must hold an array {name.removesuffix('.npy')}, got "
+            f"{have or 'nothing'}: name them with --names"
         )
-    most = max(ALWAYS_UNPACKED, MOST_RATIO * path.stat().st_size)
-    if info.file_size > most:
-        raise InputError(
-            f"{name} must unpack to at most {most} bytes, {MOST_RATIO} times the "
-            f"archive's, got {info.file_size}"
-        )
-    with archive.open(info) as member:
-        start = io.BytesIO(member.read(MOST_HEADER + 16))
-        _read_header(
-            start, f"{_shown(info.filename).removesuffix('.npy')} of {path.name}"
-        )
-    with archive.open(info) as member, target.open("wb") as file:
-        while piece := member.read(_PIECE):
-            file.write(piece)
+    with archive.open(name) as member:
+        header = _read_header(member, label, archive.getinfo(name).file_size)
+
+    @cache
+    def unpacked() -> Tensor:
+        target.parent.mkdir(exist_ok=True)
+        with (
+            _archive(path) as again,
+            again.open(name) as member,
+            target.open("wb") as file,
+        ):
+            shutil.copyfileobj(member, file)
+        return npy_tensor(target, label)
+
+    return Tensor(label, header.shape, lambda index: unpacked().take(index))
 
 
 def find_tensors(paths: Sequence[Path], pattern: str) -> tuple[Found, tuple[str, ...]]:
@@ -378,24 +305,22 @@ def find_tensors(paths: Sequence[Path], pattern: str) -> tuple[Found, tuple[str,
             if match is None:
                 continue
             side = found[SIDES[match["side"]]]
-            key = tuple(_number(axis, match[axis]) for axis in counted)
+            key = tuple(int(match[axis]) for axis in counted)
             if key in side:
                 raise InputError(f"{name} must stand once, got it in two places")
             side[key] = safetensors_tensor(tensors, name, path)
     for side_name in ("q", "k"):
         if not found[side_name]:
-            shown = ", ".join(name[:MOST_SHOWN] for name in names[:4]) + (
-                ", ..." if len(names) > 4 else ""
-            )
+            have = ", ".join(names[:4]) + ", ..." * (len(names) > 4)
             raise InputError(
                 f"{side_name} must have a name of the pattern {pattern!r} "
-                f"({'{side}'} stands for {', '.join(SIDES)}), got {shown or 'none'}"
+                f"({'{side}'} stands for {', '.join(SIDES)}), got {have or 'none'}"
             )
     return found, counted
 
 
 def safetensors_file(path: Path) -> Any:  # noqa: ANN401 - the library's own type
-    """Map a safetensors file, whose header is measured before it is read."""
+    """Map a safetensors file; the library checks its header before it reads data."""
     try:
         import ml_dtypes  # noqa: F401 - bfloat16, which NumPy lacks
         import safetensors
@@ -404,32 +329,19 @@ def safetensors_file(path: Path) -> Any:  # noqa: ANN401 - the library's own typ
             f"files of safetensors need a library: pip install '{PROJECT}[safetensors]'"
             f" ({error})"
         ) from error
-    with path.open("rb") as file:
-        start = file.read(8)
-    length, have = int.from_bytes(start, "little"), path.stat().st_size
-    if len(start) < 8 or length > min(MOST_JSON, have - 8):
-        raise InputError(
-            f"{path.name} must be a safetensors file, got one whose header would take "
-            f"{length} of {have} bytes, of {MOST_JSON} at most"
-        )
     try:
-        tensors: Any = safetensors.safe_open(path, framework="numpy")
+        return safetensors.safe_open(path, framework="numpy")
     except safetensors.SafetensorError as error:
-        reason = _shown(str(error).removeprefix("Error while deserializing header: "))
+        reason = str(error).removeprefix("Error while deserializing header: ")
         raise InputError(
             f"{path.name} must be a safetensors file, got a broken one: {reason}"
         ) from None
-    if (count := len(tensors.keys())) > MOST_TENSORS:
-        raise InputError(
-            f"{path.name} must have at most {MOST_TENSORS} arrays, got {count}"
-        )
-    return tensors
 
 
 def safetensors_tensor(tensors: Any, name: str, path: Path) -> Tensor:  # noqa: ANN401
     """Describe an array of a file that `safetensors_file` has mapped."""
     part = tensors.get_slice(name)
-    shape, label = tuple(part.get_shape()), f"{_shown(name)} of {path.name}"
+    shape, label = tuple(part.get_shape()), f"{name} of {path.name}"
     if part.get_dtype() not in TYPES:
         raise InputError(
             f"{label} must hold {', '.join(TYPES)}, got {part.get_dtype()}"
@@ -447,18 +359,8 @@ def safetensors_tensor(tensors: Any, name: str, path: Path) -> Tensor:  # noqa: 
     return Tensor(label, shape, read)
 
 
-def _number(axis: str, digits: str) -> int:
-    """Return a number that stands in a tensor's name; tables hold no larger ones."""
-    if len(digits) > MOST_DIGITS:
-        raise InputError(
-            f"{axis} in a tensor's name must have at most {MOST_DIGITS} digits, got "
-            f"{len(digits)}"
-        )
-    return int(digits)
-
-
 def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """Return what matches names, in time that does not depend on how it fails."""
+    """Return what matches names that follow a pattern, and what it counts."""
     fields = re.findall(r"\{(\w*)\}", pattern)
     for field in fields:
         if field not in (*COUNTED, "side") or fields.count(field) > 1:
@@ -476,6 +378,6 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
         )
     text = re.escape(pattern)
     for field in fields:
-        inner = "|".join(SIDES) if field == "side" else "[0-9]+"
+        inner = "|".join(SIDES) if field == "side" else f"[0-9]{{1,{MOST_DIGITS}}}"
         text = text.replace(re.escape(f"{{{field}}}"), f"(?P<{field}>{inner})")
     return re.compile(text), tuple(axis for axis in COUNTED if axis in fields)

@@ -16,11 +16,6 @@ from montecarlo.attention.softmax import Array
 from montecarlo.claims.yardsticks import ONE_HOT
 from montecarlo.model.arrays import UNSEEN, Arrays
 
-#: A scaled score beyond this is what practice takes measures against, such as capping
-#: scores or normalising queries and keys.
-HOT = 100.0
-#: Largest scores that become so many times as large grow.
-FACTOR = 2.0
 #: Of the largest scores of rows.
 QUANTILES = (0.5, 0.9, 0.99)
 #: Sums of weights are 1 up to this, in half precision too, where nothing was dropped.

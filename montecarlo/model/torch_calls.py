@@ -3,19 +3,22 @@
 
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import HIDDEN, to_numpy
+from montecarlo.model.arrays import HIDDEN, Arrays, to_numpy
 from montecarlo.model.expected import Caller
 
 try:
     import torch
+    from torch._ops import OpOverload
     from torch.nn import functional
     from torch.overrides import enable_reentrant_dispatch
     from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -24,15 +27,29 @@ except ImportError as error:  # an extra
         f"capture needs torch: pip install 'montecarlo-attention[torch]' ({error})"
     ) from error
 
-from montecarlo.model.following import Follower, Kept, Operation, Sink, base_name
+from montecarlo.model.following import (
+    SOFTMAX,
+    Follower,
+    Kept,
+    Operation,
+    Sink,
+    base_name,
+)
 
 #: Torch's own attention as a single operation; on each device it is another.
 FUSED = "_scaled_dot_product"
 #: Whole layers, as evaluation without gradients runs them.
 FAST_ATTENTION = "_native_multi_head_attention"
 FAST_LAYER = "_transformer_encoder_layer_fwd"
+FAST = (FAST_ATTENTION, FAST_LAYER)
 #: An attention of torch whose scores are changed and masked by functions.
 FLEX = "flex_attention"
+#: What names of operations that are attention begin with.
+ATTENTION = (FUSED, FUSED.removeprefix("_"), *FAST, FLEX)
+#: What torch makes of Python's numbers.
+_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64}
+#: How the reason begins for what recording did not expect.
+UNEXPECTED = "what ends in"
 #: How far what a function makes of three scores may be off them, less one number.
 SAME = 1e-4
 #: What modules within an attention module are called, of queries, keys and all at once:
@@ -52,6 +69,22 @@ PROJECTIONS = {
 OF_ROWS = ("q", "weights", "outputs")
 
 
+class Hook:
+    """A hook of a module.  Copies of the module, and what is saved, hold none of it."""
+
+    def __init__(self, call: Callable[..., None] | None = None) -> None:
+        self._call = call
+
+    def __call__(self, *called: object) -> None:
+        """Hand on what a module was called with, unless this is a copy."""
+        if self._call is not None:
+            self._call(*called)
+
+    def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
+        """Leave out what is called."""
+        return Hook, ()
+
+
 @contextmanager
 def recording(captured: Kept, model: object | None) -> Iterator[None]:
     """Record what runs inside."""
@@ -60,14 +93,26 @@ def recording(captured: Kept, model: object | None) -> Iterator[None]:
     with ExitStack() as stack:
         mode = _Recorder(captured)
         if model is not None:
-            hook = model.register_forward_pre_hook(lambda *_: captured.begin())
+            hook = model.register_forward_pre_hook(Hook(lambda *_: captured.begin()))
             stack.callback(hook.remove)
             captured.config = _config_of(model)
             stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
             stack.enter_context(_wrapped_interface(mode))
-        stack.enter_context(mode)
-        yield
+        thread = threading.get_ident()
+        mode.__enter__()
+        try:
+            yield
+        finally:
+            # a mode is one thread's: it cannot be taken off another's
+            mode.is_over = True
+            if is_same := threading.get_ident() == thread:
+                mode.__exit__(None, None, None)
+        if not is_same:
+            raise InputError(
+                "capture must be left in the thread that it was entered in, got "
+                f"{threading.current_thread().name}"
+            )
 
 
 def uncompiled() -> AbstractContextManager[object]:
@@ -104,6 +149,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         self.follower = Follower(self.sink)
         self._ways: dict[object, Callable[[Operation], None]] = {}
         self.projections = Projections()
+        self.is_over = False
 
     def __torch_dispatch__(
         self,
@@ -113,8 +159,13 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401 - whatever the operation gives back
         del types
-        kwargs = kwargs or {}
-        if torch._C._current_autograd_node() is not None:  # the way back
+        args, kwargs = _with_tensor(func, args), kwargs or {}
+        if self.is_over or torch._C._current_autograd_node() is not None:
+            return func(*args, **kwargs)  # the way back
+        name = _name_of(func)
+        hidden = _why_hidden(*args, *kwargs.values(), is_fast=name in FAST)
+        if hidden:
+            self._pass_by(name, hidden)
             return func(*args, **kwargs)
         way = self._ways.get(func)
         if way is None:
@@ -123,21 +174,34 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             with enable_reentrant_dispatch(), self:
                 return func.decompose(*args, **kwargs)
         result = func(*args, **kwargs)
-        if args:
-            way(Operation(func, args, kwargs, result))
+        if hidden := _why_hidden(result, is_fast=name in FAST):
+            self._pass_by(name, hidden)
+        elif args:
+            try:
+                way(Operation(func, args, kwargs, result))
+            except Exception as error:  # noqa: BLE001 - whatever is not understood
+                self._pass_by(name, f"{UNEXPECTED} {type(error).__name__}: {error}")
         return result
+
+    def _pass_by(self, name: str, reason: str) -> None:
+        """Note attention whose tensors cannot be read, and what was not understood."""
+        is_attention = name.startswith(ATTENTION) or name in SOFTMAX
+        if name.endswith("backward"):
+            return
+        if is_attention or reason.startswith(UNEXPECTED):
+            told = f"{name} of {reason}".partition("\n")[0]
+            self.sink.miss(told, is_certain=is_attention)
 
     def _way_to_record(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
         """Return what records an operation."""
-        if not isinstance(func, torch._ops.OpOverload):
-            is_flex = func.name() == FLEX
-            return self._record_flex if is_flex else _nothing
+        if not isinstance(func, OpOverload):
+            return self._record_flex if func.name() == FLEX else _nothing
         name = base_name(func)
         if func._can_decompose():  # in inference mode these come undivided
             return _in_parts
         if name.startswith(FUSED) and not name.endswith("backward"):
             return self._record_fused
-        if name in {FAST_ATTENTION, FAST_LAYER}:
+        if name in FAST:
             return self._record_fast
         return self.follower.way_to_note(func)
 
@@ -242,7 +306,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             kinds = {None: "none", 1: "hidden keys"}
             told = kinds.get(None if mask is None else kind, "added")
             passed = {"source": "torch", "scale": None, "mask": told, "cap": None}
-            self.sink.add(found, passed)
+            n_queries = max(batch[0].shape[-2] for batch in batches)
+            self.sink.add(found, passed | {"n_queries": n_queries})
 
     def some(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
         """Return some rows and sequences of tensors (sequence, head, token, ...)."""
@@ -253,6 +318,41 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
                 kept = kept[:, :, -self.sink.rows :]
             arrays[name] = to_numpy(kept)
         return arrays
+
+
+def _name_of(func: Any) -> str:  # noqa: ANN401 - an operation
+    """Return the name of an operation of any kind."""
+    return base_name(func) if isinstance(func, OpOverload) else func.name()
+
+
+def _with_tensor(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: ANN401
+    """Return arguments, the first a tensor where torch handed on the number in it."""
+    if not (args and type(args[0]) in _DTYPES and isinstance(func, OpOverload)):
+        return args
+    if str(func._schema.arguments[0].type) != "Tensor":
+        return args
+    return torch.tensor(args[0], dtype=_DTYPES[type(args[0])]), *args[1:]
+
+
+def _why_hidden(*values: object, is_fast: bool = False) -> str:
+    """Return what a tensor is whose entries cannot be read; empty without one.
+
+    ``is_fast``: whether nested tensors are taken apart by whoever asks.
+    """
+    for one in values:
+        if isinstance(one, list | tuple):
+            if hidden := _why_hidden(*one, is_fast=is_fast):
+                return hidden
+        elif isinstance(one, torch.Tensor):
+            if type(one).__torch_dispatch__ != torch.Tensor.__torch_dispatch__:
+                return f"a {type(one).__name__}"
+            if torch._C._functorch.is_functorch_wrapped_tensor(one):
+                return "a tensor within torch.func"
+            if one.is_meta:
+                return "a meta tensor"
+            if one.is_nested and not is_fast:
+                return "a nested tensor"
+    return ""
 
 
 def _energy_of(tensor: torch.Tensor) -> tuple[int, float]:
@@ -281,20 +381,22 @@ class Projections:
                 for name, child in parent.named_children():
                     for kind, names in PROJECTIONS.items():
                         if name in names:
-                            note = self._noting((id(parent), kind))
-                            stack.callback(child.register_forward_hook(note).remove)
+                            note = partial(self._note, (id(parent), kind))
+                            hook = child.register_forward_hook(Hook(note))
+                            stack.callback(hook.remove)
             yield
 
-    def _noting(self, place: tuple[int, str]) -> Callable[..., None]:
-        def note(module: torch.nn.Module, inputs: object, output: Any) -> None:  # noqa: ANN401
-            del module, inputs
-            # measured at once: what follows may change it in place; what is compiled
-            # stays as it is
-            is_known = isinstance(output, torch.Tensor)
-            if is_known and not torch.compiler.is_compiling():
-                self._last[place] = _energy_of(output)
+    def _note(self, place: tuple[int, str], *called: object) -> None:
+        """Measure an output at once: what follows may change it in place.
 
-        return note
+        What is compiled stays as it is.
+        """
+        if torch.compiler.is_compiling():
+            return
+        self._last.pop(place, None)
+        output = called[-1]
+        if isinstance(output, torch.Tensor) and not _why_hidden(output):
+            self._last[place] = _energy_of(output)
 
     def factor(
         self,
@@ -430,6 +532,12 @@ def _kind_of(mask: object) -> str:
     return "of booleans" if mask.dtype == torch.bool else "added"
 
 
+#: Modes that record now, each with its thread, and what ends the wrapping for all.
+_MODES: list[tuple[int, "_Recorder"]] = []
+_RESTORE: list[Callable[[], None]] = []
+_WRAPPING = threading.Lock()
+
+
 @contextmanager
 def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
     """Wrap the attention functions that transformers hands out to its models."""
@@ -438,20 +546,36 @@ def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
     except ImportError:
         yield  # before version 4.48
         return
-    handed_out = AttentionInterface.get_interface
+    with _WRAPPING:
+        if not _MODES:
+            handed_out = AttentionInterface.get_interface
 
-    def get_interface(
-        interface: Any,  # noqa: ANN401
-        attn_implementation: str,
-        default: Callable[..., Any],
-    ) -> Callable[..., Any]:
-        return _record_calls(handed_out(interface, attn_implementation, default), mode)
+            def get_interface(
+                interface: Any,  # noqa: ANN401
+                attn_implementation: str,
+                default: Callable[..., Any],
+            ) -> Callable[..., Any]:
+                attend: Callable[..., Any] = handed_out(
+                    interface, attn_implementation, default
+                )
+                for thread, one in _MODES:
+                    if thread == threading.get_ident():
+                        attend = _record_calls(attend, one)
+                return attend
 
-    AttentionInterface.get_interface = get_interface
+            AttentionInterface.get_interface = get_interface
+            _RESTORE.append(
+                partial(setattr, AttentionInterface, "get_interface", handed_out)
+            )
+        entry = threading.get_ident(), mode
+        _MODES.append(entry)
     try:
         yield
     finally:
-        AttentionInterface.get_interface = handed_out
+        with _WRAPPING:
+            _MODES.remove(entry)
+            if not _MODES:
+                _RESTORE.pop()()
 
 
 def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
@@ -474,38 +598,63 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             within, sink.within = sink.within or [], outside
         if torch._C._current_autograd_node() is not None or not sink.room():
             return made
-        outputs, weights = made[0], made[1]
-        passed = {
-            "source": "transformers",
-            "scale": kwargs.get("scaling"),
-            "mask": _kind_of(attention_mask),
-            "cap": kwargs.get("softcap"),
-            "caller": Caller(
-                type(module).__name__,
-                _config_of(module) or sink.kept.config,
-                getattr(module, "layer_idx", None),
-                mode.projections.factor(module, query, key, value),
-            ),
-        }
-        inner = within[0] if len(within) == 1 else {}
-        if "added" in inner:  # of a cache that is not full some keys are not used
-            n_keys = np.shape(inner["added"])[-1]
-            key, value = key[:, :, :n_keys], value[:, :, :n_keys]
-        arrays = mode.some({"q": query, "k": key})
-        if "weights" in inner:  # as they were before dropout
-            arrays["weights"] = np.asarray(inner["weights"])
-        elif weights is not None:
-            arrays |= mode.some({"weights": weights[..., : key.shape[2]]})
-        else:
-            arrays |= mode.some({"v": value, "outputs": outputs.transpose(1, 2)})
-            if "added" in inner:  # heads that share keys may have come as rows
-                shape = (*arrays["q"].shape[:3], key.shape[2])
-                arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
-        passed["queries"] = query.shape[2]
-        if attention_mask is not None and attention_mask.ndim == 4:
-            mask = attention_mask[: sink.room(), :, -arrays["q"].shape[2] :]
-            passed["hidden"] = to_numpy(mask[..., : key.shape[2]])
-        sink.add(arrays, passed)
+        name = f"attention of {type(module).__name__}"
+        try:
+            if hidden := _why_hidden(query, key, value):
+                sink.miss(f"{name}, of {hidden}", is_certain=True)
+                return made
+            given = kwargs | {"mask": attention_mask}
+            _record_call(mode, module, (query, key, value), made, (within, given))
+        except Exception as error:  # noqa: BLE001 - whatever is not understood
+            reason = str(error).partition("\n")[0]
+            sink.miss(f"{name}: {type(error).__name__}: {reason}", is_certain=True)
         return made
 
     return recorded
+
+
+def _record_call(
+    mode: _Recorder,
+    module: torch.nn.Module,
+    tensors: Sequence[torch.Tensor],
+    made: Any,  # noqa: ANN401
+    more: tuple[Sequence[Arrays], Mapping[str, Any]],
+) -> None:
+    """Record a call of an attention function: its tensors, and what it made of them.
+
+    ``more``: what was recorded within it, and its options.
+    """
+    within, given = more
+    sink, (query, key, value), mask = mode.sink, tensors, given["mask"]
+    outputs, weights = made[0], made[1]
+    passed = {
+        "source": "transformers",
+        "scale": given.get("scaling"),
+        "mask": _kind_of(mask),
+        "cap": given.get("softcap"),
+        "caller": Caller(
+            type(module).__name__,
+            _config_of(module) or sink.kept.config,
+            getattr(module, "layer_idx", None),
+            mode.projections.factor(module, query, key, value),
+        ),
+    }
+    inner = within[0] if len(within) == 1 else {}
+    if "added" in inner:  # of a cache that is not full some keys are not used
+        n_keys = np.shape(inner["added"])[-1]
+        key, value = key[:, :, :n_keys], value[:, :, :n_keys]
+    arrays = mode.some({"q": query, "k": key})
+    if "weights" in inner:  # as they were before dropout
+        arrays["weights"] = np.asarray(inner["weights"])
+    elif weights is not None:
+        arrays |= mode.some({"weights": weights[..., : key.shape[2]]})
+    else:
+        arrays |= mode.some({"v": value, "outputs": outputs.transpose(1, 2)})
+        if "added" in inner:  # heads that share keys may have come as rows
+            shape = (*arrays["q"].shape[:3], key.shape[2])
+            arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
+    passed["queries"] = query.shape[2]
+    if isinstance(mask, torch.Tensor) and mask.ndim == 4:
+        mask = mask[: sink.room(), :, -arrays["q"].shape[2] :]
+        passed["hidden"] = to_numpy(mask[..., : key.shape[2]])
+    sink.add(arrays, passed)

@@ -8,8 +8,8 @@ pass is reduced call by call: nothing of it is kept but a few numbers per head.
 import math
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from types import FrameType, TracebackType
@@ -21,13 +21,12 @@ from montecarlo.errors import InputError, show
 from montecarlo.model.answers import say_numbers
 from montecarlo.model.arrays import Arrays
 from montecarlo.model.head_summary import (
-    FACTOR,
-    HOT,
     HeadSummary,
     RowNumbers,
     measure_rows,
     summarise,
 )
+from montecarlo.names import is_no_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,11 +35,19 @@ if TYPE_CHECKING:
 EVERY = 100
 #: Rows of a sequence and sequences that a look takes.
 ROWS, SEQUENCES = 16, 4
+#: A scaled score beyond this is what practice takes measures against, such as capping
+#: scores or normalising queries and keys.
+HOT = 100.0
+#: Largest scores that become so many times as large grow.
+FACTOR = 2.0
 #: A part of the largest possible entropy, below which a head looks at one key.
 FROZEN = 0.01
 #: Growth is judged over so many looks, and only of scores that have come so far: from
 #: where scores start, all of them grow.
 LOOKS, GROWN = 5, 20.0
+#: What torch calls in place of a module's own call, where a module has it; torch leaves
+#: it out of copies and of what it saves.
+CALLED_FIRST = "_compiled_call_impl"
 KINDS = ("hot", "growing", "frozen")
 #: Of a layer, what a writer is handed: the column, and of its heads' values the one.
 SCALARS: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -105,6 +112,30 @@ class _Look:
         self.missed.append(told)
 
 
+class _Watched:
+    """What runs a watched model.  Copies of the model, and what is saved, hold none."""
+
+    def __init__(self, run: Callable[..., Any], call: Callable[..., Any]) -> None:
+        self._run, self._call = weakref.WeakMethod(run), call
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
+        """Run it, through the watch as long as there is one."""
+        run = self._run()
+        if run is None:
+            return self._call(*args, **kwargs)
+        return run(self._call, args, kwargs)
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Leave nothing, which is what torch has there."""
+        return type(None), ()
+
+
+def _detach(held: dict[str, Any], watched: _Watched, before: object) -> None:
+    """Call the model as before, unless somebody else stands there by now."""
+    if held.get(CALLED_FIRST) is watched:
+        held[CALLED_FIRST] = before
+
+
 class ScoreWatch:
     """Watch the scores of a model while it trains.
 
@@ -140,12 +171,12 @@ class ScoreWatch:
     Raises
     ------
     InputError
-        If an option is not usable; at the first look, if the model calls no attention
-        that is seen.
+        If an option is not usable.
 
     Warns
     -----
     ScoreWarning
+        Of heads; and once, if the first look sees no attention with several keys.
     """
 
     def __init__(  # noqa: PLR0913 - how often, whom to tell, and three borders
@@ -173,13 +204,12 @@ class ScoreWatch:
         self.summaries: list[tuple[int, HeadSummary]] = []
         self.alarms: list[Alarm] = []
         self._model: Any = model
-        self._hooks: list[Any] = []
+        self._end: Callable[[], object] | None = None  # while it watches
+        self._has_seen_nothing = False
         self._step = -1
         self._passes_in_eval_mode = 0
         self._is_told = False  # the steps, by whoever calls
         self._is_due = False
-        self._look: _Look | None = None
-        self._recording = ExitStack()
         self._largest: dict[tuple[int, int], list[float]] = {}
         self._warned: set[tuple[str, int, int]] = set()
 
@@ -215,11 +245,9 @@ class ScoreWatch:
 
     def close(self) -> None:
         """Watch no longer; what was found stays."""
-        self._recording.close()
-        self._look = None
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks.clear()
+        if self._end is not None:
+            self._end()
+            self._end = None
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -230,42 +258,46 @@ class ScoreWatch:
         return pd.DataFrame.from_records(rows, columns=["step", *HeadSummary._fields])
 
     def _attach(self) -> None:
-        if not self._hooks:
-            self._hooks = [
-                self._model.register_forward_pre_hook(self._before),
-                self._model.register_forward_hook(self._after, always_call=True),
-            ]
+        """Stand between the model and whoever calls it, until closed or let go."""
+        if self._end is None:
+            held = vars(self._model)
+            before = held.get(CALLED_FIRST)
+            watched = _Watched(self._run, before or self._model._call_impl)  # noqa: SLF001
+            held[CALLED_FIRST] = watched
+            self._end = weakref.finalize(self, _detach, held, watched, before)
 
-    def _before(self, *_: object) -> None:
+    def _run(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:  # noqa: ANN401
+        """Run a pass of the model, and look at it where that is due."""
+        if self._end is None or not self._is_to_look():
+            return call(*args, **kwargs)
+        from montecarlo.model.torch_calls import recording, uncompiled
+
+        look = _Look(ROWS, SEQUENCES)
+        with uncompiled(), recording(look, None):
+            made = call(*args, **kwargs)
+        if look.calls:
+            self._tell(look.calls)
+        elif not (self.summaries or self._has_seen_nothing):
+            self._has_seen_nothing = True
+            missed = "; ".join(look.missed) or "none"
+            warnings.warn(
+                f"step {self._step}: no attention with several keys was followed, so "
+                f"there is nothing to watch; missed: {missed}",
+                ScoreWarning,
+                stacklevel=_frames_to_user(),
+            )
+        return made
+
+    def _is_to_look(self) -> bool:
+        """Count a pass, unless steps are told, and tell whether a look is due."""
         if not self._is_told:
             if not self._model.training:
                 self._passes_in_eval_mode += 1
-                return
+                return False
             self._step += 1
             self._is_due = self._step % self.every == 0
-        if not self._is_due:
-            return
-        from montecarlo.model.torch_calls import recording, uncompiled
-
-        self._is_due = False
-        self._look = _Look(ROWS, SEQUENCES)
-        self._recording.enter_context(uncompiled())
-        self._recording.enter_context(recording(self._look, None))
-
-    def _after(self, _model: object, _inputs: object, result: object) -> None:
-        look, self._look = self._look, None
-        if look is None:
-            return
-        self._recording.close()
-        if result is None and sys.exc_info()[0] is not None:
-            return  # the model failed
-        if look.calls:
-            self._tell(look.calls)
-        elif not self.summaries:
-            raise InputError(
-                "model must compute attention that capture can follow, got "
-                f"{look.missed[0] if look.missed else 'none'}"
-            )
+        is_due, self._is_due = self._is_due, False
+        return is_due
 
     def _tell(self, calls: Sequence[RowNumbers]) -> None:
         """Keep what was found, hand it on, and warn."""
@@ -340,7 +372,7 @@ def _is_between(frame: FrameType) -> bool:
 
 def _require_count(name: str, value: object, least: int) -> int:
     """Return a whole number, which must be large enough; NumPy's are such."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if is_no_number(value) or not isinstance(value, Integral) or value < least:
         raise InputError(
             f"{name} must be a whole number of at least {least}, got {show(value)}"
         )
@@ -350,7 +382,7 @@ def _require_count(name: str, value: object, least: int) -> int:
 def _require(name: str, value: object, least: float, most: float) -> float:
     """Return a border, which must lie between two numbers."""
     if (
-        isinstance(value, bool)
+        is_no_number(value)
         or not isinstance(value, Real)
         or not least < float(value) < most
     ):

@@ -26,11 +26,10 @@ from montecarlo.model.answers import (
     say_next,
     say_without_evidence,
 )
-from montecarlo.model.arrays import Head, Model
+from montecarlo.model.arrays import Head
 from montecarlo.model.divisors import divisor_value, expected_divisor
 from montecarlo.model.expected import CONFIG, Config, find_expected, read_config
 from montecarlo.model.files import open_files
-from montecarlo.model.head_summary import FACTOR, HOT
 from montecarlo.model.observing import (
     LEAST,
     STATES,
@@ -41,21 +40,13 @@ from montecarlo.model.observing import (
 )
 from montecarlo.model.quantities import FEWEST, MOST_ROWS, SPECTRAL_ROWS
 from montecarlo.model.scales import describe, find_scales, scales_table
-from montecarlo.model.steps import (
-    FROZEN,
-    TREND,
-    WARNINGS,
-    Line,
-    Steps,
-    describe_step,
-    judge_steps,
-    order_files,
-)
 from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_seed
-from montecarlo.printing import print_lines, printable
+from montecarlo.plain_text import on_one_line, printable
+from montecarlo.printing import print_lines
 from montecarlo.report.figures.applied_scale import draw_scales, write_figure
 from montecarlo.report.figures.files import FORMATS
 from montecarlo.report.terminal import make_table
+from montecarlo.small_files import require_writable
 from montecarlo.study.console import open_console
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.folder import file_hash, write_json
@@ -63,8 +54,8 @@ from montecarlo.study.progress import open_bar
 from montecarlo.study.publishing import publishing
 
 TABLE, RECORD = "observation.csv", "observation.json"
-#: Where weights or outputs were given, and where several steps of training were.
-SCALES, STEPS = "applied-scale.csv", "steps.csv"
+#: Where weights or outputs were given.
+SCALES = "applied-scale.csv"
 #: Heads that the terminal lists, and failing assumptions in the line of each.
 MOST_LINES, MOST_CAUSES = 12, 3
 #: Quantities in the line of a head.
@@ -87,16 +78,8 @@ class ObserveOptions:
     names: str | None = None
     fail_on: Sequence[str] | None = None
     causal: bool = False
-    steps: bool = False
     json: bool = False
     quiet: bool = False
-
-    def open(self, files: Sequence[Path], scratch: Path) -> Model:
-        """Open files as the options say how they lie."""
-        scratch.mkdir()
-        return open_files(
-            files, scratch, axes=self.axes, names=self.names, causal=self.causal
-        )
 
 
 def observe_files(
@@ -121,20 +104,19 @@ def observe_files(
     check_figure(options)
     rtol = require_rtol(parse_decimal("rtol", options.rtol))
     files, quiet = read_files(options.files), options.quiet or options.json
-    ordered = order_files(files) if options.steps else []
-    states = (*STATES, *(WARNINGS if ordered else ()))
     failing = look_up_all(
-        "fail-on", options.fail_on or (), dict(zip(states, states, strict=True))
+        "fail-on", options.fail_on or (), dict(zip(STATES, STATES, strict=True))
     )
     output = parse_folder("output", options.output)
     with publishing(output, typed) as edition:
         with tempfile.TemporaryDirectory(dir=edition.folder) as folder:
-            scratch, lines = Path(folder), []
-            if ordered:
-                with _bar("earlier steps", len(ordered), quiet=quiet) as progress:
-                    lines = _measure_earlier(options, ordered, scratch, progress)
-            last = [ordered[-1][1]] if ordered else files
-            model = options.open(last, scratch / "last")
+            model = open_files(
+                files,
+                Path(folder),
+                axes=options.axes,
+                names=options.names,
+                causal=options.causal,
+            )
             if options.figure and model.source is None:
                 raise InputError(
                     "figure must be of divisors, which need weights, or v and outputs: "
@@ -154,15 +136,10 @@ def observe_files(
             told = answer_scales(scales, expected, rtol)
             named = options.divisor or implied_divisor(scales)
             divisor = divisor_value(named, model.d_k)
-            steps = None
-            if ordered:
-                step, path = ordered[-1]
-                lines += describe_step(step, path.name, model, scales, divisor)
-                steps = judge_steps(lines)
             with _bar("observing", n_heads, quiet=quiet) as progress:
                 observation = observe_model(model, divisor, seed, progress)
         edition.note_time("observing")
-        write_observation(observation, told, edition.folder, steps)
+        write_observation(observation, told, edition.folder)
         edition.note_time("writing")
         edition.record = {
             "kind": "observation",
@@ -182,12 +159,12 @@ def observe_files(
     if options.figure:
         write_figure(told, Path(options.figure))
     if options.json:
-        print_lines(json.dumps(_finite(record_scales(told)), indent=2))
+        text = json.dumps(_finite(record_scales(told)), indent=2)
+        # what stands for the bracket in JSON: a CI runner obeys it within a line
+        print_lines(text.replace("##[", r"##\u005b"))
     elif not options.quiet:
-        print_observation(observation, told, steps, edition.written)
+        print_observation(observation, told, edition.written)
     found = {one.state for one in observation.heads}
-    if steps is not None:
-        found |= {name for name, heads in steps.warnings.items() if heads}
     is_asked = options.expect is not None or config is not None
     return bool(found & set(failing)), told.answer if is_asked else None
 
@@ -215,12 +192,7 @@ def check_figure(options: ObserveOptions) -> None:
         raise InputError(
             f"figure must end in .{', .'.join(FORMATS)}, got {options.figure!r}"
         )
-    with reading("figure", path):
-        is_usable = path.parent.is_dir() and not path.is_dir()
-    if not is_usable:
-        raise InputError(
-            f"figure must be a file in a folder that is there, got {options.figure!r}"
-        )
+    require_writable("figure", path)
 
 
 def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
@@ -246,24 +218,6 @@ def _bar(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], obje
         yield lambda done: update(completed=done)
 
 
-def _measure_earlier(
-    options: ObserveOptions,
-    ordered: Sequence[tuple[int, Path]],
-    scratch: Path,
-    progress: Callable[[int], object],
-) -> list[Line]:
-    """Return the lines of all steps but the last."""
-    lines: list[Line] = []
-    for done, (step, path) in enumerate(ordered[:-1], start=1):
-        model = options.open([path], scratch / f"step-{done}")
-        scales = find_scales(model)
-        named = options.divisor or implied_divisor(scales)
-        divisor = divisor_value(named, model.d_k)
-        lines += describe_step(step, path.name, model, scales, divisor)
-        progress(done)
-    return lines
-
-
 def canonical_command(options: ObserveOptions, files: Sequence[Path], seed: int) -> str:
     """Return what to type to observe the same again."""
     names = [path.name for path in files]
@@ -272,7 +226,7 @@ def canonical_command(options: ObserveOptions, files: Sequence[Path], seed: int)
     words += [shlex.quote(str(path) if alike else path.name) for path in files]
     if options.axes:
         words.append(f"--axes {shlex.quote(','.join(options.axes))}")
-    for name in ("names", "causal", "steps", "expect", "config", "rtol", "divisor"):
+    for name in ("names", "causal", "expect", "config", "rtol", "divisor"):
         value = getattr(options, name)
         if name == "config" and value:
             value = Path(value).name
@@ -284,22 +238,16 @@ def canonical_command(options: ObserveOptions, files: Sequence[Path], seed: int)
 
 
 def write_observation(
-    observation: Observation, told: ScaleAnswer, folder: Path, steps: Steps | None
+    observation: Observation, told: ScaleAnswer, folder: Path
 ) -> None:
     """Write tables, record and figure into an existing folder."""
     tables = {TABLE: tidy(observation)}
     if told.scales.heads:
         tables[SCALES] = scales_table(told.scales)
         draw_scales(told, folder)
-    if steps is not None:
-        tables[STEPS] = steps.frame
     for name, table in tables.items():
         table.to_csv(folder / name, index=False, lineterminator="\n")
-    borders = {"hot": HOT, "frozen": FROZEN, "trend": TREND, "factor": FACTOR}
-    record = record_observation(observation) | {
-        "applied": record_scales(told),
-        "steps": steps and {"warnings": steps.warnings, **borders},
-    }
+    record = record_observation(observation) | {"applied": record_scales(told)}
     write_json(folder / RECORD, _finite(record))
 
 
@@ -382,10 +330,7 @@ def _record_finding(found: Finding) -> dict[str, Any]:
 
 
 def print_observation(
-    observation: Observation,
-    told: ScaleAnswer,
-    steps: Steps | None,
-    written: Sequence[Path],
+    observation: Observation, told: ScaleAnswer, written: Sequence[Path]
 ) -> None:
     """Print the applied scale, the heads farthest off, and the paths written.
 
@@ -395,8 +340,9 @@ def print_observation(
     if model.unread:
         more = ", ..." if len(model.unread) > MOST_LINES else ""
         print_lines(
-            f"not read: {', '.join(model.unread[:MOST_LINES])}{more} (--names tells "
-            "what arrays are: of attention weights, or of values and outputs together)"
+            f"not read: {on_one_line(', '.join(model.unread[:MOST_LINES]))}{more} "
+            "(--names tells what arrays are: of attention weights, or of values and "
+            "outputs together)"
         )
     print_lines(say_answer(told))
     print_lines(say_next(told))
@@ -406,9 +352,6 @@ def print_observation(
     else:
         size = math.sqrt(observation.overall["score_variance"].value / model.d_k)
         print_lines(f"  {say_without_evidence(size)}")
-    for name, heads in steps.warnings.items() if steps else ():
-        if heads:
-            print_lines(f"over training, {name} (layer, head): {_list(heads)}")
     if observation.dead:
         print_lines(
             "left out, since queries or keys are the same for every token (layer, "

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from montecarlo.printing import printable
+from montecarlo.plain_text import printable
 
 
 def make_table(

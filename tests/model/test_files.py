@@ -10,6 +10,7 @@ import tempfile
 import time
 import tracemalloc
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import ml_dtypes
@@ -20,7 +21,12 @@ from safetensors.numpy import save_file
 from montecarlo.cli.observe import main
 from montecarlo.errors import InputError
 from montecarlo.model import observe
-from montecarlo.model.files import open_files, safetensors_file, safetensors_tensor
+from montecarlo.model.files import (
+    npy_tensor,
+    open_files,
+    safetensors_file,
+    safetensors_tensor,
+)
 from montecarlo.model.observing import observe_model, tidy
 
 SHAPE = (3, 2, 4, 6, 5)
@@ -33,13 +39,20 @@ def opened(paths, tmp_path, **options):
     return open_files(list(paths), Path(tempfile.mkdtemp(dir=tmp_path)), **options)
 
 
+def read_whole(model):
+    """Read every array of a model."""
+    for head in model.heads():
+        for sequence in range(len(model.sequences)):
+            model.read_rows(head, sequence, 4)
+
+
 def refused(tmp_path, *paths, **options):
     """Return the line that files are refused with, which can be printed."""
     with pytest.raises(InputError) as error:
-        opened(paths, tmp_path, **options)
+        read_whole(opened(paths, tmp_path, **options))
     line = str(error.value)
     assert line.isprintable()
-    assert len(line) < 600
+    assert len(line) < 700
     return line
 
 
@@ -296,7 +309,7 @@ def bad_files(folder):
     content = bytearray(spoilt.read_bytes())
     content[200:230] = bytes(30)
     spoilt.write_bytes(content)
-    yield "npz spoilt", [spoilt], "must be an archive of NumPy"
+    yield "npz spoilt", [spoilt], "must be an array of NumPy"
     for count in (1, 5):
         told = f"must be two, queries and then keys, .* got {count}"
         yield f"{count} npy", [pair[1]] * count, told
@@ -315,7 +328,7 @@ def test_bad_files_are_refused(tmp_path, subtests):
     """One line names the file or array, and what was expected; nothing is unpickled."""
     for name, paths, message in bad_files(tmp_path):
         with subtests.test(name), pytest.raises(InputError, match=message):
-            opened(paths, tmp_path)
+            read_whole(opened(paths, tmp_path))
 
 
 def changed_header(old, new):
@@ -359,7 +372,7 @@ MALFORMED_NPY = {
             (b"(-3, -2, 4, 6, 5)", "must have a shape of counts"),
             (b"(1" + b"0" * 30 + b", 2, 4, 6, 5)", "must have a shape of counts"),
             (b"(3, 2, 4, 6, 5, 1, 1, 1, 1)", "must have a shape of counts"),
-            (b"(True, 2, 4, 6, 5)", "must hold one array, got 3840 bytes behind it"),
+            (b"(True, 2, 4, 6, 5)", "must have a shape of counts"),
         )
     },
     "brackets": (whole_header(b"((" * 4000), NO_ARRAY),
@@ -369,8 +382,14 @@ MALFORMED_NPY = {
     "list": (whole_header(b"[1, 2, 3]"), NO_ARRAY),
     "no text": (whole_header(b"\xff\x00"), NO_ARRAY),
     "cut header": (lambda b: b[:40], NO_ARRAY),
-    "cut": (lambda b: b[:-8], "the file is cut off"),
-    "twice": (lambda b: b + b, "q (q.npy) must hold one array, got"),
+    "cut": (
+        lambda b: b[:-8],
+        "must have 5760 bytes for its shape (3, 2, 4, 6, 5), got",
+    ),
+    "twice": (
+        lambda b: b + b,
+        "must have 5760 bytes for its shape (3, 2, 4, 6, 5), got",
+    ),
 }
 
 
@@ -405,23 +424,25 @@ def archive(path, members, packing=zipfile.ZIP_DEFLATED):
 
 MEMBERS = [("q.npy", npy_bytes(Q)), ("k.npy", npy_bytes(K))]
 MALFORMED_NPZ = {
-    "twice": ([*MEMBERS, ("q.npy", npy_bytes(K))], "must hold q.npy once, got it 2"),
-    "many": ([(f"{n}", b"") for n in range(10_001)], "must have at most 10000 members"),
     "long": (
         [("x" * 60_000, b"") for _ in range(15)],
         "must hold an array q, got xxxx",
     ),
-    "names": ([("q\x1b[31m\n.npy", MEMBERS[0][1])], r"got q\x1b[31m"),
-    "bomb": (
-        [("q.npy", npy_bytes(np.zeros((1, 1, 1, 2**18, 32))))],
-        "must unpack to at most 16777216 bytes",
+    "names": ([("q\x1b[31m\n.npy", MEMBERS[0][1])], r"got q\x1b[31m\n.npy"),
+    "large": (
+        [("q.npy", npy_bytes(np.zeros((1, 1, 1, 2**18, 65)))), MEMBERS[1]],
+        "16777216 numbers of a sequence of a head",
+    ),
+    "short": (
+        [("q.npy", MEMBERS[0][1][:-8]), MEMBERS[1]],
+        "q of some.npz must have 5760 bytes for its shape (3, 2, 4, 6, 5), got 5752",
     ),
 }
 
 
 @pytest.mark.parametrize("case", MALFORMED_NPZ)
 def test_malformed_archives(tmp_path, case):
-    """Lists and members have limits; nothing beyond them is unpacked."""
+    """What headers say that cannot be is refused, and nothing is unpacked."""
     members, message = MALFORMED_NPZ[case]
     path = archive(tmp_path / "some.npz", members)
     assert message in refused(tmp_path, path)
@@ -429,10 +450,14 @@ def test_malformed_archives(tmp_path, case):
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_other_packings_are_refused(tmp_path, packing):
-    """What NumPy does not write may ask for any amount of memory."""
+def test_every_packing_is_read(tmp_path, packing):
+    """What Python unpacks; one that is spoilt is a broken archive as well."""
     path = archive(tmp_path / "qk.npz", MEMBERS, packing)
-    assert "stored or deflated, got method" in refused(tmp_path, path)
+    assert table([path], tmp_path).equals(observe(Q, K))
+    content = bytearray(path.read_bytes())
+    content[60:90] = bytes(range(30))
+    path.write_bytes(content)
+    assert "must be an archive of NumPy, got a broken one" in refused(tmp_path, path)
 
 
 @pytest.mark.parametrize("place", [0, 30, 400, -10])
@@ -446,7 +471,7 @@ def test_broken_archives_are_told_in_printable_words(tmp_path, place):
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-@pytest.mark.parametrize("cut", [1, 8, 200])
+@pytest.mark.parametrize("cut", [8, 200])
 def test_a_cut_last_array_is_refused(tmp_path, save, cut):
     """An archive that lost bytes before its list of members, which was moved up."""
     (path,) = write_npz(tmp_path, save=save, q=Q, k=K, weights=WEIGHTS)
@@ -456,7 +481,7 @@ def test_a_cut_last_array_is_refused(tmp_path, save, cut):
     del content[start - cut : start]
     content[-6:-2] = (start - cut).to_bytes(4, "little")
     path.write_bytes(content)
-    assert "must hold its members whole, got weights.npy cut" in refused(tmp_path, path)
+    assert "must be an archive of NumPy, got a broken one" in refused(tmp_path, path)
 
 
 BODY = np.arange(8, dtype="<f4").tobytes()
@@ -496,25 +521,22 @@ def test_malformed_safetensors_end_the_command_with_a_line(tmp_path, capsys, cas
     (line,) = capsys.readouterr().err.splitlines()
     assert BROKEN in line
     assert message in line
-    assert len(line) < 300
+    assert len(line) < 600
 
 
-def test_axes_and_arrays_of_safetensors_are_counted(tmp_path):
-    """A header within its length still has limits."""
+def test_axes_of_safetensors_are_counted(tmp_path):
+    """There are no arrays of so many."""
     entry = described(0, 4, [1] * 10**5)
     path = write_header(tmp_path / "m.safetensors", {"q": entry}, BODY[:4])
     assert "must have a shape of counts, at most 8" in refused(tmp_path, path)
-    names = {str(n): described(0, 0, (0,)) for n in range(100_001)}
-    path = write_header(tmp_path / "m.safetensors", names)
-    assert "must have at most 100000 arrays, got 100001" in refused(tmp_path, path)
 
 
 @pytest.mark.parametrize("layer", ["1" * 30, "1" * 19])
-def test_numbers_in_names_have_few_digits(tmp_path, layer):
-    """A layer of so many digits is none."""
+def test_numbers_in_names_fit_in_a_table(tmp_path, layer):
+    """What has more digits is no number of a layer."""
     paths = write_safetensors(tmp_path, {f"{layer}.q": Q, f"{layer}.k": K})
     line = refused(tmp_path, *paths, names="{layer}.{side}")
-    assert "layer in a tensor's name must have at most 18 digits" in line
+    assert "q must have a name of the pattern '{layer}.{side}'" in line
 
 
 def test_names_are_read_in_little_time(tmp_path):
@@ -555,7 +577,6 @@ def long_header(tmp_path, length):
         (sparse_npy, (1, 1, 1, 2**18, 65), "16777216 numbers of a sequence of a head"),
         (sparse_npy, (2**30, 1, 1, 2, 4), "262144 sequences"),
         (sparse_npy, (1, 2**12, 2**12, 2, 1), "131072 heads in all layers"),
-        (long_header, 10_000_001, "of 10000000 at most"),
         (long_header, 10_000_000, "must have a name of the pattern"),
     ],
 )
@@ -625,3 +646,132 @@ def test_safetensors_are_read_to_their_end(tmp_path):
     tensor = safetensors_tensor(safetensors_file(path), "q", path)
     for index in ((slice(0, 2**20),), (0, slice(1, 2**20)), (slice(None), 0)):
         np.testing.assert_array_equal(tensor.take(index), Q[index])
+
+
+def test_booleans_are_no_shape(tmp_path, capsys):
+    """Although they count as 0 and 1, also where the data are as long as they say."""
+    paths = write_npy(tmp_path, q=Q[:1], k=K[:1])
+    for old, new in ((b"(1, 2, 4", b"(True, 2, 4"), (b"(1, 2, 4", b"(1, 2, 4")):
+        content = npy_bytes(Q[:1])
+        paths[0].write_bytes(changed_header(old, new)(content))
+        status = main([*map(str, paths), "--output", str(tmp_path / "o"), "--quiet"])
+        lines = capsys.readouterr().err.splitlines()
+        assert (status, len(lines)) == ((2, 1) if new != old else (0, 0))
+    assert "must have a shape of counts" in refused_header(tmp_path, b"(True, False)")
+
+
+def refused_header(tmp_path, shape):
+    """Return the line that refuses a shape as it is typed."""
+    path = tmp_path / "typed.npy"
+    typed = b"{'descr': '<f8', 'fortran_order': False, 'shape': %s}\n" % shape
+    path.write_bytes(whole_header(typed)(npy_bytes(Q)))
+    with pytest.raises(InputError) as error:
+        npy_tensor(path, "q")
+    return str(error.value)
+
+
+#: What may stand for a part of a header: numbers, types and code of all kinds.
+PIECES = [
+    "'<f8'",
+    "'<f4'",
+    "'>f2'",
+    "'|V2'",
+    "'|O'",
+    "'f'",
+    "''",
+    "'<f99'",
+    "'M8[ns]'",
+    "'M8[25s/'",
+    "'<U3'",
+    "'S-1'",
+    "'(2,)f4'",
+    "'f4,f4'",
+    "'f4,,'",
+    "b'<f8'",
+    "None",
+    "True",
+    "0",
+    "1",
+    "-1",
+    "1.5",
+    "1j",
+    "2**9",
+    "1e999",
+    "[]",
+    "[[]]",
+    "[()]",
+    "()",
+    "(())",
+    "{}",
+    "{1}",
+    "[1]",
+    "('f8',)",
+    "('f8',2)",
+    "('f8',(2,))",
+    "('V8','f8')",
+    "('f8',{})",
+    "[('a','f8')]",
+    "[('a',)]",
+    "[('',)]",
+    "[('a','f8',-1)]",
+    "[(1,2)]",
+    "[(('a','b'),'f8')]",
+    "{'a':1}",
+    "(3,2,4,6,5)",
+    "(3,2,True,4,6,5)",
+    "(True,2)",
+    "(0,)",
+    "(-1,)",
+    "(2**70,)",
+    "(3L,)",
+    "(3,,)",
+    "((1,),)",
+    "...",
+    "x",
+    "__import__",
+    "lambda",
+    "f''",
+    "'a'",
+    '"\x00"',
+    "'\\x00'",
+    "\\",
+    "#",
+    "`",
+    "$",
+    "(",
+    "[",
+    "{",
+    "'''",
+    "%s",
+]
+NAMED = ("'descr'", "'fortran_order'", "'shape'", "'more'", "descr", "1", "[]")
+
+
+def header_of(rng):
+    """Return a header whose parts are whatever may stand there, or cut, or turned."""
+    parts = dict(zip(NAMED, ("'<f8'", "False", "(3, 2, 4, 6, 5)"), strict=False))
+    for _ in range(rng.integers(1, 3)):
+        parts[NAMED[min(int(rng.exponential(1.2)), 6)]] = str(rng.choice(PIECES))
+    text = "{" + ", ".join(f"{name}: {part}" for name, part in parts.items()) + "}"
+    if rng.random() < 0.2:
+        text = text[: rng.integers(len(text))]
+    content = bytearray(text.encode() + b"\n")
+    for _ in range(rng.integers(0, 3) * rng.integers(0, 2)):
+        content[rng.integers(len(content))] = rng.integers(256)
+    return bytes(content)
+
+
+def test_whatever_stands_in_a_header(tmp_path):
+    """It is read, or refused in one line: nothing else comes of NumPy's reader."""
+    rng = np.random.default_rng(1)
+    path, read = tmp_path / "q.npy", 0
+    for _ in range(2000):
+        header = header_of(rng)
+        start = [b"\x93NUMPY", bytes([rng.integers(1, 4), 0])]
+        size = len(header).to_bytes(2 if start[1][0] == 1 else 4, "little")
+        path.write_bytes(b"".join([*start, size, header, Q.tobytes()]))
+        with suppress(InputError):
+            tensor = npy_tensor(path, "q")
+            tensor.take((0,) * len(tensor.shape))
+            read += 1
+    assert 3 < read < 500  # the same array, by other words

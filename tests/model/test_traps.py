@@ -10,10 +10,8 @@ from montecarlo import assert_attention_scale, compare
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.cli import observe
 from montecarlo.model.answers import RTOL
-from montecarlo.model.arrays import open_arrays
 from montecarlo.model.divisors import divisors_within
-from montecarlo.model.scales import applied_scale, find_scales
-from montecarlo.model.steps import describe_step, judge_steps
+from montecarlo.model.scales import applied_scale
 
 AXES = ("sequence", "token", "d")
 nearest = NUMBER_FORMATS["bfloat16"].round
@@ -127,54 +125,6 @@ def test_a_port_with_other_weights_is_not_the_same():
     assert differ["weights"]
     with pytest.raises(AssertionError, match="no scale fits"):
         assert_attention_scale({"q": q, "k": k, "weights": weights[..., ::-1]})
-
-
-def lines(q, k, **made):
-    """Return the lines of a step."""
-    model = open_arrays({"q": q, "k": k, **made}, AXES)
-    return describe_step(1, "a.npz", model, find_scales(model), 4.0)
-
-
-def test_a_frozen_head_is_seen_whatever_its_format():
-    """Of one-hot rows all weights but one are 0, and no keys are hidden."""
-    q, k, s = draw((2, 16, 16), size=30.0)
-    for kind in (np.float16, np.float32, np.float64):
-        for size in (1.0, 1e4):  # where no row has two weights, nothing is told
-            weights = softmax(size * s / 4).astype(kind)
-            found = judge_steps(lines(size * q, k, weights=weights))
-            assert found.warnings["frozen"] == ((0, 0),)
-
-
-def test_padding_does_not_end_a_run():
-    """A sequence without any weight is left out."""
-    q, k, s = draw((3, 16, 16))
-    weights = softmax(s / 4)
-    expected = lines(q[[0, 2]], k[[0, 2]], weights=weights[[0, 2]])
-    weights[1] = 0.0
-    assert lines(q, k, weights=weights)[0][4:] == pytest.approx(expected[0][4:])
-
-
-def test_a_mask_that_was_found_counts_over_training():
-    """From outputs as from weights: what no row sees is not the largest score."""
-    q, k, _ = draw((4, 32, 16))
-    v = np.random.default_rng(7).normal(size=(4, 32, 8))
-    first = np.arange(32) < 16
-    q[:, :, 0], k[:, :, 0] = 30.0 * first, 30.0 * ~first
-    weights = softmax(q @ np.swapaxes(k, -1, -2) / 4 + causal(32))
-    expected = lines(q, k, weights=weights)[0]
-    found = lines(q, k, v=v, outputs=weights @ v)[0]
-    assert found[5:] == pytest.approx(expected[5:], rel=1e-6)
-    assert found[5] < 10.0
-
-
-def test_a_mask_that_is_aligned_at_the_start_counts_over_training():
-    """Of more keys than queries: a later key is not the largest score."""
-    q, k, _ = draw((4, 32, 16))
-    q, seen = q[:, :16], np.tri(16, 32, dtype=bool)
-    k[:, 10:] *= 50.0 * (np.arange(10, 32) > 15)[:, None] + 1.0
-    s = q @ np.swapaxes(k, -1, -2) / 4
-    found = lines(q, k, weights=softmax(np.where(seen, s, -np.inf)))[0]
-    assert found[5] == pytest.approx(np.abs(s[:, seen]).max(), rel=1e-6)
 
 
 def test_a_value_is_named_once():

@@ -3,6 +3,10 @@
 Slow, and only where both are installed; a part of the stage of capture.
 """
 
+import copy
+import gc
+import pickle
+import threading
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -341,14 +345,157 @@ def test_an_error_of_the_model_ends_a_look():
     assert watch.summaries == []
 
 
-def test_a_model_without_attention_is_refused_at_the_first_look():
-    """In one line, before anything is trained for nothing."""
-    model = torch.nn.Linear(2, 2)
-    with (
-        ScoreWatch(model),
-        pytest.raises(InputError, match=r"model must compute attention .* got none"),
-    ):
-        model(torch.zeros(2))
+class OneKey(torch.nn.Module):
+    """Attention to one key alone."""
+
+    def forward(self, x):
+        """Attend."""
+        x = x.expand(2, 3, 1, 2)
+        return scaled_dot_product_attention(x, x, x)
+
+
+@pytest.mark.parametrize("model", [torch.nn.Linear(2, 2), OneKey()])
+def test_a_model_whose_attention_is_not_seen_goes_on(model):
+    """Without attention, or with a single key: one warning, and no error in a step."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with ScoreWatch(model, every=1) as watch:
+            for _ in range(3):
+                model(torch.zeros(2))
+    (warned,) = caught
+    assert warned.category is ScoreWarning
+    assert "no attention with several keys was followed" in str(warned.message)
+    assert warned.filename == __file__
+    assert watch.summaries == []
+
+
+def is_free(model):
+    """Whether nothing of a watch or a capture is left."""
+    hooks = [hook for one in model.modules() for hook in one._forward_hooks.values()]
+    modes = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+    return not (hooks or model._forward_pre_hooks or model._compiled_call_impl or modes)
+
+
+def copied(model, way, tmp_path):
+    """Return a copy of a model."""
+    if way == "copy":
+        return copy.deepcopy(model)
+    if way == "pickle":
+        return pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    torch.save(model, tmp_path / "model.pt")
+    return torch.load(tmp_path / "model.pt", weights_only=False)
+
+
+WAYS = ("copy", "pickle", "torch")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_watched_model_can_be_copied_and_saved(way, tmp_path):
+    """Although a writer holds a lock; the copy is not watched."""
+    lock = threading.Lock()
+
+    def writer(*_):
+        with lock:
+            pass
+
+    model, ids = build()
+    watch = ScoreWatch(model, every=1, writer=writer)
+    watch(0)
+    other = copied(model, way, tmp_path)
+    assert is_free(other)
+    assert torch.equal(other(ids).logits, model(ids).logits)
+    assert len(watch.summaries) == LAYERS * HEADS
+    watch.close()
+    assert is_free(model)
+    compiled = torch.compile(Attention(), backend="eager")
+    with ScoreWatch(compiled, every=1) as watch:
+        assert is_free(copy.deepcopy(compiled))
+        compiled()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_captured_model_can_be_copied_and_saved(way, tmp_path):
+    """A copy's passes are none of the model's."""
+    model, ids = build()
+    with torch.no_grad(), capture(model) as captured:
+        other = copied(model, way, tmp_path)
+        model(ids)
+        begun = captured._is_open
+        other(ids[:, :9])  # begins no pass: its layers follow those of the model
+    assert begun
+    assert len(captured._passes) == 1
+    assert torch.equal(other(ids).logits, model(ids).logits)
+    assert is_free(model)
+
+
+def test_a_watch_ends_with_its_object():
+    """And with an interruption in a pass nothing of it is left on torch's stack."""
+    model = Attention()
+    watch = ScoreWatch(model)
+    watch(0)
+    model()
+    del watch
+    gc.collect()
+    assert is_free(model)
+
+    class Interrupted(Attention):
+        def forward(self):
+            super().forward()
+            raise KeyboardInterrupt
+
+    model = Interrupted()
+    watch = ScoreWatch(model)
+    watch(0)
+    with pytest.raises(KeyboardInterrupt):
+        model()
+    assert not torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+    assert watch.summaries == []
+    watch.close()
+    assert is_free(model)
+
+
+def test_watches_of_several_threads():
+    """Each sees its own passes, and transformers is as it was when all have ended."""
+    handed_out = transformers.modeling_utils.AttentionInterface.get_interface
+    made = [build() for _ in range(3)]
+    watches = [ScoreWatch(model, every=1) for model, _ in made]
+
+    def train(number):
+        model, ids = made[number]
+        with watches[number]:
+            for _ in range(4):
+                model(ids)
+
+    threads = [threading.Thread(target=train, args=(n,)) for n in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert [len(one.summaries) for one in watches] == [4 * LAYERS * HEADS] * 3
+    assert all(is_free(model) for model, _ in made)
+    assert transformers.modeling_utils.AttentionInterface.get_interface is handed_out
+
+
+def test_a_capture_left_in_another_thread_says_so():
+    """What it was entered in cannot be cleaned from there; its mode does no more."""
+    found, entered = [], capture()
+    captured = entered.__enter__()
+
+    def leave():
+        with pytest.raises(InputError) as error:
+            entered.__exit__(None, None, None)
+        found.append(str(error.value))
+
+    thread = threading.Thread(target=leave)
+    thread.start()
+    thread.join()
+    stack = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+    try:
+        assert "must be left in the thread that it was entered in" in found[0]
+        Attention()()
+        assert not captured._passes
+    finally:
+        stack[-1].__exit__(None, None, None)
 
 
 def test_the_fixture_checks_a_model(attention_scale, tmp_path):

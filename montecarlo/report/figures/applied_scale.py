@@ -18,6 +18,7 @@ from montecarlo.report.figures.labels import Label
 from montecarlo.report.figures.palette import INK, MUTED, VERMILLION, Look
 from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.language.catalogues import SOURCE, read_language
+from montecarlo.small_files import write_file
 from montecarlo.study.folder import write_text
 
 MOST_LAYERS = 12
@@ -41,7 +42,7 @@ def write_figure(told: ScaleAnswer, path: Path) -> None:
     tables = _scales_of(told), DataFrame()
     english = read_language(SOURCE)
     files = draw_files(APPLIED_SCALES, tables, [kind], [english], theme="light")
-    path.write_bytes(files[kind, english.code])
+    write_file("figure", path, files[kind, english.code])
 
 
 def _scales_of(told: ScaleAnswer) -> DataFrame:

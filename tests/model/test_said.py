@@ -1,0 +1,278 @@
+"""What is said of a model is so, and what cannot be used is refused by its name."""
+
+import errno
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from montecarlo import applied_scale, assert_attention_scale, compare, observe
+from montecarlo.cli.observe import main
+from montecarlo.errors import InputError, UnfinishedError
+from montecarlo.model.answers import UNTOLD, YES, answer_scales
+from montecarlo.model.arrays import open_arrays
+from montecarlo.model.captured import Captured
+from montecarlo.model.divisors import expected_divisor, hints_at
+from montecarlo.model.scales import find_scales
+from montecarlo.names import require_number, require_whole
+from montecarlo.small_files import write_file
+
+D_K = 16
+PASSED = {"source": "torch", "scale": None, "mask": "none", "cap": None}
+
+
+def arrays_of(multiplier=D_K**-0.5, tokens=24, d_k=D_K, seed=1):
+    """Return queries, keys and weights of two heads."""
+    q, k = np.random.default_rng(seed).normal(size=(2, 3, 1, 2, tokens, d_k))
+    weights = softmax(multiplier * q @ np.swapaxes(k, -1, -2), axis=-1)
+    return {"q": q, "k": k, "weights": weights}
+
+
+def captured_of(rows=None, multiplier=D_K**-0.5, **more):
+    """Return what was captured of a layer, of which some rows are kept."""
+    captured = Captured(rows)
+    found = {name: one[:, 0] for name, one in arrays_of(multiplier, **more).items()}
+    captured.record(**found)
+    captured._is_by_hand = False
+    return captured
+
+
+def test_what_was_not_followed_is_no_yes():
+    """It is named; what stands in its place by hand makes it one."""
+    captured = captured_of()
+    assert_attention_scale(captured)
+    captured.miss("a product of (2, 3, 4), lost at gather", is_certain=False)
+    with pytest.raises(AssertionError, match=r"cannot be told: .*lost at gather"):
+        assert_attention_scale(captured)
+    told = str(compare(captured, captured))
+    assert told.startswith("cannot be told: no head differs by more than 0.01, ")
+    assert told.endswith("lost at gather")
+    captured._is_by_hand = True
+    assert_attention_scale(captured)
+    model = open_arrays(arrays_of())
+    scales, expected = find_scales(model), expected_divisor("sqrt", D_K, 2)
+    assert answer_scales(scales, expected).answer == YES
+    assert answer_scales(scales, expected, missed=("one",)).answer == UNTOLD
+
+
+def test_a_comparison_of_some_rows_says_so():
+    """Of the last 64 of 200; where all were captured nothing is said."""
+    told = str(compare(captured_of(64, tokens=200), captured_of(64, tokens=200)))
+    assert told == (
+        "cannot be told: no head differs by more than 0.01, of the last 64 rows of 200"
+    )
+    whole = compare(captured_of(None, tokens=200), captured_of(None, tokens=200))
+    assert str(whole) == "no head differs by more than 0.01"
+    other = compare(captured_of(64, tokens=200), captured_of(64, 0.2, tokens=200))
+    assert "they part first in layer 0" in str(other)
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "said"),
+    [
+        (3.0, "multiplied by 3, 0.75 times sqrt(d_k)"),
+        (5.0, "multiplied by 5, 1.25 times sqrt(d_k)"),
+        (1 / 3.0, "divided by 3, 0.75 times sqrt(d_k)"),
+    ],
+)
+def test_multipliers_are_parts_of_what_multiplies(multiplier, said):
+    """Of sqrt(d_k), not of 1/sqrt(d_k)."""
+    with pytest.raises(AssertionError, match=re.escape(said)):
+        assert_attention_scale(arrays_of(multiplier))
+
+
+def test_a_port_that_is_not_finite_is_named():
+    """Which side, layer and array; the first that is."""
+    right, wrong = arrays_of(), arrays_of()
+    wrong["weights"][0, 0, 1, 3, 2] = np.nan
+    for pair, side in (((wrong, right), "port"), ((right, wrong), "reference")):
+        with pytest.raises(InputError, match=f"^{side}, layer 0: weights must be fin"):
+            compare(*pair)
+
+
+def test_hints_are_not_by_coincidence():
+    """The fourth root of 64 is the root of 8 heads: neither is named."""
+    expected = expected_divisor("sqrt", 64, 8)
+    assert hints_at(64**0.25, expected, 64, 8) == ()
+    assert hints_at(12**0.5, expected_divisor("sqrt", 64, 12), 64, 12) == ("heads",)
+    assert hints_at(768**0.5, expected_divisor("sqrt", 64, 12), 64, 12) == ("width",)
+
+
+def test_peaked_weights_are_not_said_to_be_rounded_alone():
+    """Of float16 nearly all of a row may be on one key."""
+    q, k = 40 * np.random.default_rng(1).normal(size=(2, 1, 1, 1, 32, 16))
+    weights = softmax(q @ np.swapaxes(k, -1, -2), axis=-1).astype(np.float16)
+    with pytest.raises(AssertionError) as error:
+        assert_attention_scale({"q": q, "k": k, "weights": weights}, 1.0)
+    assert "rounded to 8 bits, too coarse" not in str(error.value)
+
+
+def test_a_single_key_is_named():
+    """There is no scale in it; it is not said that there was no attention."""
+    captured, q = Captured(), np.ones((1, 2, 1, 4))
+    captured.add({"q": q, "k": q, "v": q, "outputs": q}, PASSED)
+    with pytest.raises(InputError, match="got attention to a single key alone"):
+        captured.applied_scale()
+
+
+def test_passes_of_parts_are_no_advice_to_give_the_model():
+    """Where it was given: encoder and decoder of generate() run apart."""
+    captured = Captured()
+    q = np.random.default_rng(1).normal(size=(1, 2, 4, 4))
+    for n, advice in ((2, "give the model to capture()"), (1, "generate() runs")):
+        if n == 1:
+            captured._passes.clear()
+            captured.begin()
+        for calls in (2, 1):
+            captured._is_open = False
+            for _ in range(calls):
+                captured.add({"q": q, "k": q, "v": q, "outputs": q}, PASSED)
+        with pytest.raises(InputError, match=re.escape(advice)):
+            captured.applied_scale()
+
+
+WRONG = {
+    "text": "no",
+    "number": 3,
+    "nothing": None,
+    "array": np.ones(3),
+    "ragged": [[1.0], [1.0, 2.0]],
+    "mapping": {"a": 1},
+    "object": object(),
+    "time": np.timedelta64(1),
+    "lazy": range(10**12),
+    "texts": ["a", "b"],
+    "not a number": np.nan,
+    "complex": 1j,
+    "function": len,
+    "bytes": b"x",
+}
+#: What each argument may be of these: nothing else passes.
+USABLE = {
+    "axes": {"nothing"},
+    "causal": set(),
+    "rtol": set(),
+    "expect": {"nothing", "number"},
+    "divisor": {"number"},
+    "config": {"nothing"},
+    "seed": {"number"},
+    "weights": {"nothing"},
+    "v": {"nothing"},
+    "outputs": {"nothing"},
+    "added": {"nothing"},
+}
+GIVEN = arrays_of()
+CALLS = {
+    observe: ("q", "k", "axes", "causal", "divisor", "seed"),
+    applied_scale: ("q", "k", "v", "outputs", "added", "axes"),
+    assert_attention_scale: ("captured", "expect", "rtol", "axes", "config"),
+    compare: ("port", "reference", "rtol"),
+}
+
+
+def usual(function):
+    """Return arguments that can be used."""
+    if function is observe:
+        return {"q": GIVEN["q"], "k": GIVEN["k"]}
+    if function is applied_scale:
+        q, k, weights = (GIVEN[name] for name in ("q", "k", "weights"))
+        return {"q": q, "k": k, "v": k, "outputs": weights @ k}
+    first = ("port", "reference") if function is compare else ("captured",)
+    return dict.fromkeys(first, GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [(f, name) for f, names in CALLS.items() for name in names],
+)
+def test_wrong_arguments_are_refused(function, argument, subtests):
+    """Each in one line, before it is used; nothing else comes of them."""
+    for kind, value in WRONG.items():
+        with subtests.test(kind):
+            given = usual(function) | {argument: value}
+            if kind in USABLE.get(argument, set()):
+                try:
+                    function(**given)
+                except (InputError, AssertionError) as error:
+                    assert str(error)  # noqa: PT017 - another answer, no other error
+            else:
+                with pytest.raises(InputError) as refused:
+                    function(**given)
+                assert str(refused.value).isprintable()
+
+
+def test_a_text_is_no_flag():
+    """``causal="no"`` was taken for causal; NumPy's own truth is one."""
+    with pytest.raises(InputError, match="causal must be True or False, got 'no'"):
+        observe(GIVEN["q"], GIVEN["k"], causal="no")
+    causal = observe(GIVEN["q"], GIVEN["k"], causal=np.True_)
+    assert causal.equals(observe(GIVEN["q"], GIVEN["k"], causal=True))
+    assert not causal.equals(observe(GIVEN["q"], GIVEN["k"]))
+
+
+def test_times_are_no_numbers():
+    """NumPy counts differences of times among whole numbers."""
+    with pytest.raises(InputError, match="n must be a number"):
+        require_number("n", np.timedelta64(3))
+    with pytest.raises(InputError, match="n must be an integer"):
+        require_whole("n", np.timedelta64(3), 1)
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Return what runs `observe` with a figure at a path."""
+    np.savez(tmp_path / "qk.npz", **arrays_of())
+
+    def run(path):
+        options = ["--output", str(tmp_path / "out"), "--figure", str(path)]
+        status = main([str(tmp_path / "qk.npz"), *options, "--quiet"])
+        return status, capsys.readouterr().err.splitlines()
+
+    return run
+
+
+def test_a_figure_at_odd_paths(run, tmp_path):
+    """Refused in one line before anything is read, or written where a link leads."""
+    os.mkfifo(tmp_path / "pipe.svg")
+    (tmp_path / "broken.svg").symlink_to(tmp_path / "none" / "one.svg")
+    (tmp_path / "loop.svg").symlink_to(tmp_path / "loop.svg")
+    (tmp_path / "folder.svg").mkdir()
+    (tmp_path / "device.svg").symlink_to("/dev/full")
+    (tmp_path / "file").write_text("")
+    odd = ("pipe", "broken", "loop", "folder", "device", "x" * 300, "file/one", "a\0b")
+    for name in odd:
+        status, lines = run(tmp_path / f"{name}.svg")
+        assert (status, len(lines)) == (2, 1), name
+        assert "figure must be" in lines[0]
+        assert not (tmp_path / "out").exists()
+    (tmp_path / "link.svg").symlink_to(tmp_path / "new.svg")
+    assert run(tmp_path / "link.svg") == (0, [])
+    assert (tmp_path / "new.svg").read_bytes().startswith(b"<")
+    assert (tmp_path / "link.svg").is_symlink()
+
+
+@pytest.mark.parametrize("failing", ["write_bytes", "replace"])
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch, failing):
+    """A disk that is full leaves what was there, and no part."""
+    path = tmp_path / "one.svg"
+    path.write_bytes(b"before")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, failing, full)
+    with pytest.raises(UnfinishedError, match="figure must be a file that can be"):
+        write_file("figure", path, b"after")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
+    """As on a read-only disk."""
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(InputError, match="in a folder that is there and can be writt"):
+        write_file("figure", tmp_path / "one.svg", b"")

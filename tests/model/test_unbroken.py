@@ -1,0 +1,427 @@
+"""What works without capture works within it, to the bit: recorded, or passed by."""
+
+import copy
+
+import pytest
+
+from montecarlo import capture
+from tests.model.needed import need_torch
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),  # of torch, of what it is about to change
+]
+
+torch, transformers = need_torch()
+torch.set_num_threads(1)
+functional = torch.nn.functional
+
+WIDTH, HEADS, TOKENS, SEQUENCES = 32, 4, 12, 3
+
+
+class Attention(torch.nn.Module):
+    """Attention of torch's own, or written out."""
+
+    def __init__(self, *, is_fused=True):
+        super().__init__()
+        self.is_fused = is_fused
+        self.q_proj, self.k_proj, self.v_proj = (
+            torch.nn.Linear(WIDTH, WIDTH) for _ in range(3)
+        )
+
+    def forward(self, x):
+        """Attend."""
+        q, k, v = (
+            project(x).unflatten(-1, (HEADS, -1)).transpose(-3, -2)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        if self.is_fused:
+            made = functional.scaled_dot_product_attention(q, k, v)
+        else:
+            made = (q @ k.mT / (WIDTH // HEADS) ** 0.5).softmax(-1) @ v
+        return made.transpose(-3, -2).flatten(-2)
+
+
+def x_of():
+    """Return inputs, the same each time."""
+    return torch.randn(SEQUENCES, TOKENS, WIDTH, generator=torch.manual_seed(1))
+
+
+def ensemble(model, x):
+    """Run two models at once."""
+    both = [copy.deepcopy(model) for _ in range(2)]
+    parameters, buffers = torch.func.stack_module_state(both)
+
+    def call(one, other, inputs):
+        return torch.func.functional_call(model, (one, other), (inputs,))
+
+    return torch.vmap(call, (0, 0, None))(parameters, buffers, x)
+
+
+def per_sample(model, x):
+    """Return gradients of each sequence."""
+    parameters = {name: one.detach() for name, one in model.named_parameters()}
+
+    def loss(given, one):
+        made = torch.func.functional_call(model, (given,), (one[None],))
+        return made.square().sum()
+
+    gradients = torch.vmap(torch.func.grad(loss), (None, 0))(parameters, x)
+    return torch.cat([one.flatten() for one in gradients.values()])
+
+
+def faked(model, x):
+    """Run on tensors without entries."""
+    from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: PLC0415
+
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        shape = tuple(model(mode.from_tensor(x)).shape)
+    return torch.tensor(shape)
+
+
+def faked_whole(model, _):
+    """Make and run a model without entries."""
+    from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: PLC0415
+
+    with FakeTensorMode():
+        made = Attention(is_fused=model.is_fused)
+        shape = tuple(made(torch.empty(SEQUENCES, TOKENS, WIDTH)).shape)
+    return torch.tensor(shape)
+
+
+def nested(layout):
+    """Return what runs on sequences of two lengths."""
+
+    def run(_, x):
+        given = [x[:2, :10].transpose(0, 1), x[:2].transpose(0, 1)]
+        made = torch.nested.nested_tensor(
+            [one.reshape(len(one), HEADS, -1) for one in given], layout=layout
+        ).transpose(1, 2)
+        made = made.contiguous() if layout is torch.strided else made
+        made = functional.scaled_dot_product_attention(made, made, made)
+        return torch.cat([one.flatten() for one in made.unbind()])
+
+    return run
+
+
+def padded(_, x):
+    """Run the fast path of an encoder, which nests what is padded."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(WIDTH, HEADS, 32, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 2).eval()
+    hidden = torch.zeros(SEQUENCES, TOKENS, dtype=torch.bool)
+    hidden[0, 8:] = True
+    with torch.no_grad():
+        return encoder(x, src_key_padding_mask=hidden)
+
+
+def traced(model, x):
+    """Trace operations, and run what was traced."""
+    from torch.fx.experimental.proxy_tensor import make_fx  # noqa: PLC0415
+
+    return make_fx(model)(x)(x)
+
+
+def checkpointed(model, x):
+    """Compute once more for gradients."""
+    from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
+
+    x = x.clone().requires_grad_()
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    return x.grad
+
+
+def hidden_within(model, x):
+    """Run within a subclass of tensors that sees every operation."""
+
+    class Logged(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            shape, strides = inner.shape, inner.stride()
+            return torch.Tensor._make_wrapper_subclass(cls, shape, strides)
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            def bare(one):
+                return one.inner if isinstance(one, cls) else one
+
+            made = func(
+                *torch.utils._pytree.tree_map(bare, args),
+                **torch.utils._pytree.tree_map(bare, kwargs or {}),
+            )
+            return torch.utils._pytree.tree_map(
+                lambda one: cls(one) if isinstance(one, torch.Tensor) else one, made
+            )
+
+    return model(Logged(x)).inner
+
+
+#: What runs, and whether attention in it is recorded, passed by, or either.
+ATTENTION = {
+    "vmap": (lambda m, x: torch.vmap(m)(x), None),
+    "vmap of one": (lambda m, x: torch.vmap(lambda one: m(one[None])[0])(x), None),
+    "ensemble": (ensemble, True),
+    "jacrev": (lambda m, x: torch.func.jacrev(lambda y: m(y).sum(0))(x[0]), True),
+    "jacfwd": (lambda m, x: torch.func.jacfwd(lambda y: m(y).sum(0))(x[0]), True),
+    "hessian": (
+        lambda m, x: torch.func.hessian(lambda y: m(y).square().sum())(x[0, :3]),
+        True,
+    ),
+    "per sample": (per_sample, None),
+    "meta": (lambda m, x: torch.tensor(m.to("meta")(x.to("meta")).shape), False),
+    "fake": (faked, False),
+    "fake model": (faked_whole, False),
+    "export": (lambda m, x: torch.export.export(m, (x,)).module()(x), None),
+    "make_fx": (traced, None),
+    # the check of a trace compares numbers, and fails under any mode of torch
+    "jit": (lambda m, x: torch.jit.trace(m, x, check_trace=False)(x), True),
+    "functionalize": (lambda m, x: torch.func.functionalize(m)(x), True),
+    "compile": (lambda m, x: torch.compile(m, backend="eager")(x), True),
+    "checkpoint": (checkpointed, True),
+    "autocast": (lambda m, x: torch.autocast("cpu")(m)(x), True),
+    "replicas": (lambda m, x: torch.nn.DataParallel(m)(x), True),
+    "subclass": (hidden_within, False),
+    "inference": (lambda m, x: torch.inference_mode()(m)(x).clone(), True),
+}
+WITHOUT_MODEL = {
+    "jagged": (nested(torch.jagged), False),
+    "strided": (nested(torch.strided), False),
+    "padded": (padded, True),
+}
+
+
+def check(run, model, *, is_recorded, with_model=True):
+    """Run without and within capture; what is recorded, or a line of what is not."""
+    torch.manual_seed(5)
+    before = run(copy.deepcopy(model), x_of())
+    drawn = torch.rand(1)
+    torch.manual_seed(5)
+    other = copy.deepcopy(model)
+    with capture(other if with_model else None) as captured:
+        made = run(other, x_of())
+    assert torch.equal(before, made)
+    assert torch.equal(drawn, torch.rand(1))  # nothing else was drawn
+    if is_recorded is not None:
+        assert bool(captured._passes) is is_recorded
+    assert captured._passes or captured.missed
+    assert all("\n" not in one for one in captured.missed)
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_under_what_torch_makes_of_it(name, is_fused):
+    """Outputs are the same to the bit, with the model given to capture or not."""
+    torch.manual_seed(0)
+    model = Attention(is_fused=is_fused)
+    run, is_recorded = ATTENTION[name]
+    for with_model in (True, False):
+        check(run, model, is_recorded=is_recorded, with_model=with_model)
+
+
+@pytest.mark.parametrize("name", WITHOUT_MODEL)
+def test_sequences_of_other_lengths(name):
+    """Nested tensors of both layouts, and what makes them within."""
+    run, is_recorded = WITHOUT_MODEL[name]
+    check(run, Attention(), is_recorded=is_recorded, with_model=False)
+
+
+def test_flex_attention_of_transformers_is_recorded():
+    """With masks of blocks, which are no tensors; uncompiled, as it is captured."""
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 64}
+    sizes |= {"num_key_value_heads": 2, "intermediate_size": 64, "vocab_size": 100}
+    torch.manual_seed(0)
+    model = transformers.LlamaModel(transformers.LlamaConfig(**sizes)).eval()
+    model.set_attn_implementation("flex_attention")
+    ids = torch.randint(0, 100, (2, 16))
+    with torch.no_grad(), torch.compiler.set_stance("force_eager"):
+        before = model(ids).last_hidden_state
+        with capture(model) as captured:
+            made = model(ids).last_hidden_state
+    assert torch.equal(before, made)
+    assert captured.missed == ()
+    frame = captured.applied_scale()
+    assert frame["implied_divisor"].to_numpy() == pytest.approx(4.0, rel=1e-4)
+    assert set(frame["mask"]) == {"causal"}
+
+
+def double(x):
+    """Multiply by 2, with a gradient of one's own."""
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, given):
+            ctx.save_for_backward(given)
+            return given * 2
+
+        @staticmethod
+        def backward(ctx, back):
+            return back * 2 + 0 * ctx.saved_tensors[0]
+
+    x = x.clone().requires_grad_()
+    Double.apply(x).square().sum().backward()
+    return x.grad
+
+
+def trained(x, optimiser):
+    """Train a small layer for two steps."""
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(WIDTH, 3)
+    steps = optimiser(layer.parameters(), lr=0.1)
+    for _ in range(2):
+        steps.zero_grad()
+        layer(x).square().mean().backward()
+        steps.step()
+    return layer.weight.detach()
+
+
+def packed(x):
+    """Run a recurrent layer over sequences of other lengths."""
+    torch.manual_seed(0)
+    layer = torch.nn.LSTM(WIDTH, 5, batch_first=True)
+    lengths = torch.tensor([12, 9, 4])
+    given = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+    return layer(given)[0].data
+
+
+def sparse(x):
+    """Multiply by sparse matrices of both kinds."""
+    wide = (x[0] * (x[0] > 0.5)).to_sparse()
+    narrow = (x[1] * (x[1] > 0.5)).to_sparse_csr()
+    both = torch.sparse.mm(wide, x[2].T), narrow @ x[2].T
+    weights = torch.sparse.softmax(torch.sparse.mm(wide, x[1].T.to_sparse()), 1)
+    return torch.cat([*both, torch.sparse.mm(weights, x[2])], 1)
+
+
+def linear(x):
+    """Attend without softmax: keys meet values first."""
+    q, k = functional.elu(x) + 1, functional.elu(x.flip(1)) + 1
+    return q @ (k.mT @ x) / (q * k.sum(1, keepdim=True)).sum(-1, keepdim=True)
+
+
+def in_place(x):
+    """Write weights into scores, and scores into queries."""
+    scores = x @ x.mT
+    scores.sub_(scores.amax(-1, keepdim=True)).exp_()
+    scores.div_(scores.sum(-1, keepdim=True))
+    made = scores @ x
+    x.copy_(made)
+    return x
+
+
+def by_blocks(x):
+    """Attend to some keys at a time, with a running largest score."""
+    most = torch.full((*x.shape[:2], 1), -torch.inf)
+    total, made = torch.zeros_like(most), torch.zeros_like(x)
+    for keys in x.split(5, 1):
+        scores = x @ keys.mT
+        now = torch.maximum(most, scores.amax(-1, keepdim=True))
+        weights, kept = (scores - now).exp(), (most - now).exp()
+        total = total * kept + weights.sum(-1, keepdim=True)
+        made, most = made * kept + weights @ keys, now
+    return made / total
+
+
+def of_own(x):
+    """Run an operation of one's own."""
+    name = "montecarlo_tests::attend"
+    if not hasattr(torch.ops.montecarlo_tests, "attend"):
+
+        @torch.library.custom_op(name, mutates_args=())
+        def attend(given: torch.Tensor) -> torch.Tensor:
+            return (given @ given.mT).softmax(-1) @ given
+
+    return torch.ops.montecarlo_tests.attend(x)
+
+
+def looped(x):
+    """Run loops and conditions that are operations."""
+    from torch._higher_order_ops import while_loop  # noqa: PLC0415
+
+    _, made = while_loop(
+        lambda n, _: n < 3,
+        lambda n, y: (n + 1, y @ y.mT @ y / 99),
+        (torch.tensor(0), x),
+    )
+    return torch.cond(made.sum() > 0, torch.sin, torch.cos, (made,))
+
+
+#: Programs that capture does not understand, or that are no attention.
+PROGRAMS = {
+    "own gradient": double,
+    "adam": lambda x: trained(x, torch.optim.Adam),
+    "fused sgd": lambda x: trained(x, torch.optim.SGD),
+    "lbfgs": lambda x: torch.optim.LBFGS([x.requires_grad_()]).step(
+        lambda: x.square().sum()
+    ),
+    "solved": lambda x: torch.linalg.solve(x @ x.mT + torch.eye(TOKENS), x),
+    "packed": packed,
+    "sparse": sparse,
+    "linear attention": linear,
+    "in place": in_place,
+    "blocks": by_blocks,
+    "own operation": of_own,
+    "loops": looped,
+    "complex": lambda x: torch.view_as_real(torch.fft.fft(x) @ torch.fft.fft(x).mT),
+    "whole numbers": lambda x: (10 * x).long() @ (10 * x).long().mT,
+    "double softmax": lambda x: (x @ x.mT).softmax(-1).softmax(-1) @ x,
+    "both axes": lambda x: (x @ x.mT).flatten(1).softmax(-1).unflatten(1, (12, 12)) @ x,
+    "sorted": lambda x: (x @ x.mT).softmax(-1).sort(-1).values @ x,
+    "chosen": lambda x: (x @ x.mT).topk(3).values.softmax(-1) @ x[:, :3],
+    "convolution": lambda x: functional.conv1d(x, x[:, :, :3]),
+    "drawn": lambda x: torch.multinomial((x @ x.mT).softmax(-1).flatten(0, 1), 2),
+    "shapes by entries": lambda x: x[x > 0].unique() @ x[x > 0].unique()[:, None],
+    "no entries": lambda x: (x[:, :0] @ x.mT).softmax(-1) @ x,
+    "one key": lambda x: (x @ x[:, :1].mT).softmax(-1) @ x[:, :1],
+    "distances": lambda x: (-torch.cdist(x, x)).softmax(-1) @ x,
+    "einsum of three": lambda x: torch.einsum("bqd,bkd,bke->bqe", x, x, x.softmax(-1)),
+    "strided": lambda x: (
+        torch.as_strided(x @ x.mT, (3, 12, 6), (144, 12, 2)).softmax(-1) @ x[:, ::2]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_that_are_not_understood(name):
+    """They give what they gave, to the bit."""
+    run = PROGRAMS[name]
+    torch.manual_seed(5)
+    before = run(x_of())
+    for with_model in (None, torch.nn.Identity()):
+        torch.manual_seed(5)
+        with capture(with_model):
+            made = run(x_of())
+        assert torch.equal(before, made)
+
+
+def test_singular_values_are_those_under_any_mode():
+    """Under a mode torch computes vectors beside them, which rounds otherwise."""
+
+    class Bare(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    found = []
+    for mode in (Bare(), capture()):
+        with mode:
+            found.append(torch.linalg.svdvals(x_of() @ x_of().mT))
+    assert torch.equal(*found)
+
+
+def test_what_recording_does_not_expect_is_a_line():
+    """Whatever it raises: nothing of it reaches the program."""
+    from montecarlo.model import torch_calls  # noqa: PLC0415
+
+    def broken(*_):
+        raise KeyError("a bug\nof ours")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch_calls, "_read_mask", broken)
+        check(lambda m, x: m(x), Attention(), is_recorded=False)
+        with capture() as captured:
+            Attention()(x_of())
+    (line,) = captured.missed
+    assert "_scaled_dot_product" in line
+    assert "what ends in KeyError" in line
