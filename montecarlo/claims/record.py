@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from montecarlo.claims.calibration import Calibration
 from montecarlo.claims.outcomes import Judgement
 from montecarlo.claims.schema import ModelSize, RecordEntry
 from montecarlo.claims.verdicts import Verdict
@@ -23,8 +24,9 @@ class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     error_rate: Annotated[float, about("nominal error rate of all of it", gt=0, lt=1)]
     simultaneous_error: Annotated[
-        float, about("of one end of one simultaneous interval", gt=0, lt=1)
+        float, about("as stated, of one end of an interval", gt=0, lt=1)
     ]
+    calibration: Annotated[Calibration, about("how often intervals missed in trials")]
     analyses: Annotated[int, about("interim analyses of all statistics together")]
     z_scores: Annotated[ZScores, about("distances to exact values")]
     models: Annotated[tuple[ModelSize, ...], about("published sizes of models")]

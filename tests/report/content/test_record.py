@@ -6,6 +6,7 @@ import re
 import msgspec
 import pytest
 
+from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import CaseOutcome, JointOutcome
@@ -33,6 +34,7 @@ def written():
     return msgspec.to_builtins(Judge(evidence, 1e-4).judge(CATALOGUE)) | {
         "error_rate": 0.01,
         "simultaneous_error": 1e-6,
+        "calibration": msgspec.to_builtins(calibrate(1e-5)),
         "analyses": 1,
         "z_scores": z_scores,
         "models": msgspec.to_builtins(CATALOGUE.model),
