@@ -64,7 +64,7 @@ def judge_z_scores(measurements: pd.DataFrame) -> ZScores:
         verdict, numbers = Verdict.NOT_MEASURED, np.zeros(5)
     else:
         z = scores["z"].to_numpy()
-        sizes = scores.groupby("point").size().to_numpy(dtype=np.float64)
+        sizes = np.asarray(scores.groupby("point").size(), dtype=np.float64)
         low, high = mean_square_limits(sizes)
         found = [np.square(z).mean(), low, high, np.abs(z).max(), largest_limit(len(z))]
         inside = low <= found[0] <= high and found[3] <= found[4]
