@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from montecarlo.claims.calibration import Calibration
 from montecarlo.claims.outcomes import Judgement
 from montecarlo.claims.schema import ModelSize, RecordEntry
 from montecarlo.claims.verdicts import Verdict
@@ -19,8 +20,10 @@ class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     #: nominal error rate of all of it
     error_rate: float
-    #: of one end of one simultaneous interval
+    #: as stated, of one end of an interval
     simultaneous_error: float
+    #: how often intervals missed in trials
+    calibration: Calibration
     #: interim analyses of all statistics together
     analyses: int
     #: distances to exact values

@@ -14,6 +14,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import split_pairs
+from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.judging import Judge, threshold_curves
 from montecarlo.claims.outcomes import Judgement
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
@@ -247,6 +248,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
             **msgspec.structs.asdict(judged),
             error_rate=study.error_rate,
             simultaneous_error=alpha,
+            calibration=calibrate(rates.share),
             analyses=rates.analyses,
             z_scores=judge_z_scores(measurements),
             models=study.catalogue.model,

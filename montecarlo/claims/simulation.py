@@ -17,6 +17,7 @@ from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
     beyond_table,
 )
+from montecarlo.claims.calibration import nominal_rate
 from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.evidence import Found
 from montecarlo.claims.outcomes import (
@@ -375,8 +376,8 @@ class ErrorRates:
 
     Attributes
     ----------
-    simultaneous_error : float
-        One-sided, of one interval at one interim analysis.
+    share : float
+        That of one side of one interval at one interim analysis.
     analyses : int
         Interim analyses of all statistics together.
     claims : mapping
@@ -384,9 +385,14 @@ class ErrorRates:
         on both sides.  Claims may share statistics: these add up to more than all.
     """
 
-    simultaneous_error: float
+    share: float
     analyses: int
     claims: Mapping[str, float]
+
+    @property
+    def simultaneous_error(self) -> float:
+        """The rate to state of an interval, so that its share holds."""
+        return nominal_rate(self.share)
 
 
 def split_error_rate(

@@ -13,6 +13,7 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.attention.quantities import MOST_FROBENIUS, PAIR_QUANTITIES
+from montecarlo.claims.calibration import nominal_rate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.judging import Judge, find_borders
@@ -85,10 +86,10 @@ def split(checks, analyses, rate=0.01):
     catalogue = catalogue_of(checks=checks)
     simulation = Simulation(analyses, DIVISORS, exact_value)
     found = split_error_rate(catalogue, simulation, analyses, rate)
-    assert found.analyses == pytest.approx(rate / (2.0 * found.simultaneous_error)) or (
+    assert found.analyses == pytest.approx(rate / (2.0 * found.share)) or (
         found.analyses == 0
     )
-    return rate / (2.0 * found.simultaneous_error)
+    return rate / (2.0 * found.share)
 
 
 ONE = {parse_point("gaussian", "gaussian", 64): 1}
@@ -179,7 +180,7 @@ def test_sentences_cost_their_share():
         simulation = Simulation(ONE, DIVISORS, exact_value)
         found = split_error_rate(catalogue, simulation, ONE, 0.01)
         assert found.analyses == statistics
-        assert found.simultaneous_error == pytest.approx(0.01 / (2.0 * statistics))
+        assert found.share == pytest.approx(0.01 / (2.0 * statistics))
 
 
 def equals_one(divisor, tolerance=0.05, **more):
@@ -416,9 +417,8 @@ def test_self_checks_are_judged_like_claims():
     record = study_claims(Catalogue(self_check=(wrong, right)), PAIRS)
 
     assert [check.verdict for check in record.self_checks] == ["refuted", "supported"]
-    assert record.simultaneous_error == pytest.approx(
-        RATE / (2 * 2 * 2)
-    )  # cases · analyses
+    share = RATE / (2 * 2 * 2)  # cases · analyses
+    assert record.simultaneous_error == pytest.approx(nominal_rate(share))
 
 
 FAR = Sentence("s", check=(Check("entropy", "at_least", low=2.0),))

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check
 from montecarlo.claims.evidence import Found
@@ -100,6 +101,7 @@ def record_of(z_scores="supported", **parts):
         **(dict.fromkeys(names, ()) | parts),
         error_rate=0.01,
         simultaneous_error=1e-6,
+        calibration=calibrate(1e-5),
         analyses=1,
         z_scores=replace(judge_z_scores(tabulate(())), verdict=Verdict(z_scores)),
     )

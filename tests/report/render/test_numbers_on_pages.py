@@ -437,6 +437,14 @@ def test_z_scores_are_those_of_the_record(evidence, report):
     }
 
 
+def test_error_rate_is_that_of_the_record(evidence, report):
+    """The page says the nominal rate, that of an interval, and what trials told."""
+    names = ("error_rate", "simultaneous_error")
+    said = {report.claims[name] for name in names}
+    shown = set(values(evidence, evidence.by_id["error-rate"]))
+    assert shown == said | set(report.claims["calibration"].values())
+
+
 def test_borders_are_those_of_the_record(evidence, report):
     """Each border names the sizes and the outcomes on both sides of it."""
     some = 0
