@@ -27,8 +27,10 @@ from numpy.typing import NDArray
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, Grid
 from montecarlo.attention.number_formats import (
+    ALL_FORMATS,
     NumberFormat,
     distinct_share,
+    most_weight_error,
     overflows,
     weight_error,
     weight_lost,
@@ -731,8 +733,10 @@ _TABLE = (
     _of_formats(
         "format_error",
         r"\delta",
-        "half the sum of the absolute errors of the weights of a row",
+        "half the sum of the absolute errors of the weights of a row; "
+        "$1$ where it overflows",
         lambda rows: weight_error(rows.weights, rows.exact),
+        within=NOT_NEGATIVE,
     ),
     _of_formats(
         "format_weight_lost",
@@ -786,8 +790,18 @@ def beyond_table(quantity: str, summary: str) -> tuple[tuple[str, str], ...]:
     return ((quantity, summary),) if asked or not one.tabled else ()
 
 
-def range_of(name: str, n_keys: int | None) -> Range:
-    """Return the range of a quantity's values, and so of their means and quantiles."""
+def range_of(
+    name: str,
+    n_keys: int | None,
+    number_format: str = "float64",
+    way: str = "shifted",
+) -> Range:
+    """Return the range of a quantity's values, and so of their means and quantiles.
+
+    Only errors of weights have one that depends on the format and the way of softmax.
+    """
+    if name == "format_error":
+        return 0.0, most_weight_error(ALL_FORMATS[number_format], n_keys or 0, way)
     within = QUANTITIES[name].within
     return within(n_keys or 0) if callable(within) else within
 

@@ -158,7 +158,7 @@ class Measurement:
         """Return what an interval without bounds would be."""
         if "/" in self.divisor or self.summary == "spread":
             return NOT_NEGATIVE
-        return range_of(self.quantity, self.n_keys)
+        return range_of(self.quantity, self.n_keys, self.number_format, self.softmax)
 
     def _interval(self) -> str:
         """Return the interval, or why there is none."""

@@ -434,3 +434,33 @@ def test_a_field_that_is_misspelt_is_told(tmp_path, capsys, typed, meant):
     path.write_text(path.read_text().replace("relation =", f"{line}relation =", 1))
     assert main([str(path)]) == 2
     assert f"Did you mean {meant!r}?" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_error_of_weights_above_1_can_be_judged():
+    """Rows of 65,536 keys in float16, whose weights add up to far more than 1.
+
+    A program that shares no code gave 1.26 +- 0.04.
+    """
+    claim = {
+        "id": "mine",
+        "topic": "arithmetic",
+        "statement": "Their weights are off by more than they have.",
+        "interpretation": [{"id": "r", "check": [LONG_SUMS]}],
+    }
+    (judged,) = judge({"claim": [claim]})["claims"]
+    assert judged["verdict"] == "supported"
+    (case,) = judged["interpretations"][0]["checks"][0]["cases"]
+    assert case["estimate"] == pytest.approx(1.26, abs=0.12)
+
+
+#: Of sums that stand still in float16.
+LONG_SUMS = {
+    "quantity": "format_error",
+    "divisor": "sqrt",
+    "number_format": "float16",
+    "softmax": "shifted",
+    "relation": "at_least",
+    "low": 1.1,
+    "domain": {"d_k": [64] * 2, "n_keys": [65536] * 2, "distributions": ["gaussian"]},
+}
