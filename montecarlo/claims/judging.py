@@ -50,7 +50,7 @@ from montecarlo.claims.verdicts import (
     join_verdicts,
     replicates_needed,
 )
-from montecarlo.estimation.intervals import Interval
+from montecarlo.estimation.intervals import Interval, round_end
 from montecarlo.study.curves import CurveLine
 
 
@@ -67,14 +67,20 @@ def shorten(value: float) -> float | None:
 def ends(
     interval: Interval | None, region: tuple[float, float]
 ) -> tuple[float | None, float | None]:
-    """Keep six digits of an interval's ends, or as many as compare as they do."""
+    """Round ends outwards to six digits, or as many as compare as they do.
+
+    What lies in the interval lies in what is kept of it.
+    """
     if interval is None:
         return None, None
-    return _end(interval.low, region), _end(interval.high, region)
+    return (
+        _end(interval.low, region, up=False),
+        _end(interval.high, region, up=True),
+    )
 
 
-def _end(value: float, region: tuple[float, float]) -> float | None:
-    kept = (float(f"{value:.{digits}g}") for digits in range(6, 17))
+def _end(value: float, region: tuple[float, float], *, up: bool) -> float | None:
+    kept = (round_end(value, digits, up=up) for digits in range(6, 17))
     sides = [(value > end) - (value < end) for end in region]
     for short in kept:
         if [(short > end) - (short < end) for end in region] == sides:

@@ -27,6 +27,7 @@ from montecarlo.claims.running import Study, exact_value, needed_budgets, run_st
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation, points_of, unjudged
 from montecarlo.errors import InputError, show
+from montecarlo.estimation.intervals import round_end
 from montecarlo.estimation.summaries import lacks
 from montecarlo.names import (
     MOST_SEED,
@@ -93,7 +94,7 @@ def say_case(case: CaseOutcome) -> tuple[str, str, str]:
         measured = round_to(case.estimate, error)
         measured += f" ± {round_to(error, error)}" if error else ""
     elif case.simultaneous_high is not None:  # a quantile beyond what is counted
-        measured = f"at most {case.simultaneous_high:.4g}"
+        measured = f"at most {round_end(case.simultaneous_high, 4, up=True):.4g}"
     least, most = case.region_low, case.region_high
     if least is not None and most is not None:
         claimed = f"{least:.4g} to {most:.4g}"

@@ -6,6 +6,7 @@ from these the ends of an interval at any error rate.
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -31,6 +32,21 @@ class Interval(NamedTuple):
     def times(self, factor: float) -> "Interval":
         """Return it times a positive factor."""
         return Interval(self.low * factor, self.high * factor)
+
+
+def round_end(value: float, digits: int, *, up: bool) -> float:
+    """Round an end of an interval to some digits, never into the interval.
+
+    Examples
+    --------
+    >>> round_end(0.12345, 3, up=False), round_end(0.12345, 3, up=True)
+    (0.123, 0.124)
+    """
+    if not math.isfinite(value):
+        return value
+    rounding = ROUND_CEILING if up else ROUND_FLOOR
+    shortest = repr(float(value))  # 0.1 is not above 0.1
+    return float(Context(digits, rounding).create_decimal(shortest))
 
 
 class Moments(NamedTuple):

@@ -4,6 +4,7 @@ import html
 import math
 import re
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.quantities import (
@@ -151,8 +152,10 @@ class Measurement:
         if not math.isnan(self.estimate) or math.isnan(self.ci_low):
             return ""
         if math.isfinite(self.ci_high):
-            return f"at most {self.ci_high:.8g}: smaller values are not told apart"
-        return f"at least {self.ci_low:.8g}: larger values are not told apart"
+            high = round_to(self.ci_high, 0.0, ROUND_CEILING)
+            return f"at most {high}: smaller values are not told apart"
+        low = round_to(self.ci_low, 0.0, ROUND_FLOOR)
+        return f"at least {low}: larger values are not told apart"
 
     def _range(self) -> Range:
         """Return what an interval without bounds would be."""
@@ -169,37 +172,46 @@ class Measurement:
                 "none: nearly all of the variance comes from fewer than "
                 f"{FEWEST_BEHIND_A_MEAN} replicates"
             )
-        low, high = (
-            round_to(one, self.std_error) for one in (self.ci_low, self.ci_high)
-        )
+        low = round_to(self.ci_low, self.std_error, ROUND_FLOOR)
+        high = round_to(self.ci_high, self.std_error, ROUND_CEILING)
         if self.is_all_or_none:
             end = f"at most {high}" if self.estimate == 0.0 else f"at least {low}"
             return f"{end}, whatever the rows of a replicate have in common"
         return f"[{low}, {high}]"
 
 
-def round_to(value: float, error: float) -> str:
+def round_to(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str:
     """Write a number down to the second digit of an error.
 
     Parameters
     ----------
     value, error : float
         Without an error, or with one of 0, eight digits are written.
+    rounding : str
+        Of `decimal`: ends of intervals are rounded outwards.
 
     Examples
     --------
     >>> round_to(7.4166726, 0.00027), round_to(123456.0, 4321.0), round_to(2e-20, 1e-22)
     ('7.41667', '123500', '2.000e-20')
     """
-    if not math.isfinite(value) or not error > 0.0 or not math.isfinite(error):
+    if not math.isfinite(value):
         return f"{value:.8g}"
+
+    def keep(digits: int) -> float:
+        return float(Context(digits, rounding).create_decimal(repr(float(value))))
+
+    if not error > 0.0 or not math.isfinite(error):
+        return f"{keep(8):.8g}"
     last = math.floor(math.log10(error)) - 1
     first = math.floor(math.log10(abs(value))) if value else last
     if -5 <= first < 9 or not value:
         if last < -15:
-            return f"{value:.8g}"
-        return f"{round(value, -last):.{max(0, -last)}f}"
-    return f"{value:.{max(0, min(first - last, 15))}e}"
+            return f"{keep(8):.8g}"
+        shown = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(last), rounding)
+        return f"{shown:.{max(0, -last)}f}"
+    digits = max(0, min(first - last, 15))
+    return f"{keep(digits + 1):.{digits}e}"
 
 
 def plain_words(message: str) -> str:

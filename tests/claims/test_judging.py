@@ -10,12 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.attention.quantities import MOST_FROBENIUS, PAIR_QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.judging import Judge, find_borders
+from montecarlo.claims.judging import Judge, ends, find_borders
 from montecarlo.claims.outcomes import Border, JointOutcome
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, run_study
@@ -640,3 +642,21 @@ def test_each_claim_has_a_rate_of_its_own():
 
     assert found.analyses == 12  # two cases, two statistics, three analyses
     assert found.claims == pytest.approx({"c": 0.005, "wide": 0.01, "empty": 0.0})
+
+
+@given(
+    value=st.floats(-1e6, 1e6),
+    width=st.floats(0.0, 1.0) | st.floats(0.0, 1e-9),
+    region=st.tuples(st.floats(-1e6, 1e6), st.floats(0.0, 1e6)),
+)
+@settings(deadline=None)
+def test_ends_are_rounded_outwards(value, width, region):
+    """What is kept of an interval holds it, and lies on the same side of a region."""
+    interval = Interval(value, value + width)
+    least, most = region[0], region[0] + region[1]
+    low, high = ends(interval, (least, most))
+    assert low <= interval.low <= interval.high <= high
+    for kept, end in ((low, interval.low), (high, interval.high)):
+        for bound in (least, most):
+            assert (kept > bound, kept < bound) == (end > bound, end < bound)
+    assert ends(Interval(0.12345678, 0.12345678), (0.0, 1.0)) == (0.123456, 0.123457)

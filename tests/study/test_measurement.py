@@ -534,3 +534,22 @@ def test_weights_in_eight_bits(quantity):
             values.append(lost if quantity == "format_weight_lost" else zero)
     assert (found.number_format, found.softmax) == ("e4m3", "shifted_wide")
     assert found.estimate == pytest.approx(np.mean(values), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "error", "shown"),
+    [
+        (0.12349, 0.45671, 0.08, "[0.123, 0.457]"),
+        (0.12351, 0.45669, 0.08, "[0.123, 0.457]"),
+        (-0.1, 0.1, 0.05, "[-0.100, 0.100]"),
+        (123456.0, 133333.0, 2400.0, "[123400, 133400]"),
+        (2.00049e-20, 2.00051e-20, 1e-23, "[2.0004e-20, 2.0006e-20]"),
+        (0.3, 0.3, 0.0, "[0.3, 0.3]"),
+        (1 / 3, 2 / 3, 0.0, "[0.33333333, 0.66666667]"),
+    ],
+)
+def test_printed_intervals_are_rounded_outwards(low, high, error, shown):
+    """Down to the second digit of the error, and never into the interval."""
+    measured = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
+    changed = {"ci_low": low, "ci_high": high, "std_error": error}
+    assert dict(replace(measured, **changed).lines())["95 %"] == shown

@@ -1,6 +1,8 @@
 """An edited claims.json is refused, field by field; nothing is drawn for this."""
 
 import copy
+import json
+import math
 import re
 
 import msgspec
@@ -232,3 +234,53 @@ def test_no_error_is_below_zero(written, value):
         place[field] = value if field == "error_rate" else [case]
         with pytest.raises(ResultsError, match=CLAIMS_FILE):
             validate(changed, ReportRecord, CLAIMS_FILE)
+
+
+def cases_with_intervals(found):
+    """Every case of a claims.json that has an estimate and an interval."""
+    if isinstance(found, dict):
+        ends = {"simultaneous_low", "simultaneous_high"}
+        if ends <= found.keys() and found["estimate"] is not None:
+            yield found
+        for part in found.values():
+            yield from cases_with_intervals(part)
+    elif isinstance(found, list | tuple):
+        for part in found:
+            yield from cases_with_intervals(part)
+
+
+def without_estimate(found):
+    """Those whose interval does not hold the estimate, and how many there are."""
+    cases = list(cases_with_intervals([found[name] for name in JUDGED]))
+    lacking = []
+    for case in cases:
+        low, high = case["simultaneous_low"], case["simultaneous_high"]
+        least, most = (
+            bound if end is None else end
+            for end, bound in ((low, -math.inf), (high, math.inf))
+        )
+        if not least <= case["estimate"] <= most:
+            lacking.append(case)
+    return lacking, len(cases)
+
+
+#: What of claims.json is judged in a run.
+JUDGED = ("claims", "passages", "self_checks")
+
+
+def test_every_interval_holds_its_estimate(written):
+    """Rounded outwards, of whatever is on record; one that is moved is found."""
+    lacking, n = without_estimate(written)
+    assert (lacking, n > 100) == ([], True)
+    moved = copy.deepcopy(written)
+    case = next(cases_with_intervals(moved["claims"]))
+    case["simultaneous_low"] = math.nextafter(case["estimate"], math.inf)
+    assert without_estimate(moved)[0] == [case]
+
+
+@pytest.mark.slow
+def test_every_interval_of_a_report_holds_its_estimate(standard_report):
+    """The same of all that the standard preset samples."""
+    found = json.loads((standard_report / CLAIMS_FILE).read_bytes())
+    lacking, n = without_estimate(found)
+    assert (lacking, n > 1000) == ([], True)

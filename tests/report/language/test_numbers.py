@@ -282,3 +282,22 @@ def test_interval_has_the_digits_that_tell(low, high, region, shown):
 def test_open_regions_are_bounds(region, shown):
     """A region that is open to a side has no dash for it, which could be a minus."""
     assert text(numbers("en").region(region, 0.3, 0.4)) == shown
+
+
+@given(
+    low=st.floats(-1e7, 1e7),
+    width=st.floats(0.0, 10.0) | st.floats(0.0, 1e-6),
+    region=st.tuples(st.floats(-10.0, 10.0), st.none() | st.floats(10.0, 20.0)),
+)
+@settings(deadline=None, max_examples=200)
+def test_shown_interval_holds_the_raw_one(low, width, region):
+    """Ends are rounded outwards, so that the estimate lies between them."""
+    found = read(numbers("en").interval(low, low + width, region), "en")
+    shown = [float(number) for _, number, _ in found]
+    assert shown[0] <= low <= low + width <= shown[1]
+
+
+def test_an_open_interval_is_rounded_outwards():
+    """One end has no width to go by, and is still no nearer than it was."""
+    assert text(numbers("en").interval(0.123456, None, (0.0, None))) == "[0.1234, –]"
+    assert text(numbers("en").interval(None, 0.123411, (0.0, None))) == "[–, 0.1235]"
