@@ -25,7 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, softmax
-from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, Grid
+from montecarlo.attention.grids import (
+    DEEP,
+    DEEPER,
+    FINE,
+    SIGNED,
+    Grid,
+    LayeredGrid,
+    SignedGrid,
+)
 from montecarlo.attention.number_formats import (
     ALL_FORMATS,
     NumberFormat,
@@ -125,8 +133,8 @@ class Quantity:
         value for all divisors.
     interval_scale : Scale or None
         Where its interval is made, if not as it is.
-    grid : LogGrid, SignedGrid or None
-        Of rows: what quantiles are read from, if there are any.
+    grid : LogGrid, LayeredGrid, SignedGrid or None
+        Of rows: what quantiles are read from, if there are any; see `grid_for`.
     compared : bool
         Whether ratios between divisors are rows of the table.
     typical_compared : bool
@@ -163,6 +171,20 @@ class Quantity:
     given: str = ""
     multiple_of: str = ""
     tabled: bool = True
+
+    def grid_for(self, n_keys: int) -> Grid | None:
+        """Return the grid of rows of a number of keys: it has the top that they have.
+
+        Near it values are counted by their distance from it: nearly even rows are told
+        apart as well as nearly one-hot ones.
+        """
+        if self.grid is None or isinstance(self.grid, SignedGrid):
+            return self.grid
+        layers = (
+            self.grid.layers if isinstance(self.grid, LayeredGrid) else (self.grid,)
+        )
+        top = self.within(n_keys)[1] if callable(self.within) else self.within[1]
+        return LayeredGrid(layers, top)
 
     @property
     def divided(self) -> bool:

@@ -395,7 +395,7 @@ class Judge:
             d_k_range=found.d_k,
             rows=found.rows,
             estimate=None if estimate is None else finite(estimate.value),
-            std_error=None if estimate is None else shorten(estimate.std_error),
+            std_error=None if estimate is None else shorten(estimate.own_error),
             n_replicates=None if estimate is None else estimate.n_replicates,
             simultaneous_low=low,
             simultaneous_high=high,

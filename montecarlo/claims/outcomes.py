@@ -114,6 +114,13 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
         return self.rows[0] if len(self.rows) == 1 else ""
 
     @property
+    def is_binned(self) -> bool:
+        """Whether a row is known to a bin of a histogram, and has no own error."""
+        sampled = bool(self.rows) and self.estimate is not None
+        ends = self.simultaneous_low, self.simultaneous_high
+        return sampled and self.std_error is None and None not in ends
+
+    @property
     def region(self) -> tuple[float, float]:
         """The values that count as agreement, both ends included."""
         low, high = self.region_low, self.region_high

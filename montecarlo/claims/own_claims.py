@@ -8,6 +8,7 @@ large between them.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
@@ -89,7 +90,12 @@ def say_case(case: CaseOutcome) -> tuple[str, str, str]:
     if case.n_keys is not None:
         where.append(f"n = {case.n_keys}")
     measured = "-"
-    if case.estimate is not None:
+    if case.is_binned:
+        low, high = case.interval
+        digits = (high - low) / 4.0
+        measured = f"in [{round_to(low, digits, ROUND_FLOOR)}, "
+        measured += f"{round_to(high, digits, ROUND_CEILING)}]"
+    elif case.estimate is not None:
         error = case.std_error or 0.0
         measured = round_to(case.estimate, error)
         measured += f" ± {round_to(error, error)}" if error else ""

@@ -147,7 +147,8 @@ def replicates_needed(
     -------
     int or None
         More than there are.  None where it is more than a hundred budgets: too close to
-        the edge; or where there is no standard error.
+        the edge; where there is no standard error; or where no number would, since an
+        end of the region lies in the bin of a histogram that the estimate lies in.
 
     Notes
     -----
@@ -156,7 +157,8 @@ def replicates_needed(
     replicates make all of the variance that side has no end; then at least twice as
     many are needed, and no fewer than a symmetric interval would take.
     """
-    value, n = estimate.value, estimate.n_replicates
+    n = estimate.n_replicates
+    left, right = estimate.finest or (estimate.value, estimate.value)
     low, high = estimate.ends(error_rate)  # a range that cuts it does not shrink
     symmetric = t_quantile(error_rate, n) * estimate.std_error
     if not math.isfinite(symmetric):
@@ -166,15 +168,15 @@ def replicates_needed(
         least = -math.inf
     if most >= estimate.within[1]:
         most = math.inf
-    if value > most:  # out of the region, only one side is in the way
-        sides = [(value - low, value - most)]
-    elif value < least:
-        sides = [(high - value, least - value)]
+    if left > most:  # out of the region, only one side is in the way
+        sides = [(left - low, left - most)]
+    elif right < least:
+        sides = [(high - right, least - right)]
     else:
-        sides = [(value - low, value - least), (high - value, most - value)]
+        sides = [(left - low, left - least), (high - right, most - right)]
     ratio = 0.0
     for reach, distance in sides:
-        if distance == 0.0:
+        if distance <= 0.0:
             return None
         if math.isfinite(distance):
             unknown = max(symmetric, math.sqrt(2.0) * distance)

@@ -126,6 +126,8 @@ class Measurement:
         """Return names and values: estimate, interval, exact value, replicates."""
         error = self.std_error
         estimate = self._bound() or round_to(self.estimate, error)
+        if self.is_binned:
+            estimate = f"in {self._interval()}, a bin of a histogram"
         if self.is_all_or_none:
             which = "none" if self.estimate == 0.0 else "all"
             estimate = f"{self.estimate:g}: {which} of the rows drawn"
@@ -139,6 +141,19 @@ class Measurement:
                 exact += f" (z = {(self.estimate - self.reference) / error:+.2f})"
             found.append(("exact", exact))
         return [*found, ("replicates", str(self.n_replicates))]
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether it is known to a bin, of which its interval has the ends."""
+        ends = self.estimate, self.ci_low, self.ci_high
+        return math.isnan(self.std_error) and all(map(math.isfinite, ends))
+
+    @property
+    def digits(self) -> float:
+        """An error whose digits are worth writing: of a bin, a quarter of its width."""
+        if not self.is_binned:
+            return self.std_error
+        return (self.ci_high - self.ci_low) / 4.0
 
     @property
     def is_all_or_none(self) -> bool:
@@ -172,8 +187,8 @@ class Measurement:
                 "none: nearly all of the variance comes from fewer than "
                 f"{FEWEST_BEHIND_A_MEAN} replicates"
             )
-        low = round_to(self.ci_low, self.std_error, ROUND_FLOOR)
-        high = round_to(self.ci_high, self.std_error, ROUND_CEILING)
+        low = round_to(self.ci_low, self.digits, ROUND_FLOOR)
+        high = round_to(self.ci_high, self.digits, ROUND_CEILING)
         if self.is_all_or_none:
             end = f"at most {high}" if self.estimate == 0.0 else f"at least {low}"
             return f"{end}, whatever the rows of a replicate have in common"

@@ -37,12 +37,16 @@ BESIDE = ("entropy", "jacobian_frobenius", "gradient_query")
 
 
 class TableCell(NamedTuple):
-    """One estimate of a table, with the exact value where there is one."""
+    """One estimate of a table, with the exact value where there is one.
+
+    What is known to a bin of a histogram has no error, but the ``ends`` of that.
+    """
 
     value: float
     error: float | None = None
     row: str = ""
     reference: float | None = None
+    ends: tuple[float, float] | None = None
 
 
 class Table(NamedTuple):
@@ -174,7 +178,10 @@ def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
         None if pd.isna(value) else value
         for value in (row["std_error"], row.get("reference"))
     )
-    return TableCell(row["estimate"], error, row.get("row_id", ""), reference)
+    low, high = row.get("ci_low", math.nan), row.get("ci_high", math.nan)
+    is_binned = error is None and math.isfinite(high - low)
+    ends = (low, high) if is_binned else None
+    return TableCell(row["estimate"], error, row.get("row_id", ""), reference, ends)
 
 
 def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:

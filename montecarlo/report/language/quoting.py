@@ -75,7 +75,7 @@ def quote(found: Measurement, language: Language, command: str) -> str:
     """
     sentences = [_estimate(found, language)]
     if found.reference is not None:
-        digits = min(found.std_error / 100.0, abs(found.reference) / 1e3)
+        digits = min(found.digits / 100.0, abs(found.reference) / 1e3)
         error = max(digits, found.reference_error or 0.0)
         exact = language.numbers.plain(found.reference, error)
         sentences.append(_say(language, EXACT, exact=exact))
@@ -108,7 +108,7 @@ def _say(language: Language, message: str, **values: str) -> str:
 
 def _estimate(found: Measurement, language: Language) -> str:
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
-        return language.numbers.plain(value, found.std_error, rounding)
+        return language.numbers.plain(value, found.digits, rounding)
 
     label = _label(found, language)
     low, high = found.ci_low, found.ci_high
