@@ -104,8 +104,12 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
     exact: Annotated[Finite | None, about("exact value; null: none known")] = None
     limit: Annotated[LimitOutcome | None, about("null: none known")] = None
     outcome: Outcome
+    by_theory: Annotated[
+        bool, about("whether the exact value decided what the sample left undecided")
+    ] = False
     replicates_needed: Annotated[
-        int | None, about("to decide it, about; null: decided, or too close to call")
+        int | None,
+        about("for the sample to decide it, about; null: it did, or is too close to"),
     ] = None
 
     @property

@@ -78,7 +78,8 @@ class Judged(dict[str, Any]):
                     checked = f"{check.quantity} ({check.summary}), {check.divisor}"
                     for case in check.cases:
                         named = claim.id, str(claim.verdict), checked
-                        yield (*named, *say_case(case), str(case.outcome))
+                        outcome = f"{case.outcome}{', by theory' * case.by_theory}"
+                        yield (*named, *say_case(case), outcome)
 
 
 def say_case(case: CaseOutcome) -> tuple[str, str, str]:
@@ -91,10 +92,10 @@ def say_case(case: CaseOutcome) -> tuple[str, str, str]:
         where.append(f"n = {case.n_keys}")
     measured = "-"
     if case.is_binned:
-        low, high = case.interval
-        digits = (high - low) / 4.0
-        measured = f"in [{round_to(low, digits, ROUND_FLOOR)}, "
-        measured += f"{round_to(high, digits, ROUND_CEILING)}]"
+        start, end = case.interval
+        digits = (end - start) / 4.0
+        measured = f"in [{round_to(start, digits, ROUND_FLOOR)}, "
+        measured += f"{round_to(end, digits, ROUND_CEILING)}]"
     elif case.estimate is not None:
         error = case.std_error or 0.0
         measured = round_to(case.estimate, error)
@@ -156,7 +157,8 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     ----------
     catalogue : Catalogue
     grid : Grid
-        Kept as it is where it has these points already.
+        Kept where it has these points already, but for the fixed numbers of replicates
+        of some: no preset is to decide less than a smaller one.
 
     Raises
     ------
@@ -184,7 +186,11 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     ]
     asked = [check.divisor for _, check in checks]
     divisors, _ = split_pairs([*grid.divisors, *asked])
-    grid = msgspec.structs.replace(grid, tails=(), divisors=divisors)
+    # numbers of replicates that suit a report: of a user's claims as many as decide
+    free = (msgspec.structs.replace(block, replicates=0) for block in grid.blocks)
+    grid = msgspec.structs.replace(
+        grid, tails=(), divisors=divisors, blocks=tuple(free)
+    )
     for where, check in checks:
         _require_sizes(check, where)
         with name_place(where, "domain"):

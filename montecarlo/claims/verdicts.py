@@ -16,6 +16,9 @@ from montecarlo.estimation.intervals import Interval, t_quantile
 #: An undecided case that would need more than this many budgets is too close to call.
 MOST_BUDGETS = 100
 
+#: Errors of exact values are smaller than this part of them, and of 1.
+NUMERICAL = 2e-6
+
 #: What a sentence needs of its cases.  ``equality`` is one of distributions, ``degree``
 #: a word that its text sets no border for.
 Logic = Literal["always", "can", "usually", "generic", "limit", "equality", "degree"]
@@ -54,6 +57,17 @@ def decide(interval: Interval, region: tuple[float, float]) -> Verdict:
     if interval.high < region[0] or region[1] < interval.low:
         return Verdict.REFUTED
     return Verdict.UNDECIDED
+
+
+def decide_exactly(exact: float, region: tuple[float, float]) -> Verdict:
+    """Compare an exact value with the region that matters, both ends included.
+
+    Undecided next to an end, where its numerical error may lie between the two.
+    """
+    slack = NUMERICAL * max(1.0, abs(exact))
+    if any(0.0 < abs(exact - end) <= slack for end in region):
+        return Verdict.UNDECIDED
+    return decide(Interval(exact, exact), region)
 
 
 def all_of(outcomes: Iterable[Verdict]) -> Verdict:

@@ -13,8 +13,11 @@ import scipy.special
 
 import montecarlo.report.running as report_command
 from montecarlo import judge
+from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.claims.checks import Domain, Limiting, Relation
+from montecarlo.claims.own_claims import own_study
 from montecarlo.claims.record import DATA_FILES
+from montecarlo.claims.running import needed_budgets
 from montecarlo.claims.schema import Quantifier, Topic
 from montecarlo.claims.yardsticks import NUMBERS
 from montecarlo.cli import own_claims
@@ -464,3 +467,32 @@ LONG_SUMS = {
     "low": 1.1,
     "domain": {"d_k": [64] * 2, "n_keys": [65536] * 2, "distributions": ["gaussian"]},
 }
+
+
+@pytest.mark.parametrize("n_keys", [128, 1024, 4096, 16384, 131072])
+def test_no_preset_decides_less_than_a_smaller_one(n_keys):
+    """Of a claim of one's own, wherever it lies: at 4096 keys the standard preset had
+    32 replicates, the quick one up to 256.
+    """
+    check = {
+        "quantity": "entropy",
+        "relation": "at_least",
+        "low": 0.1,
+        "domain": {"d_k": [64] * 2, "n_keys": [n_keys] * 2, "distributions": GAUSSIAN},
+    }
+    claim = {
+        "id": "mine",
+        "topic": "weights",
+        "statement": "A row is what it is.",
+        "interpretation": [{"id": "r", "check": [check]}],
+    }
+    catalogue = parse_catalogue({"claim": [claim]}, "claims", own=True)
+    most = []
+    for preset in ("quick", "standard", "full"):
+        (budget,) = needed_budgets(own_study(catalogue, preset=preset)).values()
+        most.append(budget.analyses()[-1])
+    assert most == sorted(most)
+    assert most[0] >= 256
+
+
+GAUSSIAN = ["gaussian"]
