@@ -18,7 +18,7 @@ from montecarlo.errors import UnfinishedError
 #: paragraphs.
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 #: Replacements of characters that an encoding lacks.
-_SPELLED = {"±": "+-", "×": "*", "–": "-", "−": "-"}
+_SPELLED = {"±": "+-", "×": "*", "÷": "/", "–": "-", "−": "-"}
 _HANDLER = "montecarlo.spelled"
 
 

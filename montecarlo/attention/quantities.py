@@ -834,6 +834,11 @@ def clip(value: float, within: Range) -> float:
     return min(max(value, low), high)  # in this order: NaN stays where it comes first
 
 
+def is_share(name: str) -> bool:
+    """Tell whether a quantity is a share, of rows or of a row's keys."""
+    return name in QUANTITIES and QUANTITIES[name].within == SHARE
+
+
 def is_indicator(name: str) -> bool:
     """Tell whether a quantity is 1 for rows for which something holds, else 0."""
     return QUANTITIES[name].indicator

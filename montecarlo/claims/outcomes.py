@@ -9,6 +9,7 @@ from msgspec import Struct
 from montecarlo.claims.checks import Check, Limiting
 from montecarlo.claims.schema import Form, Quantifier, Source, Topic, logic_of
 from montecarlo.claims.verdicts import Logic, Verdict
+from montecarlo.estimation.intervals import factor_of
 from montecarlo.study.columns import Error, Finite
 from montecarlo.study.validating import about
 
@@ -123,6 +124,16 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
         sampled = bool(self.rows) and self.estimate is not None
         ends = self.simultaneous_low, self.simultaneous_high
         return sampled and self.std_error is None and None not in ends
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether its interval, not an error on either side, says how well it is known.
+
+        So of a share that may be 0 or 1, and of what is known to a factor.
+        """
+        low, high = self.interval
+        is_end = low == 0.0 or (high == 1.0 and low >= 0.0)
+        return is_end or factor_of(low, high) is not None
 
     @property
     def region(self) -> tuple[float, float]:

@@ -90,18 +90,7 @@ def say_case(case: CaseOutcome) -> tuple[str, str, str]:
         where.append(f"d_k = {low}" if low == high else f"d_k = {low} to {high}")
     if case.n_keys is not None:
         where.append(f"n = {case.n_keys}")
-    measured = "-"
-    if case.is_binned:
-        start, end = case.interval
-        digits = (end - start) / 4.0
-        measured = f"in [{round_to(start, digits, ROUND_FLOOR)}, "
-        measured += f"{round_to(end, digits, ROUND_CEILING)}]"
-    elif case.estimate is not None:
-        error = case.std_error or 0.0
-        measured = round_to(case.estimate, error)
-        measured += f" ± {round_to(error, error)}" if error else ""
-    elif case.simultaneous_high is not None:  # a quantile beyond what is counted
-        measured = f"at most {round_end(case.simultaneous_high, 4, up=True):.4g}"
+    measured = _say_measured(case)
     least, most = case.region_low, case.region_high
     if least is not None and most is not None:
         claimed = f"{least:.4g} to {most:.4g}"
@@ -112,6 +101,27 @@ def say_case(case: CaseOutcome) -> tuple[str, str, str]:
     else:
         claimed = "a limit, which theory decides"
     return ", ".join(where), measured, claimed
+
+
+def _say_measured(case: CaseOutcome) -> str:
+    """Say what was measured: with its error, or with the ends of its interval."""
+    low, high = case.interval
+    if case.is_binned:
+        digits = (high - low) / 4.0
+        ends = (
+            round_to(low, digits, ROUND_FLOOR),
+            round_to(high, digits, ROUND_CEILING),
+        )
+        return f"in [{', '.join(ends)}]"
+    if case.estimate is None:  # perhaps a quantile beyond what is counted
+        bounded = case.simultaneous_high is not None
+        return f"at most {round_end(high, 4, up=True):.4g}" if bounded else "-"
+    error = case.std_error or 0.0
+    measured = round_to(case.estimate, error)
+    if error and case.is_wide:
+        ends = (f"{round_end(low, 2, up=False):g}", f"{round_end(high, 2, up=True):g}")
+        return f"{measured}, in [{', '.join(ends)}]"
+    return f"{measured} ± {round_to(error, error)}" if error else measured
 
 
 #: Sizes that a grid may have.

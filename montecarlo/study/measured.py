@@ -10,11 +10,16 @@ from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.quantities import (
     NOT_NEGATIVE,
     QUANTITIES,
+    SHARE,
     Range,
     quantile_level,
     range_of,
 )
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
+from montecarlo.estimation.intervals import (
+    FEWEST_BEHIND_A_MEAN,
+    factor_of,
+    round_end,
+)
 
 #: What the summaries of rows are called.
 SUMMARIES = {
@@ -131,7 +136,9 @@ class Measurement:
         if self.is_all_or_none:
             which = "none" if self.estimate == 0.0 else "all"
             estimate = f"{self.estimate:g}: {which} of the rows drawn"
-        elif error > 0.0:
+        elif factor := self.factor:
+            estimate += f" ×/÷ {round_end(factor, 3, up=True):.3g}"
+        elif error > 0.0 and not self.is_bound:
             estimate += f" ± {round_to(error, error)}"
         found = [("estimate", estimate), ("95 %", self._interval())]
         if self.reference is not None:
@@ -147,6 +154,24 @@ class Measurement:
         """Whether it is known to a bin, of which its interval has the ends."""
         ends = self.estimate, self.ci_low, self.ci_high
         return math.isnan(self.std_error) and all(map(math.isfinite, ends))
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is a share that may be 0, or 1: a bound on one side says it."""
+        return self.ends_known in ((True, False), (False, True))
+
+    @property
+    def ends_known(self) -> tuple[bool, bool]:
+        """Whether the ends of its interval are those of a share: 0, and 1."""
+        is_share = self.summary == "mean" and self._range() == SHARE
+        return is_share and self.ci_low == 0.0, is_share and self.ci_high == 1.0
+
+    @property
+    def factor(self) -> float | None:
+        """The error of a quantile as a factor, where its interval is wide."""
+        if quantile_level(self.summary) is None and self.summary != "spread":
+            return None
+        return factor_of(self.ci_low, self.ci_high)
 
     @property
     def digits(self) -> float:
@@ -192,6 +217,8 @@ class Measurement:
         if self.is_all_or_none:
             end = f"at most {high}" if self.estimate == 0.0 else f"at least {low}"
             return f"{end}, whatever the rows of a replicate have in common"
+        if self.is_bound:
+            return f"at most {high}" if self.ends_known[0] else f"at least {low}"
         return f"[{low}, {high}]"
 
 

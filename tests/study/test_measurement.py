@@ -582,3 +582,37 @@ def test_what_is_known_to_a_bin_says_so(capsys):
     assert "a bin of a histogram" in text
     assert "which no replicates make smaller" in told
     assert "nan" not in text + told
+
+
+@pytest.mark.parametrize(
+    ("quantity", "summary", "numbers", "shown"),
+    [
+        ("saturated", "mean", (2e-4, 0.02, 0.0, 0.0431), ("0.000", "at most 0.044")),
+        ("saturated", "mean", (0.99, 0.02, 0.9511, 1.0), ("0.990", "at least 0.951")),
+        ("format_error", "mean", (2e-4, 0.02, 0.0, 0.0431), ("0.000 ± 0.020", None)),
+        (
+            "jacobian_trace",
+            "median",
+            (4.2e-15, 2.8e-15, 1e-15, 1.2e-14),
+            ("4.2e-15 ×/÷ 1.89", None),
+        ),
+        (
+            "jacobian_trace",
+            "median",
+            (0.42, 0.028, 0.36, 0.48),
+            ("0.420 ± 0.028", "[0.360, 0.480]"),
+        ),
+        ("entropy", "mean", (1e-3, 1e-3, 0.0, 3e-3), ("0.0010 ± 0.0010", None)),
+    ],
+)
+def test_an_error_is_said_as_it_is(quantity, summary, numbers, shown):
+    """Of a share that may be 0 or 1 by a bound on one side, of a quantile that is known
+    to a factor by that; of anything else by what lies on either side.
+    """
+    measured = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
+    names = ("estimate", "std_error", "ci_low", "ci_high")
+    changed = dict(zip(names, numbers, strict=True))
+    changed |= {"quantity": quantity, "summary": summary}
+    lines = dict(replace(measured, **changed).lines())
+    assert lines["estimate"] == shown[0]
+    assert shown[1] in (None, lines["95 %"])

@@ -276,6 +276,22 @@ class NumberFormat:
         between = ";" if self.mark == "," else ","
         return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
 
+    def bound(self, low: float | None, high: float | None) -> Markup:
+        """Write an interval; of one end a bound with two digits, rounded outwards."""
+        if low is not None and high is not None:
+            return self.interval(low, high, (None, None))
+        sign, rounding = (FROM, ROUND_FLOOR) if high is None else (UP_TO, ROUND_CEILING)
+        end = low if high is None else high
+        error = None if end is None else abs(end)
+        return _markup(f"{sign}{KEPT}{self.number(end, error, rounding=rounding)}")
+
+    def with_factor(self, value: float, factor: float, row: str = "") -> Markup:
+        """Write a value that is known to a factor, two digits of each."""
+        shown = self.number(value, abs(value), row)
+        # two digits of what is at least 1, rounded up
+        error = self.number(factor, factor, rounding=ROUND_CEILING)
+        return _markup(f"{shown}{KEPT}×/÷{KEPT}{error}")
+
     def region(
         self, region: tuple[float | None, ...], low: float | None, high: float | None
     ) -> Markup:

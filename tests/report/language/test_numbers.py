@@ -301,3 +301,24 @@ def test_an_open_interval_is_rounded_outwards():
     """One end has no width to go by, and is still no nearer than it was."""
     assert text(numbers("en").interval(0.123456, None, (0.0, None))) == "[0.1234, –]"
     assert text(numbers("en").interval(None, 0.123411, (0.0, None))) == "[–, 0.1235]"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (None, 0.0431, "≤ 0.044"),
+        (0.9511, None, "≥ 0.95"),
+        (0.12, 0.16, "[0.120, 0.160]"),
+        (None, 1.31e-5, f"≤ 1.4×10{MINUS}5"),
+    ],
+)
+def test_a_bound_has_one_side(low, high, shown):
+    """Two digits, rounded outwards; of two ends it is an interval."""
+    found = text(numbers("en").bound(low, high))
+    assert found == shown
+
+
+def test_a_factor_stands_beside_what_it_is_of():
+    """Two digits of each, the factor rounded up."""
+    found = text(numbers("en").with_factor(4.226e-15, 1.811))
+    assert found == f"4.2×10{MINUS}15 ×/÷ 1.9"
