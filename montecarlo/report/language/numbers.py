@@ -288,8 +288,7 @@ class NumberFormat:
     def with_factor(self, value: float, factor: float, row: str = "") -> Markup:
         """Write a value that is known to a factor, two digits of each."""
         shown = self.number(value, abs(value), row)
-        # two digits of what is at least 1, rounded up
-        error = self.number(factor, factor, rounding=ROUND_CEILING)
+        error = self.number(factor, factor)
         return _markup(f"{shown}{KEPT}×/÷{KEPT}{error}")
 
     def region(

@@ -319,6 +319,6 @@ def test_a_bound_has_one_side(low, high, shown):
 
 
 def test_a_factor_stands_beside_what_it_is_of():
-    """Two digits of each, the factor rounded up."""
+    """Two digits of each."""
     found = text(numbers("en").with_factor(4.226e-15, 1.811))
-    assert found == f"4.2×10{MINUS}15 ×/÷ 1.9"
+    assert found == f"4.2×10{MINUS}15 ×/÷ 1.8"
