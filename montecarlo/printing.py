@@ -11,7 +11,7 @@ from montecarlo.errors import UnfinishedError
 from montecarlo.plain_text import printable
 
 #: Replacements of characters that an encoding lacks.
-_SPELLED = {"±": "+-", "×": "*", "–": "-", "−": "-"}
+_SPELLED = {"±": "+-", "×": "*", "÷": "/", "–": "-", "−": "-"}
 _HANDLER = "montecarlo.spelled"
 
 

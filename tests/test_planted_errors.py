@@ -204,10 +204,11 @@ def coarsen_grid(monkeypatch):
 def drop_saturated_rows(monkeypatch):
     """Rows that print as 1.00 are not counted: medians are 12 % too small."""
     count = replicates.count_bins
-    one, nearly = (int(FINE.bins(np.array(value))) for value in (1.0, 0.995))
+    grid = ROW_QUANTITIES["weight_max"].grid_for(2)
+    nearly = int(grid.bins(np.array(0.995)))
 
     def without_saturated(bins, n_bins):
-        if n_bins != FINE.n_bins or bins.max() > one:  # more than 1: effective keys
+        if n_bins != grid.n_bins:  # of what has another top
             return count(bins, n_bins)
         ordered = np.sort(bins, axis=-1)
         kept = ordered <= nearly

@@ -22,7 +22,6 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from montecarlo.attention.grids import DEEP, DEEPER
 from montecarlo.attention.quantities import ROW_QUANTITIES, beyond_table
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import parse_point, stream
@@ -296,8 +295,7 @@ def test_quantiles_beyond_the_table(name, summary, divisor):
     key = RowKey(divisor, name, summary)
     level = {"median": 0.5, "q99": 0.99, "q0.5": 0.005}[summary]
     expected = quantile(row_values(ROWS, divisor)[name], level)
-    is_wide = ROW_QUANTITIES[name].grid in (DEEP, DEEPER)
-    width = 10.0 ** (1.0 / (64 if is_wide else 512)) - 1.0
+    width = 10.0 ** (1.0 / 512) - 1.0
 
     found = estimates(point)
     assert key in set(row_keys(point, ("none", "sqrt")))

@@ -272,7 +272,24 @@ def weight_lost(weights: Array) -> Array:
 
 
 def weight_error(weights: Array, exact: Array) -> Array:
-    """Return half the sum of absolute errors of a row, 1 where the format overflows."""
+    """Return half the sum of absolute errors of a row, 1 where the format overflows.
+
+    Above 1 where the sum of exponentials stands still, so that weights are too large.
+    """
     with np.errstate(invalid="ignore"):
         error = 0.5 * np.abs(weights - exact).sum(axis=-1)
-    return np.where(overflows(weights) > 0.0, 1.0, np.minimum(error, 1.0))
+    return np.where(overflows(weights) > 0.0, 1.0, error)
+
+
+def most_weight_error(number_format: NumberFormat, n_keys: int, softmax: str) -> float:
+    """Return a bound of `weight_error`.
+
+    Notes
+    -----
+    It is at most half of 1 and the sum of the weights.  Each step of a sum that is
+    rounded loses at most 2**-bits of the result, so that what n weights add up to is
+    at most 1 + 2 n 2**-bits, with their own rounding.
+    """
+    if number_format.kept_only or softmax.endswith("_wide"):
+        return 1.0
+    return 1.0 + n_keys * 2.0**-number_format.bits

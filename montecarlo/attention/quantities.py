@@ -25,10 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, softmax
-from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, Grid
+from montecarlo.attention.grids import (
+    DEEP,
+    DEEPER,
+    FINE,
+    SIGNED,
+    Grid,
+    LayeredGrid,
+    SignedGrid,
+)
 from montecarlo.attention.number_formats import (
+    ALL_FORMATS,
     NumberFormat,
     distinct_share,
+    most_weight_error,
     overflows,
     weight_error,
     weight_lost,
@@ -123,8 +133,8 @@ class Quantity:
         value for all divisors.
     interval_scale : Scale or None
         Where its interval is made, if not as it is.
-    grid : LogGrid, SignedGrid or None
-        Of rows: what quantiles are read from, if there are any.
+    grid : LogGrid, LayeredGrid, SignedGrid or None
+        Of rows: what quantiles are read from, if there are any; see `grid_for`.
     compared : bool
         Whether ratios between divisors are rows of the table.
     typical_compared : bool
@@ -161,6 +171,20 @@ class Quantity:
     given: str = ""
     multiple_of: str = ""
     tabled: bool = True
+
+    def grid_for(self, n_keys: int) -> Grid | None:
+        """Return the grid of rows of a number of keys: it has the top that they have.
+
+        Near it values are counted by their distance from it: nearly even rows are told
+        apart as well as nearly one-hot ones.
+        """
+        if self.grid is None or isinstance(self.grid, SignedGrid):
+            return self.grid
+        layers = (
+            self.grid.layers if isinstance(self.grid, LayeredGrid) else (self.grid,)
+        )
+        top = self.within(n_keys)[1] if callable(self.within) else self.within[1]
+        return LayeredGrid(layers, top)
 
     @property
     def divided(self) -> bool:
@@ -731,8 +755,10 @@ _TABLE = (
     _of_formats(
         "format_error",
         r"\delta",
-        "half the sum of the absolute errors of the weights of a row",
+        "half the sum of the absolute errors of the weights of a row; "
+        "$1$ where it overflows",
         lambda rows: weight_error(rows.weights, rows.exact),
+        within=NOT_NEGATIVE,
     ),
     _of_formats(
         "format_weight_lost",
@@ -786,8 +812,18 @@ def beyond_table(quantity: str, summary: str) -> tuple[tuple[str, str], ...]:
     return ((quantity, summary),) if asked or not one.tabled else ()
 
 
-def range_of(name: str, n_keys: int | None) -> Range:
-    """Return the range of a quantity's values, and so of their means and quantiles."""
+def range_of(
+    name: str,
+    n_keys: int | None,
+    number_format: str = "float64",
+    way: str = "shifted",
+) -> Range:
+    """Return the range of a quantity's values, and so of their means and quantiles.
+
+    Only errors of weights have one that depends on the format and the way of softmax.
+    """
+    if name == "format_error":
+        return 0.0, most_weight_error(ALL_FORMATS[number_format], n_keys or 0, way)
     within = QUANTITIES[name].within
     return within(n_keys or 0) if callable(within) else within
 
@@ -796,6 +832,11 @@ def clip(value: float, within: Range) -> float:
     """Return the value of a range that is nearest to a number; NaN as it is."""
     low, high = within
     return min(max(value, low), high)  # in this order: NaN stays where it comes first
+
+
+def is_share(name: str) -> bool:
+    """Tell whether a quantity is a share, of rows or of a row's keys."""
+    return name in QUANTITIES and QUANTITIES[name].within == SHARE
 
 
 def is_indicator(name: str) -> bool:

@@ -46,11 +46,12 @@ from montecarlo.claims.verdicts import (
     Verdict,
     all_of,
     decide,
+    decide_exactly,
     interpretation_verdict,
     join_verdicts,
     replicates_needed,
 )
-from montecarlo.estimation.intervals import Interval
+from montecarlo.estimation.intervals import Interval, round_end
 from montecarlo.study.curves import CurveLine
 
 
@@ -67,14 +68,20 @@ def shorten(value: float) -> float | None:
 def ends(
     interval: Interval | None, region: tuple[float, float]
 ) -> tuple[float | None, float | None]:
-    """Keep six digits of an interval's ends, or as many as compare as they do."""
+    """Round ends outwards to six digits, or as many as compare as they do.
+
+    What lies in the interval lies in what is kept of it.
+    """
     if interval is None:
         return None, None
-    return _end(interval.low, region), _end(interval.high, region)
+    return (
+        _end(interval.low, region, up=False),
+        _end(interval.high, region, up=True),
+    )
 
 
-def _end(value: float, region: tuple[float, float]) -> float | None:
-    kept = (float(f"{value:.{digits}g}") for digits in range(6, 17))
+def _end(value: float, region: tuple[float, float], *, up: bool) -> float | None:
+    kept = (round_end(value, digits, up=up) for digits in range(6, 17))
     sides = [(value > end) - (value < end) for end in region]
     for short in kept:
         if [(short > end) - (short < end) for end in region] == sides:
@@ -257,7 +264,9 @@ class Judge:
         """Judge all claims, passages and self-checks."""
         self_checks = []
         for entry in catalogue.self_check:
-            one = self.judge_interpretation(Interpretation(entry.id, entry.check))
+            # whether the sample agrees with theory is not for theory to say
+            of_sample = Interpretation(entry.id, entry.check)
+            one = self.judge_interpretation(of_sample, by_theory=False)
             self_checks.append(
                 SelfCheckOutcome(id=entry.id, verdict=one.verdict, checks=one.checks)
             )
@@ -315,7 +324,11 @@ class Judge:
         )
 
     def judge_interpretation(
-        self, interpretation: Interpretation, *, votes: bool = True
+        self,
+        interpretation: Interpretation,
+        *,
+        votes: bool = True,
+        by_theory: bool = True,
     ) -> InterpretationOutcome:
         """Judge an interpretation: its checks together, in each of their cases.
 
@@ -324,8 +337,13 @@ class Judge:
         interpretation : Interpretation
         votes : bool
             Whether a text says it so.
+        by_theory : bool
+            Whether an exact value decides what the sample leaves undecided.
         """
-        checks = tuple(map(self.judge_check, interpretation.check))
+        checks = tuple(
+            self.judge_check(check, by_theory=by_theory)
+            for check in interpretation.check
+        )
         cases = tuple(join_cases(checks))
         outcomes = [case.outcome for case in cases]
         verdict = interpretation_verdict(
@@ -350,11 +368,11 @@ class Judge:
             checks=checks,
         )
 
-    def judge_check(self, check: Check) -> CheckOutcome:
-        """Judge a check in each of its cases."""
+    def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
+        """Judge a check in each of its cases; ``by_theory`` as above."""
         asked = {name: getattr(check, name) for name in Check.__struct_fields__}
         cases = tuple(
-            self._decide(check, case, self.evidence.find(check, case))
+            self._decide(check, case, self.evidence.find(check, case), by_theory)
             for case in self.evidence.cases(check)
         )
         return CheckOutcome(**asked, cases=cases)
@@ -367,9 +385,21 @@ class Judge:
     ) -> SentenceOutcome:
         return judge_sentence(sentence, self.judge_check, interpretations, verdict)
 
-    def _decide(self, check: Check, case: Located, found: Found) -> CaseOutcome:
+    def _decide(
+        self,
+        check: Check,
+        case: Located,
+        found: Found,
+        by_theory: bool,  # noqa: FBT001 - of the caller
+    ) -> CaseOutcome:
+        """Decide a case by its sample, or else by what theory knows exactly.
+
+        What is held against the exact value itself is for the sample alone to decide.
+        """
         estimate, region = found.estimate, found.region or (-math.inf, math.inf)
         verdict, interval, needed = Verdict.NOT_APPLICABLE, None, None
+        by_theory = by_theory and found.exact is not None
+        by_theory = by_theory and check.expected != "reference"
         if check.relation == "tends_to":  # theory decides
             if found.limit is not None:
                 agrees = found.limit.tends_to == check.to
@@ -381,13 +411,17 @@ class Judge:
                 needed = replicates_needed(
                     estimate, region, self.simultaneous_error, found.most
                 )
+        by_theory = by_theory and verdict == Verdict.UNDECIDED
+        if by_theory and found.exact is not None:
+            verdict = decide_exactly(found.exact, region)
+            by_theory = verdict != Verdict.UNDECIDED
         low, high = ends(interval, region)
         return CaseOutcome(
             **msgspec.structs.asdict(case),
             d_k_range=found.d_k,
             rows=found.rows,
             estimate=None if estimate is None else finite(estimate.value),
-            std_error=None if estimate is None else shorten(estimate.std_error),
+            std_error=None if estimate is None else shorten(estimate.own_error),
             n_replicates=None if estimate is None else estimate.n_replicates,
             simultaneous_low=low,
             simultaneous_high=high,
@@ -398,6 +432,7 @@ class Judge:
                 found.limit, LimitOutcome | None, from_attributes=True
             ),
             outcome=verdict,
+            by_theory=by_theory,
             replicates_needed=needed,
         )
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from montecarlo.claims.checks import Check, Limiting
 from montecarlo.claims.schema import Form, Quantifier, Source, Topic, logic_of
 from montecarlo.claims.verdicts import Logic, Verdict
+from montecarlo.estimation.intervals import factor_of
 
 
 class _Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -103,13 +104,32 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
     #: null: none known
     limit: LimitOutcome | None = None
     outcome: Verdict
-    #: to decide it, about; null: decided, or too close to call
+    #: whether the exact value decided what the sample left undecided
+    by_theory: bool = False
+    #: for the sample to decide it, about; null: it did, or is too close to
     replicates_needed: int | None = None
 
     @property
     def row(self) -> str:
         """Name of its line; empty where it is made of several: a slope, a ratio."""
         return self.rows[0] if len(self.rows) == 1 else ""
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether a row is known to a bin of a histogram, and has no own error."""
+        sampled = bool(self.rows) and self.estimate is not None
+        ends = self.simultaneous_low, self.simultaneous_high
+        return sampled and self.std_error is None and None not in ends
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether its interval, not an error on either side, says how well it is known.
+
+        So of a share that may be 0 or 1, and of what is known to a factor.
+        """
+        low, high = self.interval
+        is_end = low == 0.0 or (high == 1.0 and low >= 0.0)
+        return is_end or factor_of(low, high) is not None
 
     @property
     def region(self) -> tuple[float, float]:

@@ -8,6 +8,7 @@ large between them.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
@@ -27,6 +28,7 @@ from montecarlo.claims.running import Study, exact_value, needed_budgets, run_st
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation, points_of, unjudged
 from montecarlo.errors import InputError, show
+from montecarlo.estimation.intervals import round_end
 from montecarlo.estimation.summaries import lacks
 from montecarlo.names import (
     MOST_SEED,
@@ -75,7 +77,8 @@ class Judged(dict[str, Any]):
                     checked = f"{check.quantity} ({check.summary}), {check.divisor}"
                     for case in check.cases:
                         named = claim.id, str(claim.verdict), checked
-                        yield (*named, *say_case(case), str(case.outcome))
+                        outcome = f"{case.outcome}{', by theory' * case.by_theory}"
+                        yield (*named, *say_case(case), outcome)
 
 
 def say_case(case: CaseOutcome) -> tuple[str, str, str]:
@@ -86,13 +89,7 @@ def say_case(case: CaseOutcome) -> tuple[str, str, str]:
         where.append(f"d_k = {low}" if low == high else f"d_k = {low} to {high}")
     if case.n_keys is not None:
         where.append(f"n = {case.n_keys}")
-    measured = "-"
-    if case.estimate is not None:
-        error = case.std_error or 0.0
-        measured = round_to(case.estimate, error)
-        measured += f" ± {round_to(error, error)}" if error else ""
-    elif case.simultaneous_high is not None:  # a quantile beyond what is counted
-        measured = f"at most {case.simultaneous_high:.4g}"
+    measured = _say_measured(case)
     least, most = case.region_low, case.region_high
     if least is not None and most is not None:
         claimed = f"{least:.4g} to {most:.4g}"
@@ -103,6 +100,27 @@ def say_case(case: CaseOutcome) -> tuple[str, str, str]:
     else:
         claimed = "a limit, which theory decides"
     return ", ".join(where), measured, claimed
+
+
+def _say_measured(case: CaseOutcome) -> str:
+    """Say what was measured: with its error, or with the ends of its interval."""
+    low, high = case.interval
+    if case.is_binned:
+        digits = (high - low) / 4.0
+        ends = (
+            round_to(low, digits, ROUND_FLOOR),
+            round_to(high, digits, ROUND_CEILING),
+        )
+        return f"in [{', '.join(ends)}]"
+    if case.estimate is None:  # perhaps a quantile beyond what is counted
+        bounded = case.simultaneous_high is not None
+        return f"at most {round_end(high, 4, up=True):.4g}" if bounded else "-"
+    error = case.std_error or 0.0
+    measured = round_to(case.estimate, error)
+    if error and case.is_wide:
+        ends = (f"{round_end(low, 2, up=False):g}", f"{round_end(high, 2, up=True):g}")
+        return f"{measured}, in [{', '.join(ends)}]"
+    return f"{measured} ± {round_to(error, error)}" if error else measured
 
 
 #: Sizes that a grid may have.
@@ -147,7 +165,8 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     ----------
     catalogue : Catalogue
     grid : Grid
-        Kept as it is where it has these points already.
+        Kept where it has these points already, but for the fixed numbers of replicates
+        of some: no preset is to decide less than a smaller one.
 
     Raises
     ------
@@ -175,7 +194,11 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     ]
     asked = [check.divisor for _, check in checks]
     divisors, _ = split_pairs([*grid.divisors, *asked])
-    grid = msgspec.structs.replace(grid, tails=(), divisors=divisors)
+    # numbers of replicates that suit a report: of a user's claims as many as decide
+    free = (msgspec.structs.replace(block, replicates=0) for block in grid.blocks)
+    grid = msgspec.structs.replace(
+        grid, tails=(), divisors=divisors, blocks=tuple(free)
+    )
     for where, check in checks:
         _require_sizes(check, where)
         with name_place(where, "domain"):

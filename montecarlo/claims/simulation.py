@@ -480,7 +480,8 @@ def _open_cases(judged: Judgement) -> Iterator[tuple[CheckOutcome, CaseOutcome]]
 
 
 def _is_open(case: CaseOutcome) -> bool:
-    return case.outcome == Verdict.UNDECIDED and case.replicates_needed is not None
+    undecided = case.outcome == Verdict.UNDECIDED or case.by_theory
+    return undecided and case.replicates_needed is not None
 
 
 def gate_checks(catalogue: Catalogue) -> Iterator[tuple[str, Check]]:

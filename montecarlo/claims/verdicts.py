@@ -16,6 +16,9 @@ from montecarlo.estimation.intervals import Interval, t_quantile
 #: An undecided case that would need more than this many budgets is too close to call.
 MOST_BUDGETS = 100
 
+#: Errors of exact values are smaller than this part of them, and of 1.
+NUMERICAL = 2e-6
+
 #: What a sentence needs of its cases.  ``equality`` is one of distributions, ``degree``
 #: a word that its text sets no border for.
 Logic = Literal["always", "can", "usually", "generic", "limit", "equality", "degree"]
@@ -54,6 +57,17 @@ def decide(interval: Interval, region: tuple[float, float]) -> Verdict:
     if interval.high < region[0] or region[1] < interval.low:
         return Verdict.REFUTED
     return Verdict.UNDECIDED
+
+
+def decide_exactly(exact: float, region: tuple[float, float]) -> Verdict:
+    """Compare an exact value with the region that matters, both ends included.
+
+    Undecided next to an end, where its numerical error may lie between the two.
+    """
+    slack = NUMERICAL * max(1.0, abs(exact))
+    if any(0.0 < abs(exact - end) <= slack for end in region):
+        return Verdict.UNDECIDED
+    return decide(Interval(exact, exact), region)
 
 
 def all_of(outcomes: Iterable[Verdict]) -> Verdict:
@@ -147,7 +161,8 @@ def replicates_needed(
     -------
     int or None
         More than there are.  None where it is more than a hundred budgets: too close to
-        the edge; or where there is no standard error.
+        the edge; where there is no standard error; or where no number would, since an
+        end of the region lies in the bin of a histogram that the estimate lies in.
 
     Notes
     -----
@@ -156,7 +171,8 @@ def replicates_needed(
     replicates make all of the variance that side has no end; then at least twice as
     many are needed, and no fewer than a symmetric interval would take.
     """
-    value, n = estimate.value, estimate.n_replicates
+    n = estimate.n_replicates
+    left, right = estimate.finest or (estimate.value, estimate.value)
     low, high = estimate.ends(error_rate)  # a range that cuts it does not shrink
     symmetric = t_quantile(error_rate, n) * estimate.std_error
     if not math.isfinite(symmetric):
@@ -166,15 +182,15 @@ def replicates_needed(
         least = -math.inf
     if most >= estimate.within[1]:
         most = math.inf
-    if value > most:  # out of the region, only one side is in the way
-        sides = [(value - low, value - most)]
-    elif value < least:
-        sides = [(high - value, least - value)]
+    if left > most:  # out of the region, only one side is in the way
+        sides = [(left - low, left - most)]
+    elif right < least:
+        sides = [(high - right, least - right)]
     else:
-        sides = [(value - low, value - least), (high - value, most - value)]
+        sides = [(left - low, left - least), (high - right, most - right)]
     ratio = 0.0
     for reach, distance in sides:
-        if distance == 0.0:
+        if distance <= 0.0:
             return None
         if math.isfinite(distance):
             unknown = max(symmetric, math.sqrt(2.0) * distance)

@@ -189,6 +189,7 @@ def _tell_worst(one: InterpretationOutcome) -> list[str]:
             one_case = min(found, key=_size)
             where, measured, claimed = say_case(one_case)
             exact = "" if one_case.exact is None else f", exact {one_case.exact:.6g}"
+            exact += ", which decides" if one_case.by_theory else ""
             return [f"{where}: {measured}{exact}, claimed {claimed}"]
     return []
 

@@ -62,7 +62,7 @@ def answer(options: MeasureOptions) -> Answer:
     (needed,) = rows.shortfalls()
     if needed == 0.0:
         return Answer(measured, took)
-    if rows.is_stuck(point, *rows.asked[point]):
+    if rows.is_stuck(point, *rows.asked[point]) and not measured.is_binned:
         why = (
             f"four times the replicates left {measured.std_error:.2g} nearly as it "
             "was, for a quantile is read from bins"
@@ -112,6 +112,8 @@ def _tell_shortfall(
             "no error is a part of an estimate of 0; its interval is known, and "
             "--absolute-error says how small it is to be"
         )
+    if measured.is_binned:
+        return "the interval is a bin of a histogram, which no replicates make smaller"
     wanted = effort.absolute_error or effort.relative_error * abs(measured.estimate)
     limit = "--most sets the limit"
     if needed > MOST_REPLICATES:

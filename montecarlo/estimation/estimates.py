@@ -50,6 +50,9 @@ class Estimate:
         One-sided error rate -> Interval, where that does not come from the above.
     within : (float, float)
         The range of the estimated quantity, to which intervals are cut.
+    finest : Interval or None
+        Of what is read from a histogram: what its interval comes to with any number of
+        replicates, whole bins.  None: a point.
     """
 
     value: float
@@ -58,6 +61,7 @@ class Estimate:
     skewness: float = 0.0
     bounds: Callable[[float], Interval] | None = None
     within: Range = ANY
+    finest: Interval | None = None
 
     def interval(self, error_rate: float) -> Interval:
         """Return the interval that misses on each side with this probability.
@@ -83,6 +87,19 @@ class Estimate:
         """
         ends = {rate: self.ends(rate) for rate in error_rates}
         return self if self.bounds is None else replace(self, bounds=ends.__getitem__)
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether the 95 % interval is whole bins that replicates make no smaller."""
+        if self.finest is None or math.isnan(self.value):
+            return False
+        low, high = self.ends(POINTWISE)
+        return self.finest.low <= low and high <= self.finest.high
+
+    @property
+    def own_error(self) -> float:
+        """The standard error; NaN where the interval is that of a bin."""
+        return math.nan if self.is_binned else self.std_error
 
     @property
     def is_bounded(self) -> bool:
@@ -119,6 +136,7 @@ class Estimate:
             std_error=self.std_error * factor,
             bounds=None if bounds is None else lambda rate: bounds(rate).times(factor),
             within=(self.within[0] * factor, self.within[1] * factor),
+            finest=None if self.finest is None else self.finest.times(factor),
         )
 
 
@@ -271,7 +289,9 @@ def product(parts: Sequence[tuple[Estimate, int]]) -> Estimate:
 
     def bounds(error_rate: float) -> Interval:
         share = error_rate / len(parts)
-        intervals = [(part.interval(share), power) for part, power in parts]
+        return combine([(part.interval(share), power) for part, power in parts])
+
+    def combine(intervals: Sequence[tuple[Interval, int]]) -> Interval:
         low = math.prod(end(i, power, upper=False) for i, power in intervals)
         high = math.prod(end(i, power, upper=True) for i, power in intervals)
         # 0 over 0 may be anything
@@ -285,7 +305,11 @@ def product(parts: Sequence[tuple[Estimate, int]]) -> Estimate:
     )
     if any(math.isnan(one) for one in (value, *(part.value for part, _ in parts))):
         return Estimate(math.nan, math.nan, n, bounds=bounds)
-    return Estimate(value, half_width_error(bounds, n), n, bounds=bounds)
+    finest = None
+    if all(part.finest is not None for part, _ in parts):
+        finest = combine([(p.finest, power) for p, power in parts if p.finest])
+    error = half_width_error(bounds, n)
+    return Estimate(value, error, n, bounds=bounds, finest=finest)
 
 
 def half_width_error(bounds: Callable[[float], Interval], n_replicates: int) -> float:
@@ -385,9 +409,13 @@ def ratio_of_ends(estimates: Sequence[Estimate]) -> Estimate:
         low, high = log_ratio.interval(error_rate)
         return Interval(_exp(low), _exp(high))
 
-    value = _exp(log_ratio.value)
+    value, finest = _exp(log_ratio.value), log_ratio.finest
     return Estimate(
-        value, value * log_ratio.std_error, log_ratio.n_replicates, bounds=bounds
+        value,
+        value * log_ratio.std_error,
+        log_ratio.n_replicates,
+        bounds=bounds,
+        finest=finest and Interval(*map(_exp, finest)),
     )
 
 
@@ -396,14 +424,25 @@ def _contrast(weights: Array, estimates: Sequence[Estimate]) -> Estimate:
     n = min(estimate.n_replicates for estimate in estimates)
     logs = [_log(estimate.value) for estimate in estimates]
     value = _weigh(weights, logs)
-    bounds = partial(_contrast_bounds, weights, tuple(estimates), value)
+
+    def bounds(error_rate: float) -> Interval:
+        intervals = [estimate.interval(error_rate) for estimate in estimates]
+        return _contrast_bounds(weights, estimates, value, intervals)
+
     low, high = bounds(POINTWISE)
     error = (high - low) / (2.0 * t_quantile(POINTWISE, n))
-    return Estimate(value, error, n, bounds=bounds)
+    bins = [estimate.finest for estimate in estimates if estimate.finest is not None]
+    finest = None
+    if len(bins) == len(estimates):
+        finest = _contrast_bounds(weights, estimates, value, bins)
+    return Estimate(value, error, n, bounds=bounds, finest=finest)
 
 
 def _contrast_bounds(
-    weights: Array, estimates: Sequence[Estimate], value: float, error_rate: float
+    weights: Array,
+    estimates: Sequence[Estimate],
+    value: float,
+    intervals: Sequence[Interval],
 ) -> Interval:
     """Add the logarithmic half-widths of the estimates' own intervals in squares.
 
@@ -411,8 +450,9 @@ def _contrast_bounds(
     symmetric ones this is the usual propagation of errors.
     """
     down = up = 0.0
-    for weight, estimate in zip(weights, estimates, strict=True):
-        low, high = estimate.interval(error_rate)
+    for weight, estimate, (low, high) in zip(
+        weights, estimates, intervals, strict=True
+    ):
         centre = _log(estimate.value)
         below, above = centre - _log(low), _log(high) - centre
         if weight < 0.0:

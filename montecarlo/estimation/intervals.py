@@ -6,6 +6,7 @@ from these the ends of an interval at any error rate.
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from scipy.special import stdtrit
 
 from montecarlo.attention.softmax import Array
 
+#: Standard errors on either side of a 95 % interval.
+NORMAL = 1.959963984540054
 #: Skewness over the root of the number of replicates that makes no difference.
 SYMMETRIC = 1e-7
 #: The same, beyond which a mean has no bounds: k equal outliers among n have a skewness
@@ -31,6 +34,36 @@ class Interval(NamedTuple):
     def times(self, factor: float) -> "Interval":
         """Return it times a positive factor."""
         return Interval(self.low * factor, self.high * factor)
+
+
+def round_end(value: float, digits: int, *, up: bool) -> float:
+    """Round an end of an interval to some digits, never into the interval.
+
+    Examples
+    --------
+    >>> round_end(0.12345, 3, up=False), round_end(0.12345, 3, up=True)
+    (0.123, 0.124)
+    """
+    if not math.isfinite(value):
+        return value
+    rounding = ROUND_CEILING if up else ROUND_FLOOR
+    shortest = repr(float(value))  # 0.1 is not above 0.1
+    return float(Context(digits, rounding).create_decimal(shortest))
+
+
+#: From how many times its lower end on the upper end of an interval is shown by a
+#: factor: half the width says nothing of either side then.
+WIDE = 2.0
+
+
+def factor_of(low: float, high: float) -> float | None:
+    """Return the standard error of a positive number as a factor, if its ends are wide.
+
+    None where they are no farther apart than `WIDE`, or one of them is 0 or infinite.
+    """
+    if not 0.0 < low < high < math.inf or high < WIDE * low:
+        return None
+    return math.exp(math.log(high / low) / (2.0 * NORMAL))
 
 
 class Moments(NamedTuple):

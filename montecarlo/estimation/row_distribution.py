@@ -37,7 +37,7 @@ class RowDistribution:
     n_replicates : int
     inside : slice
         The bins that hold rows, and one on either side: beyond, nothing changes.
-    grid : LogGrid or SignedGrid
+    grid : LogGrid, LayeredGrid or SignedGrid
         What the rows were counted on.
     """
 
@@ -77,7 +77,7 @@ def row_distribution(counts: Counts, grid: Grid, n_replicates: int) -> RowDistri
     counts : ndarray of int64, shape (3, n_bins) or (6, n_bins)
         As `montecarlo.sampling.replicates.count_bins` makes them, or `count_some` of
         values that only some rows have.
-    grid : LogGrid or SignedGrid
+    grid : LogGrid, LayeredGrid or SignedGrid
     n_replicates : int
         Those that have a row with a value.
 
@@ -187,7 +187,9 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     if rows.n_replicates < 2:
         return Estimate(value, math.nan, rows.n_replicates)
     error = half_width_error(bounds, rows.n_replicates)
-    return Estimate(value, error, rows.n_replicates, bounds=bounds)
+    found = int(bin_of(rows.share, level))
+    finest = _bins(rows, found, found)
+    return Estimate(value, error, rows.n_replicates, bounds=bounds, finest=finest)
 
 
 def share_above(rows: RowDistribution, border: Estimate) -> Estimate:
@@ -206,10 +208,7 @@ def share_above(rows: RowDistribution, border: Estimate) -> Estimate:
         is split over the border and the share, which is taken at whole bins.
     """
 
-    def bounds(error_rate: float) -> Interval:
-        ends = border.interval(0.5 * error_rate)
-        parts = (rows.share, rows.error, rows.skewness)
-        low, high = interval_ends(Moments(*parts), rows.n_replicates, 0.5 * error_rate)
+    def shares_between(ends: Interval, low: Array, high: Array) -> Interval:
         # the first edge at or above the border: at most this share lies below it
         above = min(int(np.searchsorted(rows.edges, ends.high)), len(high) - 1)
         below = int(np.searchsorted(rows.edges, ends.low, side="right")) - 1
@@ -217,9 +216,17 @@ def share_above(rows: RowDistribution, border: Estimate) -> Estimate:
         most = 1.0 if below < 0 else 1.0 - float(low[below])
         return Interval(max(0.0, least), min(1.0, most))
 
+    def bounds(error_rate: float) -> Interval:
+        ends = border.interval(0.5 * error_rate)
+        parts = (rows.share, rows.error, rows.skewness)
+        low, high = interval_ends(Moments(*parts), rows.n_replicates, 0.5 * error_rate)
+        return shares_between(ends, low, high)
+
     place = float(np.interp(border.value, rows.edges, rows.share))
     error = half_width_error(bounds, rows.n_replicates)
-    return Estimate(1.0 - place, error, rows.n_replicates, bounds=bounds)
+    known = Interval(border.value, border.value)
+    finest = shares_between(known, rows.share, rows.share)
+    return Estimate(1.0 - place, error, rows.n_replicates, bounds=bounds, finest=finest)
 
 
 def _invert(rows: RowDistribution, ends: tuple[Array, Array], level: float) -> Interval:
@@ -229,9 +236,16 @@ def _invert(rows: RowDistribution, ends: tuple[Array, Array], level: float) -> I
     """
     low, high = ends
     first, last = (_place(int(bin_of(end, level)), rows) for end in (high, low))
+    return _bins(rows, first, last)
+
+
+def _bins(rows: RowDistribution, first: int, last: int) -> Interval:
+    """Return the values that some neighbouring bins hold; one past the last: any."""
+    lowest, highest = 0, len(rows.edges) - 1
+    is_open = last > highest or (last == highest and last in rows.grid.open_bins)
     return Interval(
-        float(rows.edges[first - 1]) if first > 0 else rows.grid.least,
-        float(rows.edges[last]) if last < len(rows.edges) - 1 else math.inf,
+        float(rows.edges[first - 1]) if first > lowest else rows.grid.least,
+        math.inf if is_open else float(rows.edges[last]),
     )
 
 

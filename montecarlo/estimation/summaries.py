@@ -194,7 +194,9 @@ class Summaries:
             return SHARE, ROUNDING
         if "/" in key.divisor or key.summary == QUANTILE_RATIO:
             return NOT_NEGATIVE, ROUNDING  # only what is not negative is compared
-        within = range_of(key.quantity, self.point.n_keys)
+        within = range_of(
+            key.quantity, self.point.n_keys, key.number_format, key.softmax
+        )
         return within, ROUNDING if quantile_level(key.summary) is None else WIDEST_BIN
 
     def _make(self, key: RowKey) -> Estimate:
@@ -225,7 +227,7 @@ class Summaries:
         values = self._column(key.divisor, name)
         if is_indicator(key.quantity):
             return share_estimate(values, rows)
-        within = range_of(key.quantity, n_keys)
+        within = range_of(key.quantity, n_keys, key.number_format, key.softmax)
         if all(map(math.isfinite, within)):
             return bounded_estimate(values, within)
         return mean_estimate(values)

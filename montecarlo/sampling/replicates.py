@@ -170,7 +170,7 @@ def count_columns(
 def _counted_on(point: DesignPoint, quantity: Quantity) -> Grid | None:
     """Return the grid of a quantity whose quantiles are wanted, None for others."""
     wanted = quantity.has_quantiles or quantity.name in dict(point.also)
-    return quantity.grid if wanted else None
+    return quantity.grid_for(point.shape[1]) if wanted else None
 
 
 def sample(
@@ -316,7 +316,7 @@ def count_some(values: Array, grid: Grid) -> Counts:
     ----------
     values : ndarray, shape (n_replicates, n_rows)
         NaN for the other rows; at most `MOST_CUBED` rows.
-    grid : LogGrid or SignedGrid
+    grid : LogGrid, LayeredGrid or SignedGrid
 
     Returns
     -------

@@ -4,16 +4,22 @@ import html
 import math
 import re
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.quantities import (
     NOT_NEGATIVE,
     QUANTITIES,
+    SHARE,
     Range,
     quantile_level,
     range_of,
 )
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
+from montecarlo.estimation.intervals import (
+    FEWEST_BEHIND_A_MEAN,
+    factor_of,
+    round_end,
+)
 
 #: What the summaries of rows are called.
 SUMMARIES = {
@@ -125,10 +131,14 @@ class Measurement:
         """Return names and values: estimate, interval, exact value, replicates."""
         error = self.std_error
         estimate = self._bound() or round_to(self.estimate, error)
+        if self.is_binned:
+            estimate = f"in {self._interval()}, a bin of a histogram"
         if self.is_all_or_none:
             which = "none" if self.estimate == 0.0 else "all"
             estimate = f"{self.estimate:g}: {which} of the rows drawn"
-        elif error > 0.0:
+        elif factor := self.factor:
+            estimate += f" ×/÷ {round_end(factor, 3, up=True):.3g}"
+        elif error > 0.0 and not self.is_bound:
             estimate += f" ± {round_to(error, error)}"
         found = [("estimate", estimate), ("95 %", self._interval())]
         if self.reference is not None:
@@ -138,6 +148,37 @@ class Measurement:
                 exact += f" (z = {(self.estimate - self.reference) / error:+.2f})"
             found.append(("exact", exact))
         return [*found, ("replicates", str(self.n_replicates))]
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether it is known to a bin, of which its interval has the ends."""
+        ends = self.estimate, self.ci_low, self.ci_high
+        return math.isnan(self.std_error) and all(map(math.isfinite, ends))
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is a share that may be 0, or 1: a bound on one side says it."""
+        return self.ends_known in ((True, False), (False, True))
+
+    @property
+    def ends_known(self) -> tuple[bool, bool]:
+        """Whether the ends of its interval are those of a share: 0, and 1."""
+        is_share = self.summary == "mean" and self._range() == SHARE
+        return is_share and self.ci_low == 0.0, is_share and self.ci_high == 1.0
+
+    @property
+    def factor(self) -> float | None:
+        """The error of a quantile as a factor, where its interval is wide."""
+        if quantile_level(self.summary) is None and self.summary != "spread":
+            return None
+        return factor_of(self.ci_low, self.ci_high)
+
+    @property
+    def digits(self) -> float:
+        """An error whose digits are worth writing: of a bin, a quarter of its width."""
+        if not self.is_binned:
+            return self.std_error
+        return (self.ci_high - self.ci_low) / 4.0
 
     @property
     def is_all_or_none(self) -> bool:
@@ -151,14 +192,16 @@ class Measurement:
         if not math.isnan(self.estimate) or math.isnan(self.ci_low):
             return ""
         if math.isfinite(self.ci_high):
-            return f"at most {self.ci_high:.8g}: smaller values are not told apart"
-        return f"at least {self.ci_low:.8g}: larger values are not told apart"
+            high = round_to(self.ci_high, 0.0, ROUND_CEILING)
+            return f"at most {high}: smaller values are not told apart"
+        low = round_to(self.ci_low, 0.0, ROUND_FLOOR)
+        return f"at least {low}: larger values are not told apart"
 
     def _range(self) -> Range:
         """Return what an interval without bounds would be."""
         if "/" in self.divisor or self.summary == "spread":
             return NOT_NEGATIVE
-        return range_of(self.quantity, self.n_keys)
+        return range_of(self.quantity, self.n_keys, self.number_format, self.softmax)
 
     def _interval(self) -> str:
         """Return the interval, or why there is none."""
@@ -169,37 +212,48 @@ class Measurement:
                 "none: nearly all of the variance comes from fewer than "
                 f"{FEWEST_BEHIND_A_MEAN} replicates"
             )
-        low, high = (
-            round_to(one, self.std_error) for one in (self.ci_low, self.ci_high)
-        )
+        low = round_to(self.ci_low, self.digits, ROUND_FLOOR)
+        high = round_to(self.ci_high, self.digits, ROUND_CEILING)
         if self.is_all_or_none:
             end = f"at most {high}" if self.estimate == 0.0 else f"at least {low}"
             return f"{end}, whatever the rows of a replicate have in common"
+        if self.is_bound:
+            return f"at most {high}" if self.ends_known[0] else f"at least {low}"
         return f"[{low}, {high}]"
 
 
-def round_to(value: float, error: float) -> str:
+def round_to(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str:
     """Write a number down to the second digit of an error.
 
     Parameters
     ----------
     value, error : float
         Without an error, or with one of 0, eight digits are written.
+    rounding : str
+        Of `decimal`: ends of intervals are rounded outwards.
 
     Examples
     --------
     >>> round_to(7.4166726, 0.00027), round_to(123456.0, 4321.0), round_to(2e-20, 1e-22)
     ('7.41667', '123500', '2.000e-20')
     """
-    if not math.isfinite(value) or not error > 0.0 or not math.isfinite(error):
+    if not math.isfinite(value):
         return f"{value:.8g}"
+
+    def keep(digits: int) -> float:
+        return float(Context(digits, rounding).create_decimal(repr(float(value))))
+
+    if not error > 0.0 or not math.isfinite(error):
+        return f"{keep(8):.8g}"
     last = math.floor(math.log10(error)) - 1
     first = math.floor(math.log10(abs(value))) if value else last
     if -5 <= first < 9 or not value:
         if last < -15:
-            return f"{value:.8g}"
-        return f"{round(value, -last):.{max(0, -last)}f}"
-    return f"{value:.{max(0, min(first - last, 15))}e}"
+            return f"{keep(8):.8g}"
+        shown = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(last), rounding)
+        return f"{shown:.{max(0, -last)}f}"
+    digits = max(0, min(first - last, 15))
+    return f"{keep(digits + 1):.{digits}e}"
 
 
 def plain_words(message: str) -> str:

@@ -326,8 +326,8 @@ class Effort:
     def needed(self, estimate: Estimate) -> float:
         """Return about how many replicates an estimate needs for the wanted error.
 
-        Infinite for an estimate of 0 with a relative error, NaN where there is no
-        error, or still no interval.
+        Infinite for an estimate of 0 with a relative error and for one that is known to
+        a bin, NaN where there is no error, or still no interval.
         """
         if math.isnan(estimate.std_error):
             return math.nan
@@ -337,7 +337,7 @@ class Effort:
         wanted = self.wanted(estimate)
         if estimate.std_error <= wanted:
             return float(estimate.n_replicates)
-        if wanted == 0.0:
+        if wanted == 0.0 or estimate.is_binned:
             return math.inf
         ratio = estimate.std_error / wanted
         return estimate.n_replicates * (ratio * ratio)  # a power of it may overflow
@@ -501,7 +501,7 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
 def _measurement(point: DesignPoint, key: RowKey, estimate: Estimate) -> Measurement:
     low, high = estimate.interval(POINTWISE)
     exact = reference(key.quantity, point, key.divisor, key.summary)
-    numbers = (estimate.value, estimate.std_error, low, high, estimate.n_replicates)
+    numbers = (estimate.value, estimate.own_error, low, high, estimate.n_replicates)
     known = (None, None) if exact is None else (exact.value, exact.error)
     name = row_id(point, key)
     columns: tuple[Any, ...] = (*identity(point, key), *numbers, *known, name)

@@ -150,12 +150,13 @@ def rows_of(summaries: Summaries, lookup: Lookup) -> Iterator[tuple[object, ...]
         estimate = summaries.estimate(key)
         low, high = estimate.interval(POINTWISE)
         exact = lookup(point, key)
+        # of a bin its width says how well a value is known
         if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
             exact = None
         yield (
             *identity(point, key),
             estimate.value,
-            estimate.std_error,
+            estimate.own_error,
             low,
             high,
             estimate.n_replicates,

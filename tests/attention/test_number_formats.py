@@ -23,6 +23,7 @@ from montecarlo.attention.number_formats import (
     NUMBER_FORMATS,
     SOFTMAXES,
     combinations,
+    most_weight_error,
     overflows,
     rising_order,
     softmax_in,
@@ -31,7 +32,9 @@ from montecarlo.attention.number_formats import (
 )
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, FormatRows
 
-HALF, BRAIN = (NUMBER_FORMATS[name] for name in ("float16", "bfloat16"))
+HALF, BRAIN, SINGLE, DOUBLE = (
+    NUMBER_FORMATS[name] for name in ("float16", "bfloat16", "float32", "float64")
+)
 #: Largest number, next number above 1 less 1, least normal number and least number
 #: above 0, by IEEE 754 (2019), by Google for bfloat16, and for eight bits by table 1 of
 #: Micikevicius et al. (2022), FP8 Formats for Deep Learning.
@@ -171,6 +174,7 @@ NAN, INF = math.nan, math.inf
         ([NAN, 0.0, 0.0, 0.0], 1.0, 0.75, 0.25, 1.0, 1.0),
         ([INF, 0.25, 0.25, 0.0], 1.0, 0.25, 0.5, 1.0, 1.0),
         ([0.0, 0.0, 0.0, 1.0], 0.0, 0.75, 0.5, 1.0, 0.0),
+        ([1.0, 1.0, 1.0, 1.0], 0.0, 0.0, 0.25, 1.5, -3.0),
     ],
 )
 def test_quantities_of_a_row(row, overflow, zero, distinct, error, lost):  # noqa: PLR0917 - each by hand
@@ -226,3 +230,23 @@ def test_a_sum_that_stands_still_makes_weights_too_large():
     (lost,) = weight_lost(weights)
     assert lost == -7.0
     assert FORMAT_QUANTITIES["format_weight_lost"].within[0] <= lost
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+@pytest.mark.parametrize("n_keys", [2, 2**12, 2**16])
+@pytest.mark.parametrize("softmax", SOFTMAXES)
+@pytest.mark.parametrize("number_format", [HALF, SINGLE, DOUBLE])
+def test_errors_of_weights_lie_below_their_bound(
+    number_format, softmax, n_keys, spread
+):
+    """Of equal scores, whose sum in float16 stands still at 2048, and of others."""
+    scores = spread * np.random.default_rng(61).standard_normal((1, n_keys))
+    exact = softmax_in(scores, DOUBLE, "shifted_wide")
+    error = weight_error(softmax_in(scores, number_format, softmax), exact).item()
+    assert error <= most_weight_error(number_format, n_keys, softmax)
+    stands_still = number_format is HALF and n_keys == 2**16 and softmax == "shifted"
+    if not stands_still:
+        return
+    assert error > 1.0
+    if not spread:
+        assert error == 0.5 * (2**16 / 2048 - 1)

@@ -15,6 +15,7 @@ from montecarlo.attention.quantities import (
     PAIR_MEANS,
     PAIR_QUANTITIES,
     QUANTILES,
+    ROW_QUANTITIES,
     quantile_level,
 )
 from montecarlo.attention.softmax import measure_gaps, softmax_rows
@@ -83,18 +84,25 @@ def test_pair_quantities_are_what_they_are_called():
         assert value == pytest.approx(expected[name], rel=1e-9), name
 
 
+def ends_of(grid):
+    """The logarithms of the least and the largest value that a grid tells apart."""
+    layers = getattr(grid, "layers", (grid,))
+    return layers[0].low, layers[-1].high
+
+
 @pytest.mark.parametrize("grid", [FINE, DEEP, LogGrid(-1.0, 1.0, 3)])
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_a_value_lies_between_the_edges_of_its_bin(grid, data):
     """A value inside the grid lies below its bin's edge and above the one before."""
-    exponent = data.draw(st.floats(grid.low + 0.01, grid.high - 0.01))
+    least, most = ends_of(grid)
+    exponent = data.draw(st.floats(least + 0.01, most - 0.01))
     value = 10.0**exponent
     place, edges = int(grid.bins(np.array(value))), grid.edges()
     slack = 1.0 + 1e-12  # rounding of a logarithm
 
     assert edges[place] * slack >= value
-    assert value * slack >= (edges[place - 1] if place > 1 else 10.0**grid.low)
+    assert value * slack >= (edges[place - 1] if place > 1 else 10.0**least)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -112,9 +120,45 @@ def test_a_signed_value_lies_between_the_edges_of_its_bin(value):
 @pytest.mark.parametrize("grid", [FINE, DEEP])
 def test_grid_ends(grid):
     """Zero has a bin of its own; what is beyond the grid goes to its ends."""
-    values = np.array([0.0, 5e-324, 10.0 ** (grid.low - 1), 10.0 ** (grid.high + 1)])
+    least, most = ends_of(grid)
+    values = np.array([0.0, 5e-324, 10.0 ** (least - 1), 10.0 ** (most + 1)])
 
     assert grid.bins(values).tolist() == [0, 1, 1, grid.n_bins - 1]
     assert grid.edges().shape == (grid.n_bins,)
-    assert grid.edges()[[0, -1]] == pytest.approx([0.0, 10.0**grid.high])
+    assert grid.edges()[[0, -1]] == pytest.approx([0.0, 10.0**most])
     assert (np.diff(grid.edges()) > 0.0).all()
+
+
+TOPPED = {
+    name: ROW_QUANTITIES[name].grid_for(512)
+    for name in ("jacobian_trace", "effective_keys", "entropy", "weight_max")
+}
+
+
+@pytest.mark.parametrize("name", TOPPED)
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(exponent=st.floats(-6.9, -0.01), near=st.booleans())
+def test_values_near_a_top_are_told_apart(name, exponent, near):
+    """By 0.45 % of the distance from what no value exceeds, as small ones are of
+    themselves; and each lies between the edges of its bin.
+    """
+    grid = TOPPED[name]
+    small = grid.top * 10.0**exponent
+    value = grid.top - small if near else small
+    place, edges = int(grid.bins(np.array(value))), grid.edges()
+    low, high = edges[place - 1], edges[place]
+    assert len(edges) == grid.n_bins
+    assert low * (1.0 - 1e-14) <= value <= high * (1.0 + 1e-14)
+    if small < 0.1 * grid.top:  # next to the middle a bin may have a piece of each
+        assert high - low <= 0.0046 * small + 1e-14 * grid.top
+
+
+@pytest.mark.parametrize("name", TOPPED)
+def test_a_top_is_an_edge(name):
+    """The largest value that there is lies in the last bin, and edges rise."""
+    grid = TOPPED[name]
+    beyond = grid.top * np.array([1.0 - 1e-12, 1.0, 1.0 + 1e-9])
+    assert (grid.bins(beyond) == grid.n_bins - 1).all()
+    assert grid.edges()[-1] == grid.top
+    assert (np.diff(grid.edges()) > 0.0).all()
+    assert grid.open_bins == (1,)

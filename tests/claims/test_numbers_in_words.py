@@ -285,3 +285,27 @@ def test_a_claim_is_judged_on_the_divisor_that_it_names():
     for claim in CATALOGUE.claim:
         if claim.interpretation:
             assert used_divisors(claim) == said_divisors(claim.statement), claim.id
+
+
+#: Rows that theory knows exactly, where entries are Gaussian and independent.
+KNOWN = {
+    *(("jacobian_trace", "mean"), ("saturated", "mean"), ("score_max", "mean")),
+    *(("weight_max", "mean"), ("weight_max", "median")),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_numbers_that_theory_knows_are_exact(name):
+    """As one share is, so is the mean trace beside it: a measured one stands beside the
+    exact one, or where that is what it is held against.
+    """
+    values = SENTENCES[name].value.values()
+    exact = {v.check for v in values if v.of in ("known", "exact")}
+    for value in values:
+        if value.interpretation is not None or value.count is not None:
+            continue
+        check = SENTENCES[name].check[value.check]
+        plain = (check.quantity, check.summary) in KNOWN and "/" not in check.divisor
+        if plain and check.relation in ("between", "at_least", "at_most"):
+            sizes = value.of in ("d_k", "n_keys")
+            assert sizes or value.check in exact, check

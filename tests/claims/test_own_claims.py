@@ -13,8 +13,11 @@ import scipy.special
 
 import montecarlo.report.running as report_command
 from montecarlo import judge
+from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.claims.checks import Domain, Limiting, Relation
+from montecarlo.claims.own_claims import own_study
 from montecarlo.claims.record import DATA_FILES
+from montecarlo.claims.running import needed_budgets
 from montecarlo.claims.schema import Quantifier, Topic
 from montecarlo.claims.yardsticks import NUMBERS
 from montecarlo.cli import own_claims
@@ -433,3 +436,62 @@ def test_a_field_that_is_misspelt_is_told(tmp_path, capsys, typed, meant):
     path.write_text(path.read_text().replace("relation =", f"{line}relation =", 1))
     assert main([str(path)]) == 2
     assert f"Did you mean {meant!r}?" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_error_of_weights_above_1_can_be_judged():
+    """Rows of 65,536 keys in float16, whose weights add up to far more than 1.
+
+    A program that shares no code gave 1.26 +- 0.04.
+    """
+    claim = {
+        "id": "mine",
+        "topic": "arithmetic",
+        "statement": "Their weights are off by more than they have.",
+        "interpretation": [{"id": "r", "check": [LONG_SUMS]}],
+    }
+    (judged,) = judge({"claim": [claim]})["claims"]
+    assert judged["verdict"] == "supported"
+    (case,) = judged["interpretations"][0]["checks"][0]["cases"]
+    assert case["estimate"] == pytest.approx(1.26, abs=0.12)
+
+
+#: Of sums that stand still in float16.
+LONG_SUMS = {
+    "quantity": "format_error",
+    "divisor": "sqrt",
+    "number_format": "float16",
+    "softmax": "shifted",
+    "relation": "at_least",
+    "low": 1.1,
+    "domain": {"d_k": [64] * 2, "n_keys": [65536] * 2, "distributions": ["gaussian"]},
+}
+
+
+@pytest.mark.parametrize("n_keys", [128, 1024, 4096, 16384, 131072])
+def test_no_preset_decides_less_than_a_smaller_one(n_keys):
+    """Of a claim of one's own, wherever it lies: at 4096 keys the standard preset had
+    32 replicates, the quick one up to 256.
+    """
+    check = {
+        "quantity": "entropy",
+        "relation": "at_least",
+        "low": 0.1,
+        "domain": {"d_k": [64] * 2, "n_keys": [n_keys] * 2, "distributions": GAUSSIAN},
+    }
+    claim = {
+        "id": "mine",
+        "topic": "weights",
+        "statement": "A row is what it is.",
+        "interpretation": [{"id": "r", "check": [check]}],
+    }
+    catalogue = parse_catalogue({"claim": [claim]}, "claims", own=True)
+    most = []
+    for preset in ("quick", "standard", "full"):
+        (budget,) = needed_budgets(own_study(catalogue, preset=preset)).values()
+        most.append(budget.analyses()[-1])
+    assert most == sorted(most)
+    assert most[0] >= 256
+
+
+GAUSSIAN = ["gaussian"]

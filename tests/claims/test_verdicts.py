@@ -14,6 +14,7 @@ from montecarlo.claims.verdicts import (
     Verdict,
     all_of,
     decide,
+    decide_exactly,
     interpretation_verdict,
     join_verdicts,
     replicates_needed,
@@ -268,3 +269,41 @@ def test_skewed_bounded_and_rare_estimates_need_more(estimate, region):
         assert needed == math.ceil(estimate.n_replicates * ratio**2)
     else:
         assert needed >= 2 * estimate.n_replicates
+
+
+def test_no_number_of_replicates_divides_a_bin():
+    """An end of a region in the bin of the estimate is never decided; one beyond it is,
+    by as many as bring the rest of the interval down.
+    """
+
+    def needed(region, low=0.90, high=1.10):
+        estimate = Estimate(
+            1.001,
+            0.04,
+            100,
+            bounds=lambda _: Interval(low, high),
+            finest=Interval(1.0, 1.004),
+        )
+        return replicates_needed(estimate, region, 1e-3, 10**6)
+
+    assert needed((1.002, math.inf)) is None
+    assert needed((0.5, 1.003)) is None
+    assert needed((1.0, 2.0)) is None  # the lower edge is an end of the bin
+    assert needed((0.95, math.inf)) == 100 * 2**2  # 0.1 beyond the bin, and 0.05 away
+    assert needed((0.5, 1.028)) == math.ceil(100 * 4.0**2)
+    assert needed((1.054, 2.0), low=0.99) == math.ceil(100 * (0.096 / 0.05) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("exact", "verdict"),
+    [
+        (0.5, Verdict.SUPPORTED),
+        (1.0, Verdict.SUPPORTED),
+        (1.0 + 1e-9, Verdict.UNDECIDED),
+        (1.0 - 1e-9, Verdict.UNDECIDED),
+        (1.001, Verdict.REFUTED),
+    ],
+)
+def test_exact_values_decide_but_next_to_an_end(exact, verdict):
+    """Where their numerical error may lie between the two, nothing is decided."""
+    assert decide_exactly(exact, (0.0, 1.0)) == verdict

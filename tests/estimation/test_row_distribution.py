@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.attention.grids import FINE, LogGrid
+from montecarlo.attention.grids import DEEP, FINE, LayeredGrid, LogGrid
 from montecarlo.attention.quantities import QUANTILES
+from montecarlo.estimation.estimates import log_log_slope, product
 from montecarlo.estimation.intervals import undo_skewness
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
 from montecarlo.sampling.replicates import count_bins, count_some
@@ -173,14 +174,34 @@ def test_share_of_some_rows_is_a_ratio():
     assert not np.allclose(rows.error[middle], each[middle], rtol=0.02)
 
 
-def test_exact_zeros_have_a_bin():
-    """Where more than a level of the rows is exactly 0, so is the quantile."""
-    values = VALUES.copy()
-    values[:, : ROWS * 3 // 4] = 0.0
-    rows = distribution_of(values)
+def test_what_is_known_to_a_bin_has_no_error_of_its_own():
+    """Rows of nearly one value: the interval is a bin, whatever the replicates."""
+    rng = np.random.default_rng(62)
+    for n in (N, 16 * N):
+        values = 0.7 * (1.0 + 1e-6 * rng.standard_normal((n, ROWS)))
+        estimate = quantile_estimate(distribution_of(values), 0.5)
+        low, high = estimate.interval(0.025)
+        assert estimate.is_binned
+        assert math.isnan(estimate.own_error)
+        assert low <= 0.7 <= high
+        assert high / low == pytest.approx(BIN)
+        assert estimate.times(3.0).is_binned
+        assert product([(estimate, 1), (estimate, -1)]).is_binned
+        assert log_log_slope((1.0, 2.0), [estimate, estimate]).is_binned
+    spread = quantile_estimate(distribution_of(VALUES), 0.5)
+    assert not spread.is_binned
+    assert spread.own_error == spread.std_error > 0.0
 
-    assert rows.share[0] == 0.75
-    median = quantile_estimate(rows, 0.5)
-    assert median.value == 0.0
-    assert median.interval(0.025) == (0.0, 0.0)
-    assert quantile_estimate(rows, 0.9).value > 0.0
+
+def test_a_quantile_near_its_top_is_known():
+    """Counted by the distance from it: 1 - x is 0.002 (1 + 0.1 z), of which the 10 %
+    quantile of x is known to 1e-5; on a grid without a top it is to a bin of 3.7 %.
+    """
+    rng = np.random.default_rng(63)
+    values = 1.0 - 0.002 * (1.0 + 0.1 * rng.standard_normal((200, 64)))
+    true = 1.0 - 0.002 * (1.0 + 0.1 * 1.2815515655446004)
+    grid = LayeredGrid(DEEP.layers, 1.0)
+    low, high = quantile_estimate(distribution_of(values, grid), 0.1).interval(1e-6)
+    assert low <= true <= high <= low + 5e-5
+    coarse = quantile_estimate(distribution_of(values, LogGrid(-60.0, 4.0, 64)), 0.1)
+    assert coarse.is_binned

@@ -65,10 +65,10 @@ def test_values_lie_within_the_range_of_their_quantity(point):
     for (_, column), values in zip(
         mean_columns(point, divisors), batch.means.T, strict=True
     ):
-        name = column.partition("@")[0]
+        name, *arithmetic = column.split("@")
         if name not in QUANTITIES or QUANTITIES[name].given:
             continue
-        low, high = range_of(name, point.n_keys)
+        low, high = range_of(name, point.n_keys, *arithmetic)
         slack = 1e-6 * max(1.0, abs(low))  # single precision
         assert low - slack <= values.min(), name
         assert values.max() <= high + 1e-6 * high, name
@@ -79,7 +79,7 @@ def test_values_lie_within_the_range_of_their_quantity(point):
         if "/" in key.divisor or key.summary == "spread" or math.isnan(ends.low):
             assert not ends.low < 0.0
             continue
-        low, high = range_of(key.quantity, point.n_keys)
+        low, high = range_of(key.quantity, point.n_keys, key.number_format, key.softmax)
         assert low <= ends.low <= ends.high <= high, key
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.quantities import SATURATED
+from montecarlo.attention.quantities import SATURATED, is_share, quantile_level
 from montecarlo.claims.judging import SHARE, USED
+from montecarlo.estimation.intervals import factor_of
 from montecarlo.report.language.symbols import divisor_symbol, row_symbol
 from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS
 
@@ -37,12 +38,19 @@ BESIDE = ("entropy", "jacobian_frobenius", "gradient_query")
 
 
 class TableCell(NamedTuple):
-    """One estimate of a table, with the exact value where there is one."""
+    """One estimate of a table, with the exact value where there is one.
+
+    What is known to a bin of a histogram has no error, but the ``ends`` of that; a
+    share that may be 0, or 1, has one end; a quantile that is known to a ``factor`` has
+    that.
+    """
 
     value: float
     error: float | None = None
     row: str = ""
     reference: float | None = None
+    ends: tuple[float | None, float | None] | None = None
+    factor: float | None = None
 
 
 class Table(NamedTuple):
@@ -174,7 +182,18 @@ def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
         None if pd.isna(value) else value
         for value in (row["std_error"], row.get("reference"))
     )
-    return TableCell(row["estimate"], error, row.get("row_id", ""), reference)
+    low, high = row.get("ci_low", math.nan), row.get("ci_high", math.nan)
+    ends: tuple[float | None, float | None] | None = None
+    factor = None
+    quantity, summary = str(row.get("quantity", "")), str(row.get("summary", ""))
+    if error is None and math.isfinite(high - low):
+        ends = low, high
+    elif summary == "mean" and is_share(quantity) and (low == 0.0) != (high == 1.0):
+        ends = (None, high) if low == 0.0 else (low, None)
+    elif quantile_level(summary) is not None:
+        factor = factor_of(low, high)
+    name = row.get("row_id", "")
+    return TableCell(row["estimate"], error, name, reference, ends, factor)
 
 
 def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:

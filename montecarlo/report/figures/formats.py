@@ -118,7 +118,8 @@ FORMATS = FigureSpec(
     section="arithmetic",
     on_report=True,
     caption=message(
-        r"$\delta$: total variation from exact weights; sums in the same format. "
+        r"$\delta$: half the sum of the absolute errors of the weights of a row; "
+        r"sums in the same format. "
         r"$d_k =$ %(d_k)s, %(n)s keys."
     ),
     alternative=message(

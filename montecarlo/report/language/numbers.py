@@ -1,14 +1,15 @@
 """Numbers as a page shows them, in the language's own format.
 
 First its layout, which is that of all languages: a power of ten and decimals.  There
-are as many digits as the error supports; ends of intervals get those that tell on which
-side of an end of a region they lie.  The raw value stands beside the shown one.
+are as many digits as the error supports; ends of intervals are rounded outwards, and
+get the digits that tell on which side of an end of a region they lie.  The raw value
+stands beside the shown one.
 """
 
 import math
 import re
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -47,9 +48,10 @@ class Layout(NamedTuple):
         """Return a number over the power of ten, exactly."""
         return exact(value).scaleb(-self.exponent)
 
-    def shown(self, value: float) -> Decimal:
+    def shown(self, value: float, rounding: str = ROUND_HALF_EVEN) -> Decimal:
         """Return the number that a reader sees."""
-        return round_decimal(self.mantissa(value), self.decimals).scaleb(self.exponent)
+        mantissa = round_decimal(self.mantissa(value), self.decimals, rounding)
+        return mantissa.scaleb(self.exponent)
 
 
 def exact(value: float | Decimal) -> Decimal:
@@ -57,9 +59,11 @@ def exact(value: float | Decimal) -> Decimal:
     return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
 
 
-def round_decimal(value: Decimal, decimals: int) -> Decimal:
-    """Round to a number of decimals, halves to even."""
-    return value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN)
+def round_decimal(
+    value: Decimal, decimals: int, rounding: str = ROUND_HALF_EVEN
+) -> Decimal:
+    """Round to a number of decimals, halves to even by default."""
+    return value.quantize(Decimal(1).scaleb(-decimals), rounding)
 
 
 @lru_cache(maxsize=CACHED)
@@ -92,7 +96,11 @@ def shared_error(low: float, high: float, region: tuple[float | None, ...]) -> f
         (
             error
             for error in errors
-            if all(_tells(v, end, error) for v in (low, high) for end in ends)
+            if all(
+                _tells(value, end, error, rounding)
+                for value, rounding in ((low, ROUND_FLOOR), (high, ROUND_CEILING))
+                for end in ends
+            )
         ),
         errors[-1],
     )
@@ -100,19 +108,19 @@ def shared_error(low: float, high: float, region: tuple[float | None, ...]) -> f
 
 @lru_cache(maxsize=CACHED)
 def error_unless_nothing(
-    value: float, error: float, region: tuple[float | None, ...]
+    value: float, error: float, region: tuple[float | None, ...], rounding: str
 ) -> float:
     """Return an error of an end's own size where its interval's would show it as 0."""
-    if value == 0.0 or lay_out(value, error).shown(value) != 0:
+    if value == 0.0 or lay_out(value, error).shown(value, rounding) != 0:
         return error
     finer = abs(value) / 10.0
     ends = [end for end in region if end is not None]
-    return finer if all(_tells(value, end, finer) for end in ends) else error
+    return finer if all(_tells(value, end, finer, rounding) for end in ends) else error
 
 
-def _tells(value: float, end: float, error: float) -> bool:
+def _tells(value: float, end: float, error: float, rounding: str) -> bool:
     """Tell whether both as shown, and shown against exact, compare as they do."""
-    shown = lay_out(value, error).shown(value)
+    shown = lay_out(value, error).shown(value, rounding)
     beside = lay_out(end, error_of_end(end, error)).shown(end)
     sides = {(v > e) - (v < e) for v, e in ((shown, beside), (shown, exact(end)))}
     return sides == {(value > end) - (value < end)}
@@ -142,23 +150,31 @@ class NumberFormat:
         """The decimal sign."""
         return self.signs[ord(".")]
 
-    def text(self, value: float | Decimal, decimals: int) -> str:
+    def text(
+        self, value: float | Decimal, decimals: int, rounding: str = ROUND_HALF_EVEN
+    ) -> str:
         """Write a number with a fixed number of decimals, as plain text."""
-        shown = round_decimal(exact(value), decimals)
+        shown = round_decimal(exact(value), decimals, rounding)
         if shown == 0:
             shown = abs(shown)  # no "-0.00"
         grouped = "," if abs(shown) >= GROUPED else ""
         return f"{shown:{grouped}.{decimals}f}".translate(self.signs)
 
-    def plain(self, value: float, error: float | None = None) -> str:
+    def plain(
+        self, value: float, error: float | None = None, rounding: str = ROUND_HALF_EVEN
+    ) -> str:
         """Write a number as plain text, for alternative texts."""
         layout = lay_out(value, error)
-        written = self.text(layout.mantissa(value), layout.decimals)
+        written = self.text(layout.mantissa(value), layout.decimals, rounding)
         power = str(layout.exponent).translate(_RAISED)
         return f"{written}×10{power}" if layout.exponent else written
 
     def number(
-        self, value: float | None, error: float | None = None, row: str = ""
+        self,
+        value: float | None,
+        error: float | None = None,
+        row: str = "",
+        rounding: str = ROUND_HALF_EVEN,
     ) -> Markup:
         """Write a number as a ``data`` element, whose value is the raw one.
 
@@ -168,7 +184,7 @@ class NumberFormat:
         if value is None:
             return Markup('<span class="open" aria-hidden="true">–</span>')
         layout = lay_out(value, error)
-        mantissa = self.text(layout.mantissa(value), layout.decimals)
+        mantissa = self.text(layout.mantissa(value), layout.decimals, rounding)
         return _markup(_data(value, f"{mantissa}{_power(layout.exponent)}", row))
 
     def with_error(self, value: float, error: float | None, row: str = "") -> Markup:
@@ -245,14 +261,35 @@ class NumberFormat:
     def interval(
         self, low: float | None, high: float | None, region: tuple[float | None, ...]
     ) -> Markup:
-        """Write an interval that compares with a region's ends as the raw one does."""
-        ends = [self.number(low), self.number(high)]
-        if low is not None and high is not None:
-            error = shared_error(low, high, region)
-            errors = (error_unless_nothing(v, error, region) for v in (low, high))
-            ends = [*map(self.number, (low, high), errors)]
+        """Write an interval that compares with a region's ends as the raw one does.
+
+        It holds all that the raw one holds.
+        """
+        known = low is not None and high is not None
+        shared = shared_error(low, high, region) if known else None
+        ends = []
+        for end, rounding in ((low, ROUND_FLOOR), (high, ROUND_CEILING)):
+            error = shared
+            if end is not None and error is not None:
+                error = error_unless_nothing(end, error, region, rounding)
+            ends.append(self.number(end, error, rounding=rounding))
         between = ";" if self.mark == "," else ","
         return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
+
+    def bound(self, low: float | None, high: float | None) -> Markup:
+        """Write an interval; of one end a bound with two digits, rounded outwards."""
+        if low is not None and high is not None:
+            return self.interval(low, high, (None, None))
+        sign, rounding = (FROM, ROUND_FLOOR) if high is None else (UP_TO, ROUND_CEILING)
+        end = low if high is None else high
+        error = None if end is None else abs(end)
+        return _markup(f"{sign}{KEPT}{self.number(end, error, rounding=rounding)}")
+
+    def with_factor(self, value: float, factor: float, row: str = "") -> Markup:
+        """Write a value that is known to a factor, two digits of each."""
+        shown = self.number(value, abs(value), row)
+        error = self.number(factor, factor)
+        return _markup(f"{shown}{KEPT}×/÷{KEPT}{error}")
 
     def region(
         self, region: tuple[float | None, ...], low: float | None, high: float | None

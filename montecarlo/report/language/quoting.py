@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from pathlib import Path
 
 from montecarlo.attention.quantities import QUANTITIES, is_indicator, quantile_level
@@ -74,7 +75,7 @@ def quote(found: Measurement, language: Language, command: str) -> str:
     """
     sentences = [_estimate(found, language)]
     if found.reference is not None:
-        digits = min(found.std_error / 100.0, abs(found.reference) / 1e3)
+        digits = min(found.digits / 100.0, abs(found.reference) / 1e3)
         error = max(digits, found.reference_error or 0.0)
         exact = language.numbers.plain(found.reference, error)
         sentences.append(_say(language, EXACT, exact=exact))
@@ -106,8 +107,8 @@ def _say(language: Language, message: str, **values: str) -> str:
 
 
 def _estimate(found: Measurement, language: Language) -> str:
-    def number(value: float) -> str:
-        return language.numbers.plain(value, found.std_error)
+    def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
+        return language.numbers.plain(value, found.digits, rounding)
 
     label = _label(found, language)
     low, high = found.ci_low, found.ci_high
@@ -115,7 +116,11 @@ def _estimate(found: Measurement, language: Language) -> str:
         return _say(language, UNKNOWN, label=label)
     if not (math.isfinite(low) and math.isfinite(high)):
         return _say(language, BARE, label=label, value=number(found.estimate))
-    ends = {"label": label, "low": number(low), "high": number(high)}
+    ends = {
+        "label": label,
+        "low": number(low, ROUND_FLOOR),
+        "high": number(high, ROUND_CEILING),
+    }
     if found.is_all_or_none:
         return _say(language, ALL if found.estimate else NONE, **ends)
     return _say(language, ESTIMATE, value=number(found.estimate), **ends)

@@ -206,6 +206,8 @@ def functions_for(
         "pm": numbers.with_error,
         "percent": numbers.percent,
         "interval": numbers.interval,
+        "bound": numbers.bound,
+        "with_factor": numbers.with_factor,
         "region": numbers.region,
         "plain_number": numbers.plain,
         "tex": tex,

@@ -282,3 +282,43 @@ def test_interval_has_the_digits_that_tell(low, high, region, shown):
 def test_open_regions_are_bounds(region, shown):
     """A region that is open to a side has no dash for it, which could be a minus."""
     assert text(numbers("en").region(region, 0.3, 0.4)) == shown
+
+
+@given(
+    low=st.floats(-1e7, 1e7),
+    width=st.floats(0.0, 10.0) | st.floats(0.0, 1e-6),
+    region=st.tuples(st.floats(-10.0, 10.0), st.none() | st.floats(10.0, 20.0)),
+)
+@settings(deadline=None, max_examples=200)
+def test_shown_interval_holds_the_raw_one(low, width, region):
+    """Ends are rounded outwards, so that the estimate lies between them."""
+    found = read(numbers("en").interval(low, low + width, region), "en")
+    shown = [float(number) for _, number, _ in found]
+    assert shown[0] <= low <= low + width <= shown[1]
+
+
+def test_an_open_interval_is_rounded_outwards():
+    """One end has no width to go by, and is still no nearer than it was."""
+    assert text(numbers("en").interval(0.123456, None, (0.0, None))) == "[0.1234, –]"
+    assert text(numbers("en").interval(None, 0.123411, (0.0, None))) == "[–, 0.1235]"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (None, 0.0431, "≤ 0.044"),
+        (0.9511, None, "≥ 0.95"),
+        (0.12, 0.16, "[0.120, 0.160]"),
+        (None, 1.31e-5, f"≤ 1.4×10{MINUS}5"),
+    ],
+)
+def test_a_bound_has_one_side(low, high, shown):
+    """Two digits, rounded outwards; of two ends it is an interval."""
+    found = text(numbers("en").bound(low, high))
+    assert found == shown
+
+
+def test_a_factor_stands_beside_what_it_is_of():
+    """Two digits of each."""
+    found = text(numbers("en").with_factor(4.226e-15, 1.811))
+    assert found == f"4.2×10{MINUS}15 ×/÷ 1.8"

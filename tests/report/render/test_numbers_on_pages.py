@@ -13,6 +13,8 @@ from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.report.content.findings import FAILING
 from montecarlo.report.content.tables import plain_rows
+from montecarlo.report.language.numbers import FROM, UP_TO
+from montecarlo.report.language.numbers import KEPT as NO_BREAK
 from tests.report.conftest import CODES, EVIDENCE_PAGES, words
 
 DIGIT = re.compile(r"\d")
@@ -191,15 +193,32 @@ def test_pages_are_about_something(report):
     assert len(page.numbers()) > 300
 
 
+#: What stands before a bound on one side.
+BOUNDS = (f"{UP_TO}{NO_BREAK}", f"{FROM}{NO_BREAK}")
+
+
+def before(page, element):
+    """Return the text that stands directly before an element of a page."""
+    parent = page.parents[element]
+    siblings = list(parent)
+    place = siblings.index(element)
+    return (siblings[place - 1].tail if place else parent.text) or ""
+
+
 def test_shown_number_is_the_raw_one(any_page):
     """Read back in its language, each number is its raw value, rounded.
 
-    What is not 0 is not shown as 0, unless a larger error stands beside it.
+    What is not 0 is not shown as 0, unless a larger error stands beside it.  Ends of
+    intervals are rounded outwards, by less than a unit.
     """
     found = any_page.numbers()
     for number, after in zip_longest(found, found[1:]):
         slack = 1e-12 * abs(number.value)
-        assert abs(number.shown - number.value) <= number.half_unit + slack, number
+        tail = number.element.tail or ""
+        is_end = tail.startswith(("]", f",{NO_BREAK}", f";{NO_BREAK}"))
+        is_end = is_end or before(any_page, number.element).endswith(BOUNDS)
+        most = (2.0 if is_end else 1.0) * number.half_unit
+        assert abs(number.shown - number.value) <= most + slack, number
         if number.shown != 0.0:
             continue
         beside = (number.element.tail or "").strip() == "±"
