@@ -97,12 +97,13 @@ def test_limits_hold_their_rate(monkeypatch):
     assert low < 1.0 < high
 
 
-def test_largest_alone_is_judged():
-    """One score far out is refuted where the root mean square is not."""
+@pytest.mark.parametrize("z", [7.0, -7.0])
+def test_largest_alone_is_judged(z):
+    """One score far out, on either side, is refuted where the mean square is not."""
     table = made_up(200, 5, np.random.default_rng(7), shared=0.3)
     assert judge_z_scores(table).verdict == "supported"
 
-    table.loc[3, "estimate"] = 3.0 + 0.5 * 7.0
+    table.loc[3, "estimate"] = 3.0 + 0.5 * z
     record = judge_z_scores(table)
     assert record.verdict == "refuted"
     assert record.mean_square < record.mean_square_high
