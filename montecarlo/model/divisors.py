@@ -172,9 +172,8 @@ def hints_at(
 
 
 def _is_other(hint: str, divisor: float, d_k: int, n_heads: int) -> bool:
-    """Tell whether a divisor that looks like numbers of heads is as near to another."""
-    own = {"width": "sqrt_width", "heads": "sqrt_heads"}.get(hint)
-    return own is not None and any(
-        one.name != own and abs(divisor / one.value(d_k, n_heads) - 1.0) <= NEAR
+    """Tell whether a divisor that looks like the number of heads is one of d_k, too."""
+    return hint == "heads" and any(
+        not one.head_power and abs(divisor / one.value(d_k, n_heads) - 1.0) <= NEAR
         for one in KNOWN
     )
