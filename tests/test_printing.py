@@ -186,6 +186,8 @@ def test_names_in_files_command_no_runner(tmp_path, capfd, name):
             assert observe(typed) == 4
             told = capfd.readouterr().out
             assert not obeyed(told)
+            if "--json" in options:
+                assert json.loads(told)["answer"] == "cannot_be_told"
     config.write_text(json.dumps({"model_type": "llama", name: 1}))
     tensors(tmp_path / "qk.safetensors", name, "F32")
     np.savez(model, **{name: q})

@@ -165,16 +165,5 @@ def hints_at(
             name for name, value in known.items() if abs(divisor / value - 1.0) <= NEAR
         )
         if found:
-            return tuple(
-                name for name in found if not _is_other(name, divisor, d_k, n_heads)
-            )
+            return found
     return ()
-
-
-def _is_other(hint: str, divisor: float, d_k: int, n_heads: int) -> bool:
-    """Tell whether a divisor that looks like numbers of heads is as near to another."""
-    own = {"width": "sqrt_width", "heads": "sqrt_heads"}.get(hint)
-    return own is not None and any(
-        one.name != own and abs(divisor / one.value(d_k, n_heads) - 1.0) <= NEAR
-        for one in KNOWN
-    )

@@ -15,7 +15,7 @@ from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.model.answers import UNTOLD, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.captured import Captured
-from montecarlo.model.divisors import expected_divisor, hints_at
+from montecarlo.model.divisors import expected_divisor
 from montecarlo.model.scales import find_scales
 from montecarlo.names import require_number, require_whole
 from montecarlo.small_files import write_file
@@ -91,14 +91,6 @@ def test_a_port_that_is_not_finite_is_named():
     for pair, side in (((wrong, right), "port"), ((right, wrong), "reference")):
         with pytest.raises(InputError, match=f"^{side}, layer 0: weights must be fin"):
             compare(*pair)
-
-
-def test_hints_are_not_by_coincidence():
-    """The fourth root of 64 is the root of 8 heads: neither is named."""
-    expected = expected_divisor("sqrt", 64, 8)
-    assert hints_at(64**0.25, expected, 64, 8) == ()
-    assert hints_at(12**0.5, expected_divisor("sqrt", 64, 12), 64, 12) == ("heads",)
-    assert hints_at(768**0.5, expected_divisor("sqrt", 64, 12), 64, 12) == ("width",)
 
 
 def test_peaked_weights_are_not_said_to_be_rounded_alone():
