@@ -161,7 +161,8 @@ ENDLESS = """
 import time
 from montecarlo.study.executors import make_executor
 if __name__ == "__main__":
-    list(make_executor(2, "processes").map(abs, range(8)))
+    executor = make_executor(2, "processes")
+    list(executor.map(abs, range(8)))
     print("started", flush=True)
     time.sleep(60)
 """
