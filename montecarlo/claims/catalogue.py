@@ -546,6 +546,8 @@ def _plain(value: Any, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - data
             return _plain_text(value, name)
         if isinstance(value, bool | date | time | None):
             return value
+        if isinstance(value, float):  # whatever its value: a field says what it takes
+            return float(value)
         if isinstance(value, Integral):
             return int(value)
         if isinstance(value, Real):

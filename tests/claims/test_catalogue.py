@@ -90,7 +90,7 @@ NAN, INF = math.nan, math.inf
 #: Change of the check, field that the message must name, and what else it must say.
 WRONG_CHECKS = [
     ({"quantity": "score_varience"}, "quantity", "Did you mean 'score_variance'?"),
-    ({"quantity": "year"}, "quantity", "training_steps"),  # a fact of our texts
+    ({"quantity": "year"}, "quantity", "--list quantities"),  # a fact of our texts
     ({"quantity": None}, "quantity", "missing"),
     ({"divisor": "sqr"}, "divisor", "Did you mean 'sqrt'?"),
     ({"summary": "median"}, "summary", "value"),

@@ -180,7 +180,7 @@ def test_context_is_what_is_beside_distribution_and_sizes(fields, context):
 
 
 def test_ends_keep_six_digits():
-    """An interval is itself an estimate: more digits would say nothing."""
+    """An interval is itself an estimate: more digits would say nothing; outwards."""
     case = case_of(Interval(0.123456789, 1234567.89), (0.0, math.inf))
-    assert (case.simultaneous_low, case.simultaneous_high) == (0.123457, 1234570.0)
+    assert (case.simultaneous_low, case.simultaneous_high) == (0.123456, 1234570.0)
     assert case.outcome == Verdict.SUPPORTED

@@ -78,13 +78,8 @@ def test_example_is_judged(capsys):
     assert re.fullmatch(first, lines[2].strip())
     second = rf".*gaussian, .*: {number}, claimed at least 0.9"
     assert re.fullmatch(second, lines[5].strip())
-    # the error rate is nominal, and what was counted stands beside it
-    (place,) = (n for n, line in enumerate(lines) if line.startswith("error rate"))
-    assert "nominal 1 %" in lines[place]
-    assert "times at 0.0001; " in lines[place + 1]
-    assert "by a power law" in lines[place + 1]
-    # every family of statistics was counted, and nothing says otherwise
-    assert lines[place + 2 :] == []
+    (line,) = (line for line in lines if line.startswith("error rate"))
+    assert "nominal 1 %" in line
 
 
 def test_example_names_what_may_be_chosen():
@@ -287,7 +282,7 @@ def test_a_ratio_is_held_against_that_of_two_expectations():
     claim = {
         "id": "ratio",
         "topic": "gradients",
-        "statement": "It is what theory says.",
+        "statement": "It is what a loop says.",
         "interpretation": [{"id": "one", "label": "It is.", "check": [check]}],
     }
     found = judge({"claim": [claim]})
@@ -300,16 +295,25 @@ def test_a_ratio_is_held_against_that_of_two_expectations():
     assert case["exact"] == pytest.approx(exact.value, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("expected", "verdict"), [("reference", "supported"), (2.0, "refuted")]
-)
-def test_normalised_queries_and_keys_are_judged(expected, verdict):
+def entropy_of_unit_vectors():
+    """The mean entropy of softmax of 10 cos(q, k), 32 keys in 16 dimensions: the mean of
+    20,000 rows, known to 0.3 %.
+    """
+    rng = np.random.default_rng(71)
+    q, k = rng.normal(size=(20_000, 1, 16)), rng.normal(size=(20_000, 32, 16))
+    cosines = (q * k).sum(axis=2) / np.sqrt((q**2).sum(axis=2) * (k**2).sum(axis=2))
+    weights = scipy.special.softmax(10.0 * cosines, axis=1)
+    return scipy.special.entr(weights).sum(axis=1).mean()
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "supported"), (1.1, "refuted")])
+def test_normalised_queries_and_keys_are_judged(factor, verdict):
     """Where a domain says so; another entropy is refuted, and cases name it."""
     names = ["l2(gain=10.0)", "none"]
     check = {
         "quantity": "entropy",
         "relation": "equals",
-        "expected": expected,
+        "expected": factor * entropy_of_unit_vectors(),
         "tolerance": 0.02,
         "domain": {
             "d_k": [16, 16],  # where the grid has plain rows
@@ -321,7 +325,7 @@ def test_normalised_queries_and_keys_are_judged(expected, verdict):
     claim = {
         "id": "normalised",
         "topic": "weights",
-        "statement": "It is what theory says.",
+        "statement": "It is what a loop says.",
         "interpretation": [{"id": "one", "label": "It is.", "check": [check]}],
     }
     found = judge({"claim": [claim]})

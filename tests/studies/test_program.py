@@ -102,7 +102,7 @@ def test_every_program_can_be_imported(path):
 @pytest.mark.parametrize(
     ("error", "status", "told"),
     [
-        (InputError("jobs must be\n1, got 2"), 2, "jobs must be 1, got 2"),
+        (InputError("jobs must be 1, got 2"), 2, "jobs must be 1, got 2"),
         (UnfinishedError("the disk is full"), 3, "the disk is full"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
