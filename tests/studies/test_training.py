@@ -472,7 +472,7 @@ def test_what_is_undecided_is_found():
     runs = pd.DataFrame(
         [
             (optimiser, arm, d_k, RATES[optimiser][0], seed, *measured)
-            for seed in (*TUNING, *JUDGED[: LOOKS[0]])
+            for seed in (*TUNING, *JUDGED[: LOOKS[1]])
             for optimiser, d_k in CASES
             for arm in ARMS
             for start in [math.sqrt(d_k) if ARMS[arm] == "none" else 1.0]
