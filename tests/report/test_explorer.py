@@ -183,40 +183,6 @@ def test_planted_errors_are_found(opened, change):
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_keyboard_does_all(opened):
-    """Sliders, divisors and draws by keys alone; what is heard is what is shown."""
-    found = opened()
-    page = found.page
-    page.focus("#explorer-d")
-    for key, shown in (("ArrowRight", "76"), ("Home", "1"), ("End", "1024")):
-        page.keyboard.press(key)
-        assert found.text("d-value") == shown
-        assert page.get_attribute("#explorer-d", "aria-valuetext") == shown
-    page.keyboard.press("Tab")
-    page.keyboard.press("End")
-    assert found.text("n-value") == "16,384"
-    page.keyboard.press("Tab")
-    page.keyboard.press("End")
-    assert found.text("c-value") == "1024"
-    pressed = "#explorer [aria-pressed='true']"
-    for exponent, c in (("0", "1.00"), ("0.5", "32.0"), ("0.5", "64.0"), ("1", "1024")):
-        page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        assert page.locator(pressed).count() == 1
-        assert page.get_attribute(pressed, "data-power") == exponent
-        assert found.text("c-value") == c
-    assert page.get_attribute("#explorer-a", "aria-valuetext").startswith("1.00, c = ")
-    before = found.text("drawn")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    assert found.text("drawn") != before
-    page.wait_for_selector("#explorer-status:not(:empty)", state="attached")
-    assert found.text("drawn") in found.text("status")
-    assert found.text("exact") in found.text("status")
-
-
-@pytest.mark.browser
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_accessible(opened, scheme):
     """No rule of axe is broken, also while a choice of the divisor is not pressed."""

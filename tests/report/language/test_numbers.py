@@ -169,12 +169,6 @@ def test_open_end_is_a_dash():
     assert text(numbers("en").interval(None, 1.0, (0.0, None))) == "[–, 1]"
 
 
-def test_error_that_is_not_known_is_not_shown():
-    """A value whose error is infinite or missing stands alone."""
-    for error in (None, math.inf, math.nan):
-        assert len(read(numbers("en").with_error(2.0, error), "en")) == 1
-
-
 @given(value=FINITE, code=st.sampled_from(CODES))
 @example(5e-324, "en")
 @example(-2.2e-311, "de")

@@ -77,11 +77,6 @@ def test_first_is_that_of_the_file(words, language, texts):
     assert in_language(found, "zh") == texts[0]
 
 
-def test_messages_stay_messages():
-    """What stands in the catalogue of the five texts is translated as before."""
-    assert show_words("supported", None) == "supported"
-
-
 #: Page, what it shows of a text in German, of one in Japanese and Spanish.
 MARKED = {
     "de": (None, "(auf Japanisch)"),
@@ -109,16 +104,6 @@ def test_text_in_another_language_is_marked(own_report, code):
         assert marks == [mark] * (mark is not None)
         tags = [e.get("lang") for e in title.iter("span") if e.get("lang")]
         assert tags == [tag] * len(marks)
-
-
-@pytest.mark.parametrize(
-    ("code", "shown"), [("en", "0.5"), ("de", "0,5"), ("zh", "0,5")]
-)
-def test_decimal_sign_is_that_of_the_text(own_report, code, shown):
-    """A formula is written as its sentence's language does."""
-    article = own_report.page(code).by_id["claim-scaled-variance-one"]
-    (right,) = [e for e in article.iter("p") if e.get("class") == "right"]
-    assert shown in "".join(right.itertext())
 
 
 # --- Text is data -------------------------------------------------------------------
