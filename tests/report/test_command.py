@@ -11,7 +11,6 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from xml.etree import ElementTree as ET
 
 import html5lib
 import pytest
@@ -20,10 +19,8 @@ import montecarlo.report.running as report_command
 from montecarlo.__main__ import main as program
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import ALL_FORMATS
-from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.record import DATA_FILES
-from montecarlo.claims.recorded import RECORDED
 from montecarlo.cli import studies
 from montecarlo.cli.listing import KINDS
 from montecarlo.cli.report import main
@@ -31,7 +28,7 @@ from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import catalogues
-from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.sampling.design_points import WEIGHT_KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study.folder import (
@@ -43,7 +40,7 @@ from montecarlo.study.folder import (
     files_of,
     write_run,
 )
-from montecarlo.study.measured import SUMMARIES, plain_words
+from montecarlo.study.measured import SUMMARIES
 from montecarlo.study.presets import PRESETS
 from tests.conftest import contents
 
@@ -340,10 +337,6 @@ def test_some_claims_are_rendered_again(run, finished, tmp_path):
         "claim-linear-variance",
         "claim-works-in-training",
     }
-    assert not list(output.glob("erratum*"))
-    assert (output / "figures" / "cases.svg").exists()
-    assert page.find(".//figure[@id='figure-cases']") is not None
-    assert page.find(".//figure[@id='figure-texts']") is None
     for name in ("measurements.csv", "claims.json"):
         assert (output / name).read_bytes() == (finished / name).read_bytes()
     verdicts = {
@@ -355,31 +348,6 @@ def test_some_claims_are_rendered_again(run, finished, tmp_path):
         typed = [*chosen, "--output", output, "--lang", "en", "--quiet"]
         status, *_ = run(*typed, "--fail-on", verdict)
         assert status == (1 if verdict in mine else 0)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("drawn_here")
-def test_post_of_a_claim_has_its_figures(run, report, tmp_path):
-    """That of its checks, and those of its topic: none of how the report was made.
-
-    They are light, as the site may be, whatever its reader's system is.
-    """
-    chosen = ["--from", report.folder, "--only", "linear-variance"]
-    chosen += ["--format", "markdown"]
-    status, *_ = run(*chosen, "--output", tmp_path / "o", "--lang", "en", "--quiet")
-    assert status == 0
-    written = {path.stem: path for path in (tmp_path / "o" / "figures").iterdir()}
-    topics = {"answer", "variance"}
-    expected = {name for name, spec in FIGURES.items() if spec.section in topics}
-    assert written.keys() - {"cases", "attention"} <= expected - {"texts"}
-    assert {"attention", "cases", "variance"} <= written.keys()
-    post = (tmp_path / "o" / "report-en.md").read_text(encoding="utf-8")
-    assert {"attention", "cases"} <= set(re.findall(r"\(figures/([\w-]+)\.svg\)", post))
-    for path in written.values():
-        svg = path.read_text(encoding="utf-8")
-        assert "prefers-color-scheme" not in svg
-        assert '<rect width="100%" height="100%" fill="#ffffff"/>' in svg
-        assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314 - our own
 
 
 @pytest.mark.parametrize(
@@ -448,21 +416,6 @@ def test_lists_name_everything(run, capsys, kind, names):
         assert any(name in line for line in lines), name
 
 
-@pytest.mark.parametrize("code", ["de", "zh"])
-def test_quantities_are_listed_in_words(run, code):
-    """Every quantity that can be asked for stands there in words of the language."""
-    _, printed, _ = run("--list", "quantities", "--lang", code)
-    language = read_language(code)
-    text = " ".join(printed.split())
-    for name, known in {**QUANTITIES, **RECORDED}.items():
-        assert bool(known.words) == bool(known.symbol), name
-        if known.words:
-            first = plain_words(language.translate(known.words)).split(" ")[0]
-            # what has no spaces may go on in the next line
-            assert f"{name} {first[:20]}" in text
-    assert "…" not in text
-
-
 @pytest.mark.slow
 def test_run_prints_claims_and_paths(run, config, tmp_path):
     """Three lines: what to open, what came out, how to do it again; with --verbose
@@ -483,20 +436,6 @@ def test_run_prints_claims_and_paths(run, config, tmp_path):
     for path in files_of(output):
         assert (str(path) in lines) == (path.name != TIMING_FILE)
     assert contents(output, JOURNAL).keys() >= {"en.html", "index.html", "run.json"}
-
-
-@pytest.mark.slow
-def test_progress_is_shown_to_a_terminal_only(run, config, tmp_path, monkeypatch):
-    """The bar is for who looks on: it would show on a terminal, unless told not to."""
-    arguments = [*config(), "--output", tmp_path / "output"]
-    monkeypatch.setattr(report_command, "make_report", lambda *_: None)
-    monkeypatch.setenv("TERM", "xterm")
-    for terminal, quiet in ((True, False), (True, True), (False, False)):
-        monkeypatch.setattr(type(sys.stderr), "isatty", lambda _, t=terminal: t)
-        status, printed, complaint = run(*arguments, *["--quiet"] * quiet)
-        assert status == 0
-        assert ("sampling" in complaint) == (terminal and not quiet)
-        assert (printed == "") == quiet
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The explorer of the report page: what it computes, draws, says and looks like."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +12,6 @@ import pytest
 from montecarlo.report.language.catalogues import template_folder
 from montecarlo.theory import expected_row, largest_weight_share, query_gradient_squared
 from studies import explorer
-from tests.report.render.test_browser import WATCH
 
 #: Positions of the slider for d_k: four an octave, those that round to the same once.
 SIZES = list(dict.fromkeys(round(2 ** (i / 4)) for i in range(41)))
@@ -38,16 +36,6 @@ REDRAW = """times => Array.from({length: times}, () => {
   return ["drawn", "error", "count"].map(
     name => +document.getElementById("explorer-" + name).dataset.value);
 })"""
-#: What sticks out of the window, or is cut by what it stands in.
-CUT = """() => [...document.querySelectorAll("#explorer-form :not(math *, .unseen)")]
-  .filter(e => {
-    const box = e.getBoundingClientRect();
-    return box.width > 0 && (box.left < 0 || box.right > innerWidth + 0.5)
-      || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflow == "hidden";
-  }).map(e => e.localName + " " + e.id)"""
-BOXES = """() =>
-  [...document.querySelectorAll("#explorer :is(.pane, .knob, dd, .plot, .result)")]
-  .map(e => e.getBoundingClientRect()).map(b => [b.left, b.top, b.width, b.height])"""
 
 
 @dataclass
@@ -55,7 +43,6 @@ class Opened:
     """A page, and what happened on it."""
 
     page: Any
-    messages: list[str]
 
     def ask(self, places: list[tuple[int, int, int]]) -> list[dict[str, float]]:
         """Return what the page has for d_k, n and hundredths of the exponent."""
@@ -85,10 +72,7 @@ def opened(browser, report, tmp_path):
         size = {"width": options.pop("width", 1280), "height": 900}
         context = browser.new_context(viewport=size, **options)
         contexts.append(context)
-        context.add_init_script(WATCH)
-        found = Opened(context.new_page(), [])
-        for event in ("console", "pageerror", "request"):
-            found.page.on(event, lambda one: found.messages.append(str(one)))
+        found = Opened(context.new_page())
         found.page.goto(path.as_uri())
         return found
 
@@ -199,88 +183,6 @@ def test_planted_errors_are_found(opened, change):
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_keyboard_does_all(opened):
-    """Sliders, divisors and draws by keys alone; what is heard is what is shown."""
-    found = opened()
-    page = found.page
-    page.focus("#explorer-d")
-    for key, shown in (("ArrowRight", "76"), ("Home", "1"), ("End", "1024")):
-        page.keyboard.press(key)
-        assert found.text("d-value") == shown
-        assert page.get_attribute("#explorer-d", "aria-valuetext") == shown
-    page.keyboard.press("Tab")
-    page.keyboard.press("End")
-    assert found.text("n-value") == "16,384"
-    page.keyboard.press("Tab")
-    page.keyboard.press("End")
-    assert found.text("c-value") == "1024"
-    pressed = "#explorer [aria-pressed='true']"
-    for exponent, c in (("0", "1.00"), ("0.5", "32.0"), ("0.5", "64.0"), ("1", "1024")):
-        page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        assert page.locator(pressed).count() == 1
-        assert page.get_attribute(pressed, "data-power") == exponent
-        assert found.text("c-value") == c
-    assert page.get_attribute("#explorer-a", "aria-valuetext").startswith("1.00, c = ")
-    before = found.text("drawn")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    assert found.text("drawn") != before
-    page.wait_for_selector("#explorer-status:not(:empty)", state="attached")
-    assert found.text("drawn") in found.text("status")
-    assert found.text("exact") in found.text("status")
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_rows_build_up_and_are_told_once(opened):
-    """Rows come frame by frame; a screen reader hears the end alone."""
-    page = opened(reduced_motion="no-preference").page
-    page.wait_for_selector("#explorer-status:not(:empty)", state="attached")
-    page.evaluate(
-        """() => {
-          window.told = 0;
-          new MutationObserver(() => window.told++).observe(
-            document.getElementById("explorer-status"), {childList: true});
-        }"""
-    )
-    ((_, _, first),) = page.evaluate(REDRAW, 1)
-    assert first < ROWS
-    last = f"#explorer-count[data-value='{ROWS}']"
-    page.wait_for_selector(last)
-    assert page.evaluate("window.told") == 0
-    page.wait_for_timeout(1500)  # it is told when nothing has moved for 0.7 s
-    assert page.evaluate("window.told") == 1
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-@pytest.mark.parametrize("code", ["de", "ja"])
-def test_it_fits_and_nothing_moves(opened, code):
-    """On a phone nothing is cut, and no number that changes moves another thing."""
-    for width in (1280, 390):
-        found = opened(code, width=width)
-        before = found.page.evaluate(BOXES)
-        for place in [(1024, 16384, 0), (1, 8, 100), (1024, 16384, 99)]:
-            found.ask([place])
-            assert found.page.evaluate(BOXES) == before
-            assert found.page.evaluate(CUT) == []
-    assert "0.1" in found.text("share").replace(",", ".")  # never 0.0 %
-    found.ask([(64, 128, 50)])
-    mark = "," if code in {"de", "es"} else "."
-    assert re.fullmatch(rf"0\{mark}0686", found.text("largest"))
-    # bars are the largest weights, in order, as is said
-    heights = found.page.get_attribute("#explorer-row", "d")
-    tops = [float(one) for one in re.findall(r"v-([\d.e-]+)h", heights)]
-    assert len(tops) == 64
-    assert tops == sorted(tops, reverse=True)
-    assert max(tops) <= 100.0
-    assert found.page.evaluate("window.blocked") == []
-    assert [one for one in found.messages if "file://" not in one] == []
-
-
-@pytest.mark.browser
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_accessible(opened, scheme):
     """No rule of axe is broken, also while a choice of the divisor is not pressed."""
@@ -292,19 +194,3 @@ def test_it_is_accessible(opened, scheme):
         result = Axe().run(found.page, context="#explorer").response
         assert result["violations"] == []
         assert len(result["passes"]) > 10
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_a_picture_stands_in_its_place_without_a_script(opened):
-    """And with a script only the explorer; on paper without its controls."""
-    page = opened(java_script_enabled=False).page
-    assert page.is_visible("#figure-attention")
-    assert not page.is_visible("#explorer-form")
-    page = opened().page
-    assert not page.is_visible("#figure-attention")
-    assert page.is_visible("#explorer-form")
-    page.emulate_media(media="print")
-    assert page.locator("#explorer :is(input, button):visible").count() == 0
-    assert page.is_visible("#explorer-largest")
-    assert page.is_visible("#explorer-d-value")

@@ -1,17 +1,9 @@
 """A report of a user's own claims: the same pages, without what is about the texts."""
 
-from dataclasses import replace
-
-import msgspec
 import pytest
 
-from montecarlo.claims.checks import Level
-from montecarlo.report.content.tables import audit_rows
-from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing import house_style
-from montecarlo.report.figures.files import draw
 from montecarlo.report.figures.verdicts import CASES, case_rows, drawn_checks
-from montecarlo.report.language.symbols import decimal, level_formula
 from tests.report.conftest import CODES, words
 
 
@@ -86,74 +78,12 @@ def test_interpretations_choose_the_sentence(own_report):
     assert "Teils" not in words(article)
 
 
-def test_sources_are_left_out_where_there_are_none(own_report):
-    """With texts the list names them below each claim; without any, it does not."""
-    findings = own_report.contents.findings
-    bare = tuple(
-        msgspec.structs.replace(claim, sources=()) for claim in findings.claims
-    )
-    record = msgspec.structs.replace(findings.record, claims=bare)
-    without = replace(own_report.contents, findings=replace(findings, record=record))
-    count = sum(bool(claim.sources) for claim in findings.claims)
-    assert count
-    for page, lines in (
-        (own_report.page("de"), count),
-        (own_report.render(without), 0),
-    ):
-        named = [e for e in page.root.iter("p") if e.get("class") == "sources"]
-        assert len(named) == lines
-    page = own_report.page("de")
-    article = page.by_id["claim-scaled-variance-one"]
-    assert "Ein Lehrbuch § 3.1" in words(article)
-
-
 def test_figures_are_those_that_there_are_data_for(own_report):
     """Each figure of a page was drawn, stands once, and shows more than one size."""
     page = own_report.page("en")
     shown = [e.get("id") for e in page.root.iter("figure")]
     assert {f"figure-{name}" for name in own_report.contents.figures} == set(shown)
     assert len(set(shown)) == len(shown) > 4
-
-
-@pytest.mark.parametrize("name", ["variance", "weights"])
-def test_one_size_makes_no_figure(own_report, name):
-    """A figure against d_k needs two of them."""
-    results = own_report.results
-    for sizes, drawn in ([64], False), ([64, 256], True):
-        rows = results.measurements[results.measurements["d_k"].isin(sizes)]
-        made = draw(FIGURES[name], rows, results.curves)
-        assert (made is not None) == drawn
-
-
-def test_alternative_text_speaks_of_a_panel(report):
-    """Sizes without a panel of their own are not what a figure is described by."""
-    rows = report.results.measurements
-    lone = rows[rows["n_keys"].eq(128) & rows["d_k"].ne(64)]
-    for table, n_keys in ((rows.drop(lone.index), 32), (rows, 128)):
-        fact = FIGURES["weights"].fact(table, report.results.curves)
-        assert fact["n"] == n_keys
-
-
-def test_audit_needs_entries(own_report):
-    """A projection that is sampled for rows alone has no line in the table."""
-    rows = own_report.results.measurements
-    assert len(audit_rows(rows).rows) == 1
-    assert audit_rows(rows[rows["quantity"].ne("entry_variance_q")]).rows == ()
-
-
-@pytest.mark.parametrize(
-    ("value", "latex"),
-    [
-        (0.05, "0.05"),
-        (32.0, "32"),
-        (1e-9, r"10^{-9}"),
-        (-2.5e30, r"-2.5\times 10^{30}"),
-    ],
-)
-def test_bound_of_any_size_is_a_formula(value, latex):
-    """A bound is written as a reader would, not as Python does."""
-    assert decimal(value) == latex
-    assert level_formula(Level(value)) == latex
 
 
 def test_own_claims_have_a_picture(own_report):
@@ -184,24 +114,3 @@ def test_own_claims_have_a_picture(own_report):
         assert len(picture.findall(".//ol/li")) == len(panels)
         assert picture.find(".//b").text.strip()
     assert CASES.build(rows.iloc[:0], rows) is None
-
-
-def test_number_of_an_own_claim_is_in_sight(own_page):
-    """What was measured where a claim is decided stands outside of closed boxes."""
-    cards = own_page.root.findall(".//article[@class='claim']")
-    told = [card.find("./div/p[@class='telling']") for card in cards]
-    shown = [one for one in told if one is not None]
-    assert shown
-    assert all(one.find(".//data") is not None for one in shown)
-
-
-def test_slopes_have_no_panel(own_report):
-    """What is along d_k has no single place, and eight panels are the most."""
-    (first, *_) = own_report.results.claims
-    change = msgspec.structs.replace
-    (one, *_) = first.interpretations
-    (check, *_) = one.checks
-    along = change(check, relation="slope_between", low=1.0, expected=None)
-    for checks, panels in (((along,), 0), ((check,) * 20, 8)):
-        changed = change(first, interpretations=(change(one, checks=checks),))
-        assert len(drawn_checks([changed])) == panels

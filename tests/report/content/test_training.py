@@ -1,7 +1,6 @@
 """What pages show of training, from a record of a test's own: four runs an arm."""
 
 import csv
-import dataclasses
 import math
 from statistics import median
 
@@ -22,10 +21,8 @@ from montecarlo.records.training import (
     read_language,
 )
 from montecarlo.report.content.training import (
-    MEDIAN,
     median_with_ends,
     share_with_ends,
-    training_curves,
     view_language,
     view_training,
 )
@@ -79,30 +76,11 @@ def test_a_line_is_of_the_seeds_of_an_arm():
     assert (view.looks, view.tuning, view.sizes) == ((4, 8, 16), 2, [16, 64])
 
 
-def test_lines_have_seeds_of_their_own():
-    """Where more were judged with an optimiser and a d_k, they count there alone."""
-    record = record_of((10.0, 20.0, 30.0, NEVER))
-    more = record.runs[record.runs["seed"].eq(100)].assign(seed=104)
-    more = more[more["optimiser"].eq("sgd") & more["d_k"].eq(64)]
-    runs = pd.concat([record.runs, more], ignore_index=True)
-    view = view_training(dataclasses.replace(record, runs=runs))
-    assert view.line("sgd", "sqrt", 64).share[0] == 4 / 5
-    assert view.count("sgd", "sqrt") == (7, 9)
-    assert view.count("adam", "sqrt") == (6, 8)
-
-
 def test_median_beyond_the_budget_is_no_number():
     """Where half of the seeds never get there, nothing is said but that."""
     view = view_training(record_of((10.0, NEVER, NEVER, NEVER)))
     line = view.line("adam", "none", 16)
     assert line.steps[0] is None
-
-
-def test_loss_that_diverged_is_no_number():
-    """A loss at the end that is infinite is left out, any other is told."""
-    steps = (10.0, 20.0, 30.0, NEVER)
-    assert view_training(record_of(steps, final_loss=NEVER)).lines[0].left is None
-    assert view_training(record_of(steps, final_loss=1.6)).lines[0].left == 1.6
 
 
 def test_equal_to_the_bit_is_said_of_what_is():
@@ -126,17 +104,6 @@ def test_share_of_all_seeds_has_an_end_below_one():
     share, low, high = share_with_ends(48, 48)
     assert (share, high) == (1.0, 1.0)
     assert low == pytest.approx(0.025 ** (1 / 48), rel=1e-9)
-
-
-def test_the_curve_has_what_the_figure_needs():
-    """Of each arm median and ends, by its first gradient; empty where not known."""
-    view = view_training(record_of((10.0, 20.0, NEVER, NEVER)))
-    lines = list(training_curves(view))
-    assert len(lines) == len(MEDIAN) * len(D_K) * len(RATES) * len(ARMS)
-    assert {one.x for one in lines} == {0.5}
-    assert {(one.outcome, one.estimate) for one in lines} == {
-        (outcome, None) for outcome in MEDIAN
-    }
 
 
 def test_language_lines_are_those_of_the_record():

@@ -7,26 +7,20 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from montecarlo.report.content.tables import gaussian_rows
-from montecarlo.report.content.training import START_CURVE
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
 from montecarlo.report.figures.drawing import (
-    SIZE,
     Panel,
     Picture,
     house_style,
     plot_estimates,
-    set_beside,
 )
 from montecarlo.report.figures.files import draw
-from montecarlo.report.figures.formats import ANSWERED as BREAKS
-from montecarlo.report.figures.formats import ASKED as ASKED_OF_FORMATS
 from montecarlo.report.figures.gradients import (
     ANSWERED,
     ASKED,
     build_gradients,
     shares_above,
 )
-from montecarlo.report.figures.labels import Label, widest
 from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     LIGHT,
@@ -39,9 +33,6 @@ from montecarlo.report.figures.scores import (
     plot_variance,
     variance_rows,
 )
-from montecarlo.report.figures.training import ANSWERED as TRAINING_ANSWERED
-from montecarlo.report.figures.training import ASKED as TRAINING_ASKED
-from montecarlo.report.figures.training import build_training
 from montecarlo.report.figures.verdicts import ANSWERED as TEXTS_ANSWERED
 from montecarlo.report.figures.verdicts import ASKED as TEXTS_ASKED
 from montecarlo.report.figures.verdicts import CURVE
@@ -169,14 +160,6 @@ def test_missing_data_give_no_figure(results, name):
     assert draw(spec, measurements.iloc[:0], curves.iloc[:0]) is None
 
 
-def test_global_style_is_left_alone(results):
-    """Rendering changes no global setting."""
-    mpl.get_backend()  # chosen when first asked for, which is not a style
-    before = mpl.rcParams.copy()
-    draw(FIGURES["texts"], *results)
-    assert mpl.rcParams == before
-
-
 def test_variance_draws_what_the_table_says(results):
     """Points of the variance are the estimates, the line the exact values; below, they
     stand over these.
@@ -233,92 +216,6 @@ def test_gradients_say_what_was_measured():
 
 
 @pytest.mark.parametrize(
-    ("changed", "title"),
-    [
-        ({}, TRAINING_ANSWERED),
-        ({"none": 23.0}, TRAINING_ASKED),  # less than a quarter more
-        ({"linear": 90.0}, TRAINING_ASKED),  # another takes longest
-        ({"small-queries": 30.0}, TRAINING_ASKED),  # a smaller W_Q is no cure
-        ({"none": None}, TRAINING_ANSWERED),  # more than runs have
-        ({"sqrt": None}, TRAINING_ASKED),
-    ],
-)
-def test_training_says_what_takes_longest(changed, title):
-    """At every d_k with both optimisers, and not without these arms."""
-    steps = {"none": 80.0, "sqrt": 20.0, "linear": 25.0, "small-queries": 22.0}
-    rows = [
-        {
-            "curve": START_CURVE,
-            "optimiser": optimiser,
-            "arm": arm,
-            "d_k": d_k,
-            "outcome": which,
-            "x": 1.0,
-            "estimate": one,
-        }
-        for optimiser in ("sgd", "adam")
-        for d_k in (64, 256)
-        for arm, usual in steps.items()
-        for one in [
-            changed.get(arm, usual) if (optimiser, d_k) == ("adam", 256) else usual
-        ]
-        for which in ("median", "low", "high")
-    ]
-    curves = pd.DataFrame(rows)
-    assert build_training(pd.DataFrame(), curves).headings[0].words == title
-    fewer = curves[~curves["arm"].eq("small-queries")]
-    picture = build_training(pd.DataFrame(), fewer)
-    assert picture.headings[0].words == TRAINING_ASKED
-    small = curves.assign(
-        estimate=curves["estimate"].where(curves["arm"].ne("none"), 1)
-    )
-    small = pd.concat([curves, small[small["d_k"].eq(64)].assign(d_k=16)])
-    picture = build_training(pd.DataFrame(), small)  # not the longest at another d_k
-    assert picture.headings[0].words == TRAINING_ASKED
-
-
-@pytest.mark.parametrize(
-    ("overflowing", "title"),
-    [
-        ((), ASKED_OF_FORMATS),
-        (("float16", "float32"), ASKED_OF_FORMATS),
-        (("float16",), BREAKS),
-    ],
-)
-def test_formats_say_which_break(overflowing, title):
-    """The title has the answer where unscaled rows in float16 alone overflow with no
-    score subtracted; a cross stands in the place of a bar, which is as long as many
-    places are correct.
-    """
-    broken = {(name, "naive", "none") for name in overflowing}
-    rows = [
-        measured(
-            {(64, 128): values[(name, way, divisor) in broken]},
-            quantity=quantity,
-            summary="mean",
-            number_format=name,
-            softmax=way,
-            divisor=divisor,
-        )
-        for name in ("bfloat16", "float16", "float32")
-        for way in ("naive", "shifted")
-        for divisor in ("none", "sqrt")
-        for quantity, values in (
-            ("format_error", (1e-3, 1.0)),
-            ("format_overflow", (0.0, 1.0)),
-        )
-    ]
-    picture = FIGURES["formats"].build(pd.concat(rows), pd.DataFrame())
-    assert picture.headings[0].words == title
-    for panel, crosses in zip(picture.panels, (len(broken), 0), strict=True):
-        lengths = sorted(bar.get_width() for bar in panel.axes.patches)
-        assert lengths == pytest.approx([0.0] * crosses + [3.0] * (6 - crosses))
-        assert len(panel.axes.lines) == crosses
-        named = 2 * (panel is picture.panels[0])
-        assert len(panel.notes) == named + crosses
-
-
-@pytest.mark.parametrize(
     ("outcomes", "title"),
     [
         ("sssssttdd" + "ddr", TEXTS_ANSWERED),
@@ -349,18 +246,6 @@ def test_texts_say_how_their_claims_came_out(outcomes, title):
     ends = [bar.get_x() + bar.get_width() for bar in shown]
     assert [0.0, *ends[:-1]] == pytest.approx([bar.get_x() for bar in shown])
     assert ends[-1] == pytest.approx(1.0)
-
-
-def test_labels_beside_each_other_keep_apart():
-    """Each at its place if it can; none upon another, or beyond the end."""
-    labels = [Label(symbol="x" * 5)] * 3
-    size = widest(labels[0], SIZE)
-    assert set_beside([0.0, 100.0, 200.0], labels, 300.0) == [0.0, 100.0, 200.0]
-    for starts in ([0.0, 1.0, 2.0], [0.0, 0.0, 299.0], [298.0, 298.0, 299.0]):
-        places = set_beside(starts, labels, 300.0)
-        assert places[0] >= 0.0
-        assert places[-1] + size <= 300.0 + 1e-9
-        assert (np.diff(places) > size).all()
 
 
 def test_attention_draws_the_weights_of_the_example(results):

@@ -9,21 +9,16 @@ import pytest
 
 from montecarlo.errors import InputError
 from montecarlo.report.figures import FIGURES, files
-from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.files import (
-    compact,
     draw_files,
     drawn_fonts,
-    render_svg,
     style_sheet,
 )
 from montecarlo.report.figures.palette import (
     DARK,
     GRID,
-    INK,
     LIGHT,
     PAGE,
-    PRINT,
     SHADES,
     THEMES,
     UNDECIDED,
@@ -34,23 +29,6 @@ SVG = "http://www.w3.org/2000/svg"
 COUNTERPARTS = {LIGHT[name]: DARK[name] for name in LIGHT}
 #: What must be told from the page; grid lines and undecided areas need not stand out.
 STANDING_OUT = set(LIGHT) - {PAGE, GRID, UNDECIDED, *SHADES}
-PEN, POINT = LIGHT[INK], LIGHT["mc:blue"]
-PICTURE = f"""<?xml version="1.0"?>
-<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">
-<svg xmlns="{SVG}" xmlns:xlink="http://www.w3.org/1999/xlink" width="432pt">
- <defs><style type="text/css">*{{stroke-linecap: butt}}</style></defs>
- <g id="figure_1"><g id="axes_1">
-  <defs>
-   <path id="m0deadbeef" d="M 0 0 \nL 0.123456 3.5 z" style="stroke: {PEN}"/>
-  </defs>
-  <g id="line_1">
-   <use xlink:href="#m0deadbeef" x="1.00499" y="-0.001" style="stroke: {POINT}"/>
-   <use xlink:href="#m0deadbeef" x="2" y="2" style="stroke: {POINT}"/>
-  </g>
-  <path d="M 1 1 L 2 2" style="fill: none; stroke: {PEN}"/>
-  <path d="M 3 3 L 4 4" style="fill: none; stroke: {PEN}"/>
- </g></g>
-</svg>"""
 
 
 def parse(text: str) -> ET.Element:
@@ -146,67 +124,11 @@ def test_every_colour_has_a_dark_counterpart(svgs, name):
         assert not painted_with(root, attribute)
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_nothing_is_painted_in_default_black(svgs, name):
-    """Every shape has a fill of its own or a group's; black would stay in the dark."""
-    root = parse(svgs[name])
-    filled = {
-        label
-        for label, look in looks_of(root).items()
-        if "fill" in look or look.get("fill-opacity") == "0"
-    }
-
-    def unpainted(element: ET.Element, *, has_fill: bool) -> int:
-        local = element.tag.removeprefix(f"{{{SVG}}}")
-        if local in {"defs", "clipPath", "style"}:
-            return 0
-        has_fill = has_fill or bool(filled & set(element.get("class", "").split()))
-        if local in {"path", "use", "rect", "text"}:
-            return int(not has_fill)
-        return sum(unpainted(child, has_fill=has_fill) for child in element)
-
-    assert unpainted(root, has_fill=False) == 0
-
-
 @pytest.mark.parametrize("colour", sorted(STANDING_OUT))
 @pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
 def test_colours_stand_out_from_the_page(colour, theme):
     """Series, ink and areas have a contrast of 3 : 1 on their page."""
     assert contrast(theme[colour], theme[PAGE]) >= 3.0
-
-
-def lightness(colour: str) -> float:
-    """CIE L*, from 0 to 100: as far apart as it looks, also without colours."""
-    return 116.0 * np.cbrt(luminance(colour)) - 16.0
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK, PRINT])
-def test_shades_are_even_and_bear_their_numbers(theme):
-    """Shades of a map are even steps away from the page, and numbers can be read."""
-    shades, ink, page = [theme[shade] for shade in SHADES], theme[INK], theme[PAGE]
-    levels = np.array([lightness(shade) for shade in shades])
-    steps = np.diff(levels)
-    assert np.abs(steps - steps.mean()).max() < 0.3
-    assert np.abs(steps.mean()) > 7.5
-    distances = np.abs(levels - lightness(page))
-    assert (np.diff(distances) > 0.0).all()
-    for number, shade in enumerate(shades):
-        assert contrast(shade, ink if number < len(SHADES) / 2 else page) >= 4.5
-
-
-def test_compact_keeps_what_is_drawn():
-    """Rounding, short names, a class for each look; no metadata."""
-    root = parse(compact(PICTURE))
-    drawn = [e.tag.partition("}")[2] for e in root.iter()]
-    assert [drawn.count(one) for one in ("use", "path", "g")] == [2, 3, 3]
-    uses = list(root.iter(f"{{{SVG}}}use"))
-    assert [(use.get("x"), use.get("y")) for use in uses] == [("1", "0"), ("2", "2")]
-    assert {use.get("href") for use in uses} == {"#a"}
-    looks = looks_of(root)
-    assert {looks[use.get("class")]["stroke"] for use in uses} == {POINT}
-    paths = [p.get("d") for p in root.iter(f"{{{SVG}}}path")]
-    assert paths == ["M0 0L0.1 3.5z", "M1 1L2 2", "M3 3L4 4"]
-    assert "stroke-linecap: butt" in sheet_of(root)
 
 
 def test_unknown_colour_is_refused():
@@ -241,20 +163,6 @@ def test_figures_speak_the_language_of_their_page(drawings, code):
     numbers = texts_of(drawings["variance"].written(language))
     mark = language.numbers.mark
     assert any(re.fullmatch(rf"\d+{re.escape(mark)}\d+", text) for text in numbers)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_only_words_differ_between_languages(drawings, name):
-    """One drawing serves all: no shape moves."""
-    shapes = {
-        re.sub(
-            r'<text.*?</text>|text{.*?}|<svg lang="[^"]*"',
-            "",
-            drawings[name].written(read_language(code)),
-        )
-        for code in LANGUAGES
-    }
-    assert len(shapes) == 1
 
 
 @pytest.mark.parametrize("kind", ["pdf", "png"])
@@ -298,15 +206,6 @@ def test_a_missing_font_is_named(monkeypatch):
     assert drawn_fonts(read_language("de")) == []
 
 
-def test_a_font_that_was_just_installed_is_found(monkeypatch):
-    """Although matplotlib's own list is older."""
-    monkeypatch.setattr(files, "fontManager", FontList("DejaVu Sans"))
-    monkeypatch.setattr(
-        files, "findSystemFonts", lambda: ["broken.ttf", "IPAexGothic.ttf"]
-    )
-    assert drawn_fonts(read_language("ja")) == ["IPAexGothic"]
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("cjk_fonts")
 @pytest.mark.parametrize("kind", ["pdf", "png"])
@@ -315,11 +214,3 @@ def test_chinese_and_japanese_are_drawn_in_fonts_of_their_own(results, kind):
     languages = [read_language(code) for code in ("en", "ja", "zh")]
     drawn = draw_files(FIGURES["texts"], results, [kind], languages)
     assert len({*drawn.values()}) == 3
-
-
-def test_themes_leave_nothing_behind(results, svgs):
-    """After a dark figure, a light one is as before."""
-    with house_style("dark"):
-        assert FIGURES["texts"].build(*results) is not None
-    english = read_language("en")
-    assert render_svg(FIGURES["texts"], *results, english) == svgs["texts"]

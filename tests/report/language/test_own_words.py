@@ -2,10 +2,9 @@
 
 import html5lib
 import pytest
-from markupsafe import Markup
 
 from montecarlo.errors import InputError
-from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.language.own_words import (
     in_language,
     read_own_claims,
@@ -78,11 +77,6 @@ def test_first_is_that_of_the_file(words, language, texts):
     assert in_language(found, "zh") == texts[0]
 
 
-def test_messages_stay_messages():
-    """What stands in the catalogue of the five texts is translated as before."""
-    assert show_words("supported", None) == "supported"
-
-
 #: Page, what it shows of a text in German, of one in Japanese and Spanish.
 MARKED = {
     "de": (None, "(auf Japanisch)"),
@@ -110,35 +104,6 @@ def test_text_in_another_language_is_marked(own_report, code):
         assert marks == [mark] * (mark is not None)
         tags = [e.get("lang") for e in title.iter("span") if e.get("lang")]
         assert tags == [tag] * len(marks)
-
-
-@pytest.mark.parametrize("code", ["de", "zh"])
-def test_every_mark_has_its_text(own_report, code):
-    """Beside each text in another language stands which one, and nowhere else."""
-    page = own_report.page(code)
-    tags = [tag for tag, _ in LANGUAGES.values()]
-    main = page.by_id["main"]
-    foreign = [e for e in main.iter() if e.get("lang") is not None]
-    assert foreign
-    for element in foreign:
-        inside = list(page.parents[element])
-        after = inside[inside.index(element) + 1]
-        assert element.get("lang") in tags
-        assert element.get("lang") != LANGUAGES[code][0]
-        assert (element.tag, after.tag) == ("span", "small")
-    # other small print stands in no brackets
-    small = [(e.text or "").strip() for e in main.iter("small")]
-    assert sum(text.startswith(("(", "（")) for text in small) == len(foreign)
-
-
-@pytest.mark.parametrize(
-    ("code", "shown"), [("en", "0.5"), ("de", "0,5"), ("zh", "0,5")]
-)
-def test_decimal_sign_is_that_of_the_text(own_report, code, shown):
-    """A formula is written as its sentence's language does."""
-    article = own_report.page(code).by_id["claim-scaled-variance-one"]
-    (right,) = [e for e in article.iter("p") if e.get("class") == "right"]
-    assert shown in "".join(right.itertext())
 
 
 # --- Text is data -------------------------------------------------------------------
@@ -180,23 +145,6 @@ def test_nothing_but_formulas_comes_out_of_a_text(own_report, tame, text):
     for element in page.elements():
         for name in element.attrib:
             assert not str(name).startswith("on")
-
-
-def test_check_of_elements_can_fail(own_report, tame, monkeypatch):
-    """A text that is taken as markup would be seen."""
-    monkeypatch.setattr(pages, "set_own_words", lambda _, text: Markup(text))  # noqa: S704
-    page = own_report.render(own_report.with_words(lambda _: "<b>x</b>"), "de")
-    assert skeleton(page) != skeleton(tame["de"])
-
-
-@pytest.mark.parametrize("text", [r"\$5.5 and \$6.5", r"$\$ 5$", r"\$ $x$ \$"])
-def test_dollars_of_a_text_are_none_of_a_message(text):
-    """Filled into a message, a text is not looked through for formulas again."""
-    own = set_own_words("de", text)
-    message = "Right would be: %(sentence)s"
-    said = pages.functions_for(read_language("de"))["_"](message, sentence=own)
-    assert str(said).endswith(str(own))
-    assert "".join(parse(own).itertext()).count("$") >= 1
 
 
 def test_text_keeps_its_points():

@@ -1,12 +1,8 @@
 """The report as Markdown: what pages say, elsewhere."""
 
 import html
-import importlib.util
-import os
 import re
 import shutil
-import subprocess
-import sys
 
 import html5lib
 import pytest
@@ -18,16 +14,6 @@ from tests.report.conftest import CODES
 
 #: Commas and words of Latin letters, and signs that are wide.
 POSTED = ("de", "zh")
-#: Set where missing tools must not pass unnoticed.
-REQUIRED = "MONTECARLO_REQUIRE_DOCUMENTS"
-MKDOCS = """site_name: posts
-theme: {name: mkdocs}
-markdown_extensions:
-  - tables
-  - md_in_html
-  - pymdownx.arithmatex: {generic: true}
-validation: {anchors: warn, unrecognized_links: warn, absolute_links: warn}
-"""
 
 
 def markdown(text, link=str):
@@ -89,14 +75,6 @@ def test_what_is_of_no_use_elsewhere_is_left_out(piece):
     assert markdown(f"<p>a</p>{piece}") == "a"
 
 
-def test_page_that_is_not_closed_is_refused():
-    """What our templates would never write is an error, not half a post."""
-    with pytest.raises(ValueError, match="close 'b'"):
-        read_html("<p><b>x</p>")
-    with pytest.raises(ValueError, match="close 'p'"):
-        read_html("<p>x")
-
-
 def shown(written):
     """Return what a reader of CommonMark makes of a piece."""
     return html5lib.parse(MarkdownIt().render(written), namespaceHTMLElements=False)
@@ -147,28 +125,6 @@ def posts(report, tmp_path_factory):
         for path in report.folder.glob(kind):
             shutil.copy(path, folder)
     return folder
-
-
-@pytest.mark.parametrize("code", POSTED)
-def test_post_is_whole(posts, report, code):
-    """Its title, tables apart from text and as wide as their rows, pictures beside."""
-    text = (posts / f"report-{code}.md").read_text(encoding="utf-8")
-    page = report.page(code)
-    (title,) = page.root.iter("h1")
-    lines = text.splitlines()
-    assert lines[0].split("$")[0] == f"# {title.text}"
-    tables = [n for n, line in enumerate(lines) if re.fullmatch(r"\|( --- \|)+", line)]
-    assert len(tables) == len(list(page.root.iter("table")))
-    for number in tables:
-        assert lines[number - 2] == ""
-        columns = lines[number].count("|")
-        end = next(n for n in range(number, len(lines)) if lines[n][:1] != "|")
-        rows = lines[number - 1 : end]
-        assert len(rows) > 2
-        assert {row.count("|") for row in rows} == {columns}
-    pictures = re.findall(r"!\[[^\]]+(?:\\\][^\]]*)*\]\(([^)]+)\)", text)
-    assert len(pictures) == len(list(page.root.iter("img"))) > 2
-    assert all((posts / name).is_file() for name in pictures)
 
 
 @pytest.mark.parametrize("code", POSTED)
@@ -227,73 +183,3 @@ def test_github_reads_all_of_it(posts, report, code):
     for latex in formulas:
         place = words.index(latex, place)
         assert not re.search(r"\\(?:operatorname|[^A-Za-z %])", latex)
-
-
-@pytest.fixture(scope="module")
-def tools():
-    """Require MkDocs; skipped, or failed if required, without it."""
-    needed = ("mkdocs", "pymdownx")
-    if not all(map(importlib.util.find_spec, needed)):
-        end = pytest.fail if os.environ.get(REQUIRED) else pytest.skip
-        end(f"{', '.join(needed)} are not all installed")
-
-
-def build(command, folder):
-    """Run a tool, which has to end without a word; returns what it built, by file."""
-    done = subprocess.run(  # noqa: S603 - our own command
-        [sys.executable, "-m", *command],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == ""
-    assert done.returncode == 0
-    return {
-        path.relative_to(folder / "site"): html5lib.parse(
-            path.read_text(encoding="utf-8"), namespaceHTMLElements=False
-        )
-        for path in (folder / "site").rglob("*.html")
-    }
-
-
-def formulas(root, kind):
-    """Return what is between the signs of formulas of a built page."""
-    return [
-        "".join(e.itertext()).strip()
-        for e in root.iter()
-        if kind in (e.get("class") or "").split()
-    ]
-
-
-def main_of(root):
-    """Return the part of a built page that is ours."""
-    return next(e for e in root.iter() if e.get("role") == "main")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("tools")
-def test_mkdocs_builds_the_posts(posts, report, tmp_path):
-    """Without a warning, anchors among them, and with all that the pages have."""
-    (tmp_path / "mkdocs.yml").write_text(MKDOCS)
-    (tmp_path / "docs").symlink_to(posts)
-    (posts / "index.md").write_text("# Posts\n")
-    pages = build(["mkdocs", "build", "--strict", "--quiet"], tmp_path)
-    for path, root in pages.items():
-        if match := re.match(r"report-(\w\w)", str(path)):
-            main = main_of(root)
-            assert counts(main) == on_page(report, match[1])
-            assert len(formulas(main, "arithmatex")) > 100
-            words = "".join(main.itertext())
-            assert not re.search(r"\*\*|\]\(|(?<!\\)\$|&#", words)
-
-
-@pytest.mark.slow
-def test_own_claims_are_written_as_markdown(own_report, tmp_path):
-    """A user's own texts come through: their tables, pictures and words."""
-    with own_report.keep_figures():
-        make_report(own_report.results, ("de", "ja"), tmp_path, ("markdown",))
-    text = (tmp_path / "report-ja.md").read_text(encoding="utf-8")
-    reader = MarkdownIt("commonmark", {"html": True}).enable("table")
-    root = html5lib.parse(reader.render(text), namespaceHTMLElements=False)
-    assert counts(root) == on_page(own_report, "ja")

@@ -42,14 +42,3 @@ def test_sentences_below_have_the_numbers_of_the_record(report, name):
     for paragraph, values in ((growth, wanted), (aligned, planted)):
         shown = sorted(float(one.get("value")) for one in paragraph.iter("data"))
         assert shown == sorted(values)
-
-
-@pytest.mark.parametrize("name", CODES)
-def test_no_line_is_named_as_another(report, name):
-    """Each kind has words of its own."""
-    page = report.page(name)
-    for table in ("table-practice-sizes", "table-practice-growth"):
-        body = page.by_id[table].find("tbody")
-        names = ["".join(one.itertext()) for one in body.iter("th")]
-        assert len(set(names)) == len(names)
-        assert all(names)

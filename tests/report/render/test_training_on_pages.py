@@ -1,7 +1,5 @@
 """The section on training: its numbers are the record's, and no cell is left empty."""
 
-import pytest
-
 
 def numbers(page, element):
     """Raw values of the numbers of an element, in order."""
@@ -48,14 +46,6 @@ def test_lower_bounds_are_marked(evidence, report):
     assert {numbers(evidence, cell)[0] for cell in marked} == bounds
 
 
-def test_without_a_record_nothing_is_said(report):
-    """A folder whose claims.json has no training has no section, no empty table."""
-    page = report.render(
-        report.with_claims(report.claims | {"training": None}), "en", evidence=True
-    )
-    assert not {"table-training", "table-language"} & set(page.by_id)
-
-
 def test_a_median_beyond_the_budget_is_a_bound(report):
     """Where half of the seeds never learn, the last step stands with its sign."""
     claims = report.claims
@@ -64,13 +54,3 @@ def test_a_median_beyond_the_budget_is_a_bound(report):
     (line, *_) = page.by_id["table-training"].findall("tbody/tr")
     assert "≥" in "".join(line.itertext())
     assert claims["training"]["steps"] in numbers(page, line)
-
-
-@pytest.mark.parametrize("exact", [[], [4.0]])
-def test_equal_to_the_bit_is_said_where_it_was_measured(report, exact):
-    """Without a factor that is exact the page does not say that any is."""
-    claims = report.claims
-    claims["training"]["theorem"]["exact"] = exact
-    page = report.render(report.with_claims(claims), "en", evidence=True)
-    said = "to the bit" in "".join(page.by_id["training"].itertext())
-    assert said == bool(exact)
