@@ -5,8 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import (
@@ -77,13 +75,6 @@ def test_words_of_degree_are_no_refuge():
         and all(one.degree or one.beyond for one in claim.interpretation)
     ]
     assert 0 < len(alone) <= 12
-
-
-def test_what_the_page_counts_as_changed_is_listed():
-    """Each claim whose rule was changed after results were seen stands in the docs."""
-    docs = Path(__file__).parents[2] / "docs" / "changes-after-results.md"
-    listed = set(re.findall(r"^\| `([\w-]+)` \|", docs.read_text(), re.MULTILINE))
-    assert {one.id for one in read_catalogue().claim if one.changed} == listed
 
 
 NAN, INF = math.nan, math.inf
@@ -234,17 +225,6 @@ def test_wrong_claim(change, field, said):
     assert said in message
 
 
-def test_interpretation_has_one_threshold():
-    """Outcomes are drawn over one threshold; a second one is refused."""
-    check = {**CHECK, "low": 1.0, "threshold": {"bound": "low", "start": 0, "stop": 2}}
-    message = message_of(make(interpretation={"check": [check, check]}))
-
-    assert message.startswith(
-        "my.toml: claim 'the-claim', interpretation 'the-interpretation', "
-    )
-    assert "field threshold: must stand in one check" in message
-
-
 def test_kinds_that_are_not_measured():
     """Claims of practice, record and shapes, and readers' questions."""
     told = {"basis": "definition", "text": "n"}
@@ -279,23 +259,6 @@ def test_right_sentences_are_not_the_claim(claim):
     """What would be right is checked by something that the claim does not say."""
     assert set(claim.right.check) - set(checks_of(claim))
     assert claim.right.sentence != claim.statement
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"check": []}, "interpretation[0].check"),
-        ({"quantifier": "somewhere"}, "interpretation[0].quantifier"),
-        ({"share": 0.0}, "interpretation[0].share"),
-        ({"id": ""}, "interpretation[0].id"),
-    ],
-)
-def test_wrong_interpretation(change, said):
-    """A wrong interpretation is refused with file, claim and field."""
-    message = message_of(make(interpretation=change))
-
-    assert message.startswith("my.toml: claim 'the-claim'")
-    assert said in message
 
 
 def votes(interpretations, sources):
@@ -377,24 +340,6 @@ def test_ids_are_unique():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"text": "x"}, "must rest on interpretations or checks"),
-        ({"text": "%(a)s", "basis": "record"}, "a number for each placeholder"),
-        ({"text": "x", "interpretations": {"r": "supported"}}, "must be one of"),
-        ({"text": "x", "check": [CHECK]}, "field relation: at_least needs low"),
-        ({"text": "x", "basis": "record", "value": {"a": {}}}, "below 0, got 0"),
-    ],
-)
-def test_passages_are_validated_too(change, said):
-    """A passage is a sentence without a claim: it rests on checks of its own."""
-    message = message_of({"passage": [{"id": "p", "place": "a", "sentence": change}]})
-
-    assert message.startswith("my.toml: passage 'p'")
-    assert said in message
-
-
-@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("claims = []", "got 'claims'"),
@@ -425,28 +370,8 @@ def test_hostile_files(tmp_path, text, said):
     assert len(str(caught.value)) < 500
 
 
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from([*CHECK, "d_k", "id", "low"]), inner, max_size=3
-        )
-    ),
-    max_leaves=6,
-)
 FIELDS = (*CHECK, "divisor", "low", "high", "expected")
 FIELDS += ("tolerance", "domain", "threshold")
-
-
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(field=st.sampled_from(FIELDS), value=ANYTHING)
-def test_any_value_is_accepted_or_refused(field, value):
-    """Whatever stands in a field, the answer is a catalogue or one clear line."""
-    try:
-        parse_catalogue(make(**{field: value}), "my.toml")
-    except CatalogueError as error:
-        assert str(error).startswith("my.toml: claim 'the-claim'")  # noqa: PT017
 
 
 def test_subset():
@@ -473,12 +398,8 @@ def test_levels():
         Level(1.0, 1.0).at(None, 4)
 
 
-def test_self_checks_are_validated_too():
-    """A self-check is held to the same rules as a claim's."""
-    check = {**CHECK, "low": 0.0, "quantity": "score_varianc"}
-    message = message_of(
-        {"self_check": [{"id": "s", "statement": "s", "check": [check]}]}
-    )
-
-    assert message.startswith("my.toml: self_check 's', field quantity: ")
-    assert "Did you mean 'score_variance'?" in message
+def test_what_the_page_counts_as_changed_is_listed():
+    """Each claim whose rule was changed after results were seen stands in the docs."""
+    docs = Path(__file__).parents[2] / "docs" / "changes-after-results.md"
+    listed = set(re.findall(r"^\| `([\w-]+)` \|", docs.read_text(), re.MULTILINE))
+    assert {one.id for one in read_catalogue().claim if one.changed} == listed

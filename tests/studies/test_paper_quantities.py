@@ -142,12 +142,6 @@ def test_concentration_tends_to_its_limit(times):
     assert shares[-1] < 0.45 * shares[0]
 
 
-def test_concentration_below_the_critical_scale_tends_to_nothing():
-    """At half of it E Σp² falls with n, as n^(-1/2) times a logarithm at most."""
-    assert pq.concentration_limit(0.5) == 0.0
-    assert pq.concentration(10**6, times=0.5) < 0.1 * pq.concentration(1000, times=0.5)
-
-
 @pytest.mark.parametrize(
     ("name", "level"), [("entropy", 2.0), ("inverse_participation", 0.5)]
 )
@@ -156,17 +150,6 @@ def test_scale_that_holds_does(name, level):
     for n in (64, 4096, 131072):
         std = pq.std_that_holds(name, level, n)
         assert expected_row(n, std=std)[name].value == pytest.approx(level)
-
-
-def test_entropy_of_two_nats_is_held_where_it_was_found_before():
-    """s(n) for n = 64 to 16384, as found by another program to three digits."""
-    known = {64: 2.727, 256: 3.681, 1024: 4.483, 4096: 5.186, 16384: 5.818}
-    for n, std in known.items():
-        assert pq.std_that_holds("entropy", 2.0, n) == pytest.approx(std, abs=6e-4)
-    factor = known[16384] / known[64]
-    assert pq.growth_factor(64, 16384, "entropy", 2.0) == pytest.approx(factor, 1e-3)
-    one = math.log(16383) / math.log(63)
-    assert pq.growth_factor(64, 16384) == pytest.approx(one)
 
 
 def test_exponent_is_the_mean_of_local_ones():
