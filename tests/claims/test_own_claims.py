@@ -95,28 +95,6 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     assert claim["interpretations"][0]["cases"][0]["d_k"] == 48
 
 
-def test_sentences_name_interpretations(tmp_path, capsys):
-    """One that the claim lacks: one line, status 2."""
-    path = write(tmp_path / "claim.toml")
-    sentences = """
-[[claim.finding]]
-interpretations = { "%s" = "supported" }
-text = "It is in this interpretation."
-[[claim.finding]]
-text = "The sample does not tell."
-"""
-    text = Path(path).read_text()
-    Path(path).write_text(text + sentences % "r")
-    assert main([path, "--jobs", "1"]) == 0
-    capsys.readouterr()
-    Path(path).write_text(text + sentences % "s")
-    assert main([path, "--jobs", "1"]) == 2
-    error = capsys.readouterr().err
-    assert "claim.toml: claim 'mine', finding 1, field interpretations" in error
-    assert "interpretation must be one of r; got 's'." in error
-    assert error.count("\n") == 1
-
-
 # --- The report -----------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ tolerances away.
 """
 
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -79,20 +78,6 @@ def test_each_is_bound():
         assert set(sentence.interpretations) <= set(interpretations), owner
 
 
-def test_a_page_shows_no_other_number():
-    """Each placeholder has a number; right and its line share theirs."""
-    for owner, place, sentence, _ in ALL:
-        found = set(re.findall(r"%\((\w+)\)s", sentence.text))
-        short = set(re.findall(r"%\((\w+)\)s", sentence.short or ""))
-        assert found | short <= set(sentence.value), owner
-        if place not in ("right", "line"):
-            assert found == set(sentence.value), owner
-        elif place == "line":
-            claim = next(one for one in CATALOGUE.claim if one.id == owner)
-            both = claim.right.sentence + claim.right.arithmetic
-            assert set(re.findall(r"%\((\w+)\)s", both)) == set(sentence.value)
-
-
 # --- Where each is looked at ----------------------------------------------------------
 
 
@@ -115,50 +100,6 @@ def cases(check, grid=STANDARD):
         one: (some, region_in(check, one, some, exact)) for one, some in found.items()
     }
     return {case: here for case, here in both.items() if here[1] is not None}
-
-
-#: Sizes that a text names: of d_k, one or several, and of keys.
-D_K = re.compile(r"d_k = (\d+)\$((?:(?:,| and| or) \$\d+\$(?! keys))*)")
-KEYS = re.compile(r"\$(\d+)\$ keys|rows of \$(\d+)\$|\bn = (\d+)\$")
-
-
-def sizes_named(text):
-    """Return the d_k and the numbers of keys that a text names."""
-    d_k = set()
-    for first, others in D_K.findall(text):
-        d_k |= {int(first), *map(int, re.findall(r"\d+", others))}
-    return d_k, {int(n) for found in KEYS.findall(text) for n in found if n}
-
-
-def sizes_looked_at(sentence, interpretations, grid=STANDARD):
-    """Return the d_k and numbers of keys of all cases that a sentence rests on."""
-    named = {
-        *sentence.interpretations,
-        *(v.interpretation for v in sentence.value.values()),
-    } - {None}
-    checks = list(sentence.check)
-    checks += [check for name in named for check in interpretations[name].check]
-    points = [
-        c for one in checks for some, _ in cases(one, grid).values() for c in some
-    ]
-    return {c.d_k for c in points}, {c.n_keys for c in points}
-
-
-def unseen_sizes(sentence, interpretations):
-    """Return the sizes that a sentence names and that none of its cases has."""
-    pairs = zip(
-        sizes_named(f"{sentence.text} {sentence.short or ''}"),
-        sizes_looked_at(sentence, interpretations),
-        strict=True,
-    )
-    return [named - seen for named, seen in pairs]
-
-
-@all_of([one for one in ALL if one[2].basis == "measured"])
-def test_sizes_that_are_named_were_looked_at(owner, place, sentence, interpretations):
-    """A sentence that says "at d_k = 64" or "of 128 keys" rests on a place there."""
-    del owner, place
-    assert unseen_sizes(sentence, interpretations) == [set(), set()]
 
 
 # --- What it takes to be said ---------------------------------------------------------

@@ -518,3 +518,22 @@ def kept(make, monkeypatch):
     monkeypatch.setattr(training, "read_record", lambda: record)
     monkeypatch.setattr(training, "read_reference", lambda: reference)
     return record.gradients, reference
+
+
+@pytest.mark.usefixtures("kept")
+def test_short_agrees_with_the_record(capsys):
+    """First steps, and the runs that are kept to compare with; status 0."""
+    assert main(["--short", "--jobs", "1"]) == 0
+    out = capsys.readouterr().out
+    assert f"{len(RATES) * len(ARMS)} runs at low rates" in out
+    assert "\nagrees; asked: 0.0001" in out
+
+
+@pytest.mark.parametrize("name", [*OF_RUN, "sqrt", SLOPE])
+def test_another_digit_is_seen(name, kept, capsys):
+    """In one run, or in one first step; status 1."""
+    table = kept[name not in {"sqrt", SLOPE}]
+    table[name] = table[name].astype(float)
+    table.loc[0, name] = 1.0003 * table.loc[0, name] + 1e-6
+    assert main(["--short", "--jobs", "1"]) == 1
+    assert "does not agree" in capsys.readouterr().out

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shlex
 from dataclasses import replace
 
 import ml_dtypes
@@ -11,10 +10,8 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.grids import DEEP
-from montecarlo.claims.own_claims import judge
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
-from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
 from montecarlo.sampling.design_points import parse_point
@@ -199,26 +196,6 @@ def test_rounding_of_flat_rows_is_within_their_error(d_k, n_keys, divisor):
     assert (table.std_error < square).all() or divisor == "1e6"
 
 
-@pytest.mark.parametrize("divisor", ["1e8", "1e30", "1e-9", "1e-12*n", "sqrt/1e8"])
-def test_divisors_beyond_all_use_are_refused_before_sampling(divisor, capsys):
-    """Of rows those, too, that leave nothing of them: one line and status 2, from
-    Python and in claims as well.
-    """
-    typed = ["--d-k", "64", "--keys", "1024", "--quantity", "effective_keys"]
-    assert main([*typed, "--divisor", divisor]) == 2
-    text, told = capsys.readouterr()
-    assert text == ""
-    assert re.fullmatch("montecarlo measure: error: divisor must .*, got .*\n", told)
-    with pytest.raises(InputError, match="divisor must"):
-        grid(d_k=[64], n_keys=[1024], quantity="effective_keys", divisor=["1", divisor])
-    check = {"quantity": "effective_keys", "divisor": divisor, "relation": "at_most"}
-    check |= {"high": 2.0, "domain": {"d_k": [64, 64], "n_keys": [128, 128]}}
-    meaning = {"id": "one", "check": [check]}
-    claim = {"id": "own", "topic": "weights", "statement": "x"}
-    with pytest.raises(InputError, match=r"claim 'own'.* divisor must"):
-        judge({"claim": [claim | {"interpretation": [meaning]}]})
-
-
 #: Odd sizes, and divisors that no table has.
 PLACES = ((5, 37), (96, 300))
 DIVISORS = (
@@ -292,16 +269,6 @@ def test_an_interruption_gives_the_estimate_so_far(monkeypatch, capsys):
     assert re.search(r"replicates +16,", text)
     assert "interrupted: the estimate of 16 replicates" in told
     assert "again" not in text
-
-
-def test_the_last_line_gives_the_same_digits(capsys):
-    """What is typed again gives the same estimate."""
-    assert main(typed("entropy --divisor d_k^0.6 --seed 3")) == 0
-    text = capsys.readouterr().out
-    again = shlex.split(text.splitlines()[-1].partition(": measure ")[2])
-    assert main(again) == 0
-    lines = [one.splitlines()[:5] for one in (text, capsys.readouterr().out)]
-    assert lines[0] == lines[1]
 
 
 def test_one_may_stand_for_a_list():
