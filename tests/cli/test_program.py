@@ -3,26 +3,13 @@
 import os
 import subprocess
 import sys
-from importlib import import_module
 from importlib.metadata import version
 
 import pytest
 
 import montecarlo
 from montecarlo.__main__ import COMMANDS, main
-from montecarlo.cli.options import split_names
 from montecarlo.names import PROJECT
-
-
-@pytest.fixture(params=COMMANDS)
-def parser(request):
-    """The parser of each command."""
-    return import_module(f"montecarlo.cli.{request.param}").build_parser()
-
-
-def options(parser):
-    """Return what a parser takes, without its help."""
-    return [one for one in parser._actions if one.dest != "help"]
 
 
 def test_commands_are_listed_with_a_line_each(capsys):
@@ -128,20 +115,3 @@ def test_help_and_refusals_are_quick_and_light():
     assert (status, heavy) == ("2", "[]")
     assert "--preset NAME" in "\n".join(shown)
     assert min(seconds) < 0.5
-
-
-@pytest.mark.parametrize(
-    "typed",
-    [["--lang", "de,en"], ["--lang", "de", "--lang", "en"], ["--lang=de , en"]],
-)
-def test_lists_have_one_spelling(parser, typed):
-    """Commas, or the option again: the same list for each option that takes one."""
-    for action in options(parser):
-        if action.type is not split_names:
-            assert not (action.metavar or "").endswith("S"), action.metavar
-            continue
-        flag = action.option_strings[-1]
-        words = [word.replace("--lang", flag) for word in typed]
-        needed = ["x"] * sum(not one.option_strings for one in parser._actions)
-        found = parser.read([*needed, *words])
-        assert list(getattr(found, action.dest)) == ["de", "en"]

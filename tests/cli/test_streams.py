@@ -11,7 +11,6 @@ import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
-from montecarlo.cli.report import main as report
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -69,16 +68,6 @@ def test_output_that_cannot_be_written(run, words, redirected):
     assert done.returncode == exits.FAILED, done.stderr
     (line,) = done.stderr.splitlines()
     assert "standard output must be writable, got: " in line
-
-
-@pytest.mark.parametrize("word", ["--output=r\udcff", "r\udcff", "--only=\udc80"])
-def test_bytes_that_are_no_text(word, tmp_path, monkeypatch, capsys):
-    """Refused before sampling: the record of the run could not name them."""
-    monkeypatch.chdir(tmp_path)
-    assert report([word]) == exits.INPUT_ERROR
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "\\udc" in line
-    assert not list(tmp_path.iterdir())
 
 
 def test_sigterm_ends_as_an_interruption(capsys):

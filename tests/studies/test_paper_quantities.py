@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from montecarlo.attention.number_formats import FLOAT8, ROUNDINGS
+from montecarlo.attention.number_formats import ROUNDINGS
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.theory import expected_row
 from montecarlo.theory.row_integrals import ROW_NAMES, gaussian_profile, integrate_row
@@ -353,41 +353,6 @@ def test_underflow_after_division_is_that_of_a_normal_score(monkeypatch):
     expected = stats.norm.cdf(-10.0 * math.log(2.0) + math.log(4096) + 0.5)
     assert found.value == pytest.approx(expected, abs=0.01)
     assert found.value > 0.96
-
-
-def eight_bits(name):
-    """Every finite number of a format of eight bits, from its bits."""
-    exponent_bits, fraction_bits, bias = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15)}[name]
-    found = []
-    for exponent, fraction in itertools.product(
-        range(2**exponent_bits), range(2**fraction_bits)
-    ):
-        part = fraction / 2**fraction_bits
-        if name == "e5m2" and exponent == 31:
-            continue  # infinity and no numbers
-        if name == "e4m3" and (exponent, fraction) == (15, 7):
-            continue  # no number
-        if exponent == 0:
-            found.append(part * 2.0 ** (1 - bias))
-        else:
-            found.append((1.0 + part) * 2.0 ** (exponent - bias))
-    return np.array(found)
-
-
-@pytest.mark.parametrize("name", FLOAT8)
-def test_rounding_to_eight_bits_finds_the_nearest_number(name):
-    """Each number stays, ties go to an even fraction, and sign and zero are kept."""
-    numbers = eight_bits(name)
-    assert np.array_equal(ROUNDINGS[name](numbers.copy()), numbers)
-    assert np.array_equal(ROUNDINGS[name](-numbers), -numbers)
-    middles = 0.5 * (numbers[1:] + numbers[:-1])
-    even = np.where(np.arange(len(middles)) % 2 == 0, numbers[:-1], numbers[1:])
-    assert np.array_equal(ROUNDINGS[name](middles), even)
-    low = middles * (1 - 1e-9)
-    assert np.array_equal(ROUNDINGS[name](low), numbers[:-1])
-    step = numbers[-1] - numbers[-2]
-    beyond = ROUNDINGS[name](np.array([numbers[-1] + 0.51 * step]))
-    assert np.isinf(beyond).all()
 
 
 def to_bfloat16(values):

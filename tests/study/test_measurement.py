@@ -222,17 +222,6 @@ def test_any_divisor_is_held_against_theory(d_k, n_keys, divisor):
     assert (table.std_error <= 0.01 * table.estimate).all()
 
 
-def test_a_number_may_be_a_number():
-    """What a formula says and what a number says is one row, however it is written."""
-    found = [
-        measure("gaussian", "gaussian", 4, 8, quantity="entropy", divisor=one, most=128)
-        for one in (2, 2.0, "2", "(4/2)", "sqrt")
-    ]
-    assert {one.divisor for one in found[:4]} == {"2"}
-    assert len({one.row_id for one in found}) == 2
-    assert len({one.estimate for one in found}) == 1
-
-
 def typed(more):
     """Return the words of a small question."""
     return ["--d-k", "64", "--keys", "64", "--quantity", *more.split()]

@@ -134,16 +134,6 @@ def test_reference_counts_far_below_the_error(error, shown):
     assert table.reference.notna().sum() == int(shown)
 
 
-def test_no_reference_without_an_error():
-    """Where an estimate has no standard error, nothing is far below it."""
-    summaries = summaries_of(ROWS, n=1)
-    table = tabulate(rows_of(summaries, lambda point, key: Reference(1.0, 0.0)))
-
-    without = table.std_error.isna()
-    assert without.any()
-    assert table.reference[without].isna().all()
-
-
 @pytest.mark.parametrize("preset", PRESETS)
 def test_row_ids_are_unique(preset):
     """No two rows of a preset share a name."""
