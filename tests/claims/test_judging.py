@@ -303,16 +303,6 @@ def test_undecided_places_are_asked_for():
     assert needed[1:] == [None, None]
 
 
-def test_borders_lie_between_neighbours():
-    """Also where the checks of an interpretation have different domains."""
-    far = msgspec.structs.replace(HIGH, domain=Domain(d_k=(128, 256)))
-    outcome, _ = judged([(far, SMALL_WEIGHT)], values_of((2.0, 2.0, 0.5)))
-    (interpretation,) = outcome.interpretations
-
-    assert [case.d_k for case in interpretation.cases] == [64, 128, 256]
-    assert [border.between for border in interpretation.borders] == [(128, 256)]
-
-
 def test_series_are_undecided_as_a_whole():
     """A slope that is not decided wants more of each of its places."""
     slope = Check("entropy", "slope_between", low=-0.01, high=0.01)

@@ -12,7 +12,6 @@ from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import (
-    canonical_distributions,
     cases_of,
     is_applicable,
     region_in,
@@ -285,22 +284,6 @@ def test_pairs_of_distributions(check):
         if case.distribution == SHIFTED_Q:
             assert point.distribution_q.name == "gaussian(mean=0.5)"
             assert point.distribution_k.name == "gaussian"
-
-
-@pytest.mark.parametrize(
-    ("named", "canonical"),
-    [
-        ("gaussian", "gaussian"),
-        ("gaussian * gaussian", "gaussian"),
-        ("gaussian(std=1) * laplace", "gaussian * laplace"),
-        ("laplace*gaussian(mean=0.50)", "laplace * gaussian(mean=0.5)"),
-        ("gaussian(std=2) * gaussian(std=2.0)", "gaussian(std=2.0)"),
-    ],
-)
-def test_canonical_distributions(named, canonical):
-    """A pair of one is that one, and parameters are written one way."""
-    assert canonical_distributions(named) == canonical
-    assert canonical_distributions(canonical) == canonical
 
 
 def test_dependence_and_initialisation():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from montecarlo import grid, measure
+from montecarlo import measure
 
 #: Standard errors of both together that a loop may be off by: of about normal means
 #: one in 10**6, by chance, for each of four cells.
@@ -54,13 +54,3 @@ def test_a_loop_gives_the_same(cell, quantity, of_row):
     assert abs(found.estimate - mean) < FAR * both
     plain = measure(name, name, d_k, 11, **asked)
     assert abs(plain.estimate - mean) > 2 * FAR * both
-
-
-def test_a_grid_names_it():
-    """Each line is that of `measure`, and says how queries and keys were normalised."""
-    table = grid(d_k=[4, 8], n_keys=6, quantity="entropy", normalisation="l2", most=16)
-    assert set(table.normalisation) == {"l2"}
-    one = measure(
-        "gaussian", "gaussian", 8, 6, quantity="entropy", normalisation="l2", most=16
-    )
-    assert table.estimate.iloc[1] == one.estimate
