@@ -142,18 +142,6 @@ def test_killed_runs_go_on(attempt, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_test_would_see_a_journal_that_forgets(attempt, tmp_path):
-    """With a tenth less in the journal more is drawn than the test above allows."""
-    folder = prepare(tmp_path / "forgetful")
-    assert attempt(folder, "rendering", 1) == -signal.SIGKILL
-    before = draws(folder)[0]
-    for batch in sorted((folder / "output" / JOURNAL).glob("*/*"))[::10]:
-        batch.unlink()
-    assert attempt(folder, "rendering", 1) == -signal.SIGKILL
-    assert draws(folder)[0] - before > 0.05 * before
-
-
-@pytest.mark.slow
 def test_killed_from_outside_with_workers(tmp_path):
     """The real command with two workers, which is killed, or loses a worker, after
     times drawn at random: it goes on to the bytes of one that was never interrupted.

@@ -9,7 +9,6 @@ from importlib.metadata import entry_points
 import numpy as np
 import pytest
 
-from montecarlo import assert_attention_scale
 from montecarlo.__main__ import main
 from montecarlo.errors import InputError
 
@@ -21,14 +20,6 @@ import pytest
 before, start = set(sys.modules), time.process_time()
 import montecarlo.pytest_plugin
 print(json.dumps([time.process_time() - start, sorted(set(sys.modules) - before)]))
-"""
-CHECKED = """
-import sys
-import numpy as np
-from montecarlo import assert_attention_scale
-with np.load({path!r}) as arrays:
-    assert_attention_scale(dict(arrays), 3.7, axes=("head", "token", "d"))
-print([name for name in ("pandas", "matplotlib", "torch") if name in sys.modules])
 """
 TESTS = """
 import numpy as np
@@ -113,11 +104,6 @@ def test_pytest_finds_it():
     assert [one.value for one in found] == ["montecarlo.pytest_plugin"]
 
 
-def test_a_scale_is_checked_without_pandas(path):
-    """Which takes as long to import as all the rest."""
-    assert run("-c", CHECKED.format(path=str(path)), cwd=path.parent) == "[]\n"
-
-
 def test_a_failure_reads_like_the_terminal(path, tmp_path, capsys):
     """Its line, and the answer of `observe`; no line of ours is shown."""
     told = ["observe", str(path), "--axes", "head,token,d", "--expect", "sqrt"]
@@ -148,13 +134,6 @@ def test_a_failure_reads_like_the_terminal(path, tmp_path, capsys):
     assert "montecarlo/model" not in shown
     assert "pytest_plugin.py" not in shown
     assert "3 failed, 2 passed, 1 error" in shown
-
-
-@pytest.mark.parametrize("source", [3, None, object()])
-def test_no_source_is_refused(source):
-    """In one line, as any other input."""
-    with pytest.raises(InputError, match="captured must be what capture"):
-        assert_attention_scale(source)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.measurement import measure
 from montecarlo.study.presets import PRESETS
 from montecarlo.theory.references import reference
 
@@ -330,21 +329,6 @@ def test_any_threshold(threshold, divisor):
     for name, expected in zip(names, (shares, above, holding), strict=True):
         value = found.estimate(RowKey(divisor, name, "mean")).value
         assert value == pytest.approx(np.mean(expected), rel=1e-9)
-
-
-def test_a_threshold_has_one_name():
-    """Numbers are written in one way, and those of the table keep their names.
-
-    At so small a d_k some queries are too short for the number above to be known.
-    """
-    for given, name in (
-        ("saturated(.50)", "saturated(0.5)"),
-        ("saturated(0.9)", "saturated"),
-        ("weight_above(1e-2)", "weight_above(0.01)"),
-    ):
-        found = measure("gaussian", "gaussian", 4, 8, quantity=given, most=32)
-        assert found.quantity == name
-        assert (found.reference is None) == given.startswith("weight")
 
 
 def test_scores_that_overflow():

@@ -11,7 +11,6 @@ from montecarlo.claims.recorded import (
     FACT_QUANTITIES,
     FACTS,
     INTRODUCED,
-    KINDS,
     SIZES,
     Recorded,
     with_facts,
@@ -48,18 +47,6 @@ def outcomes_of(name, catalogue=NOTHING):
         for one in judge_of(catalogue).judge_meanings(with_facts(CLAIMS[name]))
         for case in one.cases
     }
-
-
-def test_every_fact_has_its_check():
-    """Code judges the claims on shapes and the record, and no others."""
-    assert {c.id for c in CLAIMS.values() if c.kind in KINDS} == set(FACTS)
-    asked = {
-        check.quantity for some in FACTS.values() for one in some for check in one.check
-    }
-    asked |= {check.quantity for check in read_catalogue().checks()} & set(
-        FACT_QUANTITIES
-    )
-    assert asked == set(FACT_QUANTITIES)
 
 
 def counted(name):
@@ -102,15 +89,6 @@ def test_the_input_dimension_is_that_of_one_head(sizes, verdict):
     assert judged("input-dimension", models(*sizes)).verdict == verdict
 
 
-def test_a_head_has_a_part_of_the_input_dimension_in_most_models_and_not_in_all():
-    """What the finding says of the published sizes."""
-    published = read_catalogue().model
-    divided = [one.heads * one.d_k == one.d_model for one in published]
-
-    assert len(published) / 2 < sum(divided) < len(published)
-    assert all(one.d_k != one.d_model for one in published)
-
-
 def test_no_range_of_scores_is_called_reasonable():
     """A word of degree, with how far weights are apart for scores from 0 to 1."""
     assert judged("scores-need-range").verdict == Verdict.DEGREE
@@ -149,13 +127,3 @@ def test_the_first_record_counts(years, verdict):
     other = RecordEntry("head-dimensions", 1990, "s")
     catalogue = Catalogue(record=(other, *entries))
     assert judged("introduced-2017", catalogue).verdict == verdict
-
-
-def test_records_name_their_source():
-    """Each record is of a claim of that kind, and says where it stands."""
-    catalogue = read_catalogue()
-    kinds = {claim.id: claim.kind for claim in catalogue.claim}
-    assert catalogue.record
-    for record in catalogue.record:
-        assert kinds[record.claim] == "record"
-        assert str(record.year) in record.source

@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
-from montecarlo.attention.quantities import MOST_FROBENIUS, PAIR_QUANTITIES
+from montecarlo.attention.quantities import PAIR_QUANTITIES
 from montecarlo.claims.calibration import nominal_rate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.evidence import Found
 from montecarlo.claims.judging import Judge, ends, find_borders
 from montecarlo.claims.outcomes import Border, JointOutcome, Located
-from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, run_study
 from montecarlo.claims.schema import (
     Catalogue,
@@ -199,80 +198,6 @@ def equals_one(divisor, tolerance=0.05, **more):
     )
 
 
-#: The quick preset with so few replicates that no interval means anything.
-TWO = msgspec.structs.replace(
-    PRESETS["quick"],
-    first=2,
-    most=2,
-    first_large=2,
-    most_large=2,
-    blocks=tuple(
-        msgspec.structs.replace(block, replicates=0)
-        for block in PRESETS["quick"].blocks
-    ),
-    tails=(),
-)
-
-
-@pytest.fixture(scope="module")
-def two():
-    """What two replicates say of the package's own catalogue."""
-    return study_claims(read_catalogue(), TWO)
-
-
-def cases_of_record(record):
-    """Every case that is sampled, of all claims and of what is said of them."""
-    for claim in record.claims:
-        for one in (*claim.interpretations, *claim.sentences()):
-            for check in one.checks:
-                if check.relation != "tends_to" and check.quantity not in RECORDED:
-                    for case in check.cases:
-                        yield claim.id, check, case
-
-
-DECIDED = {"supported", "refuted"}
-
-
-def test_two_replicates_decide_nothing_that_varies(two):
-    """A run of two replicates leaves every case open whose replicates differ at all,
-    all self-checks, and every claim but those that rest on cases without any spread, on
-    theory, or on places that this grid has not.  No case is a Jacobian's bound, which
-    no sample can break.
-    """
-    decided = [
-        (id_, check.quantity, case.std_error)
-        for id_, check, case in cases_of_record(two)
-        if case.outcome in DECIDED
-        and not case.by_theory
-        and (check.quantity, check.high) != ("jacobian_frobenius", MOST_FROBENIUS)
-    ]
-    assert {error for _, _, error in decided} == {0.0}
-    assert {quantity for _, quantity, _ in decided} == {"planted_rank_first"}
-    other = {id_ for id_, _, _ in decided} | {
-        claim.id
-        for claim in two.claims
-        for interpretation in claim.interpretations
-        for check in interpretation.checks
-        if check.relation == "tends_to"
-        or check.quantity in RECORDED
-        or not check.cases
-        or any(case.by_theory for case in check.cases)
-    }
-    left = [claim for claim in two.claims if claim.kind == "measured"]
-    left = [claim for claim in left if claim.id not in other]
-    assert len(left) > 5
-    verdicts = {
-        one.verdict for claim in left for one in claim.interpretations if not one.degree
-    }
-    assert verdicts <= {"undecided", "not_measured"}
-    checks = {
-        one.id: one.verdict
-        for one in two.self_checks
-        if not any(check.quantity in RECORDED for check in one.checks)
-    }
-    assert set(checks.values()) == {"undecided"}, checks
-
-
 def test_distribution_without_moments_does_not_vote():
     """t3 beside a Gaussian changes nothing; alone, the claim is open."""
     t3 = Grid(
@@ -376,16 +301,6 @@ def test_undecided_places_are_asked_for():
     assert undecided == {64}
     assert needed[0] > 64
     assert needed[1:] == [None, None]
-
-
-def test_borders_lie_between_neighbours():
-    """Also where the checks of an interpretation have different domains."""
-    far = msgspec.structs.replace(HIGH, domain=Domain(d_k=(128, 256)))
-    outcome, _ = judged([(far, SMALL_WEIGHT)], values_of((2.0, 2.0, 0.5)))
-    (interpretation,) = outcome.interpretations
-
-    assert [case.d_k for case in interpretation.cases] == [64, 128, 256]
-    assert [border.between for border in interpretation.borders] == [(128, 256)]
 
 
 def test_series_are_undecided_as_a_whole():

@@ -19,11 +19,6 @@ INTERPRETATIONS = {
     for claim in CATALOGUE.claim
     for interpretation in claim.interpretation
 }
-SENTENCES = {
-    f"{claim.id}, {place}": sentence
-    for claim in CATALOGUE.claim
-    for sentence, place in claim.sentences()
-} | {p.id: p.sentence for p in CATALOGUE.passage}
 
 #: A number of a formula, or a fraction; not a subscript or an exponent.
 NUMBER = re.compile(r"(?<![\w{.])(\d+(?:\.\d+)?)(?:/(\d+))?(\\,\\%)?")
@@ -135,19 +130,6 @@ def test_ranges_of_labels_are_domains():
             assert all(is_domain(named, one) for one in interpretation.check), name
 
 
-#: Counts and ranges that stand in a sentence whatever was judged.
-FIXED = re.compile(
-    r"from \$[^$]*\d\$ (?:to|on)\b"
-    r"|\$\d+\$ (?:other )?(?:cases|distributions|initialisations)"
-)
-
-
-def test_counts_and_ranges_of_sentences_are_values():
-    """Counts and sizes are read from the cases, whatever the grid."""
-    for name, sentence in SENTENCES.items():
-        assert not FIXED.search(sentence.text), name
-
-
 # --- What no word says ----------------------------------------------------------------
 
 #: The tolerances of the house.
@@ -211,14 +193,6 @@ def test_bounds_that_no_word_gives_are_the_rule():
         assert not unsaid(name, interpretation), name
 
 
-def test_lists_are_not_longer_than_needed():
-    """What is listed is there."""
-    assert set(BOUNDS) | set(OTHER_NUMBERS) <= set(INTERPRETATIONS)
-    for name, bounds in BOUNDS.items():
-        found = set().union(*map(bounds_of, INTERPRETATIONS[name].check))
-        assert {round(one, 12) for one in bounds} <= found, name
-
-
 @pytest.mark.parametrize("check", [s.check for s in CATALOGUE.self_check])
 def test_self_checks_are_no_looser_than_they_were(check):
     """Self-checks compare within a tenth, those of emulated rounding within a quarter:
@@ -266,46 +240,3 @@ def test_thresholds_are_varied_around_the_bound(name):
 
 
 # --- What is wrong is seen ------------------------------------------------------------
-
-
-def said_divisors(statement):
-    """The divisors that a statement names beside the root."""
-    found = {"2sqrt"} if r"2\sqrt{d_k}" in statement else set()
-    return found | ({"linear"} if "by $d_k$" in statement else set())
-
-
-def used_divisors(claim):
-    """The divisors that what votes is judged on, but the root and none."""
-    checks = [c for one in claim.interpretation if not one.beyond for c in one.check]
-    return {part for c in checks for part in c.divisor.split("/")} - {"none", "sqrt"}
-
-
-def test_a_claim_is_judged_on_the_divisor_that_it_names():
-    """Twice the root and d_k are divided by where the words say so, and only there."""
-    for claim in CATALOGUE.claim:
-        if claim.interpretation:
-            assert used_divisors(claim) == said_divisors(claim.statement), claim.id
-
-
-#: Rows that theory knows exactly, where entries are Gaussian and independent.
-KNOWN = {
-    *(("jacobian_trace", "mean"), ("saturated", "mean"), ("score_max", "mean")),
-    *(("weight_max", "mean"), ("weight_max", "median")),
-}
-
-
-@pytest.mark.parametrize("name", SENTENCES)
-def test_numbers_that_theory_knows_are_exact(name):
-    """As one share is, so is the mean trace beside it: a measured one stands beside the
-    exact one, or where that is what it is held against.
-    """
-    values = SENTENCES[name].value.values()
-    exact = {v.check for v in values if v.of in ("known", "exact")}
-    for value in values:
-        if value.interpretation is not None or value.count is not None:
-            continue
-        check = SENTENCES[name].check[value.check]
-        plain = (check.quantity, check.summary) in KNOWN and "/" not in check.divisor
-        if plain and check.relation in ("between", "at_least", "at_most"):
-            sizes = value.of in ("d_k", "n_keys")
-            assert sizes or value.check in exact, check

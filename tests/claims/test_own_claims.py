@@ -2,24 +2,17 @@
 
 import json
 import re
-import shlex
 import shutil
 from pathlib import Path
-from typing import get_args
 
-import numpy as np
 import pytest
-import scipy.special
 
 import montecarlo.report.running as report_command
 from montecarlo import judge
 from montecarlo.claims.catalogue import parse_catalogue
-from montecarlo.claims.checks import Domain, Limiting, Relation
 from montecarlo.claims.own_claims import own_study
 from montecarlo.claims.record import DATA_FILES
 from montecarlo.claims.running import needed_budgets
-from montecarlo.claims.schema import Quantifier, Topic
-from montecarlo.claims.yardsticks import NUMBERS
 from montecarlo.cli import own_claims
 from montecarlo.cli.judge import main
 from montecarlo.cli.report import main as report_main
@@ -82,19 +75,6 @@ def test_example_is_judged(capsys):
     assert "nominal 1 %" in line
 
 
-def test_example_names_what_may_be_chosen():
-    """Every topic, relation, quantifier, limit, key and default domain."""
-    said = EXAMPLE.read_text(encoding="utf-8")
-    kinds = (Topic, Relation, Quantifier, Limiting)
-    chosen = {name for kind in kinds for name in get_args(kind)}
-    assert len(chosen) > 18
-    domain = Domain()
-    for low, high in (domain.d_k, domain.n_keys):
-        assert re.search(rf"^#.*\b{low} to {high}\b", said, re.MULTILINE)
-    for name in (*chosen, *Domain.__struct_fields__, *NUMBERS):
-        assert re.search(rf"^#.*\b{name}\b", said, re.MULTILINE), name
-
-
 def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     """A claim about d_k = 48, which no preset has, is measured there.
 
@@ -108,28 +88,6 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     (claim,) = record["claims"]
     assert claim["error_rate"] == record["error_rate"]
     assert claim["interpretations"][0]["cases"][0]["d_k"] == 48
-
-
-def test_sentences_name_interpretations(tmp_path, capsys):
-    """One that the claim lacks: one line, status 2."""
-    path = write(tmp_path / "claim.toml")
-    sentences = """
-[[claim.finding]]
-interpretations = { "%s" = "supported" }
-text = "It is in this interpretation."
-[[claim.finding]]
-text = "The sample does not tell."
-"""
-    text = Path(path).read_text()
-    Path(path).write_text(text + sentences % "r")
-    assert main([path, "--jobs", "1"]) == 0
-    capsys.readouterr()
-    Path(path).write_text(text + sentences % "s")
-    assert main([path, "--jobs", "1"]) == 2
-    error = capsys.readouterr().err
-    assert "claim.toml: claim 'mine', finding 1, field interpretations" in error
-    assert "interpretation must be one of r; got 's'." in error
-    assert error.count("\n") == 1
 
 
 # --- The report -----------------------------------------------------------------------
@@ -198,14 +156,6 @@ def test_several_files_are_judged_by_themselves(tmp_path, capsys):
     assert "broken.toml" in capsys.readouterr().err
 
 
-def test_files_of_one_name_have_no_folders(tmp_path, capsys):
-    """Two reports cannot lie in one folder."""
-    (tmp_path / "more").mkdir()
-    files = [write(tmp_path / "a.toml"), write(tmp_path / "more" / "a.toml")]
-    assert main([*files, "--output", str(tmp_path / "o")]) == 2
-    assert "different names" in capsys.readouterr().err
-
-
 def test_report_is_rendered_again(finished, tmp_path):
     """The report command renders the same bytes from the folder, without sampling."""
     again = tmp_path / "again"
@@ -215,58 +165,6 @@ def test_report_is_rendered_again(finished, tmp_path):
         given = ["--from", str(finished), "--output", str(again), "--quiet"]
         assert report_main(given) == 0
     assert contents(again) == contents(finished, JOURNAL)
-
-
-def test_page_tells_how_to_judge_again(copied, monkeypatch):
-    """What stands under "Reproduce this report" gives the same data."""
-    page = (copied / "de.html").read_text(encoding="utf-8")
-    typed = re.sub("<[^>]+>", "", re.search("<pre>(.*?)</pre>", page)[1])
-    *program, command = shlex.split(typed)[:4]
-    arguments = shlex.split(typed)[4:]
-    assert (program, command) == (["python", "-m", "montecarlo"], "judge")
-    monkeypatch.chdir(copied)
-    monkeypatch.setattr(report_command, "make_report", lambda *_: None)
-    assert main([*arguments, "--jobs", "1"]) == 1
-    for name in ("measurements.csv", "claims.json", "claims.toml"):
-        again = copied / arguments[-1] / name
-        assert again.read_bytes() == (copied / name).read_bytes()
-
-
-def test_verdicts_are_a_table():
-    """Each case of each check has its line: what was measured, and what was claimed."""
-    found = judge(Path(__file__).parents[2] / "docs" / "own-claim.toml")
-    cases = [
-        (claim["id"], case["outcome"])
-        for claim in found["claims"]
-        for interpretation in claim["interpretations"]
-        for check in interpretation["checks"]
-        for case in check["cases"]
-    ]
-    table = found.frame()
-    assert list(zip(table.claim, table.outcome, strict=True)) == cases
-    for line in table.itertuples():
-        value = float(line.measured.partition(" ")[0])
-        kind, _, bound = line.claimed.rpartition(" ")
-        if kind in {"at least", "at most"}:
-            above = value >= float(bound)
-            assert (kind == "at least") == (above == (line.outcome == "supported"))
-    assert "<table" in (page := found._repr_html_())
-    assert all(claim in page for claim, _ in cases)
-
-
-def test_a_limit_is_told_in_words(tmp_path, capsys):
-    """A check of a limit has no region; theory decides it, and both tables say so."""
-    path = tmp_path / "limit.toml"
-    path.write_text(
-        '[[claim]]\nid = "limit"\ntopic = "weights"\nstatement = "It ends at zero."\n'
-        '[[claim.interpretation]]\nid = "one"\nquantifier = "limit"\n'
-        '[[claim.interpretation.check]]\nquantity = "entropy"\n'
-        'relation = "tends_to"\nto = "zero"\n'
-        'domain = { d_k = [4, 16], n_keys = [8, 8], distributions = ["gaussian"] }\n'
-    )
-    assert main([str(path), "--fail-on", "none"]) in {0, 4}
-    assert "which theory decides" in capsys.readouterr().out
-    assert "which theory decides" in judge(path).frame().claimed.iloc[0]
 
 
 def test_a_ratio_is_held_against_that_of_two_expectations():
@@ -363,43 +261,6 @@ def judged_quantile(**changes):
     return judged["verdict"]
 
 
-def test_any_quantile_can_be_judged():
-    """The 99 % quantile of the entropy, of which no report has a row: bounds on either
-    side of that of 20,000 rows in ten lines of NumPy, whose error is far below them.
-    """
-    rng = np.random.default_rng(3)
-    q, k = rng.standard_normal((20_000, 1, 16)), rng.standard_normal((20_000, 16, 32))
-    p = scipy.special.softmax((q @ k)[:, 0] / 4.0, axis=-1)
-    expected = float(np.quantile(-(p * np.log(p)).sum(axis=-1), 0.99))
-
-    near = {"low": 0.98 * expected, "high": 1.02 * expected}
-    far = {"low": 0.9 * expected, "high": 0.96 * expected}
-    assert judged_quantile(**near) == "supported"
-    assert judged_quantile(**far) == "refuted"
-
-
-@pytest.mark.parametrize("quantity", ["saturated", "weight_above", "keys_holding"])
-def test_any_threshold_can_be_judged(quantity):
-    """A number in brackets after the name, of which no report has a row: bounds on
-    either side of what 20,000 rows come to in ten lines of NumPy.
-    """
-    rng = np.random.default_rng(4)
-    q, k = rng.standard_normal((20_000, 1, 16)), rng.standard_normal((20_000, 16, 32))
-    p = np.sort(scipy.special.softmax((q @ k)[:, 0] / 4.0, axis=-1))[:, ::-1]
-    threshold, rows = {
-        "saturated": (0.15, p[:, 0] >= 0.15),
-        "weight_above": (0.04, (p >= 0.04).sum(axis=-1)),
-        "keys_holding": (0.7, 1 + (p.cumsum(axis=-1) < 0.7).sum(axis=-1)),
-    }[quantity]
-    expected = float(rows.mean())
-
-    asked = {"quantity": f"{quantity}({threshold})", "summary": "mean"}
-    near = {"low": 0.95 * expected, "high": 1.05 * expected}
-    far = {"low": 0.8 * expected, "high": 0.92 * expected}
-    assert judged_quantile(**asked, **near) == "supported"
-    assert judged_quantile(**asked, **far) == "refuted"
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -427,49 +288,6 @@ def test_report_with_another_file_is_not_rendered(text, copied, tmp_path, capsys
     assert "claims.toml" in error
     assert error.count("\n") == 1
     assert not output.exists()
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [("relatoin", "relation"), ("divsor", "divisor"), ("quantiti", "quantity")],
-)
-def test_a_field_that_is_misspelt_is_told(tmp_path, capsys, typed, meant):
-    """The nearest field that there is stands in the message."""
-    path = Path(write(tmp_path / "claim.toml"))
-    line = f'{typed} = "x"\n'
-    path.write_text(path.read_text().replace("relation =", f"{line}relation =", 1))
-    assert main([str(path)]) == 2
-    assert f"Did you mean {meant!r}?" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_an_error_of_weights_above_1_can_be_judged():
-    """Rows of 65,536 keys in float16, whose weights add up to far more than 1.
-
-    A program that shares no code gave 1.26 +- 0.04.
-    """
-    claim = {
-        "id": "mine",
-        "topic": "arithmetic",
-        "statement": "Their weights are off by more than they have.",
-        "interpretation": [{"id": "r", "check": [LONG_SUMS]}],
-    }
-    (judged,) = judge({"claim": [claim]})["claims"]
-    assert judged["verdict"] == "supported"
-    (case,) = judged["interpretations"][0]["checks"][0]["cases"]
-    assert case["estimate"] == pytest.approx(1.26, abs=0.12)
-
-
-#: Of sums that stand still in float16.
-LONG_SUMS = {
-    "quantity": "format_error",
-    "divisor": "sqrt",
-    "number_format": "float16",
-    "softmax": "shifted",
-    "relation": "at_least",
-    "low": 1.1,
-    "domain": {"d_k": [64] * 2, "n_keys": [65536] * 2, "distributions": ["gaussian"]},
-}
 
 
 @pytest.mark.parametrize("n_keys", [128, 1024, 4096, 16384, 131072])

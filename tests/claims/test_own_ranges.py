@@ -16,8 +16,6 @@ from montecarlo.claims import own_claims
 from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.claims.own_claims import fill_range, fitting_grid, own_study
 from montecarlo.claims.running import Study, needed_budgets, run_study
-from montecarlo.cli import own_claims as own_claims_query
-from montecarlo.cli.judge import main
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measurement import measure
 from montecarlo.study.presets import PRESETS, Grid
@@ -220,44 +218,3 @@ def test_what_cannot_be_sampled_is_refused(domain, message):
 
 
 # --- What is printed ------------------------------------------------------------------
-
-FILE = """
-[[claim]]
-id = "mine"
-topic = "gradients"
-statement = "So it is."
-[[claim.interpretation]]
-id = "r"
-[[claim.interpretation.check]]
-quantity = "jacobian_frobenius"
-relation = "{relation}"
-high = 0.15
-domain = {{ d_k = [3, 40], n_keys = [20, 36], distributions = ["gaussian"] }}
-"""
-
-
-def test_long_run_is_told(tmp_path, capsys, monkeypatch):
-    """In one line on standard error, before sampling; nothing else changes."""
-    path = tmp_path / "claim.toml"
-    path.write_text(FILE.format(relation="at_most").replace("[3, 40]", "[3, 4]"))
-    assert main([str(path), "--jobs", "1"]) == 1
-    quiet = capsys.readouterr()
-    monkeypatch.setattr(own_claims_query, "LONG", 0.0)
-    assert main([str(path), "--jobs", "1"]) == 1
-    told = capsys.readouterr()
-    assert (quiet.err, quiet.out) == ("", told.out)
-    assert re.fullmatch(r"judge: .* up to about \d+ s on one core\n", told.err)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "listed"),
-    [
-        ([1, 2, 4], "1, 2, 4"),
-        ([8, 1, 4, 2, 16], "1 to 16 (5 powers of two)"),
-        ([3, 6, 12, 24, 48], "3, 6, 12, 24, 48"),
-        ([3, 4, 8, 16, 64, 100], "3, 4, 8, 16, 64, 100"),
-    ],
-)
-def test_only_runs_of_powers_are_shortened(sizes, listed):
-    """A reader of the line can name every size."""
-    assert own_claims_query._list_sizes(sizes) == listed

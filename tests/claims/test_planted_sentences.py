@@ -15,9 +15,7 @@ alone is the matter of `tests/claims/test_own_ranges.py`.
 """
 
 import math
-import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -218,21 +216,3 @@ def test_what_was_false_is_refused(said, name):
 def test_what_is_so_is_said(said, name):
     """The same study says what is true: it is not silent about everything."""
     assert said[name].holds is True
-
-
-#: Templates and catalogues of the report, and their words.
-WORDS = Path(__file__).parents[2]
-RATE = re.compile(r"(probability|chance)[^.]*\bis at most\b|is at most[^.]*error rate")
-
-
-def test_no_page_says_that_errors_are_at_most_nominal():
-    """The error rate is nominal; the judge's own calibration says what was measured."""
-    templates = sorted((WORDS / "report_templates").rglob("*.j2"))
-    catalogue = WORDS / "montecarlo" / "claims" / "catalogue.toml"
-    assert len(templates) > 5
-    for path in (*templates, catalogue):
-        text = " ".join(path.read_text(encoding="utf-8").split())
-        assert not RATE.search(text), path.name
-    assert RATE.search(
-        "the probability that any decided check is wrong is at most 0.01"
-    )

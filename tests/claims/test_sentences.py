@@ -6,7 +6,6 @@ tolerances away.
 """
 
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -25,14 +24,10 @@ from montecarlo.claims.simulation import Simulation, cases_of, is_applicable, re
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
-from montecarlo.study.presets import PRESETS, Block, Grid
+from montecarlo.study.presets import PRESETS, Grid
 from montecarlo.theory.limits import limit_of
 
 CATALOGUE = read_catalogue()
-INITIALISATIONS = (
-    "init(kind=lecun_normal,norm=layer,shape=full,width=512)",
-    "init(kind=he_normal,norm=layer,shape=full,width=512)",
-)
 #: What a limit is not.
 OTHER = {"zero": "constant", "constant": "infinity", "infinity": "zero"}
 #: Claims whose sentences rest on a definition or a record, and on nothing measured.
@@ -83,20 +78,6 @@ def test_each_is_bound():
         assert set(sentence.interpretations) <= set(interpretations), owner
 
 
-def test_a_page_shows_no_other_number():
-    """Each placeholder has a number; right and its line share theirs."""
-    for owner, place, sentence, _ in ALL:
-        found = set(re.findall(r"%\((\w+)\)s", sentence.text))
-        short = set(re.findall(r"%\((\w+)\)s", sentence.short or ""))
-        assert found | short <= set(sentence.value), owner
-        if place not in ("right", "line"):
-            assert found == set(sentence.value), owner
-        elif place == "line":
-            claim = next(one for one in CATALOGUE.claim if one.id == owner)
-            both = claim.right.sentence + claim.right.arithmetic
-            assert set(re.findall(r"%\((\w+)\)s", both)) == set(sentence.value)
-
-
 # --- Where each is looked at ----------------------------------------------------------
 
 
@@ -104,25 +85,6 @@ exact = cache(exact_value)
 
 
 STANDARD = PRESETS["standard"]
-#: Grids that have less than the standard one, or else: other ends, one distribution,
-#: one size; with the long rows that sentences look at.
-GRIDS = {
-    "quick": PRESETS["quick"],
-    "other ends": Grid(
-        d_k=(32, 64, 128, 256, 512),
-        n_keys=(128, 1024),
-        distributions=("uniform", "student_t3"),
-        distribution_d_k=(64, 128),
-        distribution_n_keys=(256,),
-        blocks=(
-            Block((64, 128), (16384,), pairs=False),
-            Block((64, 256), (128,), pairs=False, formats=True),
-            Block((64,), (65536,), pairs=False, formats=True),
-            *(Block((64,), initialisation=name) for name in INITIALISATIONS),
-        ),
-    ),
-    "one size": Grid(d_k=(64,), n_keys=(128,), distributions=()),
-}
 
 
 @cache
@@ -138,50 +100,6 @@ def cases(check, grid=STANDARD):
         one: (some, region_in(check, one, some, exact)) for one, some in found.items()
     }
     return {case: here for case, here in both.items() if here[1] is not None}
-
-
-#: Sizes that a text names: of d_k, one or several, and of keys.
-D_K = re.compile(r"d_k = (\d+)\$((?:(?:,| and| or) \$\d+\$(?! keys))*)")
-KEYS = re.compile(r"\$(\d+)\$ keys|rows of \$(\d+)\$|\bn = (\d+)\$")
-
-
-def sizes_named(text):
-    """Return the d_k and the numbers of keys that a text names."""
-    d_k = set()
-    for first, others in D_K.findall(text):
-        d_k |= {int(first), *map(int, re.findall(r"\d+", others))}
-    return d_k, {int(n) for found in KEYS.findall(text) for n in found if n}
-
-
-def sizes_looked_at(sentence, interpretations, grid=STANDARD):
-    """Return the d_k and numbers of keys of all cases that a sentence rests on."""
-    named = {
-        *sentence.interpretations,
-        *(v.interpretation for v in sentence.value.values()),
-    } - {None}
-    checks = list(sentence.check)
-    checks += [check for name in named for check in interpretations[name].check]
-    points = [
-        c for one in checks for some, _ in cases(one, grid).values() for c in some
-    ]
-    return {c.d_k for c in points}, {c.n_keys for c in points}
-
-
-def unseen_sizes(sentence, interpretations):
-    """Return the sizes that a sentence names and that none of its cases has."""
-    pairs = zip(
-        sizes_named(f"{sentence.text} {sentence.short or ''}"),
-        sizes_looked_at(sentence, interpretations),
-        strict=True,
-    )
-    return [named - seen for named, seen in pairs]
-
-
-@all_of([one for one in ALL if one[2].basis == "measured"])
-def test_sizes_that_are_named_were_looked_at(owner, place, sentence, interpretations):
-    """A sentence that says "at d_k = 64" or "of 128 keys" rests on a place there."""
-    del owner, place
-    assert unseen_sizes(sentence, interpretations) == [set(), set()]
 
 
 # --- What it takes to be said ---------------------------------------------------------
@@ -320,101 +238,7 @@ def test_it_goes_where_a_interpretation_differs(
 # --- On other grids -------------------------------------------------------------------
 
 
-def said_on(grid, sentence, interpretations):
-    """Return what is said of a sentence on a grid where all came out as it asserts."""
-    return judge_sentence(
-        sentence,
-        lambda check: outcome_of(check, grid=grid),
-        interpretations_of(sentence, interpretations, grid),
-        sentence.verdict and Verdict(sentence.verdict),
-    )
-
-
-#: A whole number that stands alone, or after what it is the value of.
-WHOLE = re.compile(r"\$(?:[^$]* = )?(\d+)\$")
-
-
-def sizes_not_judged(sentence, interpretations, grid):
-    """Return what a sentence gives as sizes on the standard grid, and this one lacks.
-
-    Without 1, of which a sentence speaks as of a variance.
-    """
-    named = {int(number) for number in WHOLE.findall(sentence.text)} - {1}
-    of_standard, here = (
-        set().union(*sizes_looked_at(sentence, interpretations, one))
-        for one in (STANDARD, grid)
-    )
-    return named & (of_standard - here)
-
-
-@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
-def test_what_is_said_on_other_grids_is_of_them(grid):
-    """Sizes, ranges and counts are those of the cases."""
-    number_said = 0
-    for owner, place, sentence, interpretations in ALL:
-        said = said_on(grid, sentence, interpretations)
-        if sentence.basis != "measured" or not said.holds:
-            continue
-        number_said += 1
-        where = owner, place
-        assert not sizes_not_judged(sentence, interpretations, grid), where
-        for name, value in sentence.value.items():
-            of = value.count or value.of
-            if of not in READ:
-                continue
-            check = sentence.check[value.check : value.check + 1]
-            if value.interpretation is not None:
-                check = interpretations[value.interpretation].check
-            points = [
-                point
-                for one in check
-                for some, _ in cases(one, grid).values()
-                if one.quantity in RECORDED or is_applicable(one, some)
-                for point in some
-                if not value.distribution
-                or value.distribution == point.label
-                or (value.distribution == "others" and point.label != "gaussian")
-            ]
-            found = [READ[of](c) for c in points if value.n_keys in (None, c.n_keys)]
-            expected = len(set(found))
-            if value.count is None:
-                expected = (min if value.pick == "lowest" else max)(found)
-            assert said.numbers[name].value == expected, (*where, name)
-    assert number_said > 2
-
-
-#: What a number of cases is read from, a second time: of their design points.
-READ = {
-    "d_k": lambda point: point.d_k,
-    "n_keys": lambda point: point.n_keys,
-    "distributions": lambda point: point.label,
-    "contexts": lambda point: point.names[-1],
-}
-
-
 # --- Where each is said ---------------------------------------------------------------
-
-
-#: Lines of the texts that hold sentences, and how many where it is not one.
-N_SENTENCES = {
-    "de": "11:2 13 14:3 15:2 17 18:3 19:2 21 22:3 23 25 26:2 27:2 29 30:2 32:2",
-    "zh-chat": "1 3 5 9 11 15 16:2 18 19 21:3 25 26 32 38:2 44 48 49:2 50 54 55 56 57 "
-    "61 62 63 64 68 69 71 72 73 75",
-    "zh-post": "1 3 5 7 9 10 11 14 16 17 18 19 20 21 22 25 27 29 30 31 33 35 36 37 39 "
-    "40 41 43 45 46 47 50 52 55 57 59 60",
-    "ja": "11:2 13 14:4 15:2 17 18:4 19:2 21 22:3 23:2 25 26:3 27:2 29 30:2 32:2",
-    "es": "11:2 13 14:3 15:2 17 18:3 19 21 22:3 23 25 26:2 27:2 29 30:2 32:2",
-}
-SOURCES = [(claim, source) for claim in CATALOGUE.claim for source in claim.source]
-
-
-def test_sources_point_at_sentences():
-    """Each source names sentences that the text has, by line and number."""
-    for claim, source in SOURCES:
-        lines = (line.partition(":") for line in N_SENTENCES[source.text].split())
-        counts = {int(line): int(count or 1) for line, _, count in lines}
-        assert source.sentence, claim.id
-        assert set(source.sentence) <= set(range(1, counts[source.line] + 1))
 
 
 def test_limits_are_asked_of_theory():

@@ -12,7 +12,6 @@ from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import (
-    canonical_distributions,
     cases_of,
     is_applicable,
     region_in,
@@ -43,11 +42,6 @@ def case_at(distribution="gaussian", n_keys=None, d_k=None, **more):
     return Located(distribution=distribution, n_keys=n_keys, d_k=d_k, **more)
 
 
-def order(case):
-    """What cases come by."""
-    return case.distribution, case.context, case.n_keys or 0, case.d_k or 0
-
-
 def test_default_domain():
     """d_k 64 to 256 and n 128 to 16384, and all distributions."""
     assert set(places(ROWS)) == {
@@ -64,14 +58,6 @@ def test_default_domain():
     ]
     assert [place.n_keys for place in places(ROWS, grid=edges)] == [128, 16384]
     assert {place.n_keys for place in places(PAIRS)} == {None}
-
-
-def test_order_does_not_depend_on_the_grid():
-    """Cases come by distribution, n and d_k, whatever the order of the grid."""
-    found = places(ROWS)
-
-    assert found == sorted(found, key=order)
-    assert places(ROWS, grid=GRID[::-1]) == found
 
 
 def test_series_run_along_d_k():
@@ -298,29 +284,6 @@ def test_pairs_of_distributions(check):
         if case.distribution == SHIFTED_Q:
             assert point.distribution_q.name == "gaussian(mean=0.5)"
             assert point.distribution_k.name == "gaussian"
-
-
-@pytest.mark.parametrize(
-    ("named", "canonical"),
-    [
-        ("gaussian", "gaussian"),
-        ("gaussian * gaussian", "gaussian"),
-        ("gaussian(std=1) * laplace", "gaussian * laplace"),
-        ("laplace*gaussian(mean=0.50)", "laplace * gaussian(mean=0.5)"),
-        ("gaussian(std=2) * gaussian(std=2.0)", "gaussian(std=2.0)"),
-    ],
-)
-def test_canonical_distributions(named, canonical):
-    """A pair of one is that one, and parameters are written one way."""
-    assert canonical_distributions(named) == canonical
-    assert canonical_distributions(canonical) == canonical
-
-
-@pytest.mark.parametrize("named", ["gaussian * laplace * gaussian", "gaussian *", "*"])
-def test_what_is_no_pair_of_distributions(named):
-    """Three distributions, or half a pair, are refused."""
-    with pytest.raises(ValueError, match="must be"):
-        canonical_distributions(named)
 
 
 def test_dependence_and_initialisation():

@@ -254,15 +254,3 @@ def test_one_judge_one_error_rate():
     low, high = (judge(claims(low=x), error_rate=0.4)["claims"][0] for x in (0.05, 5.0))
     assert (low["verdict"], high["verdict"]) == ("supported", "refuted")
     assert low["error_rate"] == pytest.approx(0.4)
-
-
-def test_what_is_not_on_record_is_said():
-    """Ends of a range, and parts that are named."""
-    for d_k, lacking in (([300, 400], "nothing"), ([32, 64], "d_k = 32")):
-        (said,) = judge(claims(domain={"d_k": d_k}))["not_judged"]
-        assert f"training_gradient is not judged: {lacking} is" in said
-    domain = {"d_k": [16, 64], "part": ["sgd"]}
-    outcome = judge(claims(domain=domain))
-    assert not outcome["not_judged"]
-    (check,) = outcome["claims"][0]["interpretations"][0]["checks"]
-    assert {case["part"] for case in check["cases"]} == {"sgd"}

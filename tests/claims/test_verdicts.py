@@ -3,12 +3,10 @@
 import itertools
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.attention.quantities import SHARE
 from montecarlo.claims.verdicts import (
     MOST_BUDGETS,
     Verdict,
@@ -19,7 +17,7 @@ from montecarlo.claims.verdicts import (
     join_verdicts,
     replicates_needed,
 )
-from montecarlo.estimation.estimates import Estimate, bounded_estimate
+from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
 
 S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
@@ -213,11 +211,6 @@ def test_too_close_to_call():
         assert replicates_needed(estimate, (1.0, 2.0), ALPHA, BUDGET) is None
 
 
-SKEWED = Estimate(2.3, 0.1, 100, skewness=2.0)
-#: All of 32 replicates agree; its interval is Hoeffding's, and its range ends it.
-AGREED = bounded_estimate(np.ones(32), SHARE).in_range(SHARE)
-
-
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(
     value=st.floats(-3.0, 3.0),
@@ -240,35 +233,6 @@ def test_what_is_undecided_needs_more(value, error, n, skewness, scale):
     part = math.sqrt(n / needed) * (1.0 - 1e-9)
     then = Interval(value - (value - low) * part, value + (high - value) * part)
     assert decide(then, region) != I
-
-
-@pytest.mark.parametrize(
-    ("estimate", "region"),
-    [
-        (SKEWED, (2.0, INF)),
-        (SKEWED, (-INF, 2.9)),
-        (AGREED, (0.9, 1.0)),
-        (AGREED, (0.0, 0.9)),
-        (Estimate(0.05, 0.02, 32).in_range(SHARE), (0.01, 1.0)),
-        (Estimate(2.3, 0.1, 24, skewness=4.0), (2.0, INF)),  # has no bounds
-    ],
-)
-def test_skewed_bounded_and_rare_estimates_need_more(estimate, region):
-    """It is the interval that decides whose width counts: that of t of the standard
-    error would have these decided by fewer replicates than they have.
-    """
-    assert decide(estimate.interval(1e-6), region) == I
-    needed = replicates_needed(estimate, region, 1e-6, 10**6)
-    assert needed > estimate.n_replicates
-    low, high = estimate.ends(1e-6)
-    ends = [one for one in region if one != estimate.value]  # 1, which nothing passes
-    end = min(ends, key=lambda one: abs(one - estimate.value))
-    reach = estimate.value - low if end < estimate.value else high - estimate.value
-    if math.isfinite(reach):
-        ratio = reach / abs(estimate.value - end)
-        assert needed == math.ceil(estimate.n_replicates * ratio**2)
-    else:
-        assert needed >= 2 * estimate.n_replicates
 
 
 def test_no_number_of_replicates_divides_a_bin():

@@ -1,37 +1,15 @@
 """One program: its commands, what each says of itself, and how options are spelt."""
 
 import os
-import shutil
 import subprocess
 import sys
-from dataclasses import fields
-from functools import partial
-from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
 import montecarlo
 from montecarlo.__main__ import COMMANDS, main
-from montecarlo.cli.command_line import MeasureOptions
-from montecarlo.cli.measure import build_parser
-from montecarlo.cli.options import FIRST, split_names
 from montecarlo.names import PROJECT
-
-#: Lines of a command's first group, its heading among them.
-MOST_LINES = 12
-
-
-@pytest.fixture(params=COMMANDS)
-def parser(request):
-    """The parser of each command."""
-    return import_module(f"montecarlo.cli.{request.param}").build_parser()
-
-
-def options(parser):
-    """Return what a parser takes, without its help."""
-    return [one for one in parser._actions if one.dest != "help"]
 
 
 def test_commands_are_listed_with_a_line_each(capsys):
@@ -111,35 +89,7 @@ def test_library_is_there_and_the_package_light():
         montecarlo.mesure  # noqa: B018 - that it raises is what is tested
 
 
-def test_a_package_that_was_overwritten_is_told(tmp_path):
-    """Another distribution's `__init__` in the place of ours: one line, status 3."""
-    package = tmp_path / "montecarlo"
-    shutil.copytree(Path(montecarlo.__file__).parent, package)
-    command = [sys.executable, "-m", "montecarlo", "--version"]
-    run = partial(subprocess.run, command, cwd=tmp_path, capture_output=True, text=True)
-    assert run(check=True).stdout == f"montecarlo {version(PROJECT)}\n"
-    (package / "__init__.py").write_text('__version__ = "0.1.17"\n', encoding="utf-8")
-    done = run(check=False)
-    assert (done.returncode, done.stdout) == (3, "")
-    (line,) = done.stderr.splitlines()
-    assert f"must be that of {PROJECT}, got one of montecarlo (" in line
-    assert "pip uninstall montecarlo, then install" in line
-
-
 # --- Help -----------------------------------------------------------------------------
-
-
-def test_help_begins_with_what_most_people_need(parser, monkeypatch):
-    """Every option stands under a heading; the first group is short enough."""
-    monkeypatch.setenv("COLUMNS", "80")
-    _, *groups = parser.format_help().split("\n\n")
-    headed = [group for group in groups if group.partition("\n")[0].endswith(":")]
-    assert headed[0].startswith(f"{FIRST}:\n")
-    assert len(headed[0].splitlines()) <= MOST_LINES
-    assert len(headed) > 2 or len(options(parser)) < 8
-    headings = {group.partition(":")[0] for group in headed}
-    assert not headings & {"options", "positional arguments"}
-    assert all(action.help for action in parser._actions)
 
 
 def test_help_and_refusals_are_quick_and_light():
@@ -165,32 +115,3 @@ def test_help_and_refusals_are_quick_and_light():
     assert (status, heavy) == ("2", "[]")
     assert "--preset NAME" in "\n".join(shown)
     assert min(seconds) < 0.5
-
-
-@pytest.mark.parametrize(
-    "typed",
-    [["--lang", "de,en"], ["--lang", "de", "--lang", "en"], ["--lang=de , en"]],
-)
-def test_lists_have_one_spelling(parser, typed):
-    """Commas, or the option again: the same list for each option that takes one."""
-    for action in options(parser):
-        if action.type is not split_names:
-            assert not (action.metavar or "").endswith("S"), action.metavar
-            continue
-        flag = action.option_strings[-1]
-        words = [word.replace("--lang", flag) for word in typed]
-        needed = ["x"] * sum(not one.option_strings for one in parser._actions)
-        found = parser.read([*needed, *words])
-        assert list(getattr(found, action.dest)) == ["de", "en"]
-
-
-def test_options_have_types():
-    """What was typed is of the type that its field has, and defaults are."""
-    typed = "--d-k 8 --absolute-error 1e-3 --replicates 2:5 --from . --seed 7 --json"
-    found = build_parser().read(typed.split())
-    assert (found.d_k, found.absolute_error, found.json) == (8, 1e-3, True)
-    assert (found.replicates, found.seed) == (range(2, 5), 7)
-    assert found.source.is_dir()
-    plain = build_parser().read([])
-    for one in fields(MeasureOptions):
-        assert getattr(plain, one.name) == one.default

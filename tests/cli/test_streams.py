@@ -6,15 +6,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
-from montecarlo.cli.outcomes import print_outcome
-from montecarlo.cli.report import main as report
-from montecarlo.study.presets import ERROR_RATE
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -36,8 +32,6 @@ QUICK = {
     "measure --quantity entropy --d-k 4 --keys 8 --relative-error 0.2": 0,
 }
 REPORT = "report --config study.toml"
-JUDGE = f"judge {ROOT}/docs/own-claim.toml --jobs 1"
-SLOW = {REPORT: 0, JUDGE: 1}
 MEASURE = next(words for words in QUICK if "--quantity" in words)
 
 
@@ -76,41 +70,6 @@ def test_output_that_cannot_be_written(run, words, redirected):
     assert "standard output must be writable, got: " in line
 
 
-@pytest.mark.parametrize(
-    ("words", "redirected"),
-    [
-        *(("--version", "<&- 2>&-"), ("--list divisors", "2>/dev/full")),
-        (MEASURE, "2>&-"),
-        pytest.param(JUDGE, "2>&-", marks=pytest.mark.slow),
-    ],
-)
-def test_complaints_that_nobody_hears(run, words, redirected):
-    """What was asked for is printed, and the status is what it would be."""
-    done = run(words, redirected)
-    assert done.returncode == (QUICK | SLOW)[words]
-    assert done.stdout
-    assert done.stderr == ""
-
-
-def test_a_file_does_not_take_the_place_of_a_closed_stream(run, tmp_path):
-    """A refusal with no stream at all: its status, and no file with its line."""
-    done = run("measure --seed x --quantity entropy", "<&- >&- 2>&-")
-    assert done.returncode == exits.INPUT_ERROR
-    done = run("report --version", "<&- >&- 2>&-")
-    assert done.returncode == exits.FAILED
-    assert [p.name for p in tmp_path.iterdir()] == ["study.toml"]
-
-
-@pytest.mark.parametrize("word", ["--output=r\udcff", "r\udcff", "--only=\udc80"])
-def test_bytes_that_are_no_text(word, tmp_path, monkeypatch, capsys):
-    """Refused before sampling: the record of the run could not name them."""
-    monkeypatch.chdir(tmp_path)
-    assert report([word]) == exits.INPUT_ERROR
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "\\udc" in line
-    assert not list(tmp_path.iterdir())
-
-
 def test_sigterm_ends_as_an_interruption(capsys):
     """One line, the status that shells give it, and the handler is as it was."""
 
@@ -122,16 +81,6 @@ def test_sigterm_ends_as_an_interruption(capsys):
     assert exits.run(Parser("x", ""), work, [], "the work is kept") == exits.TERMINATED
     assert capsys.readouterr().err == "montecarlo x: the work is kept\n"
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_sigterm_is_not_remembered():
-    """A Ctrl-C of a later command is one."""
-
-    def work(*_):
-        raise KeyboardInterrupt
-
-    exits._terminated.set()
-    assert exits.run(Parser("x", ""), work, []) == exits.INTERRUPTED
 
 
 @pytest.mark.slow
@@ -161,20 +110,3 @@ def test_sigterm_of_a_report(tmp_path, how, after):
     assert len(complaint.splitlines()) == 1, complaint
     left = {path.name for path in (tmp_path / "new").glob("*")}
     assert left <= {".montecarlo-journal"}
-
-
-@pytest.mark.parametrize(
-    ("folder", "more"),
-    [("output", ""), ("my folder", " --output 'my folder'")],
-)
-def test_again_is_told_with_its_folder(folder, more, capsys):
-    """Which is left out where it is the one that needs no option."""
-    run = {"languages": ["en"], "error_rate": ERROR_RATE, "preset": "quick"}
-    record = SimpleNamespace(failed_self_checks=list)
-    results = SimpleNamespace(
-        counts=[], record=record, run={**run, "seed": 3, "only": []}
-    )
-    written = [Path(folder) / "figures" / "a.svg", Path(folder) / "run.json"]
-    print_outcome(results, written)
-    command = "python -m montecarlo report --preset quick --seed 3 --lang en"
-    assert capsys.readouterr().out.splitlines()[-1] == f"again: {command}{more}"

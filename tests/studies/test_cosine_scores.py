@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from montecarlo.study.measurement import measure
 from studies.cosine_scores import cosine_nodes, expect_cosines
 
 #: Standard errors that a simulation may be off by: once in 10**7, by chance, for each
@@ -46,25 +45,6 @@ def test_one_cosine(d_k):
     assert scores**2 @ probability == pytest.approx(25.0 / d_k, rel=1e-12)
 
 
-@pytest.mark.parametrize(("d_k", "n_keys"), [(3, 2), (6, 2), (16, 3)])
-def test_rows_of_few_keys(d_k, n_keys):
-    """All but the largest weight by a product rule, that of two keys by a triangle."""
-    x, weight = special.roots_gegenbauer(48, 0.5 * d_k - 1.0)
-    grid = np.stack(np.meshgrid(*[3.0 * x] * n_keys), axis=-1).reshape(-1, n_keys)
-    mass = math.prod(np.meshgrid(*[weight / weight.sum()] * n_keys)).ravel()
-    found, rows = expect_cosines(d_k, n_keys, 3.0), values_of(grid)
-    for name in found.keys() - {"weight_max"}:
-        assert found[name] == pytest.approx(mass @ rows[name], rel=1e-9), name
-    if n_keys == 2:
-        mean, _ = integrate.dblquad(
-            lambda y, x: (
-                2.0 * special.expit(3.0 * (x - y)) * density(x, d_k) * density(y, d_k)
-            ),
-            *(-1.0, 1.0, -1.0, lambda x: x),
-        )
-        assert found["weight_max"] == pytest.approx(mean, rel=1e-7)
-
-
 @pytest.mark.parametrize(
     ("d_k", "n_keys", "gain"), [(2, 16, 10.0), (5, 33, 5.0), (64, 128, 24.0)]
 )
@@ -85,12 +65,3 @@ def test_drawn_rows_agree(d_k, n_keys, gain):
     assert farthest(n_keys, gain) < FAR
     assert farthest(2 * n_keys, gain) > 3 * FAR
     assert farthest(n_keys, 1.1 * gain) > 3 * FAR
-
-
-def test_what_the_program_samples_is_near():
-    """`measure` draws both sides, normalises them, and has no reference for it."""
-    asked = {"quantity": "entropy", "normalisation": "l2(gain=8)"}
-    one = measure("gaussian", "gaussian", 64, 128, first=64, most=64, **asked)
-    exact = expect_cosines(64, 128, 8.0)["entropy"]
-    assert one.reference is None
-    assert abs(one.estimate - exact) < FAR * one.std_error

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from montecarlo.attention.number_formats import FLOAT8, ROUNDINGS
+from montecarlo.attention.number_formats import ROUNDINGS
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.theory import expected_row
 from montecarlo.theory.row_integrals import ROW_NAMES, gaussian_profile, integrate_row
@@ -142,12 +142,6 @@ def test_concentration_tends_to_its_limit(times):
     assert shares[-1] < 0.45 * shares[0]
 
 
-def test_concentration_below_the_critical_scale_tends_to_nothing():
-    """At half of it E Σp² falls with n, as n^(-1/2) times a logarithm at most."""
-    assert pq.concentration_limit(0.5) == 0.0
-    assert pq.concentration(10**6, times=0.5) < 0.1 * pq.concentration(1000, times=0.5)
-
-
 @pytest.mark.parametrize(
     ("name", "level"), [("entropy", 2.0), ("inverse_participation", 0.5)]
 )
@@ -156,17 +150,6 @@ def test_scale_that_holds_does(name, level):
     for n in (64, 4096, 131072):
         std = pq.std_that_holds(name, level, n)
         assert expected_row(n, std=std)[name].value == pytest.approx(level)
-
-
-def test_entropy_of_two_nats_is_held_where_it_was_found_before():
-    """s(n) for n = 64 to 16384, as found by another program to three digits."""
-    known = {64: 2.727, 256: 3.681, 1024: 4.483, 4096: 5.186, 16384: 5.818}
-    for n, std in known.items():
-        assert pq.std_that_holds("entropy", 2.0, n) == pytest.approx(std, abs=6e-4)
-    factor = known[16384] / known[64]
-    assert pq.growth_factor(64, 16384, "entropy", 2.0) == pytest.approx(factor, 1e-3)
-    one = math.log(16383) / math.log(63)
-    assert pq.growth_factor(64, 16384) == pytest.approx(one)
 
 
 def test_exponent_is_the_mean_of_local_ones():
@@ -370,41 +353,6 @@ def test_underflow_after_division_is_that_of_a_normal_score(monkeypatch):
     expected = stats.norm.cdf(-10.0 * math.log(2.0) + math.log(4096) + 0.5)
     assert found.value == pytest.approx(expected, abs=0.01)
     assert found.value > 0.96
-
-
-def eight_bits(name):
-    """Every finite number of a format of eight bits, from its bits."""
-    exponent_bits, fraction_bits, bias = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15)}[name]
-    found = []
-    for exponent, fraction in itertools.product(
-        range(2**exponent_bits), range(2**fraction_bits)
-    ):
-        part = fraction / 2**fraction_bits
-        if name == "e5m2" and exponent == 31:
-            continue  # infinity and no numbers
-        if name == "e4m3" and (exponent, fraction) == (15, 7):
-            continue  # no number
-        if exponent == 0:
-            found.append(part * 2.0 ** (1 - bias))
-        else:
-            found.append((1.0 + part) * 2.0 ** (exponent - bias))
-    return np.array(found)
-
-
-@pytest.mark.parametrize("name", FLOAT8)
-def test_rounding_to_eight_bits_finds_the_nearest_number(name):
-    """Each number stays, ties go to an even fraction, and sign and zero are kept."""
-    numbers = eight_bits(name)
-    assert np.array_equal(ROUNDINGS[name](numbers.copy()), numbers)
-    assert np.array_equal(ROUNDINGS[name](-numbers), -numbers)
-    middles = 0.5 * (numbers[1:] + numbers[:-1])
-    even = np.where(np.arange(len(middles)) % 2 == 0, numbers[:-1], numbers[1:])
-    assert np.array_equal(ROUNDINGS[name](middles), even)
-    low = middles * (1 - 1e-9)
-    assert np.array_equal(ROUNDINGS[name](low), numbers[:-1])
-    step = numbers[-1] - numbers[-2]
-    beyond = ROUNDINGS[name](np.array([numbers[-1] + 0.51 * step]))
-    assert np.isinf(beyond).all()
 
 
 def to_bfloat16(values):

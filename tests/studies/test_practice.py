@@ -8,7 +8,6 @@ import pytest
 from scipy import special, stats
 
 from montecarlo.report.content.practice import read_practice
-from montecarlo.theory import expected_row
 from montecarlo.theory.query_gradients import expect_along_query
 from studies import practice, practice_rows
 from studies.practice import D_K, FEWER, KEPT, MORE, Spec
@@ -80,15 +79,6 @@ def test_rows_of_few_keys_are_those_of_a_grid(kind, n, points):
     assert found.largest == pytest.approx(other[1], rel=0.015)
     smooth = [0, 2, 3] if kind in ("sink", "sigmoid") else [0, 2]
     assert np.array(found)[smooth] == pytest.approx(other[smooth], rel=1e-4)
-
-
-@pytest.mark.parametrize(("d_k", "factor"), [(16, 1.0), (64, 2.2)])
-def test_a_sink_far_below_changes_nothing(d_k, factor):
-    """Then its rows are those of the public oracles, which have other integrals."""
-    sink = expect("sink", FEWER, d_k, factor, -60.0)
-    plain = expect("softmax", FEWER, d_k, factor, 0.0)
-    assert sink[:3] == pytest.approx(plain[:3], rel=3e-6)
-    assert sink.beside == pytest.approx(0.0, abs=1e-20)
 
 
 @pytest.mark.parametrize("s", [0.5, 1.0, 3.0])
@@ -182,29 +172,6 @@ def test_factors_hold_what_they_are_for():
             assert one.exact == pytest.approx(level, rel=1e-9)
 
 
-def test_factors_are_near_what_large_n_gives():
-    """H = ln n - s²/2: none for the share, √ln n for H/ln n, √(1 + 2 ln 128) for H."""
-    plain = RECORD.growth["softmax 1"]
-    for name, std in (("softmax 1", 1.0), ("softmax 2", 2.0)):
-        line = RECORD.growth[name]
-        assert line["share"].factor == pytest.approx(1.0, abs=0.03)
-        root = math.sqrt(RECORD.log_growth)
-        assert line["fraction"].factor == pytest.approx(root, rel=0.03)
-        rises = math.sqrt(1.0 + 2.0 * math.log(MORE / FEWER) / std**2)
-        assert line["entropy"].factor == pytest.approx(rises, rel=0.1)
-    for kept, mine in RECORD.growth["logarithm"].items():
-        product = mine.factor * RECORD.log_growth
-        assert product == pytest.approx(plain[kept].factor, rel=1e-6)
-
-
-def test_entropy_of_sigmoids_is_held_by_no_factor():
-    """Saturated ones spread over more keys again: the least entropy is above."""
-    assert RECORD.growth["sigmoid"]["entropy"] is None
-    level = practice.row_of("sigmoid", 1.0, FEWER, 1.0).entropy
-    for factor in np.geomspace(0.3, 30.0, 16):
-        assert practice.row_of("sigmoid", 1.0, MORE, float(factor)).entropy > level
-
-
 def test_what_stands_beside_scores_is_held():
     """The sink's weight, one half, and the sum of sigmoids."""
     sink, sigmoid = RECORD.beside["sink"], RECORD.beside["sigmoid"]
@@ -220,6 +187,14 @@ def test_what_stands_beside_scores_is_held():
         assert held == pytest.approx(line["fewer"].exact, rel=1e-6)
 
 
+def test_entropy_of_sigmoids_is_held_by_no_factor():
+    """Saturated ones spread over more keys again: the least entropy is above."""
+    assert RECORD.growth["sigmoid"]["entropy"] is None
+    level = practice.row_of("sigmoid", 1.0, FEWER, 1.0).entropy
+    for factor in np.geomspace(0.3, 30.0, 16):
+        assert practice.row_of("sigmoid", 1.0, MORE, float(factor)).entropy > level
+
+
 def test_what_was_drawn_agrees():
     """The z-scores of the record: as far as so many may be, and as spread."""
     assert len(RECORD.z_scores) == 68
@@ -228,12 +203,3 @@ def test_what_was_drawn_agrees():
     # most factors are told to a few per cent by what was drawn
     held = [one for line in RECORD.growth.values() for one in line.values() if one]
     assert all(one.std_error < 0.06 * abs(one.exact) for one in held)
-
-
-def test_all_change_little_with_d_k():
-    """As the page says: less than a tenth, where undivided rows lose most keys."""
-    assert 0.05 < RECORD.most_change < 0.1
-    small, large = (
-        expected_row(FEWER, d_k=d, divisor=8.0)["entropy"].value for d in D_K
-    )
-    assert large < 0.85 * small

@@ -1,7 +1,5 @@
 """What programs share: options, tables, and parts that are made once."""
 
-import json
-import re
 from contextlib import suppress
 from importlib import import_module
 
@@ -9,13 +7,10 @@ import numpy as np
 import pytest
 
 from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.records import training
 from studies import program
 from studies.program import (
     HERE,
     keep,
-    parse,
-    require_extra,
     run_program,
 )
 
@@ -70,27 +65,6 @@ def test_a_changed_byte_is_found(tmp_path):
             assert all(found[n].tobytes() == ARRAYS[n].tobytes() for n in found), place
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x05\x06"])
-def test_what_is_no_part_is_refused(tmp_path, content):
-    """By the name of its file."""
-    keep(tmp_path, "part", [1], lambda: ARRAYS)
-    (path,) = tmp_path.iterdir()
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"part-\w+.npz must be as it was written"):
-        keep(tmp_path, "part", [1], lambda: ARRAYS)
-
-
-def test_options_have_the_type_of_their_default(tmp_path, capsys):
-    """Numbers, paths and flags; a number of workers is at least 1."""
-    options = {"jobs": 2, "short": False, "work": tmp_path}
-    found = parse("x", "What it does.", ["--jobs", "3", "--short"], **options)
-    assert (found.jobs, found.short, found.work) == (3, True, tmp_path)
-    for wrong in (["--jobs", "0"], ["--jobs", "x"], ["--seed", "1"]):
-        with pytest.raises(SystemExit):
-            parse("x", "What it does.", wrong, **options)
-        assert wrong[0].strip("-") in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.py")), ids=lambda path: path.stem)
 def test_every_program_can_be_imported(path):
     """None names what the package does not have any more."""
@@ -118,28 +92,3 @@ def test_expected_ends_are_one_line(error, status, told, capsys):
     assert run_program("x", lambda: 1) == 1
     with pytest.raises(ZeroDivisionError):
         run_program("x", lambda: 1 // 0)
-
-
-def test_a_library_that_is_not_there_is_named(capsys):
-    """With what to type to install it; with all of them there nothing is said."""
-    require_extra("x", "training", "numpy")
-    with pytest.raises(SystemExit) as ended:
-        require_extra("x", "training", "numpy", "no_such_library")
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == (
-        "python -m studies.x: needs no_such_library: python -m pip install "
-        "'.[training]'\n"
-    )
-
-
-def test_records_name_programs_that_are_there():
-    """What a record says it was made with is a module here."""
-    said = [
-        json.loads(path.read_bytes()).get("command", "")
-        for path in training.FOLDER.glob("*.json")
-    ]
-    assert len(said) >= 2
-    for command in filter(None, said):
-        module = re.match(r"python -m studies\.(\w+)", command)
-        assert module is not None, command
-        assert (HERE / f"{module[1]}.py").exists()

@@ -537,12 +537,3 @@ def test_another_digit_is_seen(name, kept, capsys):
     table.loc[0, name] = 1.0003 * table.loc[0, name] + 1e-6
     assert main(["--short", "--jobs", "1"]) == 1
     assert "does not agree" in capsys.readouterr().out
-
-
-def test_runs_that_are_not_those_of_the_record_are_seen(kept):
-    """One that lacks, and one that never learned and does."""
-    _, reference = kept
-    assert compare(reference, reference) == 0.0
-    assert compare(reference[1:], reference) == math.inf
-    never = reference.assign(steps=np.inf)
-    assert compare(never, reference) == compare(reference, never) == math.inf

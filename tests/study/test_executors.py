@@ -1,7 +1,5 @@
 """Workers: how many, of what kind, and BLAS on one thread in each."""
 
-import errno
-import importlib.util
 import json
 import multiprocessing
 import os
@@ -10,12 +8,10 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
 
-from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.study import executors
-from montecarlo.study.executors import available_cores, check_executor, make_executor
+from montecarlo.errors import InputError
+from montecarlo.study.executors import available_cores, make_executor
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.
 #: In a process of its own: what limits BLAS limits the whole process for good.
@@ -94,15 +90,6 @@ def test_what_there_is_not_is_refused(kind, jobs, scheduler, named):
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_extra_is_named(monkeypatch):
-    """Where Dask is not installed, the line says what to install."""
-    check_executor("dask", scheduler="tls://localhost:8786")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    check_executor("processes")
-    with pytest.raises(InputError, match=r"montecarlo-attention\[cluster\]"):
-        check_executor("dask", scheduler="tls://localhost:8786")
-
-
 def handler():
     """How this process takes Ctrl-C."""
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -127,56 +114,3 @@ def test_an_error_drops_what_has_not_begun():
         raise ZeroDivisionError
     assert sum(future.cancelled() for future in futures) >= 97
     assert not multiprocessing.active_children()
-
-
-@pytest.mark.parametrize("name", ["ProcessPoolExecutor", "ThreadPoolExecutor"])
-def test_workers_that_cannot_be_started_are_told(monkeypatch, name):
-    """Where there is no shared memory, or no room for a process: what helps."""
-
-    class Refusing:
-        def __init__(self, *_, **__):
-            if name == "ProcessPoolExecutor":
-                raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-        def submit(self, *_):
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-
-    monkeypatch.setattr(executors, name, Refusing)
-    with pytest.raises(UnfinishedError, match=r"(Read-only|unavail).*fewer --jobs"):
-        make_executor(2 if name == "ProcessPoolExecutor" else 1).submit(abs, 1)
-
-
-def test_cores_are_those_that_may_be_used(monkeypatch):
-    """A process that is kept to one core counts one, and where this cannot be asked
-    all of the machine's are counted.
-    """
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3}, raising=False)
-    assert available_cores() == 1
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert available_cores() == 1
-
-
-ENDLESS = """
-import time
-from montecarlo.study.executors import make_executor
-if __name__ == "__main__":
-    executor = make_executor(2, "processes")
-    list(executor.map(abs, range(8)))
-    print("started", flush=True)
-    time.sleep(60)
-"""
-
-
-def test_processes_end_with_the_one_that_started_them(tmp_path):
-    """Also where that is killed."""
-    (tmp_path / "endless.py").write_text(ENDLESS)
-    process = subprocess.Popen(  # noqa: S603 - our own interpreter and script
-        [sys.executable, tmp_path / "endless.py"], stdout=subprocess.PIPE
-    )
-    with process:
-        assert process.stdout.readline() == b"started\n"
-        family = psutil.Process(process.pid).children(recursive=True)
-        process.kill()
-    assert len(family) >= 2
-    assert not psutil.wait_procs(family, timeout=20)[1]

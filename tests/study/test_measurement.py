@@ -3,33 +3,23 @@
 import json
 import math
 import re
-import shlex
-import shutil
-from contextlib import contextmanager
 from dataclasses import replace
 
-import html5lib
 import ml_dtypes
 import numpy as np
 import pytest
 
 from montecarlo.attention.grids import DEEP
-from montecarlo.claims.own_claims import judge
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
-from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.study import measurement, progress
-from montecarlo.study.folder import write_run
+from montecarlo.study import measurement
 from montecarlo.study.measurement import measure
 from montecarlo.study.sweep import grid
 from montecarlo.study.table import COLUMNS
-
-#: What the program adds to a record.
-ADDED = {"program", "schema", "sha256", "digest"}
 
 
 @pytest.fixture(scope="module")
@@ -62,28 +52,6 @@ def test_row_of_a_report_gives_the_same_number(folder, capsys):
         again = json.loads(capsys.readouterr().out)
         assert again["estimate"] == float(row["estimate"])
         assert again["row_id"] == row["row_id"]
-
-
-def test_row_that_is_no_mean_is_refused(folder, tmp_path, capsys):
-    """Probabilities found by tilting are no estimate from replicates."""
-    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    name = rows(folder)[0]["quantity"]
-    table = tmp_path / "measurements.csv"
-    table.write_text(table.read_text().replace(f",{name},", ",overflow_probability,"))
-    run = json.loads((folder / "run.json").read_bytes())
-    write_run(tmp_path, {k: v for k, v in run.items() if k not in ADDED})
-    row = rows(folder)[0]["row_id"]
-    assert main(["--row", row, "--from", str(tmp_path)]) == 2
-    assert "row must be an estimate from replicates" in capsys.readouterr().err
-
-
-def test_json_has_the_columns_of_the_table(capsys):
-    """JSON is one object with the columns of measurements.csv, and the time."""
-    arguments = "--d-k 4 --keys 8 --quantity entropy --divisor sqrt --most 128 --json"
-    assert main(arguments.split()) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [*found] == [*COLUMNS, "seconds", "reached"]
-    assert found["reached"] is True
 
 
 def test_precision_is_reached():
@@ -228,45 +196,6 @@ def test_rounding_of_flat_rows_is_within_their_error(d_k, n_keys, divisor):
     assert (table.std_error < square).all() or divisor == "1e6"
 
 
-@pytest.mark.parametrize("divisor", ["1e8", "1e30", "1e-9", "1e-12*n", "sqrt/1e8"])
-def test_divisors_beyond_all_use_are_refused_before_sampling(divisor, capsys):
-    """Of rows those, too, that leave nothing of them: one line and status 2, from
-    Python and in claims as well.
-    """
-    typed = ["--d-k", "64", "--keys", "1024", "--quantity", "effective_keys"]
-    assert main([*typed, "--divisor", divisor]) == 2
-    text, told = capsys.readouterr()
-    assert text == ""
-    assert re.fullmatch("montecarlo measure: error: divisor must .*, got .*\n", told)
-    with pytest.raises(InputError, match="divisor must"):
-        grid(d_k=[64], n_keys=[1024], quantity="effective_keys", divisor=["1", divisor])
-    check = {"quantity": "effective_keys", "divisor": divisor, "relation": "at_most"}
-    check |= {"high": 2.0, "domain": {"d_k": [64, 64], "n_keys": [128, 128]}}
-    meaning = {"id": "one", "check": [check]}
-    claim = {"id": "own", "topic": "weights", "statement": "x"}
-    with pytest.raises(InputError, match=r"claim 'own'.* divisor must"):
-        judge({"claim": [claim | {"interpretation": [meaning]}]})
-
-
-def test_estimates_of_flat_rows_agree_with_theory():
-    """The z scores of a claim on nearly flat rows: rounding to single precision had
-    refuted them, up to 100 standard errors off.  By chance one run in 10,000 is.
-    """
-    check = {"quantity": "weight_max", "divisor": "1e4", "relation": "at_most"}
-    check |= {"high": 1.0, "domain": {"d_k": [8, 8], "n_keys": [8, 8]}}
-    meaning = {"id": "one", "check": [check]}
-    claim = {"id": "own", "topic": "weights", "statement": "x"}
-    found = judge({"claim": [claim | {"interpretation": [meaning]}]})
-    assert found["claims"][0]["verdict"] == "supported"
-    assert found["z_scores"]["verdict"] == "supported"
-
-
-def test_large_divisors_of_pairs_are_factors():
-    """They leave as many digits as any other."""
-    values = measure("gaussian", "gaussian", 16, quantity="score_std", divisor="1e12")
-    assert values.estimate * 1e12 == pytest.approx(4.0, rel=0.1)
-
-
 #: Odd sizes, and divisors that no table has.
 PLACES = ((5, 37), (96, 300))
 DIVISORS = (
@@ -293,37 +222,9 @@ def test_any_divisor_is_held_against_theory(d_k, n_keys, divisor):
     assert (table.std_error <= 0.01 * table.estimate).all()
 
 
-def test_a_number_may_be_a_number():
-    """What a formula says and what a number says is one row, however it is written."""
-    found = [
-        measure("gaussian", "gaussian", 4, 8, quantity="entropy", divisor=one, most=128)
-        for one in (2, 2.0, "2", "(4/2)", "sqrt")
-    ]
-    assert {one.divisor for one in found[:4]} == {"2"}
-    assert len({one.row_id for one in found}) == 2
-    assert len({one.estimate for one in found}) == 1
-
-
 def typed(more):
     """Return the words of a small question."""
     return ["--d-k", "64", "--keys", "64", "--quantity", *more.split()]
-
-
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ("entropy --relative-error 1e-6", "no more than 1048576 can be had"),
-        ("entropy --most 128 --relative-error 1e-4", "--most sets the limit"),
-    ],
-)
-def test_an_error_that_cannot_be_had_is_told_at_once(capsys, more, told):
-    """A line says what was reached and what would do; the first look is the last."""
-    assert main(typed(more)) == 4
-    text, line = capsys.readouterr()
-    assert told in line
-    assert re.search(r"replicates +128,", text)
-    assert main([*typed(more), "--json"]) == 4
-    assert json.loads(capsys.readouterr().out)["reached"] is False
 
 
 def test_absolute_errors_are_reached(capsys):
@@ -337,18 +238,6 @@ def test_absolute_errors_are_reached(capsys):
         "--relative-error must stand without --absolute-error"
         in capsys.readouterr().err
     )
-
-
-def test_digits_are_those_of_the_error(capsys):
-    """No digit stands beyond the second of the standard error; the place is named."""
-    assert main(typed("entropy --divisor d_k^0.6")) == 0
-    text = capsys.readouterr().out
-    lines = dict(line.split(None, 1) for line in text.splitlines() if line[0] != " ")
-    value, _, error = lines["estimate"].split()
-    assert len(error.rstrip("0").lstrip("0.")) <= 2
-    assert len(value) == len(error)
-    assert all(one in text for one in ("gaussian", "d_k = 64", "n = 64", "d_k^0.6"))
-    assert "entropy of a row of weights" in text
 
 
 def test_an_interruption_gives_the_estimate_so_far(monkeypatch, capsys):
@@ -371,46 +260,6 @@ def test_an_interruption_gives_the_estimate_so_far(monkeypatch, capsys):
     assert "again" not in text
 
 
-def test_an_interruption_before_all_gives_nothing(monkeypatch, capsys):
-    """Ctrl-C before there are two replicates: a line and no number."""
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(measurement, "run", interrupted)
-    assert main(typed("entropy")) == 130
-    assert capsys.readouterr().out == ""
-
-
-def test_an_answer_is_a_table_in_a_notebook():
-    """What is printed stands in the table as well, and nothing of it is markup."""
-    found = measure("gaussian", "gaussian", 4, 8, quantity="entropy", divisor="sqrt")
-    page = html5lib.parse(found._repr_html_(), namespaceHTMLElements=False)
-    text = " ".join("".join(page.itertext()).split())
-    for name, value in found.lines():
-        assert f"{name}{value}" in text
-    assert found.heading in text
-
-
-def test_a_floor_of_an_error_is_told(capsys):
-    """What the bins of a quantile leave is said, and more is not sampled for it."""
-    wanted = ["--summary", "median", "--divisor", "linear", "--relative-error", "1e-5"]
-    assert main([*typed("jacobian_frobenius"), *wanted]) == 4
-    text, told = capsys.readouterr()
-    assert "is read from bins" in told or "is a bin of a histogram" in told
-    assert int(re.search(r"replicates +(\d+),", text)[1]) < 2**16
-
-
-def test_the_last_line_gives_the_same_digits(capsys):
-    """What is typed again gives the same estimate."""
-    assert main(typed("entropy --divisor d_k^0.6 --seed 3")) == 0
-    text = capsys.readouterr().out
-    again = shlex.split(text.splitlines()[-1].partition(": measure ")[2])
-    assert main(again) == 0
-    lines = [one.splitlines()[:5] for one in (text, capsys.readouterr().out)]
-    assert lines[0] == lines[1]
-
-
 def test_one_may_stand_for_a_list():
     """A single size, quantity or divisor needs no brackets, and what is named twice is
     one row; normal is gaussian, and NumPy's numbers are numbers.  Names of divisors and
@@ -428,46 +277,6 @@ def test_one_may_stand_for_a_list():
     plain = grid(d_k=[4, 8], n_keys=8, quantity="entropy", divisor="sqrt", most=64)
     assert len(one) == 2
     assert one.equals(plain)
-
-
-@pytest.mark.parametrize("divisor", ["4e6", "1e-8", "4e5*n"])
-def test_extreme_divisors_keep_to_theory(divisor):
-    """At the ends of what may be said a row is uniform, or has one key."""
-    found = measure("gaussian", "gaussian", 16, 8, quantity="entropy", divisor=divisor)
-    bound = math.log(8.0) * (1.0 + 1e-6)
-    assert 0.0 <= found.estimate <= bound
-    exact = found.reference or 0.0  # of scores as large as these theory has no grid
-    assert abs(found.estimate - exact) <= 7.0 * found.std_error + 1e-6
-
-
-def test_rounding_has_no_z():
-    """Where the error is that of rounding no distance is told."""
-    found = measure("gaussian", "gaussian", 64, 512, quantity="entropy", divisor="n^2")
-    assert "z =" not in str(found)
-
-
-def test_few_replicates_that_make_the_variance_are_waited_for():
-    """An interval that 128 replicates do not give is there after some more."""
-    wanted = {"quantity": "jacobian_trace", "divisor": 0.001, "relative_error": 0.05}
-    assert math.isfinite(measure("laplace", "laplace", 1, 2, **wanted).ci_high)
-
-
-def test_a_bar_has_nothing_to_show_of_nothing(monkeypatch):
-    """Where nothing is wanted nothing is divided; what is done never falls."""
-    seen = []
-
-    @contextmanager
-    def recording(*_, **__):
-        yield lambda total, completed: seen.append(completed / total if total else 0.0)
-
-    monkeypatch.setattr(progress, "open_bar", recording)
-    point = parse_point("gaussian", "gaussian", 4, 8)
-    with progress.progress_bar(1, quiet=False) as advance:
-        for finished, wanted in ((0, 0), (0, 8), (8, 0), (0, 8), (4, 0), (4, 0)):
-            advance(point, finished, wanted)
-    assert seen == sorted(seen)
-    assert seen[0] == 0.0
-    assert seen[-1] == 1.0
 
 
 def test_a_share_of_no_row_is_an_answer(capsys):
@@ -518,84 +327,3 @@ def test_weights_in_eight_bits(quantity):
             values.append(lost if quantity == "format_weight_lost" else zero)
     assert (found.number_format, found.softmax) == ("e4m3", "shifted_wide")
     assert found.estimate == pytest.approx(np.mean(values), rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "error", "shown"),
-    [
-        (0.12349, 0.45671, 0.08, "[0.123, 0.457]"),
-        (0.12351, 0.45669, 0.08, "[0.123, 0.457]"),
-        (-0.1, 0.1, 0.05, "[-0.100, 0.100]"),
-        (123456.0, 133333.0, 2400.0, "[123400, 133400]"),
-        (2.00049e-20, 2.00051e-20, 1e-23, "[2.0004e-20, 2.0006e-20]"),
-        (0.3, 0.3, 0.0, "[0.3, 0.3]"),
-        (1 / 3, 2 / 3, 0.0, "[0.33333333, 0.66666667]"),
-    ],
-)
-def test_printed_intervals_are_rounded_outwards(low, high, error, shown):
-    """Down to the second digit of the error, and never into the interval."""
-    measured = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
-    changed = {"ci_low": low, "ci_high": high, "std_error": error}
-    assert dict(replace(measured, **changed).lines())["95 %"] == shown
-
-
-def test_quantiles_near_the_upper_end_are_known():
-    """Of the trace of 512 keys, divided by d_k: 0.99801, which was 0.968 for any number
-    of replicates.
-    """
-    point = ("gaussian", "gaussian", 64, 512)
-    asked = {"quantity": "jacobian_trace", "summary": "q10", "divisor": "linear"}
-    measured = measure(*point, **asked, most=128)
-    assert measured.estimate == pytest.approx(0.99801, abs=1e-4)
-    assert 0.0 < measured.std_error < 1e-4
-
-
-def test_what_is_known_to_a_bin_says_so(capsys):
-    """It has an interval and no standard error, and asks for no replicates."""
-    asked = {"quantity": "jacobian_frobenius", "summary": "median", "divisor": "1e4"}
-    measured = measure("gaussian", "gaussian", 64, 16, **asked, most=512)
-    assert measured.is_binned
-    assert measured.ci_high / measured.ci_low == pytest.approx(10.0 ** (1 / 512))
-    assert dict(measured.lines())["estimate"].startswith("in [0.24")
-    assert "±" not in str(measured)
-    typed = ["--d-k", "64", "--keys", "16", "--quantity", "jacobian_frobenius"]
-    typed += ["--summary", "median", "--divisor", "1e4", "--relative-error", "1e-4"]
-    assert main(typed) == 4
-    text, told = capsys.readouterr()
-    assert "a bin of a histogram" in text
-    assert "which no replicates make smaller" in told
-    assert "nan" not in text + told
-
-
-@pytest.mark.parametrize(
-    ("quantity", "summary", "numbers", "shown"),
-    [
-        ("saturated", "mean", (2e-4, 0.02, 0.0, 0.0431), ("0.000", "at most 0.044")),
-        ("saturated", "mean", (0.99, 0.02, 0.9511, 1.0), ("0.990", "at least 0.951")),
-        ("format_error", "mean", (2e-4, 0.02, 0.0, 0.0431), ("0.000 ± 0.020", None)),
-        (
-            "jacobian_trace",
-            "median",
-            (4.2e-15, 2.8e-15, 1e-15, 1.2e-14),
-            ("4.2e-15 ×/÷ 1.89", None),
-        ),
-        (
-            "jacobian_trace",
-            "median",
-            (0.42, 0.028, 0.36, 0.48),
-            ("0.420 ± 0.028", "[0.360, 0.480]"),
-        ),
-        ("entropy", "mean", (1e-3, 1e-3, 0.0, 3e-3), ("0.0010 ± 0.0010", None)),
-    ],
-)
-def test_an_error_is_said_as_it_is(quantity, summary, numbers, shown):
-    """Of a share that may be 0 or 1 by a bound on one side, of a quantile that is known
-    to a factor by that; of anything else by what lies on either side.
-    """
-    measured = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
-    names = ("estimate", "std_error", "ci_low", "ci_high")
-    changed = dict(zip(names, numbers, strict=True))
-    changed |= {"quantity": quantity, "summary": summary}
-    lines = dict(replace(measured, **changed).lines())
-    assert lines["estimate"] == shown[0]
-    assert shown[1] in (None, lines["95 %"])

@@ -1,16 +1,11 @@
 """Normalised queries and keys in questions of one's own, against a textbook loop."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 
-from montecarlo import grid, measure
-from montecarlo.cli.measure import main
-from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.design_points import parse_point
-from montecarlo.study.columns import row_id
+from montecarlo import measure
 
 #: Standard errors of both together that a loop may be off by: of about normal means
 #: one in 10**6, by chance, for each of four cells.
@@ -59,36 +54,3 @@ def test_a_loop_gives_the_same(cell, quantity, of_row):
     assert abs(found.estimate - mean) < FAR * both
     plain = measure(name, name, d_k, 11, **asked)
     assert abs(plain.estimate - mean) > 2 * FAR * both
-
-
-def test_names_of_other_rows_are_as_they_were():
-    """A row without a normalisation has the name that it had before there were any."""
-    key = RowKey("none", "entry_variance_q", "value")
-    plain = parse_point("rademacher", "rademacher", 16)
-    assert row_id(plain, key) == "r445fcacf2d6"
-    rms = parse_point("rademacher", "rademacher", 16, normalisation="rms")
-    assert row_id(rms, key) != row_id(plain, key)
-
-
-def test_a_grid_names_it():
-    """Each line is that of `measure`, and says how queries and keys were normalised."""
-    table = grid(d_k=[4, 8], n_keys=6, quantity="entropy", normalisation="l2", most=16)
-    assert set(table.normalisation) == {"l2"}
-    one = measure(
-        "gaussian", "gaussian", 8, 6, quantity="entropy", normalisation="l2", most=16
-    )
-    assert table.estimate.iloc[1] == one.estimate
-
-
-def test_the_command_names_it(capsys):
-    """In JSON as in words; what is none is refused in one line."""
-    typed = ["--quantity", "score_variance", "--d-k", "4", "--most", "8"]
-    assert main([*typed, "--normalisation", "l2(gain=3)", "--json"]) in {0, 4}
-    found = json.loads(capsys.readouterr().out)
-    assert found["normalisation"] == "l2(gain=3.0)"
-    assert found["reference"] is None
-    assert abs(found["estimate"] - 9.0 / 4.0) < FAR * found["std_error"]
-    assert main([*typed, "--normalisation", "rms"]) in {0, 4}
-    assert "normalised by rms" in capsys.readouterr().out
-    assert main([*typed, "--normalisation", "l2(10)"]) == 2
-    assert "normalisation must be none, l2(gain=g)" in capsys.readouterr().err

@@ -18,13 +18,12 @@ from montecarlo.study.folder import (
     RUN_FILE,
     STAGING,
     TIMING_FILE,
-    ResultsError,
     digest,
     files_of,
     read_run,
     write_json,
 )
-from montecarlo.study.publishing import KEEP_FILES, LOCK, OutputError, publishing
+from montecarlo.study.publishing import LOCK, OutputError, publishing
 
 RECIPE = {"seed": 1}
 OLD = {"a.csv": "old a", "figures/one.svg": "old one", "gone.html": "old", "x/y/z": "1"}
@@ -100,16 +99,6 @@ def test_a_block_that_fails_leaves_the_old(output, recipe, error):
         assert "1 finished batches are kept" in str(caught.value)
     publish(output, NEW, recipe)
     assert written(output) == NEW
-
-
-@pytest.mark.parametrize("there", ["deep", "deep/output", ""])
-def test_a_first_edition_that_fails_leaves_no_new_folder(tmp_path, there):
-    """Only folders that were made for it go."""
-    (tmp_path / there).mkdir(parents=True, exist_ok=True)
-    with pytest.raises(UnfinishedError, match="planted"):
-        publish(tmp_path / "deep" / "output", error=OSError("planted"))
-    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
-    assert found == {one for one in ("deep", "deep/output") if there.startswith(one)}
 
 
 def test_the_folder_is_locked_meanwhile(output):
@@ -237,16 +226,6 @@ def test_foreign_folders_are_refused(tmp_path, name, text):
     assert name in refuses(tmp_path, "must be empty or hold")
 
 
-def test_folders_with_keep_files_are_ours(tmp_path):
-    """They stay where they are; a link to a folder is one."""
-    for name in KEEP_FILES - {LOCK}:
-        (tmp_path / name).touch()
-    link = tmp_path.with_name("link")
-    link.symlink_to(tmp_path)
-    publish(link)
-    assert written(tmp_path) == {**NEW, **dict.fromkeys(KEEP_FILES - {LOCK}, "")}
-
-
 def test_output_that_is_a_file(tmp_path):
     """A file in the place of the folder, or of one above it, is refused in one line."""
     file = tmp_path / "file"
@@ -310,11 +289,3 @@ def test_nothing_is_written_through_a_link(output, tmp_path, name):
     with pytest.raises(OutputError, match="is a link"):
         publish(output, recipe=RECIPE)
     assert contents(tmp_path) == before
-
-
-def test_results_with_a_pipe_are_refused(output):
-    """Not waited for."""
-    (output / "a.csv").unlink()
-    os.mkfifo(output / "a.csv")
-    with pytest.raises(ResultsError, match=r"a\.csv"):
-        read_run(output)

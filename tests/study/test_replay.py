@@ -11,9 +11,8 @@ from montecarlo.cli.exits import BUG
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
-from montecarlo.estimation.engine import batch_command, tell_failed_batch
+from montecarlo.estimation.engine import batch_command
 from montecarlo.sampling.replicates import sample
-from montecarlo.study import tails
 from montecarlo.study.presets import PRESETS
 
 pytestmark = pytest.mark.usefixtures("one_figure")
@@ -129,37 +128,3 @@ def test_failing_point_is_told_and_replayed(monkeypatch, tmp_path, run_report, c
     assert not again & set(drawn[:others])
     run = json.loads((tmp_path / "output" / "run.json").read_text())
     assert "executor" not in json.dumps(run)
-
-
-def test_failing_tail_is_told_and_replayed(monkeypatch, run_report, capsys):
-    """The same for an overflow probability, which is no point."""
-    true = tails.estimate_tail
-
-    def failing(x, *more):
-        if x > 80:
-            raise FloatingPointError("planted")
-        return true(x, *more)
-
-    with monkeypatch.context() as patch:
-        for module in (tails, replay):
-            patch.setattr(module, "estimate_tail", failing)
-        status, complaint = run_report()
-        assert status == BUG
-        (line,) = (one for one in complaint.splitlines() if "replay: " in one)
-        told = line.split("; ")
-        assert [part.count("overflow_probability at d_k=4 in") for part in told] == [
-            1,
-            1,
-        ]
-        words = words_of(told[0].partition("replay: ")[2])
-        assert main(words) == BUG
-        assert "FloatingPointError: planted" in capsys.readouterr().err
-    assert main(words) == 0
-
-
-def test_reason_is_one_line():
-    """Of an exception's text only the first line is told."""
-    point = next(iter(PRESETS["quick"].budgets()))
-    told = str(tell_failed_batch(point, 1, range(2), ValueError("first\nsecond")))
-    assert "(ValueError: first), replay: " in told
-    assert "second" not in told

@@ -15,11 +15,10 @@ from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.columns import IDENTITY, row_id
+from montecarlo.study.columns import row_id
 from montecarlo.study.curves import tabulate_curves
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.table import (
-    COLUMNS,
     DISTRIBUTION_D_K,
     DISTRIBUTION_SCORES,
     EXAMPLE_POINT,
@@ -59,17 +58,6 @@ def summaries_of(point, n=6, divisors=ALL):
 def nothing(point, key):
     """Know no exact value."""
     del point, key
-
-
-def test_columns():
-    """The table has the columns of the design, in their order, and one line a row."""
-    table = table_of_both(nothing)
-
-    assert tuple(table.columns) == COLUMNS
-    assert COLUMNS[: len(IDENTITY)] == IDENTITY
-    assert len(table) == sum(len(list(row_keys(c, ALL))) for c in (PAIRS, ROWS))
-    assert set(table.n_replicates) == {6}
-    assert table.reference.isna().all()
 
 
 def test_pairs_have_no_number_of_keys():
@@ -146,16 +134,6 @@ def test_reference_counts_far_below_the_error(error, shown):
     assert table.reference.notna().sum() == int(shown)
 
 
-def test_no_reference_without_an_error():
-    """Where an estimate has no standard error, nothing is far below it."""
-    summaries = summaries_of(ROWS, n=1)
-    table = tabulate(rows_of(summaries, lambda point, key: Reference(1.0, 0.0)))
-
-    without = table.std_error.isna()
-    assert without.any()
-    assert table.reference[without].isna().all()
-
-
 @pytest.mark.parametrize("preset", PRESETS)
 def test_row_ids_are_unique(preset):
     """No two rows of a preset share a name."""
@@ -230,9 +208,3 @@ def test_example_is_softmax_of_the_study_s_own_draws():
         e = np.exp((scores - scores.max(axis=1, keepdims=True)) / c)
         wanted = e / e.sum(axis=1, keepdims=True)
         assert np.allclose(weights_of(7, divisor), wanted, rtol=1e-10, atol=0.0)
-
-
-def test_example_depends_on_the_seed_alone():
-    """The same seed gives the same rows, another seed others."""
-    assert list(map(str, example_curves(3))) == list(map(str, example_curves(3)))
-    assert not np.allclose(weights_of(3, "none"), weights_of(4, "none"))

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -62,29 +62,6 @@ def test_a_killed_worker_ends_the_run():
     assert "\n" not in str(caught.value)
     # the other worker goes on until the pool has noticed
     assert found.items() <= {n: n * n for n in range(99) if n != 7}.items()
-
-
-@pytest.mark.parametrize("how", ["submit", "cancelled", "KilledWorker", "outcome"])
-def test_whoever_says_so_a_worker_has_died(how):
-    """A pool that takes no more, a cluster that went, a task that Dask gave up."""
-    future = Future()
-    killed = type("KilledWorker", (Exception,), {})("four times")
-
-    def submit(*_):
-        if how == "submit":
-            raise BrokenExecutor("planted")
-        return future
-
-    with ThreadPoolExecutor(1) as executor:
-        executor.submit = submit
-        if how == "cancelled":
-            future.cancel()
-            future.set_running_or_notify_cancel()
-        else:
-            error = killed if how == "KilledWorker" else BrokenExecutor("planted")
-            future.set_exception(error)
-        with pytest.raises(UnfinishedError):
-            list(finish(executor, square, work(range(3))))
 
 
 def test_leaving_cancels_what_has_not_begun():
