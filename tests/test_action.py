@@ -178,3 +178,18 @@ def test_the_citation_is_of_this_project():
     assert CITATION["authors"] == project["authors"]
     log = (HERE / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## {CITATION['version']} - {CITATION['date-released']}\n" in log
+
+
+def test_tools_of_the_build_are_locked():
+    """A release installs them with their hashes alone, and builds with no others."""
+    text = (HERE / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    build, _ = text.split("  test:\n")
+    assert re.findall("pip install (.*)", build) == [
+        "--require-hashes --only-binary :all: -r build-tools.lock"
+    ]
+    assert "pip wheel --no-deps --no-build-isolation " in build
+    for name in ("build-tools.lock", "requirements.lock"):
+        lock = (HERE / name).read_text(encoding="utf-8")
+        blocks = re.split(r"\n(?=\w)", lock)[1:]
+        assert all("==" in one and "--hash=sha256:" in one for one in blocks)
+        assert "://" not in lock

@@ -240,3 +240,34 @@ def test_thresholds_are_varied_around_the_bound(name):
 
 
 # --- What is wrong is seen ------------------------------------------------------------
+
+
+SENTENCES = {
+    f"{claim.id}, {place}": sentence
+    for claim in CATALOGUE.claim
+    for sentence, place in claim.sentences()
+} | {p.id: p.sentence for p in CATALOGUE.passage}
+
+
+#: Rows that theory knows exactly, where entries are Gaussian and independent.
+KNOWN = {
+    *(("jacobian_trace", "mean"), ("saturated", "mean"), ("score_max", "mean")),
+    *(("weight_max", "mean"), ("weight_max", "median")),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_numbers_that_theory_knows_are_exact(name):
+    """As one share is, so is the mean trace beside it: a measured one stands beside the
+    exact one, or where that is what it is held against.
+    """
+    values = SENTENCES[name].value.values()
+    exact = {v.check for v in values if v.of in ("known", "exact")}
+    for value in values:
+        if value.interpretation is not None or value.count is not None:
+            continue
+        check = SENTENCES[name].check[value.check]
+        plain = (check.quantity, check.summary) in KNOWN and "/" not in check.divisor
+        if plain and check.relation in ("between", "at_least", "at_most"):
+            sizes = value.of in ("d_k", "n_keys")
+            assert sizes or value.check in exact, check

@@ -3,6 +3,8 @@
 import errno
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -116,3 +118,18 @@ def test_disk_that_refuses_is_no_bug(tmp_path):
         (tmp_path / "gone" / "x").write_text("")
     with pytest.raises(FileNotFoundError), writing(tmp_path / "output"):
         (tmp_path / "template").read_text()
+
+
+def test_no_backend_of_the_environment_is_asked_for():
+    """Where matplotlib cannot have what the environment names, a figure is drawn."""
+    code = (
+        "import sys; from montecarlo.cli.exits import run;"
+        "from montecarlo.cli.options import Parser;"
+        "work = lambda *_: bool(__import__('matplotlib')) - 1;"
+        "sys.exit(run(Parser('x', ''), work, []))"
+    )
+    environment = os.environ | {"MPLBACKEND": "nonsense"}
+    done = subprocess.run(  # noqa: S603 - this Python
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -194,3 +194,56 @@ def test_it_is_accessible(opened, scheme):
         result = Axe().run(found.page, context="#explorer").response
         assert result["violations"] == []
         assert len(result["passes"]) > 10
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_keyboard_does_all(opened):
+    """Sliders, divisors and draws by keys alone; what is heard is what is shown."""
+    found = opened()
+    page = found.page
+    page.focus("#explorer-d")
+    for key, shown in (("ArrowRight", "76"), ("Home", "1"), ("End", "1024")):
+        page.keyboard.press(key)
+        assert found.text("d-value") == shown
+        assert page.get_attribute("#explorer-d", "aria-valuetext") == shown
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    assert found.text("n-value") == "16,384"
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    assert found.text("c-value") == "1024"
+    pressed = "#explorer [aria-pressed='true']"
+    for exponent, c in (("0", "1.00"), ("0.5", "32.0"), ("0.5", "64.0"), ("1", "1024")):
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.locator(pressed).count() == 1
+        assert page.get_attribute(pressed, "data-power") == exponent
+        assert found.text("c-value") == c
+    assert page.get_attribute("#explorer-a", "aria-valuetext").startswith("1.00, c = ")
+    before = found.text("drawn")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert found.text("drawn") != before
+    page.wait_for_function(
+        "said => document.getElementById('explorer-status').textContent.includes(said)",
+        arg=found.text("drawn"),
+    )
+    assert found.text("drawn") in found.text("status")
+    assert found.text("exact") in found.text("status")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_picture_stands_in_its_place_without_a_script(opened):
+    """And with a script only the explorer; on paper without its controls."""
+    page = opened(java_script_enabled=False).page
+    assert page.is_visible("#figure-attention")
+    assert not page.is_visible("#explorer-form")
+    page = opened().page
+    assert not page.is_visible("#figure-attention")
+    assert page.is_visible("#explorer-form")
+    page.emulate_media(media="print")
+    assert page.locator("#explorer :is(input, button):visible").count() == 0
+    assert page.is_visible("#explorer-largest")
+    assert page.is_visible("#explorer-d-value")

@@ -3,6 +3,7 @@
 import io
 import re
 
+import matplotlib as mpl
 import pytest
 from PIL import Image
 
@@ -193,3 +194,16 @@ def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch, asked)
     assert line.endswith("variance")
     assert bool(list(tmp_path.iterdir())) == ("," in asked)
     assert (tmp_path / "planted.en.svg").exists() == ("," in asked)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("drawn_here")
+def test_same_results_give_the_same_bytes(drawn, report, run, tmp_path):
+    """Neither a clock, a worker nor the user's style is in a file."""
+    arguments = ["--from", report.folder, "--output", tmp_path, "--quiet"]
+    arguments += ["--only", "planted", "--only", "variance", "--lang", "de,es"]
+    with mpl.rc_context({"lines.linewidth": 9.0, "savefig.facecolor": "red"}):
+        assert run(*arguments, "--format", "svg,pdf,png")[0] == 0
+    for path in sorted(tmp_path.iterdir()):
+        if path.suffix[1:] in KINDS:
+            assert (drawn / path.name).read_bytes() == path.read_bytes(), path

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from montecarlo.errors import InputError
@@ -114,3 +115,28 @@ def test_an_error_drops_what_has_not_begun():
         raise ZeroDivisionError
     assert sum(future.cancelled() for future in futures) >= 97
     assert not multiprocessing.active_children()
+
+
+ENDLESS = """
+import time
+from montecarlo.study.executors import make_executor
+if __name__ == "__main__":
+    executor = make_executor(2, "processes")
+    list(executor.map(abs, range(8)))
+    print("started", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path):
+    """Also where that is killed."""
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter and script
+        [sys.executable, tmp_path / "endless.py"], stdout=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout.readline() == b"started\n"
+        family = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+    assert len(family) >= 2
+    assert not psutil.wait_procs(family, timeout=20)[1]

@@ -327,3 +327,84 @@ def test_weights_in_eight_bits(quantity):
             values.append(lost if quantity == "format_weight_lost" else zero)
     assert (found.number_format, found.softmax) == ("e4m3", "shifted_wide")
     assert found.estimate == pytest.approx(np.mean(values), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "error", "shown"),
+    [
+        (0.12349, 0.45671, 0.08, "[0.123, 0.457]"),
+        (0.12351, 0.45669, 0.08, "[0.123, 0.457]"),
+        (-0.1, 0.1, 0.05, "[-0.100, 0.100]"),
+        (123456.0, 133333.0, 2400.0, "[123400, 133400]"),
+        (2.00049e-20, 2.00051e-20, 1e-23, "[2.0004e-20, 2.0006e-20]"),
+        (0.3, 0.3, 0.0, "[0.3, 0.3]"),
+        (1 / 3, 2 / 3, 0.0, "[0.33333333, 0.66666667]"),
+    ],
+)
+def test_printed_intervals_are_rounded_outwards(low, high, error, shown):
+    """Down to the second digit of the error, and never into the interval."""
+    measured = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
+    changed = {"ci_low": low, "ci_high": high, "std_error": error}
+    assert dict(replace(measured, **changed).lines())["95 %"] == shown
+
+
+def test_quantiles_near_the_upper_end_are_known():
+    """Of the trace of 512 keys, divided by d_k: 0.99801, which was 0.968 for any number
+    of replicates.
+    """
+    point = ("gaussian", "gaussian", 64, 512)
+    asked = {"quantity": "jacobian_trace", "summary": "q10", "divisor": "linear"}
+    measured = measure(*point, **asked, most=128)
+    assert measured.estimate == pytest.approx(0.99801, abs=1e-4)
+    assert 0.0 < measured.std_error < 1e-4
+
+
+def test_what_is_known_to_a_bin_says_so(capsys):
+    """It has an interval and no standard error, and asks for no replicates."""
+    asked = {"quantity": "jacobian_frobenius", "summary": "median", "divisor": "1e4"}
+    measured = measure("gaussian", "gaussian", 64, 16, **asked, most=512)
+    assert measured.is_binned
+    assert measured.ci_high / measured.ci_low == pytest.approx(10.0 ** (1 / 512))
+    assert dict(measured.lines())["estimate"].startswith("in [0.24")
+    assert "±" not in str(measured)
+    typed = ["--d-k", "64", "--keys", "16", "--quantity", "jacobian_frobenius"]
+    typed += ["--summary", "median", "--divisor", "1e4", "--relative-error", "1e-4"]
+    assert main(typed) == 4
+    text, told = capsys.readouterr()
+    assert "a bin of a histogram" in text
+    assert "which no replicates make smaller" in told
+    assert "nan" not in text + told
+
+
+@pytest.mark.parametrize(
+    ("quantity", "summary", "numbers", "shown"),
+    [
+        ("saturated", "mean", (2e-4, 0.02, 0.0, 0.0431), ("0.000", "at most 0.044")),
+        ("saturated", "mean", (0.99, 0.02, 0.9511, 1.0), ("0.990", "at least 0.951")),
+        ("format_error", "mean", (2e-4, 0.02, 0.0, 0.0431), ("0.000 ± 0.020", None)),
+        (
+            "jacobian_trace",
+            "median",
+            (4.2e-15, 2.8e-15, 1e-15, 1.2e-14),
+            ("4.2e-15 ×/÷ 1.89", None),
+        ),
+        (
+            "jacobian_trace",
+            "median",
+            (0.42, 0.028, 0.36, 0.48),
+            ("0.420 ± 0.028", "[0.360, 0.480]"),
+        ),
+        ("entropy", "mean", (1e-3, 1e-3, 0.0, 3e-3), ("0.0010 ± 0.0010", None)),
+    ],
+)
+def test_an_error_is_said_as_it_is(quantity, summary, numbers, shown):
+    """Of a share that may be 0 or 1 by a bound on one side, of a quantile that is known
+    to a factor by that; of anything else by what lies on either side.
+    """
+    measured = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
+    names = ("estimate", "std_error", "ci_low", "ci_high")
+    changed = dict(zip(names, numbers, strict=True))
+    changed |= {"quantity": quantity, "summary": summary}
+    lines = dict(replace(measured, **changed).lines())
+    assert lines["estimate"] == shown[0]
+    assert shown[1] in (None, lines["95 %"])

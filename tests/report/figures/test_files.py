@@ -214,3 +214,12 @@ def test_chinese_and_japanese_are_drawn_in_fonts_of_their_own(results, kind):
     languages = [read_language(code) for code in ("en", "ja", "zh")]
     drawn = draw_files(FIGURES["texts"], results, [kind], languages)
     assert len({*drawn.values()}) == 3
+
+
+def test_a_font_that_was_just_installed_is_found(monkeypatch):
+    """Although matplotlib's own list is older."""
+    monkeypatch.setattr(files, "fontManager", FontList("DejaVu Sans"))
+    monkeypatch.setattr(
+        files, "findSystemFonts", lambda: ["broken.ttf", "IPAexGothic.ttf"]
+    )
+    assert drawn_fonts(read_language("ja")) == ["IPAexGothic"]

@@ -300,3 +300,17 @@ def test_terms_are_translated_as_agreed(glossary, catalogue):
                 wrong.append((row["en"], row[code], source, target))
     assert len(used) > 5
     assert wrong == []
+
+
+def test_missing_message_is_shown_in_english(report, sources):
+    """A page is rendered all the same; what its catalogue lacks is marked, no more.
+
+    A title has no place for a mark.
+    """
+    title = "Why are attention scores divided by the root of the dimension?"
+    rest = {s: f"⟦{s}⟧" for s in sources if s not in {"How it was made", title}}
+    page = report.render(report.contents, Language("de", "de", "Deutsch", rest))
+    spans = [e for e in page.elements() if e.tag == "span" and e.get("lang") == "en"]
+    assert {"".join(e.itertext()) for e in spans} == {"How it was made"}
+    assert set(untranslated(page)) <= {title}
+    assert page.root.find("head/title").text == title

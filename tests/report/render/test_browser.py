@@ -132,7 +132,7 @@ def test_page_in_a_browser(visited):
     if name == "evidence-en":
         cases = "[...document.querySelectorAll('.cases b')].map(b => b.dataset.verdict)"
         shown = {e.get("data-verdict") for e in parsed.root.iter("b")} - {None}
-        assert set(found.page.evaluate(cases)) == shown
+        assert {"supported", "refuted"} <= set(found.page.evaluate(cases)) <= shown
     assert found.blocked() == []
     assert found.messages == []
     images = "[...document.images].map(i => i.complete && i.naturalWidth > 0)"

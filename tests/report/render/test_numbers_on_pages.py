@@ -152,7 +152,7 @@ def entry(page, element, case):
 
 
 def estimate_shown(case):
-    """Return the numbers of an estimate: none of a bin, one where an interval is wide."""
+    """Return the numbers of an estimate: none of a bin, one beside a wide interval."""
     if case["estimate"] is None:
         return []
     outcome = msgspec.convert(case, CaseOutcome)
