@@ -549,8 +549,8 @@ def _plain(value: Any, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - data
         if isinstance(value, float):  # whatever its value: a field says what it takes
             return float(value)
         if isinstance(value, Real):
-            whole = isinstance(value, Integral)
-            return int(value) if whole else require_number(name, value)
+            number = require_number(name, value)
+            return int(value) if isinstance(value, Integral) else number
     raise CatalogueError(
         f"{name} must hold texts, numbers, true, false, and lists and tables of them, "
         f"at most {MOST_NESTED} within each other, got {show(value)}"
