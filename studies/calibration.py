@@ -273,7 +273,8 @@ def means_of(
         return names, lambda means: means[0] / means[1]
     quantity, d_k = PAIR_QUANTITIES[key.quantity], bank.point.d_k
     used: defaultdict[str, Array] = defaultdict(lambda: np.array(2.0))
-    quantity.evaluate(used, d_k)
+    with np.errstate(invalid="ignore"):  # only which means it asks for is looked at
+        quantity.evaluate(used, d_k)
 
     def function(means: Array) -> Array:
         return quantity.evaluate(dict(zip(used, means, strict=True)), d_k)

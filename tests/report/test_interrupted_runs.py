@@ -56,7 +56,7 @@ def interrupted(run, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
-def test_same_command_goes_on(run, interrupted, tmp_path, monkeypatch):
+def test_same_command_goes_on(run, interrupted, tmp_path, monkeypatch, capsys):
     """It samples nothing again, also after other results were rendered there, writes
     what an uninterrupted one writes, and leaves no journal.  A folder in use is
     refused, whether a run samples or renders.
@@ -70,6 +70,7 @@ def test_same_command_goes_on(run, interrupted, tmp_path, monkeypatch):
             assert status == 3
             assert len(complaint.splitlines()) == 1
         assert main(again) == 3
+    capsys.readouterr()
     assert main(again) == 0
     with monkeypatch.context() as patch:
         patch.setattr("montecarlo.estimation.engine.sample", None)
