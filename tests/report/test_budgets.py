@@ -4,13 +4,12 @@ import pytest
 
 from montecarlo.report.language.catalogues import LANGUAGES
 
+#: A standard report takes as long as all fast tests together.
+pytestmark = pytest.mark.slow
+
 #: Pixels of the whole report with its details closed, by the width of the window.
 MOST_HIGH = {1280: 9_750, 390: 14_500}
-
-
 MOST_BYTES, MOST_EVIDENCE = 500_000, 1_500_000
-
-
 HOW_HIGH = "document.documentElement.scrollHeight"
 
 
