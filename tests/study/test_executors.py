@@ -111,11 +111,12 @@ def test_processes_leave_an_interrupt_to_the_command():
 
 def test_processes_start_before_the_command_is_ended(monkeypatch):
     """SIGTERM waits until they know what to do: none says that its parent left."""
-    submit, started = ProcessPoolExecutor.submit, []
+    submit, started, pools = ProcessPoolExecutor.submit, [], []
 
     def disturbed(pool, function):
         signal.raise_signal(signal.SIGTERM)
         started.append(submit(pool, function))
+        pools.append(pool)
 
     def end(*_):
         raise KeyboardInterrupt
@@ -129,6 +130,7 @@ def test_processes_start_before_the_command_is_ended(monkeypatch):
     finally:
         signal.signal(signal.SIGTERM, before)
     assert len([future.result() for future in started]) == 2
+    pools[0].shutdown()
 
 
 def test_an_error_drops_what_has_not_begun():
