@@ -71,7 +71,7 @@ def test_rare_replicates_are_as_in_a_report(monkeypatch, kind, quantity, sizes, 
     def rare_bank(point, seed):
         rare = np.random.default_rng(point.d_k + seed).random(2**12) < part
         columns = len(mean_columns(point, DIVISORS))
-        common = 0.0 if kind == "share" else 0.25
+        common = 0.0 if kind == "share" else 2.0**-6
         return Bank(point, np.tile(np.where(rare, 0.5, common), (columns, 1)).T, {})
 
     monkeypatch.setattr(calibration, "draw_bank", rare_bank)
