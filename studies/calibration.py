@@ -1,7 +1,7 @@
 """How often the judge's intervals miss: the table by which it pays for that.
 
-Run as ``python -m studies.calibration [--short] [--seed N]``: ten minutes of one
-core; --short a minute, for a few lines of it by other trials, printed only.  Out:
+Run as ``python -m studies.calibration [--short] [--seed N]``: a quarter of an hour of
+one core; --short a minute, for a few lines of it by other trials, printed only.  Out:
 ``montecarlo/claims/calibration.csv``, which `montecarlo.claims.calibration` reads.
 
 Replicates of a point are drawn once, a bank.  A trial takes as many of them, with
@@ -32,7 +32,14 @@ from montecarlo.attention.quantities import (
     range_of,
 )
 from montecarlo.attention.softmax import Array
-from montecarlo.claims.calibration import COUNTS, NAMES, RATES, SIDES, TABLE
+from montecarlo.claims.calibration import (
+    COUNTS,
+    NAMES,
+    OF_FEW_ROWS,
+    RATES,
+    SIDES,
+    TABLE,
+)
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.estimates import (
     Estimate,
@@ -108,7 +115,7 @@ CASES = (
     ("pairs", PAIRS[1:], "none entry_variance_q value"),
     ("pairs", PAIRS[:2], "none score_abs value"),
     ("pairs", PAIRS[:1], "none score_distribution_gap value"),
-    ("mean", (LONG,), "sqrt jacobian_spectral mean"),
+    (OF_FEW_ROWS, (LONG,), "sqrt jacobian_spectral mean"),
     ("share", (SHORT_ROWS, GAUSSIAN, LONG), "none saturated mean"),
     ("share", (LAPLACE, "laplace 16 2048"), "sqrt saturated mean"),
     ("slope", (SERIES, "gaussian 64,128,256 128"), "sqrt jacobian_trace mean"),
@@ -172,7 +179,7 @@ class Case(NamedTuple):
         """How many are made."""
         if self.stops:
             return FEW
-        return MANY if self.kind == "mean" else TRIALS
+        return MANY if self.kind in ("mean", OF_FEW_ROWS) else TRIALS
 
     @property
     def cells(self) -> dict[str, object]:
@@ -440,6 +447,7 @@ def series_interval(
 
 INTERVALS = {
     "mean": mean_interval,
+    OF_FEW_ROWS: mean_interval,
     "divisor ratio": mean_interval,
     "pairs": mean_interval,
     "share": share_interval,

@@ -29,6 +29,11 @@ SIDES = ("low", "high")
 #: The kind of intervals that need not be counted, as they miss no more often than
 #: stated: binomial ones, and order statistics, of runs that are independent.
 EXACT = "exact"
+#: The kind of means of what few rows of a replicate are evaluated for, as each is
+#: costly, and these quantities, without what is in brackets: of 2048 keys at most four
+#: rows, so that replicates are more skewed.
+OF_FEW_ROWS = "mean of few rows"
+FEW_ROWS = ("jacobian_spectral", "element_gradient", "weight_above", "keys_holding")
 #: Columns: what names a statistic, what its trials are made of, and misses.
 NAMES = (
     *("kind", "distribution", "dependence", "d_k", "n_keys"),
@@ -110,12 +115,12 @@ def kind_of(check: Check) -> str:
     """
     if check.quantity in RECORDED:
         return EXACT
-    if check.along_d_k:
-        return "slope"
-    if check.quantity in PAIR_QUANTITIES:
-        return "pairs"
+    if check.along_d_k or check.quantity in PAIR_QUANTITIES:
+        return "slope" if check.along_d_k else "pairs"
     if check.summary == QUANTILE_RATIO or quantile_level(check.summary) is not None:
         return "quantile ratio" if check.summary == QUANTILE_RATIO else "quantile"
+    if check.quantity.partition("(")[0] in FEW_ROWS:
+        return OF_FEW_ROWS
     if check.summary == "mean" and "/" in check.divisor:
         return "divisor ratio"
     return "share" if is_indicator(check.quantity) else "mean"
