@@ -84,11 +84,11 @@ def error_rate_table(_: Findings | None = None) -> str:
         lines.append(f"| {kind} | {len(counted)} | {times} | {worst.statistic} |")
     study = Study(read_catalogue(), PRESETS["standard"])
     rates = error_rates_of(study)
+    factors = calibrate(rates.share).divided_by.items()
     paid = (
         f"In the standard preset, at an error rate of {100.0 * study.error_rate:g} %, "
-        f"one end of an interval has a share of {rates.share:.2g} and states "
-        f"{rates.simultaneous_error:.2g}, {calibrate(rates.share).divided_by:.3g} "
-        "times less."
+        f"one end of an interval has a share of {rates.share:.2g}, and states that "
+        f"divided by, for each kind: {', '.join(f'{k} {f:.3g}' for k, f in factors)}."
     )
     return "\n".join([*lines, "", paid])
 

@@ -1,7 +1,7 @@
 """How often the judge's intervals miss: the table by which it pays for that.
 
-Run as ``python -m studies.calibration [--short] [--seed N]``: ten minutes of one
-core; --short a minute, for a few lines of it by other trials, printed only.  Out:
+Run as ``python -m studies.calibration [--short] [--seed N]``: a quarter of an hour of
+one core; --short a minute, for a few lines of it by other trials, printed only.  Out:
 ``montecarlo/claims/calibration.csv``, which `montecarlo.claims.calibration` reads.
 
 Replicates of a point are drawn once, a bank.  A trial takes as many of them, with
@@ -25,12 +25,21 @@ from scipy.sparse import csr_matrix
 
 from montecarlo.attention.grids import Grid
 from montecarlo.attention.quantities import (
+    ANY,
     PAIR_QUANTITIES,
     QUANTILES,
     Scale,
+    range_of,
 )
 from montecarlo.attention.softmax import Array
-from montecarlo.claims.calibration import COUNTS, NAMES, RATES, SIDES, TABLE
+from montecarlo.claims.calibration import (
+    COUNTS,
+    NAMES,
+    OF_FEW_ROWS,
+    RATES,
+    SIDES,
+    TABLE,
+)
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.estimates import (
     Estimate,
@@ -68,6 +77,8 @@ MANY, TRIALS, FEW, SHORT = 2**20, 2**19, 2**17, 2**15
 CHUNK, COMPARED = 2**10, 3
 #: How near to a quantile bins are looked at, in standard errors of the share of rows.
 REACH = 10.0
+#: Variance over mean square, below which replicates differ by rounding only.
+AGREE = 1e-12
 #: One-sided error rates, and both ends of the intervals of some trials at each.
 Levels = Sequence[float]
 Ends = Iterator[tuple[Array, Array]]
@@ -77,7 +88,8 @@ Places = tuple[str, ...]
 
 SHORT_ROWS, GAUSSIAN, LONG = "gaussian 16 128", "gaussian 64 128", "gaussian 64 2048"
 LAPLACE, PLANTED = "laplace 16 128", "gaussian 16 128 planted(0.5)"
-SERIES = "laplace 16,64,256 128"
+SERIES, LONG_SERIES = "laplace 16,64,256 128", "gaussian 64,128,256 2048"
+ENDS = ("laplace 64,256 128", "student_t10 64,256 128")
 PAIRS = ("gaussian 16", "laplace 16", "student_t10 16")
 #: By kind: places (distribution, d_k, keys, dependence), and what is estimated there.
 CASES = (
@@ -103,6 +115,20 @@ CASES = (
     ("pairs", PAIRS[1:], "none entry_variance_q value"),
     ("pairs", PAIRS[:2], "none score_abs value"),
     ("pairs", PAIRS[:1], "none score_distribution_gap value"),
+    (OF_FEW_ROWS, (LONG,), "sqrt jacobian_spectral mean"),
+    ("share", (SHORT_ROWS, GAUSSIAN, LONG), "none saturated mean"),
+    ("share", (LAPLACE, "laplace 16 2048"), "sqrt saturated mean"),
+    ("slope", (SERIES, "gaussian 64,128,256 128"), "sqrt jacobian_trace mean"),
+    ("slope", ENDS, "sqrt effective_keys mean"),
+    ("slope", (SERIES, "gaussian 16,64,256,1024 128"), "sqrt jacobian_spectral mean"),
+    ("slope", ("gaussian 16,64,256",), "none score_abs value"),
+    ("slope", ("laplace 16,64,256",), "none score_variance value"),
+    ("slope", (LONG_SERIES,), "sqrt jacobian_spectral mean"),
+    ("slope", (LONG_SERIES,), "sqrt jacobian_trace mean"),
+    ("slope", (LONG_SERIES,), "sqrt jacobian_frobenius mean"),
+    ("slope", (LONG_SERIES,), "sqrt effective_keys mean"),
+    ("slope", (LONG_SERIES,), "sqrt gradient_query mean"),
+    ("slope", (LONG_SERIES,), "sqrt score_max mean"),
 )
 OF_QUANTILES = (
     ("quantile", (LAPLACE,), "none weight_max median"),
@@ -153,7 +179,7 @@ class Case(NamedTuple):
         """How many are made."""
         if self.stops:
             return FEW
-        return MANY if self.kind == "mean" else TRIALS
+        return MANY if self.kind in ("mean", OF_FEW_ROWS) else TRIALS
 
     @property
     def cells(self) -> dict[str, object]:
@@ -299,17 +325,26 @@ def moments_of(
     first, second, third = sums_of(indices, len(x), np.stack([x, x**2, x**3], 1)).T / n
     variance = second - first**2
     about_mean = third - 3.0 * first * second + 2.0 * first**3
-    error = np.sqrt(variance / (n - 1))
-    return Moments(centre + first, error, about_mean / variance**1.5)
+    agree = variance <= AGREE * second
+    variance = np.where(agree, 0.0, variance)
+    skewness = np.where(agree, 0.0, about_mean / np.where(agree, 1.0, variance**1.5))
+    return Moments(centre + first, np.sqrt(variance / (n - 1)), skewness)
 
 
 def mean_interval(bank: Bank, key: RowKey, indices: Indices, rates: Levels) -> Ends:
     """Return the ends of means, ratios of divisors, and quantities of pairs."""
     quantity = PAIR_QUANTITIES.get(key.quantity)
     scale = None if quantity is None else quantity.interval_scale
-    moments = moments_of(bank, key, indices, scale)
+    moments, n = moments_of(bank, key, indices, scale), indices.shape[1]
+    is_mean = quantity is None and "/" not in key.divisor
+    least, most = range_of(key.quantity, bank.point.n_keys) if is_mean else ANY
     for rate in rates:
-        low, high = mean_ends(moments, indices.shape[1], rate)
+        low, high = mean_ends(moments, n, rate)
+        if math.isfinite(most - least):  # as `bounded_estimate` makes them
+            unknown = np.isinf(high - low) | (moments.std_error == 0.0)
+            reach = (most - least) * math.sqrt(-math.log(rate) / (2.0 * n))
+            low = np.where(unknown, np.maximum(least, moments.value - reach), low)
+            high = np.where(unknown, np.minimum(most, moments.value + reach), high)
         yield (low, high) if scale is None else (scale.back(low), scale.back(high))
 
 
@@ -394,12 +429,16 @@ def series_interval(
     logs = [np.log(moments_of(bank, case.key, i).value) for bank, i in taken]
     value = weights @ np.stack(logs)
     made = [mean_interval(bank, case.key, i, rates) for bank, i in taken]
+    ranges = [range_of(case.key.quantity, point.n_keys) for point in case.points]
     for ends in zip(*made, strict=True):
         down = up = np.zeros_like(value)
-        for weight, centre, (low, high) in zip(weights, logs, ends, strict=True):
+        parts = zip(weights, logs, ends, ranges, strict=True)
+        for weight, centre, (low, high), (_, most) in parts:
+            if weight == 0.0:
+                continue  # an end that is not known makes no difference then
             with np.errstate(divide="ignore"):
                 below = centre - np.log(np.maximum(low, 0.0))
-                above = np.log(np.maximum(high, 0.0)) - centre
+                above = np.log(np.clip(high, 0.0, most)) - centre
             if weight < 0.0:
                 below, above = above, below
             down, up = down + (weight * below) ** 2, up + (weight * above) ** 2
@@ -408,6 +447,7 @@ def series_interval(
 
 INTERVALS = {
     "mean": mean_interval,
+    OF_FEW_ROWS: mean_interval,
     "divisor ratio": mean_interval,
     "pairs": mean_interval,
     "share": share_interval,

@@ -382,7 +382,7 @@ def find_undecided(runs: pd.DataFrame, among: Collection[Case] = CASES) -> list[
     simulation = Simulation({}, (), exact_value)
     judge = Judge(
         Recorded(study.catalogue, simulation, record),
-        error_rates_of(study).simultaneous_error,
+        error_rates_of(study).stated,
     )
     found: set[Case] = set()
     for check in study.catalogue.checks():

@@ -12,12 +12,28 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from montecarlo.attention.quantities import (
+    PAIR_QUANTITIES,
+    is_indicator,
+    quantile_level,
+)
+from montecarlo.claims.checks import Check
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.estimation.estimates import POINTWISE, clopper_pearson
+from montecarlo.estimation.summaries import QUANTILE_RATIO
 
 TABLE = Path(__file__).with_name("calibration.csv")
 #: Nominal one-sided error rates at which misses are counted.
 RATES = (1e-2, 1e-3, 1e-4)
 SIDES = ("low", "high")
+#: The kind of intervals that need not be counted, as they miss no more often than
+#: stated: binomial ones, and order statistics, of runs that are independent.
+EXACT = "exact"
+#: The kind of means of what few rows of a replicate are evaluated for, as each is
+#: costly, and these quantities, without what is in brackets: of 2048 keys at most four
+#: rows, so that replicates are more skewed.
+OF_FEW_ROWS = "mean of few rows"
+FEW_ROWS = ("jacobian_spectral", "element_gradient", "weight_above", "keys_holding")
 #: Columns: what names a statistic, what its trials are made of, and misses.
 NAMES = (
     *("kind", "distribution", "dependence", "d_k", "n_keys"),
@@ -91,13 +107,42 @@ def _name(cells: dict[str, str]) -> str:
     )
 
 
-def nominal_rate(wanted: float, file: Path = TABLE) -> float:
+def kind_of(check: Check) -> str:
+    """Return the kind of the interval that a check is judged by, as in the table.
+
+    A ratio of ends is a slope with other weights, and a share above a mean is judged
+    by an interval of that mean.
+    """
+    if check.quantity in RECORDED:
+        return EXACT
+    if check.along_d_k or check.quantity in PAIR_QUANTITIES:
+        return "slope" if check.along_d_k else "pairs"
+    if check.summary == QUANTILE_RATIO or quantile_level(check.summary) is not None:
+        return "quantile ratio" if check.summary == QUANTILE_RATIO else "quantile"
+    if check.quantity.partition("(")[0] in FEW_ROWS:
+        return OF_FEW_ROWS
+    if check.summary == "mean" and "/" in check.divisor:
+        return "divisor ratio"
+    return "share" if is_indicator(check.quantity) else "mean"
+
+
+@cache
+def growth_of(kind: str, file: Path = TABLE) -> float:
+    """Return the largest growth of the lines of a kind: see `nominal_rate`."""
+    if kind == EXACT:
+        return 0.0
+    return max(line.growth for line in read_calibration(file) if line.kind == kind)
+
+
+def nominal_rate(wanted: float, kind: str, file: Path = TABLE) -> float:
     """Return the one-sided rate to state, so that no interval misses more often.
 
     Parameters
     ----------
     wanted : float
         Between 0 and 1.
+    kind : str
+        Of the interval: one of the table, or `EXACT`.
     file : Path
         The table, by default that of the package.
 
@@ -108,11 +153,10 @@ def nominal_rate(wanted: float, file: Path = TABLE) -> float:
     by a multiple of its cube, hence the logarithm of a rate by a multiple of z to the
     fourth power, which is nearly the square of that logarithm:
     ln(actual / stated) = growth · ln(actual)².  It grows faster than a power law.  The
-    growth is the largest of the table: of all lines, sides and rates, with each count
+    growth is the largest of all lines of the kind, sides and rates, with each count
     replaced by its upper limit of 97.5 %.
     """
-    growth = max(line.growth for line in read_calibration(file))
-    return wanted * math.exp(-growth * math.log(wanted) ** 2)
+    return wanted * math.exp(-growth_of(kind, file) * math.log(wanted) ** 2)
 
 
 class Calibration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -122,15 +166,18 @@ class Calibration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     rate: float
     #: as often as stated the worst of them missed
     times: float
-    #: the share of one end of an interval; that is its stated rate
-    divided_by: float
+    #: the share of one end of an interval, by its kind; that is its stated rate
+    divided_by: dict[str, float]
 
 
 def calibrate(share: float) -> Calibration:
     """Return what the judge pays for intervals whose ends have this share of a rate."""
-    rate = RATES[-1]
-    times = max(line.times(rate) for line in read_calibration())
-    factor = share / nominal_rate(share)
+    rate, lines = RATES[-1], read_calibration()
+    times = max(line.times(rate) for line in lines)
+    kinds = (*dict.fromkeys(line.kind for line in lines), EXACT)
+    factors = {kind: share / nominal_rate(share, kind) for kind in kinds}
     return Calibration(
-        rate=rate, times=float(f"{times:.3g}"), divided_by=float(f"{factor:.3g}")
+        rate=rate,
+        times=float(f"{times:.3g}"),
+        divided_by={kind: float(f"{factor:.3g}") for kind, factor in factors.items()},
     )

@@ -250,14 +250,14 @@ class Judge:
     Attributes
     ----------
     evidence : Evidence
-    simultaneous_error : float
-        One-sided error rate of each simultaneous interval.
+    stated : callable
+        Check -> the one-sided error rate that its simultaneous intervals state.
     error_rates : mapping
         Id of each claim to its own nominal rate; 0 for one that has none.
     """
 
     evidence: Evidence
-    simultaneous_error: float
+    stated: Callable[[Check], float]
     error_rates: Mapping[str, float] = field(default_factory=dict)
 
     def judge(self, catalogue: Catalogue) -> Judgement:
@@ -405,12 +405,11 @@ class Judge:
                 agrees = found.limit.tends_to == check.to
                 verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
         elif estimate is not None and found.region is not None:
-            interval = estimate.interval(self.simultaneous_error)
+            rate = self.stated(check)
+            interval = estimate.interval(rate)
             verdict = decide(interval, region)
             if verdict == Verdict.UNDECIDED and found.most is not None:
-                needed = replicates_needed(
-                    estimate, region, self.simultaneous_error, found.most
-                )
+                needed = replicates_needed(estimate, region, rate, found.most)
         by_theory = by_theory and verdict == Verdict.UNDECIDED
         if by_theory and found.exact is not None:
             verdict = decide_exactly(found.exact, region)

@@ -20,7 +20,7 @@ class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     #: nominal error rate of all of it
     error_rate: float
-    #: as stated, of one end of an interval
+    #: that of one end of an interval at one look
     simultaneous_error: float
     #: how often intervals missed in trials
     calibration: Calibration

@@ -170,7 +170,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
 
     def judge(simulation: Simulation) -> Judgement:
         evidence = replace(recorded, others=simulation)
-        return Judge(evidence, alpha, rates.claims).judge(study.catalogue)
+        return Judge(evidence, rates.stated, rates.claims).judge(study.catalogue)
 
     def sampled_on(there: Mapping[DesignPoint, int]) -> Simulation:
         """Bring the tables of points up to what is sampled of them."""
@@ -183,7 +183,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         tasks = (
             (
                 *(point, store.packed(point), divisors, ratios),
-                *(known[point], asked, (alpha, POINTWISE)),
+                *(known[point], asked, stated),
             )
             for point in changed
         )
@@ -210,13 +210,10 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         for (point, *_), future in work(references_of, theory):
             known[point] = future.result()
         rates = error_rates_of(study, exact)
-        alpha = rates.simultaneous_error
+        of_samples = [c for c in study.catalogue.checks() if c.quantity not in RECORDED]
+        stated = (*{rates.stated(check): 0 for check in of_samples}, POINTWISE)
         recorded = Recorded(study.catalogue, Simulation(most, divisors, exact))
-        asked = frozenset(
-            row_key(check)
-            for check in study.catalogue.checks()
-            if check.quantity not in RECORDED
-        )
+        asked = frozenset(map(row_key, of_samples))
         if study.replicates is None:
             limited = not run(
                 plan, store, work, undecided, advance, in_time or (lambda: True)
@@ -247,7 +244,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         ClaimsRecord(
             **msgspec.structs.asdict(judged),
             error_rate=study.error_rate,
-            simultaneous_error=alpha,
+            simultaneous_error=rates.share,
             calibration=calibrate(rates.share),
             analyses=rates.analyses,
             z_scores=judge_z_scores(measurements),

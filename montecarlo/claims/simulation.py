@@ -17,7 +17,7 @@ from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
     beyond_table,
 )
-from montecarlo.claims.calibration import nominal_rate
+from montecarlo.claims.calibration import kind_of, nominal_rate
 from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.evidence import Found
 from montecarlo.claims.outcomes import (
@@ -389,10 +389,9 @@ class ErrorRates:
     analyses: int
     claims: Mapping[str, float]
 
-    @property
-    def simultaneous_error(self) -> float:
-        """The rate to state of an interval, so that its share holds."""
-        return nominal_rate(self.share)
+    def stated(self, check: Check) -> float:
+        """Return the rate that a check's intervals state, so that their share holds."""
+        return nominal_rate(self.share, kind_of(check))
 
 
 def split_error_rate(

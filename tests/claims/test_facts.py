@@ -32,7 +32,8 @@ def models(*sizes):
 
 def judge_of(catalogue):
     """The judge of a catalogue's facts; nothing was sampled."""
-    return Judge(Recorded(catalogue, Simulation({}, (), exact_value)), 1e-6)
+    evidence = Recorded(catalogue, Simulation({}, (), exact_value))
+    return Judge(evidence, lambda _: 1e-6)
 
 
 def judged(name, catalogue=NOTHING):

@@ -59,7 +59,7 @@ def written(outcome):
 
 def case_of(interval, region):
     """The case of an interval and a region, as claims.json has it."""
-    check = Judge(Told(interval, region), 0.01).judge_check(CHECK)
+    check = Judge(Told(interval, region), lambda _: 0.01).judge_check(CHECK)
     (case,) = written(check).cases
     return case
 
@@ -142,7 +142,7 @@ def judged():
             return Estimate(1.0 if known is None else known, 0.01, 64)
 
     simulation = Simulation(budgets, grid.divisors, exact_value, Exact)
-    return Judge(Recorded(catalogue, simulation), 1e-4).judge(catalogue)
+    return Judge(Recorded(catalogue, simulation), lambda _: 1e-4).judge(catalogue)
 
 
 def test_all_that_is_judged_reads_back(judged):

@@ -157,7 +157,7 @@ class MadeUp:
 def outcome_of(check, moved=0.0, *, theory=False, grid=STANDARD):
     """Return how a check would come out on what is made up."""
     # every interval of what is made up is what it is, whatever the error rate
-    return Judge(MadeUp(moved, theory, grid), 0.01).judge_check(check)
+    return Judge(MadeUp(moved, theory, grid), lambda _: 0.01).judge_check(check)
 
 
 def interpretations_of(sentence, interpretations, grid=STANDARD):

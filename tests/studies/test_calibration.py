@@ -10,8 +10,9 @@ from montecarlo.attention.quantities import PAIR_MEANS
 from montecarlo.claims.calibration import COUNTS, NAMES, RATES, TABLE
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.replicates import mean_columns
 from studies import calibration
-from studies.calibration import Bank, Case, cases, count, make_lines
+from studies.calibration import DIVISORS, Bank, Case, cases, count, make_lines
 
 POINT = parse_point("gaussian", "gaussian", 4)
 MEAN = Case("pairs", (POINT,), RowKey("none", "score_mean", "value"), stops=False)
@@ -53,6 +54,33 @@ def test_another_interval_than_a_report_s_is_refused(monkeypatch):
         count(MEAN, 3, 2**10, 1)
 
 
+@pytest.mark.parametrize("part", [0.0, 0.02])
+@pytest.mark.parametrize(
+    ("kind", "quantity", "sizes"),
+    [
+        ("mean", "jacobian_spectral", (4,)),
+        ("share", "saturated", (4,)),
+        ("slope", "jacobian_trace", (16, 64, 256)),
+    ],
+)
+def test_rare_replicates_are_as_in_a_report(monkeypatch, kind, quantity, sizes, part):
+    """Where all of a trial agree, or few make its variance, or an end is not known:
+    what counts compares with the engine, and refuses no interval.
+    """
+
+    def rare_bank(point, seed):
+        rare = np.random.default_rng(point.d_k + seed).random(2**12) < part
+        columns = len(mean_columns(point, DIVISORS))
+        common = 0.0 if kind == "share" else 2.0**-6
+        return Bank(point, np.tile(np.where(rare, 0.5, common), (columns, 1)).T, {})
+
+    monkeypatch.setattr(calibration, "draw_bank", rare_bank)
+    points = tuple(parse_point("gaussian", "gaussian", d_k, 8) for d_k in sizes)
+    case = Case(kind, points, RowKey("sqrt", quantity, "mean"), stops=False)
+    misses = count(case, 3, 2**10, 1)
+    assert (misses[:, 0] >= misses[:, -1]).all()
+
+
 @pytest.mark.slow
 def test_a_part_of_each_kind_is_counted(monkeypatch):
     """Every case can be drawn and agrees with a report's estimates, on small banks."""
@@ -63,7 +91,7 @@ def test_a_part_of_each_kind_is_counted(monkeypatch):
     for _, case in cases():
         if not case.points[0].is_large:
             kinds.setdefault((case.kind, case.stops), case)
-    assert len(kinds) == 9
+    assert len(kinds) == 11
     for case in kinds.values():
         misses = count(case, 3, 2**10, 1)
         assert misses.shape == (2, 3)
