@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.grids import FINE, LogGrid
+from montecarlo.attention.grids import FINE, Layer, LayeredGrid
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import ROW_QUANTITIES
 from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
@@ -196,7 +196,8 @@ def coarsen_grid(monkeypatch):
     """Weights are counted in 8 bins a decade, not 512: a bin is 33 % wide."""
     for name, quantity in list(ROW_QUANTITIES.items()):
         if quantity.grid is FINE:
-            coarse = LogGrid(FINE.low, FINE.high, 8)
+            (layer,) = FINE.layers
+            coarse = LayeredGrid((Layer(layer.low, layer.high, 8),))
             monkeypatch.setitem(ROW_QUANTITIES, name, replace(quantity, grid=coarse))
     replicates.count_columns.cache_clear()
 

@@ -316,7 +316,7 @@ def count_some(values: Array, grid: Grid) -> Counts:
     ----------
     values : ndarray, shape (n_replicates, n_rows)
         NaN for the other rows; at most `MOST_CUBED` rows.
-    grid : LogGrid, LayeredGrid or SignedGrid
+    grid : LayeredGrid or SignedGrid
 
     Returns
     -------
