@@ -20,7 +20,7 @@ from montecarlo.report import making
 from montecarlo.report.render import pages
 from montecarlo.study.executors import ROOM
 from montecarlo.study.folder import JOURNAL
-from montecarlo.study.journal import PART
+from montecarlo.study.publishing import PART
 from tests.conftest import contents
 
 STUDY = """

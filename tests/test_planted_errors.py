@@ -42,7 +42,7 @@ from montecarlo.sampling import blocks, matrices, replicates
 from montecarlo.sampling.design_points import WEIGHT_KINDS, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.sampling.rare_events import tilt
-from montecarlo.study import tails
+from montecarlo.study import table
 from montecarlo.study.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
 from montecarlo.theory import (
     references,
@@ -156,14 +156,14 @@ def convert_rank_correlation(monkeypatch):
 
 def lose_a_degree_of_freedom(monkeypatch):
     """A tilted draw weighs (1 - t²)^-(d - 1)/2: 29 % too little at d_k = 64."""
-    estimate_tail = tails.estimate_tail
+    estimate_tail = table.estimate_tail
 
     def lost(x, d_k, seed, n_blocks):
         tail = estimate_tail(x, d_k, seed, n_blocks)
         t = tilt(x, d_k)
         return replace(tail, log_value=tail.log_value + 0.5 * math.log1p(-t * t))
 
-    monkeypatch.setattr(tails, "estimate_tail", lost)
+    monkeypatch.setattr(table, "estimate_tail", lost)
 
 
 def cut_bfloat16(monkeypatch):

@@ -38,8 +38,8 @@ from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import require_error_rate
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.columns import MEASUREMENTS
-from montecarlo.study.csv_files import write_table
-from montecarlo.study.curves import tabulate_curves, write_curves
+from montecarlo.study.curves import tabulate_curves, write_curves, write_table
+from montecarlo.study.executors import finish
 from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.presets import Advance, Grid
@@ -51,9 +51,8 @@ from montecarlo.study.table import (
     references_of,
     table_of,
     tabulate,
+    tail_rows,
 )
-from montecarlo.study.tails import tail_rows
-from montecarlo.study.tasks import finish
 from montecarlo.theory.row_integrals import Reference
 
 

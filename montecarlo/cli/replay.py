@@ -26,10 +26,10 @@ from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.columns import MEASUREMENTS
+from montecarlo.study.executors import Task
 from montecarlo.study.measurement import measure
 from montecarlo.study.presets import MOST_REPLICATES
-from montecarlo.study.tails import tail_task
-from montecarlo.study.tasks import Task
+from montecarlo.study.table import tail_task
 
 #: Columns of a row that hold names, which `measure` calls as the table does.
 NAMES = (

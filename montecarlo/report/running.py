@@ -30,9 +30,8 @@ from montecarlo.report.making import import_all, make_report
 from montecarlo.study.curves import FOLDER
 from montecarlo.study.executors import PROCESSES, Workers, make_executor
 from montecarlo.study.folder import ResultsError
-from montecarlo.study.journal import JournaledStore
 from montecarlo.study.progress import progress_bar
-from montecarlo.study.publishing import publishing
+from montecarlo.study.publishing import JournaledStore, publishing
 
 #: Writes what was asked for: findings, codes of languages, folder, processes that may
 #: draw.

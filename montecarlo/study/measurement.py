@@ -61,10 +61,9 @@ from montecarlo.sampling.cost import (
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study.columns import identity, row_id
-from montecarlo.study.executors import make_executor
+from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.measured import Measurement
 from montecarlo.study.presets import MOST_REPLICATES, Advance
-from montecarlo.study.tasks import finish
 from montecarlo.theory.references import reference
 
 #: Replicates at first, and the wanted standard error as a part of the estimate.

@@ -9,8 +9,12 @@ The new set is made in a folder within, so that the output may be a mount or a l
 Then run.json goes, files are renamed one by one, and run.json comes back last: where it
 is, all is whole.  A run that fails leaves the earlier files as they were; one that is
 killed while it renames is finished by the next.
+
+Until then every finished batch of a run lies in its journal, a file each, in a folder
+that is named by the recipe of the run, so that those of two are never mixed.
 """
 
+import hashlib
 import json
 import shutil
 import time
@@ -23,6 +27,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from montecarlo.errors import InputError, UnfinishedError, writing
+from montecarlo.estimation.engine import SampleStore
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.small_files import read_small
 from montecarlo.study.folder import (
     JOURNAL,
@@ -36,7 +42,6 @@ from montecarlo.study.folder import (
     write_json,
     write_run,
 )
-from montecarlo.study.journal import count_batches, open_journal
 
 #: The old run.json while the new set is moved into place.
 PREVIOUS_FILE = "previous.json"
@@ -284,3 +289,86 @@ def _refusal(path: Path) -> OutputError:
         f"{str(path)!r}, which is a link, or not as an earlier run wrote it; move it "
         "away, or name another folder"
     )
+
+
+#: How a batch is called that is not yet whole.
+PART = ".part"
+
+
+class JournalError(UnfinishedError):
+    """Batches of an interrupted run that cannot be used; one line."""
+
+
+@dataclass(slots=True, kw_only=True)
+class JournaledStore(SampleStore):
+    """Batches in files; in memory is only which there are."""
+
+    journal: Path
+
+    def add(self, point: DesignPoint, start: int, stop: int, packed: bytes) -> None:
+        """Take a finished batch, in any order, and write it, whole or not at all."""
+        file = self._file(point, start, stop)
+        part = file.with_suffix(PART)
+        part.write_bytes(packed)
+        part.replace(file)
+        SampleStore.add(self, point, start, stop, b"")
+
+    def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
+        """Count a batch in that an earlier run wrote."""
+        found = self._file(point, start, stop).exists()
+        if found:
+            SampleStore.add(self, point, start, stop, b"")
+        return found
+
+    def packed(self, point: DesignPoint) -> list[bytes]:
+        """Read the batches of a point, in the order of the indices."""
+        batches = sorted(self._batches[point].items())
+        return [
+            self._file(point, start, stop).read_bytes() for start, (stop, _) in batches
+        ]
+
+    def _file(self, point: DesignPoint, start: int, stop: int) -> Path:
+        name = hashlib.sha256(point.name.encode()).hexdigest()[:16]
+        return self.journal / f"{name}-{start}-{stop}"
+
+
+def open_journal(
+    output: Path, recipe: Mapping[str, object] | None, *, fresh: bool = False
+) -> Path:
+    """Return the folder of a run's batches; it is made if missing.
+
+    Parameters
+    ----------
+    output : Path
+        The results folder.
+    recipe : mapping, optional
+        What the bytes of the batches depend on; without one nothing is sampled, and
+        what an interrupted run left stays.
+    fresh : bool
+        Whether to drop what an interrupted run left.
+
+    Raises
+    ------
+    JournalError
+        If batches of another recipe are there.
+    """
+    journal = output / JOURNAL
+    if fresh and journal.exists():
+        shutil.rmtree(journal)
+    text = json.dumps(recipe, sort_keys=True).encode()
+    batches = journal / hashlib.sha256(text).hexdigest()[:16]
+    if recipe is None:
+        return batches
+    others = [path for path in journal.glob("*/*") if path.parent != batches]
+    if others:
+        raise JournalError(
+            f"journal {str(journal)!r} of an interrupted run must be of this run, got "
+            "one of another; that run's command goes on with it, --fresh starts anew"
+        )
+    batches.mkdir(parents=True, exist_ok=True)
+    return batches
+
+
+def count_batches(journal: Path) -> int:
+    """Return how many finished batches there are."""
+    return sum(path.suffix != PART for path in journal.glob("*"))

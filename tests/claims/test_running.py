@@ -15,9 +15,8 @@ from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.running import Study, needed_budgets, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.study import table
-from montecarlo.study.blas import limit_blas
 from montecarlo.study.columns import IDENTITY
-from montecarlo.study.executors import make_executor
+from montecarlo.study.executors import limit_blas, make_executor
 from montecarlo.study.folder import file_hash, files_of
 from montecarlo.study.presets import Block, Grid
 

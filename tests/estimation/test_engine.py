@@ -13,8 +13,8 @@ from montecarlo.estimation import engine
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study import tasks
-from montecarlo.study.tasks import finish
+from montecarlo.study import executors
+from montecarlo.study.executors import finish
 
 SMALL = parse_point("gaussian", "gaussian", 2, 4)
 MEDIUM = parse_point("gaussian", "gaussian", 256, 32)
@@ -152,7 +152,7 @@ def test_order_of_completion_does_not_matter(monkeypatch, order):
             taken.append(at[order])
             return self.pop(at[order])
 
-    monkeypatch.setattr(tasks, "SimpleQueue", Done)
+    monkeypatch.setattr(executors, "SimpleQueue", Done)
     store = SampleStore()
     run_with(
         plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda store: [SMALL, MEDIUM]

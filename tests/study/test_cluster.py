@@ -20,11 +20,10 @@ from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
 from montecarlo.study import cluster
-from montecarlo.study.executors import make_executor
+from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.fingerprint import fingerprint
 from montecarlo.study.folder import file_hash, files_of
 from montecarlo.study.presets import Block, Grid
-from montecarlo.study.tasks import finish
 
 ROOT = Path(__file__).parents[2]
 #: Pairs, rows, a planted key, a projection, number formats and tails, in a few seconds.

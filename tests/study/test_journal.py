@@ -11,7 +11,7 @@ from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.folder import JOURNAL
-from montecarlo.study.journal import (
+from montecarlo.study.publishing import (
     PART,
     JournaledStore,
     JournalError,
