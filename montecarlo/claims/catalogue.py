@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, time
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from numbers import Integral, Real
 from pathlib import Path
@@ -433,32 +433,13 @@ def catalogue_faults(catalogue: Catalogue, *, own: bool) -> Faults:
             yield from _at(f"self_check {one.id!r}", check_faults(check))
 
 
-def read_catalogue(path: Path | None = None) -> Catalogue:
-    """Read and validate a catalogue.
-
-    Parameters
-    ----------
-    path : Path, optional
-        A TOML file; by default the catalogue of the five texts.
-
-    Returns
-    -------
-    Catalogue
-
-    Raises
-    ------
-    CatalogueError
-        If the file cannot be read or is not a catalogue; names file, claim and field.
-    """
-    if path is not None:
-        return read_own_catalogue(path)[0]
+@cache
+def read_catalogue() -> Catalogue:
+    """Read and validate the catalogue of the five texts."""
     source = files("montecarlo.claims").joinpath("catalogue.toml")
-    return _parse_packaged(read_small(source.name, source), source.name)
-
-
-@lru_cache(maxsize=4)
-def _parse_packaged(content: bytes, name: str) -> Catalogue:
-    return parse_catalogue(parse_toml(name, content), name)
+    return parse_catalogue(
+        parse_toml(source.name, read_small(source.name, source)), source.name
+    )
 
 
 def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
@@ -467,7 +448,7 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
     Raises
     ------
     CatalogueError
-        As `read_catalogue`.
+        If the file cannot be read or is not a catalogue; names file, claim and field.
     """
     content = read_small(path.name, path)
     data = parse_toml(path.name, content)

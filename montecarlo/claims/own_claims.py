@@ -21,8 +21,7 @@ from montecarlo.attention.divisors import split_pairs
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.catalogue import name_place, parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import CaseOutcome
-from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.outcomes import CaseOutcome, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, needed_budgets, run_study
 from montecarlo.claims.schema import Catalogue

@@ -16,8 +16,7 @@ from threadpoolctl import threadpool_limits
 from montecarlo.attention.divisors import split_pairs
 from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.judging import Judge, threshold_curves
-from montecarlo.claims.outcomes import Judgement
-from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
+from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord, Judgement
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import (

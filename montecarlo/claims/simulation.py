@@ -19,7 +19,6 @@ from montecarlo.attention.quantities import (
 )
 from montecarlo.claims.calibration import nominal_rate
 from montecarlo.claims.checks import Check, region_of
-from montecarlo.claims.evidence import Found
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
@@ -27,7 +26,7 @@ from montecarlo.claims.outcomes import (
     Located,
     locate,
 )
-from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.recorded import RECORDED, Found, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.errors import InputError
@@ -146,7 +145,7 @@ class Statistic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A grid, and what was sampled on it: `montecarlo.claims.evidence.Evidence`.
+    """A grid, and what was sampled on it: `montecarlo.claims.recorded.Evidence`.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.claims.record import read_report_run
+from montecarlo.claims.outcomes import read_report_run
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.points import Answer
 from montecarlo.errors import InputError

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.record import DATA_FILES, read_report_run
+from montecarlo.claims.outcomes import DATA_FILES, read_report_run
 from montecarlo.claims.running import Study, recipe, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from montecarlo.claims import simulation, verdicts
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.outcomes import ClaimsRecord
 from montecarlo.claims.running import Study, needed_budgets, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.study import table

@@ -29,8 +29,8 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
     locate,
+    read_report_run,
 )
-from montecarlo.claims.record import read_report_run
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.record import ReportRecord, read_claims
