@@ -180,27 +180,23 @@ class Divisor:
         As in tables; of one that is not in `DIVISORS` its formula.
     symbol : str
         LaTeX.
-    factor, power, n_power, log_power : float
-        It is factor · d_k**power · n**n_power · ln(n)**log_power.
+    formula : Product
+        What it is.
     """
 
     name: str
     symbol: str
-    factor: float = 1.0
-    power: float = 0.0
-    n_power: float = 0.0
-    log_power: float = 0.0
+    formula: Product
 
     @property
     def needs_keys(self) -> bool:
         """Whether it depends on the number of keys."""
-        return self.n_power != 0.0 or self.log_power != 0.0
+        return any(self.formula[2:])
 
     @property
     def text(self) -> str:
         """Its formula as it can be typed: ``sqrt(d_k)``."""
-        powers = self.power, self.n_power, self.log_power
-        return name_formula(Product(self.factor, *powers))
+        return name_formula(self.formula)
 
     def value(self, d_k: int, n_keys: int | None = None) -> float:
         """Return the number that scores are divided by.
@@ -211,12 +207,13 @@ class Divisor:
             If it depends on n and there are no keys, or only one; or if the number is
             beyond all use.
         """
-        found = float(self.factor * d_k**self.power)
+        factor, power, n_power, log_power = self.formula
+        found = float(factor * d_k**power)
         if self.needs_keys:
             if n_keys is None or n_keys < 2:
                 got = "none" if n_keys is None else str(n_keys)
                 raise InputError(f"divisor {self.name} needs rows of 2 keys, got {got}")
-            found *= float(n_keys**self.n_power * math.log(n_keys) ** self.log_power)
+            found *= float(n_keys**n_power * math.log(n_keys) ** log_power)
         if not LEAST_VALUE <= found <= MOST_VALUE:
             raise InputError(
                 f"divisor must be a number between {LEAST_VALUE:g} and {MOST_VALUE:g}, "
@@ -228,10 +225,10 @@ class Divisor:
 DIVISORS = {
     divisor.name: divisor
     for divisor in (
-        Divisor("none", "1"),
-        Divisor("sqrt", r"\sqrt{d_k}", power=0.5),
-        Divisor("2sqrt", r"2\sqrt{d_k}", 2.0, 0.5),
-        Divisor("linear", "d_k", power=1.0),
+        Divisor("none", "1", Product(1.0)),
+        Divisor("sqrt", r"\sqrt{d_k}", Product(1.0, 0.5)),
+        Divisor("2sqrt", r"2\sqrt{d_k}", Product(2.0, 0.5)),
+        Divisor("linear", "d_k", Product(1.0, 1.0)),
     )
 }
 
@@ -354,9 +351,9 @@ def _parse_formula(formula: str) -> Divisor:
             f"got {show(formula)}"
         )
     for known in DIVISORS.values():
-        if found == (known.factor, known.power, known.n_power, known.log_power):
+        if found == known.formula:
             return known
-    return Divisor(name_formula(found), typeset_formula(found), *found)
+    return Divisor(name_formula(found), typeset_formula(found), found)
 
 
 def _split(text: str) -> list[str]:

@@ -162,20 +162,10 @@ SCORES_AT_ONCE = 2**18
 DRAWN_AT_ONCE = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """Queries and keys of some replicates.
-
-    Attributes
-    ----------
-    queries : ndarray of float32, shape (n_replicates, n_queries, d_k)
-    chunks : callable
-        Returns the chunks of keys, in order, each of shape (n_replicates, some keys,
-        d_k); long ones are drawn again each time, so that they are never all there.
-    """
-
-    queries: Floats
-    chunks: Callable[[], Iterator[Floats]]
+#: Returns the chunks of the keys of some replicates, in order, each of shape
+#: (n_replicates, some keys, d_k); long ones are drawn again each time, so that they are
+#: never all there.
+Chunks = Callable[[], Iterator[Floats]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +264,8 @@ def _reduce_rows(
     point: DesignPoint, seed: int, indices: range, divisors: Sequence[float]
 ) -> Stack:
     """Draw the replicates of one stack and reduce their rows."""
-    drawn = _draw(point, seed, indices)
-    parts = [drawn.queries @ keys.transpose(0, 2, 1) for keys in drawn.chunks()]
+    queries, chunks = _draw(point, seed, indices)
+    parts = [queries @ keys.transpose(0, 2, 1) for keys in chunks()]
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
     gaps = measure_gaps(scores)
     vector = np.stack(
@@ -300,46 +290,44 @@ def _reduce_rows(
     return Stack(
         sums,
         [gradient_scores(*pair) for pair in zip(sums, products, strict=True)],
-        gradient_query(sums, products, drawn.chunks(), most),
-        widen(np.vecdot(drawn.queries, drawn.queries)),
+        gradient_query(sums, products, chunks(), most),
+        widen(np.vecdot(queries, queries)),
         gaps.variance,
         gaps.where,
         matching_gaps(scores, gaps) if planted else np.zeros_like(gaps.largest),
         scores[:, : costly_rows(SPECTRAL_ROWS, point.shape[1])],
-        _compared_scores(point, drawn),
+        _compared_scores(point, queries, chunks),
     )
 
 
-def _compared_scores(point: DesignPoint, drawn: Drawn) -> Array:
+def _compared_scores(point: DesignPoint, queries: Floats, chunks: Chunks) -> Array:
     """Return the scores of the rows that number formats are compared on, in float64.
 
     In float32, scores tie before any format rounds them: of 65,536 keys one in two
     thousand shares its score with another.
     """
     rows = compared_rows(*point.shape) if point.formats else 0
-    queries = drawn.queries[:, :rows].astype(np.float64)
+    wide = queries[:, :rows].astype(np.float64)
     parts = [
-        queries @ keys.astype(np.float64).transpose(0, 2, 1)
-        for keys in (drawn.chunks() if rows else ())
+        wide @ keys.astype(np.float64).transpose(0, 2, 1)
+        for keys in (chunks() if rows else ())
     ]
-    empty = np.empty((len(queries), 0, point.shape[1]))
+    empty = np.empty((len(wide), 0, point.shape[1]))
     return np.concatenate(parts, axis=-1) if parts else empty
 
 
-def _draw(point: DesignPoint, seed: int, indices: range) -> Drawn:
+def _draw(point: DesignPoint, seed: int, indices: range) -> tuple[Floats, Chunks]:
+    """Draw queries, of shape (n_replicates, n_queries, d_k), and keys."""
     if keys_at_once(point) < point.shape[1]:
         (index,) = indices  # keys that come in chunks are those of one replicate
         queries = draw_queries(point, seed, index)[np.newaxis]
-        return Drawn(
-            queries,
-            lambda: (
-                _with_gain(point, k[np.newaxis]) for k in draw_keys(point, seed, index)
-            ),
+        return queries, lambda: (
+            _with_gain(point, k[np.newaxis]) for k in draw_keys(point, seed, index)
         )
     matrices = [draw_matrices(point, seed, index) for index in indices]
     queries, keys = (stack(parts) for parts in zip(*matrices, strict=True))
     keys = _with_gain(point, keys)
-    return Drawn(queries, lambda: iter((keys,)))
+    return queries, lambda: iter((keys,))
 
 
 def _with_gain(point: DesignPoint, keys: Floats) -> Floats:

@@ -126,13 +126,14 @@ def divisor_value(divisor: str, point: DesignPoint) -> float | None:
     if "/" in divisor:
         return None
     rule = parse_divisor(divisor)
-    found = float(rule.factor * point.d_k**rule.power)
+    factor, power, n_power, log_power = rule.formula
+    found = float(factor * point.d_k**power)
     if not rule.needs_keys:
         return found
     if point.n_keys is None:
         return None
     log_keys = math.log(point.n_keys)
-    return found * math.exp(rule.n_power * log_keys) * float(log_keys**rule.log_power)
+    return found * math.exp(n_power * log_keys) * float(log_keys**log_power)
 
 
 def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:

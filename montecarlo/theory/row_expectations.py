@@ -9,7 +9,6 @@ depend on q, so that the integrals of `row_integrals` become sums over values of
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -49,22 +48,6 @@ POINTS = 12
 CHI_REACH = 8.0
 #: Gauss-Legendre points of the part of |q| within a panel, and those of the check.
 LENGTHS, FEWER_LENGTHS = 56, 40
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """Expectations as polynomials over a range of standard deviations of the scores.
-
-    Attributes
-    ----------
-    coefficients : ndarray, shape (POINTS, 6)
-        Of Chebyshev polynomials.
-    errors : ndarray, shape (6,)
-        Of the values at the nodes, and of the interpolation.
-    """
-
-    coefficients: Array
-    errors: Array
 
 
 def expect_fixed_length(d_k: int, n_keys: int, scale: float) -> Expectations:
@@ -126,10 +109,10 @@ def _average(
         start, stop = edges(index)
         piece = max(start, low), min(stop, high)
         s, weight = weigh_lengths(d_k, scale, piece, n_points)
-        panel = make_panel(index, n_keys)
+        coefficients, missed = make_panel(index, n_keys)
         x = _coordinate(s, index)
-        total += chebyshev.chebval(x, panel.coefficients) @ weight
-        errors += panel.errors * weight.sum()
+        total += chebyshev.chebval(x, coefficients) @ weight
+        errors += missed * weight.sum()
         mass += weight.sum()
     return total / mass, errors / mass
 
@@ -203,8 +186,15 @@ def _profiles(index: int) -> tuple[Profile, LargestProfile]:
 
 
 @lru_cache(maxsize=4096)
-def make_panel(index: int, n_keys: float) -> Panel:
+def make_panel(index: int, n_keys: float) -> tuple[Array, Array]:
     """Interpolate the expectations over one range of standard deviations.
+
+    Returns
+    -------
+    coefficients : ndarray, shape (POINTS, 6)
+        Of Chebyshev polynomials.
+    errors : ndarray, shape (6,)
+        Of the values at the nodes, and of the interpolation.
 
     Notes
     -----
@@ -216,7 +206,7 @@ def make_panel(index: int, n_keys: float) -> Panel:
     )
     coefficients = interpolate(at_nodes.values)
     missing = np.abs(coefficients[-2:]).sum(axis=0)
-    return Panel(coefficients, at_nodes.errors.max(axis=0) + missing)
+    return coefficients, at_nodes.errors.max(axis=0) + missing
 
 
 #: Values of q·k less probable than this are left out.

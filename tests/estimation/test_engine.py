@@ -83,7 +83,7 @@ def watch(decided):
     seen = []
 
     def undecided(store):
-        seen.append({c: store.n_replicates(c) for c in store.points()})
+        seen.append({c: store.n_replicates(c) for c in store._batches})
         return decided(len(seen))
 
     return undecided, seen
@@ -169,7 +169,7 @@ def test_others_finish_when_a_point_fails():
     seen = []
 
     def undecided(store):
-        seen.append(set(store.points()))
+        seen.append(set(store._batches))
         return [SMALL, MEDIUM]
 
     wanted = Counter()
