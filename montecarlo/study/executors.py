@@ -86,7 +86,7 @@ def limit_blas() -> None:
 _limit_once = cache(limit_blas)
 
 
-def _run_limited(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def _run_limited(function: Callable[..., T], *args: object, **kwargs: object) -> T:
     """Work on a task with BLAS on one thread, in whatever process this is."""
     _limit_once()
     return function(*args, **kwargs)
