@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.grids import FINE, Layer, LayeredGrid
+from montecarlo.attention.grids import LayeredGrid
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import ROW_QUANTITIES
 from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
@@ -192,13 +192,17 @@ def approximate_normal_distribution(monkeypatch):
     monkeypatch.setattr(blocks, "GAP_NORMAL", logistic)
 
 
-def coarsen_grid(monkeypatch):
-    """Weights are counted in 8 bins a decade, not 512: a bin is 33 % wide."""
-    for name, quantity in list(ROW_QUANTITIES.items()):
-        if quantity.grid is FINE:
-            (layer,) = FINE.layers
-            coarse = LayeredGrid((Layer(layer.low, layer.high, 8),))
-            monkeypatch.setitem(ROW_QUANTITIES, name, replace(quantity, grid=coarse))
+def stretch_distance_from_top(monkeypatch):
+    """Bins near a top end a tenth too far below it: a weight of 0.9 is 0.89."""
+    edges = LayeredGrid.edges
+
+    def wrong(grid):
+        found = edges(grid)
+        near = found > 0.5 * grid.top
+        found[near] = grid.top - 1.1 * (grid.top - found[near])
+        return found
+
+    monkeypatch.setattr(LayeredGrid, "edges", wrong)
     replicates.count_columns.cache_clear()
 
 
@@ -348,7 +352,7 @@ PLANTED: dict[str, tuple[Plant, Grid]] = {
     "cut-bits": (cut_bfloat16, FORMATS),
     "median-of-largest": (take_median_of_largest, ROWS),
     "logistic-distribution": (approximate_normal_distribution, PAIRS),
-    "coarse-grid": (coarsen_grid, ONE_HOT),
+    "distance-from-top": (stretch_distance_from_top, ONE_HOT),
     "saturated-rows": (drop_saturated_rows, ONE_HOT),
     "printed-weights": (compare_printed_weights, KEYS),
     "slopes-from-one": (fit_from_one, SERIES),
@@ -373,7 +377,7 @@ SEEN: dict[str, set[str]] = {
     "cut-bits": {"rounding"},
     "median-of-largest": {"reference of score_max", "z-scores"},
     "logistic-distribution": {"reference of score_distribution_gap", "z-scores"},
-    "coarse-grid": {"unscaled-one-hot/finding/weight_max"},
+    "distance-from-top": {"z-scores", "reference of weight_max"},
     "saturated-rows": {"unscaled-one-hot/finding/weight_max"},
     "printed-weights": {"linear-cannot-focus/finding/planted_rank_first"},
     "slopes-from-one": {"magnitude-grows/finding/score_abs"},
