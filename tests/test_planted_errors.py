@@ -38,7 +38,7 @@ from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
 from montecarlo.claims import simulation
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, run_study
-from montecarlo.sampling import blocks, matrices, replicates
+from montecarlo.sampling import matrices, replicates
 from montecarlo.sampling.design_points import WEIGHT_KINDS, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.sampling.rare_events import tilt
@@ -89,7 +89,7 @@ def plant_wrong_axis(monkeypatch):
         sums = replace(one.sums, s1=1.0 / np.exp(wrong.largest) - 1.0, divisor=divisor)
         return SoftmaxRows(gaps, sums, one.e.astype(gaps.rest.dtype))
 
-    monkeypatch.setattr(blocks, "softmax_rows", over_queries)
+    monkeypatch.setattr(replicates, "softmax_rows", over_queries)
 
 
 def plant_normaliser_without_largest(monkeypatch):
@@ -188,8 +188,8 @@ def take_median_of_largest(monkeypatch):
 
 def approximate_normal_distribution(monkeypatch):
     """The normal distribution is 1/(1 + exp(-1.702 x)): off by 0.0085."""
-    logistic = 1.0 / (1.0 + math.exp(-1.702 * blocks.GAP_AT))
-    monkeypatch.setattr(blocks, "GAP_NORMAL", logistic)
+    logistic = 1.0 / (1.0 + math.exp(-1.702 * replicates.GAP_AT))
+    monkeypatch.setattr(replicates, "GAP_NORMAL", logistic)
 
 
 def stretch_distance_from_top(monkeypatch):

@@ -27,10 +27,19 @@ from montecarlo.attention.quantities import (
     ROW_QUANTITIES,
     beyond_table,
 )
-from montecarlo.claims import checks, schema
-from montecarlo.claims.checks import CONTROL, Check, Domain, Words
+from montecarlo.claims import schema
 from montecarlo.claims.recorded import FACTS, KINDS, RECORDED
-from montecarlo.claims.schema import SHARE, Catalogue, Claim, Interpretation, Sentence
+from montecarlo.claims.schema import (
+    CONTROL,
+    SHARE,
+    Catalogue,
+    Check,
+    Claim,
+    Domain,
+    Interpretation,
+    Sentence,
+    Words,
+)
 from montecarlo.claims.simulation import canonical_distributions
 from montecarlo.claims.yardsticks import NUMBERS
 from montecarlo.errors import InputError, show
@@ -86,8 +95,7 @@ _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(\w+)`")
 #: Every field that something in a catalogue may have.
 _FIELDS = sorted(
     field
-    for module in (checks, schema)
-    for kind in vars(module).values()
+    for kind in vars(schema).values()
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     for field in kind.__struct_fields__
 )
@@ -560,7 +568,7 @@ def _choices(message: str) -> str:
     if unknown := _UNKNOWN_FIELD.match(message):
         near = difflib.get_close_matches(unknown[1], _FIELDS, n=1)
         return f". Did you mean {near[0]!r}?" if near else ""
-    for field, kind in (("topic", schema.Topic), ("relation", checks.Relation)):
+    for field, kind in (("topic", schema.Topic), ("relation", schema.Relation)):
         if message.startswith("Invalid enum value") and message.endswith(f"{field}`"):
             return f"; there are {', '.join(get_args(kind))}"
     return ""

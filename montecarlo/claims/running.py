@@ -210,11 +210,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         rates = error_rates_of(study, exact)
         alpha = rates.simultaneous_error
         recorded = Recorded(study.catalogue, Simulation(most, divisors, exact))
-        asked = frozenset(
-            row_key(check)
-            for check in study.catalogue.checks()
-            if check.quantity not in RECORDED
-        )
+        asked = frozenset(map(row_key, study.catalogue.checks()))
         if study.replicates is None:
             limited = not run(
                 plan, store, work, undecided, advance, in_time or (lambda: True)

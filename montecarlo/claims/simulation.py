@@ -18,7 +18,6 @@ from montecarlo.attention.quantities import (
     beyond_table,
 )
 from montecarlo.claims.calibration import nominal_rate
-from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
@@ -27,7 +26,7 @@ from montecarlo.claims.outcomes import (
     locate,
 )
 from montecarlo.claims.recorded import RECORDED, Found, Recorded
-from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.schema import Catalogue, Check, region_of
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate, log_log_slope, ratio_of_ends
@@ -86,11 +85,9 @@ def ask_beyond_table(
     """
     also: dict[str, set[tuple[str, str]]] = {}
     for check in checks:
-        if check.quantity in RECORDED:
-            continue
-        if asked := beyond_table(check.quantity, check.summary):
-            for point in points_of(check, budgets):
-                also.setdefault(point.name, set()).update(asked)
+        for point in points_of(check, budgets):
+            asked = beyond_table(check.quantity, check.summary)
+            also.setdefault(point.name, set()).update(asked)
     return {
         replace(point, also=tuple(sorted(also.get(point.name, ())))): budget
         for point, budget in budgets.items()

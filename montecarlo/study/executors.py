@@ -20,7 +20,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
 from typing import Any, ParamSpec, TypeVar
@@ -62,8 +62,9 @@ class Workers(Executor):
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
         """Send a task."""
+        limited: Callable[P, T] = partial(_run_limited, fn)
         try:
-            return self._pool.submit(_run_limited, fn, *args, **kwargs)
+            return self._pool.submit(limited, *args, **kwargs)
         except OSError as error:
             raise _no_room(self.kind, error) from error
 

@@ -193,15 +193,14 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     InputError
         If an argument is of another type, a name is not known, or keys are missing.
     """
-    texts = {
+    names = {
         "distribution_q": distribution_q,
         "distribution_k": distribution_k,
         "dependence": dependence,
         "initialisation": initialisation,
         "normalisation": normalisation,
-        **key._asdict(),
     }
-    for name, text in texts.items():
+    for name, text in {**names, **key._asdict()}.items():
         require_text(name, text)
     d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
     if n_keys is not None:
@@ -215,17 +214,8 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
         also = ((key.quantity, key.summary),)
         if key.softmax == "shifted":
             key = key._replace(softmax=FLOAT8_SOFTMAX)
-    point = parse_point(
-        distribution_q,
-        distribution_k,
-        d_k,
-        n_keys,
-        dependence,
-        initialisation,
-        normalisation,
-        formats=key.quantity in FORMAT_QUANTITIES,
-        also=also,
-    )
+    formats = key.quantity in FORMAT_QUANTITIES
+    point = parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats, also=also)
     return {point: [key]}
 
 
@@ -580,21 +570,20 @@ first, most
     jobs = None if jobs is None else require_whole("jobs", jobs, 1, MOST_JOBS)
     if distribution_k is None:
         distribution_k = distribution_q
-    texts = {
+    names = {
         "distribution_q": distribution_q,
         "distribution_k": distribution_k,
         "dependence": dependence,
         "initialisation": initialisation,
         "normalisation": normalisation,
-        "summary": "" if summary is None else summary,
     }
-    for name, text in texts.items():
+    for name, text in {**names, "summary": "" if summary is None else summary}.items():
         require_text(name, text)
-    names = [require_text("quantity", one) for one in _several("quantity", quantity)]
-    if not names:
+    wanted = [require_text("quantity", one) for one in _several("quantity", quantity)]
+    if not wanted:
         raise InputError("quantity must name at least one, got none")
-    names = [look_up("quantity", name, QUANTITIES).name for name in names]
-    summaries = {name: summary or usual_summary(name) for name in names}
+    wanted = [look_up("quantity", name, QUANTITIES).name for name in wanted]
+    summaries = {name: summary or usual_summary(name) for name in wanted}
     spelled = _spellings(divisor)
     named = list(spelled)
     singles, ratios = split_pairs(named)
@@ -605,22 +594,18 @@ first, most
         )
     asked: dict[DesignPoint, list[RowKey]] = {}
     for d, n in product(sizes[0], (*sizes[1], None)):
-        names = [one for one in summaries if (one in PAIR_QUANTITIES) == (n is None)]
-        if not names:
+        wanted = [one for one in summaries if (one in PAIR_QUANTITIES) == (n is None)]
+        if not wanted:
             continue
         point = parse_point(
-            distribution_q,
-            distribution_k,
-            d,
-            n,
-            dependence,
-            initialisation,
-            normalisation,
-            formats=any(name in FORMAT_QUANTITIES for name in names),
-            also=tuple(chain(*(beyond_table(x, summaries[x]) for x in names))),
+            **names,
+            d_k=d,
+            n_keys=n,
+            formats=any(name in FORMAT_QUANTITIES for name in wanted),
+            also=tuple(chain(*(beyond_table(x, summaries[x]) for x in wanted))),
         )
         known = set(row_keys(point, singles, ratios))
-        keys = [RowKey(c, name, summaries[name]) for name in names for c in named]
+        keys = [RowKey(c, name, summaries[name]) for name in wanted for c in named]
         asked[point] = [key for key in keys if key in known]
     found = {key.quantity for keys in asked.values() for key in keys}
     if missing := [name for name in summaries if name not in found]:

@@ -6,7 +6,6 @@ import html5lib
 import pytest
 from msgspec.structs import replace
 
-from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
@@ -16,6 +15,7 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.schema import (
     Catalogue,
+    Check,
     Claim,
     Right,
     Sentence,
