@@ -256,7 +256,7 @@ def fit_from_one(monkeypatch):
 #: What remembers values of theory, and grids.
 REMEMBERED = (
     replicates.count_columns,
-    row_expectations._expect_row,
+    row_expectations.expect_fixed_length,
     row_expectations.expect_gaussian_length,
     row_expectations.make_panel,
     row_expectations.expect_binomial,

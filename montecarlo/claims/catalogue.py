@@ -27,19 +27,10 @@ from montecarlo.attention.quantities import (
     ROW_QUANTITIES,
     beyond_table,
 )
-from montecarlo.claims import schema
+from montecarlo.claims import checks, schema
+from montecarlo.claims.checks import CONTROL, Check, Domain, Words
 from montecarlo.claims.recorded import FACTS, KINDS, RECORDED
-from montecarlo.claims.schema import (
-    CONTROL,
-    SHARE,
-    Catalogue,
-    Check,
-    Claim,
-    Domain,
-    Interpretation,
-    Sentence,
-    Words,
-)
+from montecarlo.claims.schema import SHARE, Catalogue, Claim, Interpretation, Sentence
 from montecarlo.claims.simulation import canonical_distributions
 from montecarlo.claims.yardsticks import NUMBERS
 from montecarlo.errors import InputError, show
@@ -95,7 +86,8 @@ _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(\w+)`")
 #: Every field that something in a catalogue may have.
 _FIELDS = sorted(
     field
-    for kind in vars(schema).values()
+    for module in (checks, schema)
+    for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     for field in kind.__struct_fields__
 )
@@ -568,7 +560,7 @@ def _choices(message: str) -> str:
     if unknown := _UNKNOWN_FIELD.match(message):
         near = difflib.get_close_matches(unknown[1], _FIELDS, n=1)
         return f". Did you mean {near[0]!r}?" if near else ""
-    for field, kind in (("topic", schema.Topic), ("relation", schema.Relation)):
+    for field, kind in (("topic", schema.Topic), ("relation", checks.Relation)):
         if message.startswith("Invalid enum value") and message.endswith(f"{field}`"):
             return f"; there are {', '.join(get_args(kind))}"
     return ""

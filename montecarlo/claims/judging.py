@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.outcomes import (
     Border,
     CaseOutcome,
@@ -33,11 +34,9 @@ from montecarlo.claims.recorded import Evidence, Found, with_facts
 from montecarlo.claims.schema import (
     OTHERS,
     Catalogue,
-    Check,
     Claim,
     Counted,
     Interpretation,
-    Level,
     Sentence,
     Value,
 )

@@ -8,10 +8,9 @@ from typing import Any
 from msgspec import Struct
 
 from montecarlo.claims.calibration import Calibration
+from montecarlo.claims.checks import Check, Limiting
 from montecarlo.claims.schema import (
-    Check,
     Form,
-    Limiting,
     ModelSize,
     Quantifier,
     RecordEntry,

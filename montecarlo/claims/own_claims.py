@@ -20,20 +20,16 @@ from threadpoolctl import threadpool_limits
 from montecarlo.attention.divisors import split_pairs
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.catalogue import name_place, parse_catalogue, read_own_catalogue
+from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import CaseOutcome, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, needed_budgets, run_study
-from montecarlo.claims.schema import Catalogue, Check
+from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation, points_of, unjudged
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.intervals import round_end
 from montecarlo.estimation.summaries import lacks
-from montecarlo.names import (
-    MOST_SEED,
-    look_up,
-    require_executor,
-    require_whole,
-)
+from montecarlo.names import MOST_SEED, look_up, require_executor, require_whole
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,

@@ -16,17 +16,9 @@ import pandas as pd
 from scipy.special import softmax
 
 from montecarlo.attention.softmax import Array
+from montecarlo.claims.checks import Check, Domain, Level, region_of
 from montecarlo.claims.outcomes import Located
-from montecarlo.claims.schema import (
-    Catalogue,
-    Check,
-    Claim,
-    Domain,
-    Interpretation,
-    Level,
-    ModelSize,
-    region_of,
-)
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation, ModelSize
 from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
 from montecarlo.records.training import (
     ARMS,

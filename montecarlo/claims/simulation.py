@@ -18,6 +18,7 @@ from montecarlo.attention.quantities import (
     beyond_table,
 )
 from montecarlo.claims.calibration import nominal_rate
+from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
@@ -26,7 +27,7 @@ from montecarlo.claims.outcomes import (
     locate,
 )
 from montecarlo.claims.recorded import RECORDED, Found, Recorded
-from montecarlo.claims.schema import Catalogue, Check, region_of
+from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate, log_log_slope, ratio_of_ends

@@ -17,12 +17,7 @@ from montecarlo.names import PROJECT
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
-from montecarlo.study.measurement import (
-    RELATIVE_ERROR,
-    Effort,
-    PreciseRows,
-    ask,
-)
+from montecarlo.study.measurement import RELATIVE_ERROR, Effort, PreciseRows, ask
 from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.progress import progress_bar
 

@@ -29,9 +29,8 @@ from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_all, make_report
 from montecarlo.study.curves import FOLDER
 from montecarlo.study.executors import PROCESSES, Workers, make_executor
-from montecarlo.study.folder import ResultsError
+from montecarlo.study.folder import JournaledStore, ResultsError, publishing
 from montecarlo.study.progress import progress_bar
-from montecarlo.study.publishing import JournaledStore, publishing
 
 #: Writes what was asked for: findings, codes of languages, folder, processes that may
 #: draw.

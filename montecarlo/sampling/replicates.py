@@ -348,8 +348,8 @@ def _draw(point: DesignPoint, seed: int, indices: range) -> tuple[Floats, Chunks
     """Draw queries, of shape (n_replicates, n_queries, d_k), and keys."""
     if keys_at_once(point) < point.shape[1]:
         (index,) = indices  # keys that come in chunks are those of one replicate
-        queries = draw_queries(point, seed, index)[np.newaxis]
-        return queries, lambda: (
+        queries, _ = draw_queries(point, seed, index)
+        return queries[np.newaxis], lambda: (
             _with_gain(point, k[np.newaxis]) for k in draw_keys(point, seed, index)
         )
     matrices = [draw_matrices(point, seed, index) for index in indices]

@@ -51,6 +51,13 @@ def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
     )
 
 
+def table_row(
+    point: DesignPoint, key: RowKey, *numbers: float | None
+) -> tuple[object, ...]:
+    """Return a row: what identifies it, numbers as `COLUMNS` has them, and its name."""
+    return (*identity(point, key), *numbers, row_id(point, key))
+
+
 def row_id(point: DesignPoint, key: RowKey) -> str:
     """Return the name of a row: a hash of what identifies it.
 

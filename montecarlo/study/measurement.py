@@ -31,7 +31,7 @@ from montecarlo.attention.quantities import (
 )
 from montecarlo.errors import MOST_QUOTED, InputError, show
 from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
-from montecarlo.estimation.estimates import POINTWISE, Estimate, share_of_replicates
+from montecarlo.estimation.estimates import Estimate, share_of_replicates
 from montecarlo.estimation.summaries import (
     QUANTILE_RATIO,
     SHARE_ABOVE,
@@ -57,7 +57,7 @@ from montecarlo.sampling.cost import (
     require_spread,
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
-from montecarlo.study.columns import identity, row_id
+from montecarlo.study.columns import table_row
 from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.measured import Measurement
 from montecarlo.study.presets import MOST_REPLICATES, Advance
@@ -489,12 +489,9 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
 
 
 def _measurement(point: DesignPoint, key: RowKey, estimate: Estimate) -> Measurement:
-    low, high = estimate.interval(POINTWISE)
     exact = reference(key.quantity, point, key.divisor, key.summary)
-    numbers = (estimate.value, estimate.own_error, low, high, estimate.n_replicates)
     known = (None, None) if exact is None else (exact.value, exact.error)
-    name = row_id(point, key)
-    columns: tuple[Any, ...] = (*identity(point, key), *numbers, *known, name)
+    columns: tuple[Any, ...] = table_row(point, key, *estimate.numbers, *known)
     return Measurement(*columns)
 
 

@@ -24,13 +24,13 @@ from montecarlo.attention.softmax import (
     widen,
 )
 from montecarlo.estimation.engine import OVERFLOW, raise_failures, tell_failed_tail
-from montecarlo.estimation.estimates import POINTWISE, Estimate
+from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.batches import join
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.rare_events import Tail, estimate_tail
-from montecarlo.study.columns import COLUMNS, identity, row_id
+from montecarlo.study.columns import COLUMNS, table_row
 from montecarlo.study.curves import CurveLine
 from montecarlo.study.executors import Task, finish
 from montecarlo.theory.references import reference
@@ -155,22 +155,12 @@ def rows_of(summaries: Summaries, lookup: Lookup) -> Iterator[tuple[object, ...]
     point = summaries.point
     for key in row_keys(point, summaries.divisors, summaries.ratios):
         estimate = summaries.estimate(key)
-        low, high = estimate.interval(POINTWISE)
         exact = lookup(point, key)
         # of a bin its width says how well a value is known
         if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
             exact = None
-        yield (
-            *identity(point, key),
-            estimate.value,
-            estimate.own_error,
-            low,
-            high,
-            estimate.n_replicates,
-            math.nan if exact is None else exact.value,
-            math.nan if exact is None else exact.error,
-            row_id(point, key),
-        )
+        known = (math.nan, math.nan) if exact is None else (exact.value, exact.error)
+        yield table_row(point, key, *estimate.numbers, *known)
 
 
 def curve_line(  # noqa: PLR0913, PLR0917 - a line has so many columns
@@ -337,14 +327,6 @@ def _tail_row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...
     value = math.exp(tail.log_value)
     exact = math.exp(log_score_tail(NUMBER_FORMATS[name].log_largest, d_k))
     half = tail.relative_half_width * value
-    return (
-        *identity(point, key),
-        value,
-        tail.relative_error * value,
-        max(0.0, value - half),
-        min(1.0, value + half),
-        blocks,
-        exact,
-        1e-9 * exact,
-        row_id(point, key),
-    )
+    ends = max(0.0, value - half), min(1.0, value + half)
+    numbers = value, tail.relative_error * value, *ends, blocks, exact, 1e-9 * exact
+    return table_row(point, key, *numbers)

@@ -90,9 +90,9 @@ def reference(
     """
     if point.is_normalised:
         return None
-    percent = "50" if summary == "median" else _first(_PERCENTILE, summary)
+    percent = _PERCENTILE.match("q50" if summary == "median" else summary)
     if quantity == "weight_max" and percent:
-        return _largest_quantile(point, divisor, float(percent) / 100.0)
+        return _largest_quantile(point, divisor, float(percent[1]) / 100.0)
     find = _find(quantity)
     if summary not in SUMMARIES or find is None:
         return None
@@ -113,12 +113,6 @@ def _find(quantity: str) -> Find | None:
     if not found:
         return REFERENCES.get(quantity)
     return (_share if found[1] == "saturated" else _number_above)(float(found[2]))
-
-
-def _first(pattern: re.Pattern[str], text: str) -> str:
-    """Return the first group of a match, empty where there is none."""
-    found = pattern.match(text)
-    return found[1] if found else ""
 
 
 def divisor_value(divisor: str, point: DesignPoint) -> float | None:

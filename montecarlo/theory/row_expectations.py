@@ -50,6 +50,7 @@ CHI_REACH = 8.0
 LENGTHS, FEWER_LENGTHS = 56, 40
 
 
+@lru_cache(maxsize=1024)
 def expect_fixed_length(d_k: int, n_keys: int, scale: float) -> Expectations:
     """Return the expectations over a row where every entry of q is 1 or -1.
 
@@ -64,12 +65,7 @@ def expect_fixed_length(d_k: int, n_keys: int, scale: float) -> Expectations:
     Expectations
         Shape (6,).
     """
-    return _expect_row(math.sqrt(d_k) * scale, n_keys)
-
-
-@lru_cache(maxsize=1024)
-def _expect_row(std: float, n_keys: int) -> Expectations:
-    return expect_gaussian_row(std, n_keys)
+    return expect_gaussian_row(math.sqrt(d_k) * scale, n_keys)
 
 
 @lru_cache(maxsize=1024)

@@ -13,8 +13,8 @@ from montecarlo.claims.catalogue import (
     read_catalogue,
     read_own_catalogue,
 )
+from montecarlo.claims.checks import Check, Level, region_of
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.claims.schema import Check, Level, region_of
 from montecarlo.errors import InputError
 
 FINDING = {"interpretations": {"the-interpretation": "supported"}, "text": "x"}

@@ -17,15 +17,14 @@ from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.attention.quantities import PAIR_QUANTITIES
 from montecarlo.claims.calibration import nominal_rate
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.judging import Judge, ends, find_borders
 from montecarlo.claims.outcomes import Border, JointOutcome, Located
 from montecarlo.claims.recorded import Found
 from montecarlo.claims.running import Study, exact_value, run_study
 from montecarlo.claims.schema import (
     Catalogue,
-    Check,
     Claim,
-    Domain,
     Interpretation,
     Passage,
     Right,

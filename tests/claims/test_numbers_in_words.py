@@ -11,7 +11,7 @@ import re
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.schema import Level
+from montecarlo.claims.checks import Level
 
 CATALOGUE = read_catalogue()
 INTERPRETATIONS = {

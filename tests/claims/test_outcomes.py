@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import (
     ClaimsRecord,
@@ -16,7 +17,6 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.recorded import Found, Recorded
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.schema import Check
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.claims.z_scores import judge_z_scores

@@ -19,16 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from montecarlo.claims.checks import Check, Domain, Level
 from montecarlo.claims.running import Study, run_study
-from montecarlo.claims.schema import (
-    Catalogue,
-    Check,
-    Claim,
-    Domain,
-    Interpretation,
-    Level,
-    Sentence,
-)
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation, Sentence
 from montecarlo.study.presets import Block, Grid
 
 FUSED = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"

@@ -5,6 +5,7 @@ import math
 import pytest
 from msgspec.structs import asdict
 
+from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import (
     check_holds,
     contradicts_theory,
@@ -17,7 +18,7 @@ from montecarlo.claims.outcomes import (
     InterpretationOutcome,
     LimitOutcome,
 )
-from montecarlo.claims.schema import Check, Sentence, Value
+from montecarlo.claims.schema import Sentence, Value
 from montecarlo.claims.verdicts import Verdict
 
 S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741

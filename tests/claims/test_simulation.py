@@ -7,10 +7,10 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.checks import Check, Domain, Level
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.schema import Check, Domain, Level
 from montecarlo.claims.simulation import (
     cases_of,
     is_applicable,

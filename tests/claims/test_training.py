@@ -10,10 +10,11 @@ from scipy.stats import binomtest
 
 from montecarlo.claims import recorded
 from montecarlo.claims.catalogue import CatalogueError, parse_catalogue
+from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.own_claims import judge
 from montecarlo.claims.recorded import TRAINING_QUANTITIES, Recorded
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.schema import Catalogue, Check, Domain
+from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
 from montecarlo.records.training import (
     ARM,

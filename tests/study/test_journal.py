@@ -10,8 +10,8 @@ from montecarlo.estimation.engine import SampleStore
 from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.folder import JOURNAL
-from montecarlo.study.publishing import (
+from montecarlo.study.folder import (
+    JOURNAL,
     PART,
     JournaledStore,
     JournalError,

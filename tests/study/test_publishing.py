@@ -15,15 +15,17 @@ from montecarlo.errors import UnfinishedError
 from montecarlo.study.folder import (
     DIGEST,
     JOURNAL,
+    LOCK,
     RUN_FILE,
     STAGING,
     TIMING_FILE,
+    OutputError,
     digest,
     files_of,
+    publishing,
     read_run,
     write_json,
 )
-from montecarlo.study.publishing import LOCK, OutputError, publishing
 
 RECIPE = {"seed": 1}
 OLD = {"a.csv": "old a", "figures/one.svg": "old one", "gone.html": "old", "x/y/z": "1"}

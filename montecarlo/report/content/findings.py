@@ -17,6 +17,7 @@ import msgspec
 import pandas as pd
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
@@ -30,7 +31,7 @@ from montecarlo.claims.outcomes import (
     locate,
     read_report_run,
 )
-from montecarlo.claims.schema import Catalogue, Claim, Words
+from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.record import ReportRecord, read_claims
 from montecarlo.report.language.symbols import check_formula

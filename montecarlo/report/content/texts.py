@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import ClaimOutcome
-from montecarlo.claims.schema import Source, TextEntry, Words
+from montecarlo.claims.schema import Source, TextEntry
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.findings import (
     FAILING,

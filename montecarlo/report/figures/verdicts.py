@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
-from montecarlo.claims.schema import Words
 from montecarlo.report.content.findings import FAILING
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture

@@ -10,7 +10,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from montecarlo.claims.catalogue import name_place, read_own_catalogue
-from montecarlo.claims.schema import Catalogue, Words
+from montecarlo.claims.checks import Words
+from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import LANGUAGES, Language, localise
 from montecarlo.report.language.formulas import prose

@@ -7,8 +7,8 @@ from montecarlo.attention.quantities import (
     QUANTITIES,
     quantile_level,
 )
+from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.claims.schema import Check, Level
 
 _SCORE = r"q\cdot k"
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
-from montecarlo.claims.schema import Words
+from montecarlo.claims.checks import Words
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.content.tables import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata

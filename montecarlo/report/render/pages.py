@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
-from montecarlo.claims.schema import Words
 from montecarlo.report.content.findings import (
     Said,
     columns,

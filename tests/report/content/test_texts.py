@@ -6,6 +6,7 @@ import html5lib
 import pytest
 from msgspec.structs import replace
 
+from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
@@ -15,7 +16,6 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.schema import (
     Catalogue,
-    Check,
     Claim,
     Right,
     Sentence,
