@@ -171,12 +171,15 @@ class MeasureOptions:
     )
 
     @property
-    def both(self) -> tuple[str, str]:
-        """The distributions of q and of k."""
-        return (
-            self.distribution_q or self.distribution,
-            self.distribution_k or self.distribution,
-        )
+    def names(self) -> dict[str, str]:
+        """What names a point, beside its sizes."""
+        return {
+            "distribution_q": self.distribution_q or self.distribution,
+            "distribution_k": self.distribution_k or self.distribution,
+            "dependence": self.dependence,
+            "initialisation": self.initialisation,
+            "normalisation": self.normalisation,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -115,12 +115,5 @@ def _point(options: MeasureOptions) -> DesignPoint:
             "number-format must be left out without keys: pairs have no rows, got "
             f"{options.number_format!r}"
         )
-    return parse_point(
-        *options.both,
-        options.d_k,
-        options.keys,
-        options.dependence,
-        options.initialisation,
-        options.normalisation,
-        formats=formats,
-    )
+    d_k, n_keys = options.d_k, options.keys
+    return parse_point(**options.names, d_k=d_k, n_keys=n_keys, formats=formats)

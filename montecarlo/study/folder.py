@@ -160,10 +160,6 @@ LOCK = ".montecarlo-lock"
 KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md", LOCK})
 
 
-class OutputError(InputError):
-    """An output folder that must not, or cannot, be written; one line."""
-
-
 @dataclass(slots=True)
 class Edition:
     """A set of files in the making.
@@ -223,7 +219,7 @@ def publishing(
 
     Raises
     ------
-    OutputError
+    InputError
         If the folder is not ours, cannot be written, or holds somebody's files.
     UnfinishedError
         If another run has the folder, or the batches of an interrupted run are of
@@ -282,7 +278,7 @@ def _claiming(output: Path) -> Iterator[None]:
                 f"{str(output)!r}"
             ) from None
         except OSError as error:
-            raise OutputError(
+            raise InputError(
                 "output must be a folder that can be written, "
                 f"got {str(output)!r}: {error.strerror or error}"
             ) from error
@@ -306,7 +302,7 @@ def _require_ours(output: Path) -> None:
     names = {entry.name for entry in output.iterdir()}
     earlier = _hashes(output / RUN_FILE)
     if earlier is None and not (names <= KEEP_FILES or names & {STAGING, JOURNAL}):
-        raise OutputError(
+        raise InputError(
             "output must be empty or hold an earlier report of montecarlo, got "
             f"{str(output)!r}, which holds {min(names - KEEP_FILES)!r}"
         )
@@ -389,7 +385,7 @@ def _require_free(output: Path, name: str, *digests: str | None) -> None:
             or (place.exists() and not right)
             or (place == path and right and digests and file_hash(path) not in digests)
         ):
-            raise OutputError(
+            raise InputError(
                 "output must hold nothing else where files are to come, got "
                 f"{str(place)!r}, which is a link, or not as an earlier run wrote it; "
                 "move it away, or name another folder"
@@ -398,10 +394,6 @@ def _require_free(output: Path, name: str, *digests: str | None) -> None:
 
 #: How a batch is called that is not yet whole.
 PART = ".part"
-
-
-class JournalError(UnfinishedError):
-    """Batches of an interrupted run that cannot be used; one line."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -454,7 +446,7 @@ def open_journal(
 
     Raises
     ------
-    JournalError
+    UnfinishedError
         If batches of another recipe are there.
     """
     journal = output / JOURNAL
@@ -466,7 +458,7 @@ def open_journal(
         return batches
     others = [path for path in journal.glob("*/*") if path.parent != batches]
     if others:
-        raise JournalError(
+        raise UnfinishedError(
             f"journal {str(journal)!r} of an interrupted run must be of this run, got "
             "one of another; that run's command goes on with it, --fresh starts anew"
         )

@@ -11,7 +11,7 @@ import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
-from montecarlo.errors import UnfinishedError
+from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.study.folder import (
     DIGEST,
     JOURNAL,
@@ -19,7 +19,6 @@ from montecarlo.study.folder import (
     RUN_FILE,
     STAGING,
     TIMING_FILE,
-    OutputError,
     digest,
     files_of,
     publishing,
@@ -203,7 +202,7 @@ def test_a_disk_that_fails(monkeypatch, tmp_path, code):
 def refuses(output, reason="is a link, or not as an earlier run wrote it"):
     """A new set is refused in one line, and nothing is touched."""
     before = contents(output)
-    with pytest.raises(OutputError, match=reason) as caught:
+    with pytest.raises(InputError, match=reason) as caught:
         publish(output)
     assert "\n" not in str(caught.value)
     assert contents(output) == before
@@ -233,7 +232,7 @@ def test_output_that_is_a_file(tmp_path):
     file = tmp_path / "file"
     file.write_text("x", encoding="utf-8")
     for output in (file, file / "below"):
-        with pytest.raises(OutputError, match="output must be a folder") as caught:
+        with pytest.raises(InputError, match="output must be a folder") as caught:
             publish(output)
         assert "\n" not in str(caught.value)
     assert file.read_text(encoding="utf-8") == "x"
@@ -252,7 +251,7 @@ def test_a_file_that_a_foreign_record_names_is_kept(output, named, hash_of):
     name = str(precious) if named[0] == "/" else named
     run["sha256"][name] = right if hash_of == "right" else hash_of
     write_json(output / RUN_FILE, {**run, DIGEST: digest(run)})
-    with contextlib.suppress(OutputError):
+    with contextlib.suppress(InputError):
         publish(output)
     within = named == "output.txt" and hash_of == "right"  # then it was written by us
     assert precious.exists() != within
@@ -288,6 +287,6 @@ def test_nothing_is_written_through_a_link(output, tmp_path, name):
         (output / name).rename(elsewhere)
     (output / name).symlink_to(elsewhere)
     before = contents(tmp_path)
-    with pytest.raises(OutputError, match="is a link"):
+    with pytest.raises(InputError, match="is a link"):
         publish(output, recipe=RECIPE)
     assert contents(tmp_path) == before
