@@ -116,4 +116,5 @@ def _point(options: MeasureOptions) -> DesignPoint:
             f"{options.number_format!r}"
         )
     d_k, n_keys = options.d_k, options.keys
-    return parse_point(**options.names, d_k=d_k, n_keys=n_keys, formats=formats)
+    names = options.names
+    return parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats, also=())

@@ -25,6 +25,7 @@ from montecarlo.study.folder import (
     read_run,
     write_json,
 )
+from tests.conftest import NOTHING
 
 RECIPE = {"seed": 1}
 OLD = {"a.csv": "old a", "figures/one.svg": "old one", "gone.html": "old", "x/y/z": "1"}
@@ -185,7 +186,7 @@ def test_a_disk_that_fails(monkeypatch, tmp_path, code):
                 exits, "print_lines", lambda line, _, to=lines: to.append(line)
             )
             work = lambda *_, to=output: publish(to) and 0  # noqa: E731
-            status = exits.run(Parser("x", ""), work, [])
+            status = exits.run(Parser("x", "", options=NOTHING), work, [])
         if not failing.failed:
             break
         assert status in (2, 3)
