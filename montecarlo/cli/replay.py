@@ -25,18 +25,14 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.columns import MEASUREMENTS
+from montecarlo.study.columns import IDENTITY, MEASUREMENTS
 from montecarlo.study.executors import Task
 from montecarlo.study.measurement import measure
 from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.table import tail_task
 
 #: Columns of a row that hold names, which `measure` calls as the table does.
-NAMES = (
-    *("distribution_q", "distribution_k", "dependence", "initialisation"),
-    "normalisation",
-    *("divisor", "number_format", "softmax", "quantity", "summary"),
-)
+NAMES = tuple(one for one in IDENTITY if one not in ("d_k", "n_queries", "n_keys"))
 
 
 def answer_row(options: MeasureOptions) -> Answer:
