@@ -1,4 +1,7 @@
-"""How everything came out: what the judge writes, claims.json holds and pages read."""
+"""How everything came out: what the judge writes, claims.json holds and pages read.
+
+And reading run.json of a folder of results that has a claims.json.
+"""
 
 import math
 from collections.abc import Iterator

@@ -1,6 +1,12 @@
-"""Evidence, by the one way it reaches the judge; and what is evidence without samples.
+"""Evidence, by the one way it reaches the judge; and records, which are such evidence.
 
-Arrays, published facts, and recorded runs of training.
+Simulation and what is on record each answer the same questions: in which cases a check
+can be looked at, what was found in one, and whether more can be had.
+
+Records are arrays, published facts, and recorded runs of training: nothing is sampled.
+Claims about shapes and dates have no interpretation in the catalogue, as they need no
+words: what each means is a row of `FACTS` here.  A new kind of record is a table of
+quantities, and a line in `RECORDED`.
 """
 
 import math

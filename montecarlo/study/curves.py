@@ -2,6 +2,8 @@
 
 In memory the points of all curves are lines of one type, `CurveLine`, so that a figure
 chooses its curves by name; a file calls the numbers by what they are.
+
+Tables are CSV files: written by one function, read by one.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,10 @@
-"""Questions of one's own: one row of the table, or a grid of rows, to a precision."""
+"""Questions of one's own: one row of the table, or a grid of rows, to a precision.
+
+>>> from montecarlo import measure
+>>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
+>>> point.quantity, point.n_replicates
+('entropy', 128)
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
