@@ -244,7 +244,8 @@ def _limit_faults(check: Check) -> Faults:
         yield "field relation", f"{must}, got {check.divisor!r} and {distributions}"
     usual = _usual("normalisation", "dependence", "initialisation")
     yield from _left_out(check.domain, usual, "tends_to")
-    if limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is None:
+    n_keys = max(2, check.domain.n_keys[0])  # fewer are refused as a size
+    if limit_of(check.quantity, check.summary, n_keys) is None:
         must = f"{needs} a quantity and summary whose limit is known"
         yield "field relation", f"{must}, got {check.quantity!r} and {check.summary!r}"
 

@@ -304,8 +304,7 @@ class _Sampling:
             for point, first, last in batches
         ]
         without = {c for c in wanted if not self.store.n_replicates(c)}
-        has_failed = lambda task: task[0] in self.failures  # noqa: E731
-        for task, future in self.finish(sample_packed, tasks, has_failed):
+        for task, future in self.finish(sample_packed, tasks, self._has_failed):
             point, seed, first, last, _ = task
             if error := future.exception():
                 told = tell_failed_batch(point, seed, range(first, last), error)
@@ -339,3 +338,6 @@ class _Sampling:
         point, first, last = batch
         seconds = replicate_seconds(point, len(self.plan.divisors))
         return first > 0, -seconds * (last - first)
+
+    def _has_failed(self, task: Task) -> bool:
+        return task[0] in self.failures
