@@ -393,10 +393,7 @@ class ErrorRates:
 
 
 def split_error_rate(
-    catalogue: Catalogue,
-    simulation: Simulation,
-    analyses: Mapping[DesignPoint, int],
-    error_rate: float,
+    catalogue: Catalogue, simulation: Simulation, error_rate: float
 ) -> ErrorRates:
     """Split the report's error rate over the two sides of every interval it uses.
 
@@ -404,8 +401,7 @@ def split_error_rate(
     ----------
     catalogue : Catalogue
     simulation : Simulation
-    analyses : mapping
-        Each of its points to the number of interim analyses it may have.
+        Its budgets are the numbers of interim analyses that points may have.
     error_rate : float
         Nominal probability that any decided check is wrong.
 
@@ -428,7 +424,7 @@ def split_error_rate(
                     continue
                 points = simulation.points(check, case)
                 if is_applicable(check, points):
-                    most = max(analyses[point] for point in points)
+                    most = max(simulation.budgets[point] for point in points)
                     statistics[statistic_of(check, points)] = most
         return sum(statistics.values())
 
