@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from montecarlo.model.watch import ScoreWarning, ScoreWatch
     from montecarlo.report.figures.sweep import figure
     from montecarlo.sampling.distributions import distribution
-    from montecarlo.study.measurement import measure
-    from montecarlo.study.sweep import grid
+    from montecarlo.study.measurement import grid, measure
     from montecarlo.theory import expected_row
 
 __all__ = [
@@ -75,7 +74,7 @@ _LIBRARY = {
     "distribution": "montecarlo.sampling.distributions",
     "expected_row": "montecarlo.theory",
     "figure": "montecarlo.report.figures.sweep",
-    "grid": "montecarlo.study.sweep",
+    "grid": "montecarlo.study.measurement",
     "judge": "montecarlo.claims.own_claims",
     "measure": "montecarlo.study.measurement",
     "observe": "montecarlo.model",

@@ -100,13 +100,10 @@ def writing(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         named = error.filename
-        if isinstance(named, str | Path) and not _is_within(Path(named), folder):
+        path = Path(named if isinstance(named, str | Path) else folder).absolute()
+        if not path.is_relative_to(folder.absolute()):
             raise
         reason = error.strerror or str(error)
         raise UnfinishedError(
             f"{str(folder)!r} must be a folder that can be written, got: {reason}"
         ) from error
-
-
-def _is_within(path: Path, folder: Path) -> bool:
-    return path.absolute().is_relative_to(folder.absolute())

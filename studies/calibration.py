@@ -47,12 +47,12 @@ from montecarlo.estimation.estimates import (
     log_log_slope,
 )
 from montecarlo.estimation.intervals import (
+    RARE,
     Moments,
     interval_ends,
     jackknife_moments,
-    mean_ends,
 )
-from montecarlo.estimation.row_distribution import bin_of, bins_around, shares
+from montecarlo.estimation.row_distribution import bin_of, shares
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint, parse_point
@@ -331,6 +331,21 @@ def moments_of(
     return Moments(centre + first, np.sqrt(variance / (n - 1)), skewness)
 
 
+def mean_ends(
+    moments: Moments, n_replicates: int, error_rate: float
+) -> tuple[Array, Array]:
+    """Return `interval_ends`, unbounded where a mean hangs on rare replicates.
+
+    Notes
+    -----
+    Where fewer than `FEWEST_BEHIND_A_MEAN` replicates make nearly all of the variance,
+    rarer ones are still to come, and what they add is not known.
+    """
+    low, high = interval_ends(moments, n_replicates, error_rate)
+    rare = np.abs(moments.skewness) > RARE * math.sqrt(n_replicates)
+    return np.where(rare, -math.inf, low), np.where(rare, math.inf, high)
+
+
 def mean_interval(bank: Bank, key: RowKey, indices: Indices, rates: Levels) -> Ends:
     """Return the ends of means, ratios of divisors, and quantities of pairs."""
     quantity = PAIR_QUANTITIES.get(key.quantity)
@@ -391,7 +406,8 @@ def quantile_interval(bank: Bank, key: RowKey, indices: Indices, rates: Levels) 
     moments = shares(sums, float(n * bins.shape[1]), n)
     edges, near = grids[key.divisor, key.quantity].edges(), sums.shape[-1]
     for rate in rates:
-        low, high = bins_around(moments, n, QUANTILES[key.summary], rate)
+        level, ends = QUANTILES[key.summary], interval_ends(moments, n, rate)
+        high, low = (bin_of(end, level) for end in ends)
         far = high == near
         yield (
             np.where(low > 0, edges[first + low - 1], 0.0),

@@ -37,10 +37,9 @@ from montecarlo.attention.softmax import (
     weight_max,
 )
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.blocks import SCORES_AT_ONCE, stack
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import sample
+from montecarlo.sampling.replicates import SCORES_AT_ONCE, sample, stack
 from studies.program import HERE, parse, run_program, write_table
 
 try:

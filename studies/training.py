@@ -55,8 +55,7 @@ from montecarlo.records.training import (
     read_record,
 )
 from montecarlo.sampling.streams import named_stream
-from montecarlo.study.blas import limit_blas
-from montecarlo.study.executors import available_cores, make_executor
+from montecarlo.study.executors import available_cores, limit_blas, make_executor
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.presets import PRESETS
 from studies.program import ROOT, Arrays, keep, parse, run_program

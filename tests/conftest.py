@@ -4,9 +4,13 @@ import fcntl
 import os
 import shutil
 import sys
+from dataclasses import make_dataclass
 from pathlib import Path
 
 import pytest
+
+#: The options of a command that has none.
+NOTHING = make_dataclass("Nothing", [])
 
 #: Set to 1 where what is missing must not pass unnoticed.
 REQUIRED = "MONTECARLO_REQUIRE_BROWSER"

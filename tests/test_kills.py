@@ -19,8 +19,7 @@ from montecarlo.estimation import engine
 from montecarlo.report import making
 from montecarlo.report.render import pages
 from montecarlo.study.executors import ROOM
-from montecarlo.study.folder import JOURNAL
-from montecarlo.study.journal import PART
+from montecarlo.study.folder import JOURNAL, PART
 from tests.conftest import contents
 
 STUDY = """

@@ -38,11 +38,11 @@ from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
 from montecarlo.claims import simulation
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, run_study
-from montecarlo.sampling import blocks, matrices, replicates
+from montecarlo.sampling import matrices, replicates
 from montecarlo.sampling.design_points import WEIGHT_KINDS, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.sampling.rare_events import tilt
-from montecarlo.study import tails
+from montecarlo.study import table
 from montecarlo.study.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
 from montecarlo.theory import (
     references,
@@ -89,7 +89,7 @@ def plant_wrong_axis(monkeypatch):
         sums = replace(one.sums, s1=1.0 / np.exp(wrong.largest) - 1.0, divisor=divisor)
         return SoftmaxRows(gaps, sums, one.e.astype(gaps.rest.dtype))
 
-    monkeypatch.setattr(blocks, "softmax_rows", over_queries)
+    monkeypatch.setattr(replicates, "softmax_rows", over_queries)
 
 
 def plant_normaliser_without_largest(monkeypatch):
@@ -156,14 +156,14 @@ def convert_rank_correlation(monkeypatch):
 
 def lose_a_degree_of_freedom(monkeypatch):
     """A tilted draw weighs (1 - t²)^-(d - 1)/2: 29 % too little at d_k = 64."""
-    estimate_tail = tails.estimate_tail
+    estimate_tail = table.estimate_tail
 
     def lost(x, d_k, seed, n_blocks):
         tail = estimate_tail(x, d_k, seed, n_blocks)
         t = tilt(x, d_k)
         return replace(tail, log_value=tail.log_value + 0.5 * math.log1p(-t * t))
 
-    monkeypatch.setattr(tails, "estimate_tail", lost)
+    monkeypatch.setattr(table, "estimate_tail", lost)
 
 
 def cut_bfloat16(monkeypatch):
@@ -188,8 +188,8 @@ def take_median_of_largest(monkeypatch):
 
 def approximate_normal_distribution(monkeypatch):
     """The normal distribution is 1/(1 + exp(-1.702 x)): off by 0.0085."""
-    logistic = 1.0 / (1.0 + math.exp(-1.702 * blocks.GAP_AT))
-    monkeypatch.setattr(blocks, "GAP_NORMAL", logistic)
+    logistic = 1.0 / (1.0 + math.exp(-1.702 * replicates.GAP_AT))
+    monkeypatch.setattr(replicates, "GAP_NORMAL", logistic)
 
 
 def stretch_distance_from_top(monkeypatch):
@@ -256,7 +256,7 @@ def fit_from_one(monkeypatch):
 #: What remembers values of theory, and grids.
 REMEMBERED = (
     replicates.count_columns,
-    row_expectations._expect_row,
+    row_expectations.expect_fixed_length,
     row_expectations.expect_gaussian_length,
     row_expectations.make_panel,
     row_expectations.expect_binomial,

@@ -21,6 +21,7 @@ from montecarlo.errors import InputError
 from montecarlo.names import parse_folder
 from montecarlo.plain_text import printable
 from montecarlo.study.console import open_console
+from tests.conftest import NOTHING
 
 #: Two claims, one of them refuted.
 CLAIMS = Path(__file__).parents[1] / "docs" / "own-claim.toml"
@@ -101,7 +102,11 @@ def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
     """Known ones as one would type them, others by number."""
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    typed = Parser("x", ""), lambda *_: stream.write("1 ± 2 × 中\n"), []
+    typed = (
+        Parser("x", "", options=NOTHING),
+        lambda *_: stream.write("1 ± 2 × 中\n"),
+        [],
+    )
     assert exits.run(*typed) == 10
     stream.flush()
     assert stream.buffer.getvalue() == b"1 +- 2 * \\u4e2d\n"

@@ -140,7 +140,7 @@ DECIMAL = {
         parse_initialisation(INIT.format("he_normal", "rms", "full", typed)).width
     ),
     "normalisation": lambda typed: parse_normalisation(f"l2(gain={typed})").gain,
-    "divisor": lambda typed: parse_divisor(typed).factor,
+    "divisor": lambda typed: parse_divisor(typed).formula.factor,
 }
 
 

@@ -12,13 +12,13 @@ Bins = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
 
 @dataclass(frozen=True, slots=True)
-class LogGrid:
-    """A fixed grid, even in the logarithm, on which values from 0 on are counted.
+class Layer:
+    """A layer of a grid, even in the logarithm.
 
     Attributes
     ----------
     low, high : float
-        Powers of ten; smaller and larger values go to the first and last bin.
+        Powers of ten, where it begins and ends.
     per_decade : int
         Bins in a factor of ten.
     """
@@ -27,26 +27,10 @@ class LogGrid:
     high: float
     per_decade: int
 
-    #: No value lies below it.
-    least: ClassVar[float] = 0.0
-
     @property
     def n_bins(self) -> int:
-        """One bin for exact zero, then the grid."""
+        """One bin for exact zero, then the layer."""
         return 1 + round((self.high - self.low) * self.per_decade)
-
-    @property
-    def open_bins(self) -> tuple[int, int]:
-        """The bins that also hold all that lies beyond the grid, on either side."""
-        return 1, self.n_bins - 1
-
-    def bins(self, values: Array) -> Bins:
-        """Return the bin of each value: 0 for exact zero, else 1 to n_bins - 1."""
-        with np.errstate(divide="ignore"):
-            place = (np.log10(values) - self.low) * self.per_decade
-        # a value on an edge belongs below it, or a weight of 1 would be above 1
-        inside = np.clip(np.ceil(place), 1.0, self.n_bins - 1.0).astype(np.intp)
-        return np.where(values > 0.0, inside, 0)
 
     def edges(self) -> Array:
         """Return the upper edge of each bin, shape (n_bins,); 0 for the bin of zero."""
@@ -57,46 +41,11 @@ class LogGrid:
 
 
 @dataclass(frozen=True, slots=True)
-class SignedGrid:
-    """A grid of sizes on either side of zero, for values that may be negative.
-
-    Attributes
-    ----------
-    sizes : LogGrid
-        Of absolute values.
-    """
-
-    sizes: LogGrid
-    least: ClassVar[float] = -math.inf
-
-    @property
-    def n_bins(self) -> int:
-        """The grid twice, and one bin for exact zero."""
-        return 2 * self.sizes.n_bins - 1
-
-    @property
-    def open_bins(self) -> tuple[int, int]:
-        """The bins that also hold all that lies beyond the grid, on either side.
-
-        Not those next to zero: scores have no scale so small.
-        """
-        return 0, self.n_bins - 1
-
-    def bins(self, values: Array) -> Bins:
-        """Return the bin of each value: exact zero has the middle one."""
-        size = self.sizes.bins(np.abs(values))
-        signed = np.where(values < 0.0, -size, size)
-        return np.asarray(signed + (self.sizes.n_bins - 1))
-
-    def edges(self) -> Array:
-        """Return the upper edge of each bin, shape (n_bins,)."""
-        edges = self.sizes.edges()
-        return np.concatenate([-edges[-2::-1], edges])
-
-
-@dataclass(frozen=True, slots=True)
 class LayeredGrid:
-    """Logarithmic grids one above the other, and one of the distance from a top.
+    """Logarithmic layers one above the other, and one of the distance from a top.
+
+    Values from 0 on are counted on it; smaller and larger ones than the layers reach
+    go to the first and last bin.
 
     Above half of the top bins are even in the logarithm of the distance from it: what
     nearly all rows have there, a trace of 1 or as many effective keys as keys, is
@@ -104,7 +53,7 @@ class LayeredGrid:
 
     Attributes
     ----------
-    layers : tuple of LogGrid
+    layers : tuple of Layer
         Each begins where the one before it ends.
     top : float
         What no value exceeds; infinite: there is no such number.
@@ -112,10 +61,11 @@ class LayeredGrid:
         Factors of ten by which the distance from the top is followed.
     """
 
-    layers: tuple[LogGrid, ...]
+    layers: tuple[Layer, ...]
     top: float = math.inf
     decades: int = 8
 
+    #: No value lies below it.
     least: ClassVar[float] = 0.0
 
     @property
@@ -152,7 +102,7 @@ class LayeredGrid:
                 distance = np.maximum(2.0 - 2.0 * (values[near] / self.top), 0.0)
                 above = np.minimum(-np.log10(distance), self.decades)
                 place[near] = self._half + above * self.layers[-1].per_decade
-        # a value on an edge belongs below it
+        # a value on an edge belongs below it, or a weight of 1 would be above 1
         inside = np.clip(np.ceil(place), 1.0, self.n_bins - 1.0).astype(np.intp)
         return np.where(values > 0.0, inside, 0)
 
@@ -170,14 +120,52 @@ class LayeredGrid:
         return edges
 
 
+@dataclass(frozen=True, slots=True)
+class SignedGrid:
+    """A grid of sizes on either side of zero, for values that may be negative.
+
+    Attributes
+    ----------
+    sizes : LayeredGrid
+        Of absolute values.
+    """
+
+    sizes: LayeredGrid
+    least: ClassVar[float] = -math.inf
+
+    @property
+    def n_bins(self) -> int:
+        """The grid twice, and one bin for exact zero."""
+        return 2 * self.sizes.n_bins - 1
+
+    @property
+    def open_bins(self) -> tuple[int, int]:
+        """The bins that also hold all that lies beyond the grid, on either side.
+
+        Not those next to zero: scores have no scale so small.
+        """
+        return 0, self.n_bins - 1
+
+    def bins(self, values: Array) -> Bins:
+        """Return the bin of each value: exact zero has the middle one."""
+        size = self.sizes.bins(np.abs(values))
+        signed = np.where(values < 0.0, -size, size)
+        return np.asarray(signed + (self.sizes.n_bins - 1))
+
+    def edges(self) -> Array:
+        """Return the upper edge of each bin, shape (n_bins,)."""
+        edges = self.sizes.edges()
+        return np.concatenate([-edges[-2::-1], edges])
+
+
 #: Weights and counts of keys: 0.45 % a bin.
-FINE = LogGrid(-7.0, 7.0, 512)
+FINE = LayeredGrid((Layer(-7.0, 7.0, 512),))
 #: Gradients, which reach far down: 0.45 % a bin, but 3.7 % where they vanish; and their
 #: squares.
-DEEP = LayeredGrid((LogGrid(-60.0, -7.0, 64), LogGrid(-7.0, 4.0, 512)))
-DEEPER = LayeredGrid((LogGrid(-120.0, -14.0, 64), LogGrid(-14.0, 8.0, 512)))
+DEEP = LayeredGrid((Layer(-60.0, -7.0, 64), Layer(-7.0, 4.0, 512)))
+DEEPER = LayeredGrid((Layer(-120.0, -14.0, 64), Layer(-14.0, 8.0, 512)))
 #: How much larger than its values the edge of a bin may be.
 WIDEST_BIN = 10.0 ** (1.0 / 64.0) - 1.0
 #: Scores, and logarithms of sums of their exponentials: 0.45 % a bin.
 SIGNED = SignedGrid(FINE)
-Grid = LogGrid | LayeredGrid | SignedGrid
+Grid = LayeredGrid | SignedGrid

@@ -133,7 +133,7 @@ class Quantity:
         value for all divisors.
     interval_scale : Scale or None
         Where its interval is made, if not as it is.
-    grid : LogGrid, LayeredGrid, SignedGrid or None
+    grid : LayeredGrid, SignedGrid or None
         Of rows: what quantiles are read from, if there are any; see `grid_for`.
     compared : bool
         Whether ratios between divisors are rows of the table.
@@ -180,11 +180,8 @@ class Quantity:
         """
         if self.grid is None or isinstance(self.grid, SignedGrid):
             return self.grid
-        layers = (
-            self.grid.layers if isinstance(self.grid, LayeredGrid) else (self.grid,)
-        )
         top = self.within(n_keys)[1] if callable(self.within) else self.within[1]
-        return LayeredGrid(layers, top)
+        return LayeredGrid(self.grid.layers, top)
 
     @property
     def divided(self) -> bool:

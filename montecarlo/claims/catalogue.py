@@ -1,11 +1,16 @@
-"""Reading a catalogue from TOML and validating it, with errors that name the place."""
+"""Reading a catalogue from TOML; errors name the file, the claim and the field.
+
+msgspec checks types and ranges, as `schema` and `checks` have them.  What it cannot say
+is said here: each ``*_faults`` yields places and what is wrong there, and the first one
+is raised.
+"""
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, time
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from numbers import Integral, Real
 from pathlib import Path
@@ -22,37 +27,17 @@ from montecarlo.attention.quantities import (
     ROW_QUANTITIES,
     beyond_table,
 )
-from montecarlo.claims.checks import (
-    CONTROL,
-    Check,
-    Domain,
-    Level,
-    Relation,
-    Threshold,
-    Words,
-)
+from montecarlo.claims import checks, schema
+from montecarlo.claims.checks import CONTROL, Check, Domain, Words
 from montecarlo.claims.recorded import FACTS, KINDS, RECORDED
-from montecarlo.claims.schema import (
-    SHARE,
-    Catalogue,
-    Claim,
-    Interpretation,
-    ModelSize,
-    Passage,
-    RecordEntry,
-    SelfCheck,
-    Sentence,
-    Source,
-    TextEntry,
-    Topic,
-    Value,
-)
+from montecarlo.claims.schema import SHARE, Catalogue, Claim, Interpretation, Sentence
 from montecarlo.claims.simulation import canonical_distributions
-from montecarlo.claims.yardsticks import put_numbers
+from montecarlo.claims.yardsticks import NUMBERS
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.summaries import offered_summaries, summaries_compared
 from montecarlo.names import look_up, require_number, require_text
 from montecarlo.sampling.design_points import (
+    name_of,
     parse_dependence,
     parse_initialisation,
     parse_normalisation,
@@ -62,6 +47,52 @@ from montecarlo.theory.limits import limit_of
 
 #: Lists and tables within each other at most: three times what a claim needs.
 MOST_NESTED = 30
+#: A place within what is checked, perhaps none, and what is wrong there.
+Faults = Iterator[tuple[str, str]]
+#: Table of a file: the field that names an entry, and its type.
+TABLES: dict[str, tuple[str, type[msgspec.Struct]]] = {
+    "text": ("key", schema.TextEntry),
+    "claim": ("id", Claim),
+    "self_check": ("id", schema.SelfCheck),
+    "model": ("name", schema.ModelSize),
+    "passage": ("id", schema.Passage),
+    "record": ("claim", schema.RecordEntry),
+}
+#: Those that a user's file has.
+OWN_TABLES = ("text", "claim", "self_check", "model")
+#: Fields that a relation needs, beside those that every check has.
+_NEEDS = {
+    "equals": {"expected", "tolerance"},
+    "at_least": {"low"},
+    "at_most": {"high"},
+    "between": {"low", "high"},
+    "slope_between": {"low", "high"},
+    "ratio_of_ends_between": {"low", "high"},
+    "tends_to": {"to"},
+}
+#: These may be open on one side.
+_HALF_OPEN = {"slope_between", "ratio_of_ends_between"}
+#: How each name in a domain is written.
+_CANONICAL: dict[str, Callable[[str], str]] = {
+    "distributions": canonical_distributions,
+    "dependence": lambda name: parse_dependence(name).name,
+    "initialisation": lambda name: name_of(parse_initialisation(name)),
+    "normalisation": lambda name: parse_normalisation(name).name,
+}
+_ANYWHERE = Domain()
+_CONTROL = re.compile(f"[{CONTROL}]")
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(\w+)`")
+#: Every field that something in a catalogue may have.
+_FIELDS = sorted(
+    field
+    for module in (checks, schema)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    for field in kind.__struct_fields__
+)
+#: Fields of a check where the name of a number may stand.
+_NUMBER_FIELDS = frozenset({"tolerance", "low", "high", "times"})
 
 
 class CatalogueError(InputError):
@@ -77,236 +108,146 @@ def name_place(where: str, field: str) -> Iterator[None]:
         raise CatalogueError(f"{where}, field {field}: {error}") from None
 
 
-_CONTROL = re.compile(f"[{CONTROL}]")
+def _at(place: str, faults: Faults) -> Faults:
+    """Yield faults with the place that theirs are within."""
+    for within, wrong in faults:
+        yield ", ".join(filter(None, (place, within))), wrong
 
 
-def validate_words(words: Words, where: str, *, own: bool) -> None:
-    """Make sure that a text can be shown.
-
-    Parameters
-    ----------
-    words : str or dict
-    where : str
-        File and claim, for the message.
-    own : bool
-        Whether it is a user's, which may be in several languages.
-
-    Raises
-    ------
-    CatalogueError
-        With one line: where, requirement and what came.
-    """
-    texts = [words] if isinstance(words, str) else list(words.values())
-    if not texts or (words not in texts and not own):
-        raise CatalogueError(f"{where}: must be a text, got {words!r}")
-    for text in texts:
-        if found := _CONTROL.search(text):
-            raise CatalogueError(
-                f"{where}: must have no control character, got {found[0]!a}"
-            )
+def _refused(field: str, rule: Callable[..., object], *arguments: object) -> Faults:
+    """Yield what a rule refuses, as the fault of a field."""
+    try:
+        rule(*arguments)
+    except InputError as error:
+        yield f"field {field}", str(error)
 
 
-#: Fields that a relation needs, beside those that every check has.
-_NEEDS = {
-    "equals": {"expected", "tolerance"},
-    "at_least": {"low"},
-    "at_most": {"high"},
-    "between": {"low", "high"},
-    "slope_between": {"low", "high"},
-    "ratio_of_ends_between": {"low", "high"},
-    "tends_to": {"to"},
-}
-#: These may be open on one side.
-_HALF_OPEN = {"slope_between", "ratio_of_ends_between"}
+def _left_out(has: Check | Domain, usual: Mapping[str, object], why: str) -> Faults:
+    """Yield the fields that differ from what is usual where they do not act."""
+    prefix = "domain." * isinstance(has, Domain)
+    for field, default in usual.items():
+        if (given := getattr(has, field)) != default:
+            got = list(given) if isinstance(given, tuple) else given
+            yield f"field {prefix}{field}", f"must be left out for {why}, got {got!r}"
 
 
-def validate_check(check: Check, where: str) -> None:
-    """Make sure that a check can be decided.
+def _usual(*fields: str) -> dict[str, object]:
+    return {field: getattr(_ANYWHERE, field) for field in fields}
 
-    Parameters
-    ----------
-    check : Check
-    where : str
-        File, claim and interpretation, for the message.
 
-    Raises
-    ------
-    CatalogueError
-        With one line: where, field, requirement and what came.
-    """
-    with name_place(where, "quantity"):
-        _require_quantity(check.quantity)
-    with name_place(where, "divisor"):
-        _require_divisor(check)
-    allowed = {name: name for name in _summaries(check)}
-    with name_place(where, "summary"):
-        look_up("summary", check.summary, allowed)
-    for distribution in check.domain.distributions:
-        with name_place(where, "domain.distributions"):
-            canonical = canonical_distributions(distribution)
-        if distribution != canonical:
-            raise CatalogueError(
-                f"{where}, field domain.distributions: must be {canonical!r}, "
-                f"got {distribution!r}"
-            )
-    for name in check.domain.dependence:
-        with name_place(where, "domain.dependence"):
-            _require_canonical(parse_dependence(name).name, name)
-    if check.quantity in RECORDED:
-        _require_recorded(check, where)
+def check_faults(check: Check) -> Faults:
+    """Yield why a check cannot be decided."""
+    quantity, domain = check.quantity, check.domain
+    yield from _refused("quantity", _require_quantity, quantity)
+    yield from _refused("divisor", _require_divisor, check)
+    summaries = dict.fromkeys(_summaries(check))
+    yield from _refused("summary", look_up, "summary", check.summary, summaries)
+    yield from _name_faults(domain, "distributions", "dependence")
+    if quantity in RECORDED:
+        yield from _recorded_faults(check)
     else:
-        _require_sampled(check, where)
-    with name_place(where, "number_format"):
-        look_up("number_format", check.number_format, NUMBER_FORMATS)
-    with name_place(where, "softmax"):
-        look_up("softmax", check.softmax, dict.fromkeys(SOFTMAXES))
-    _require_acting(check, where)
-    for field in ("d_k", "n_keys"):
-        low, high = getattr(check.domain, field)
-        if low > high:
-            raise CatalogueError(
-                f"{where}, field domain.{field}: must rise, got [{low}, {high}]"
-            )
-    _validate_levels(check, where)
-    given = {
-        field
-        for field in ("expected", "tolerance", "low", "high", "to")
-        if getattr(check, field) is not None
-    }
-    needs = _NEEDS[check.relation]
-    open_sided = check.relation in _HALF_OPEN and given and given < needs
-    if given != needs and not open_sided:
-        needed = " and ".join(sorted(needs))
-        got = ", ".join(sorted(given)) or "none"
-        raise CatalogueError(
-            f"{where}, field relation: {check.relation} needs {needed}, got {got}"
-        )
-    if check.relation == "tends_to":
-        _validate_limit(check, where)
-    if check.threshold is not None and check.threshold.bound not in given:
-        raise CatalogueError(
-            f"{where}, field threshold.bound: must be one of the bounds given, "
-            f"got {check.threshold.bound!r}"
-        )
+        yield from _name_faults(domain, "initialisation", "normalisation")
+        why = f"{quantity}, which is sampled"
+        yield from _left_out(domain, _usual("part"), why)
+    for field, known in (("number_format", NUMBER_FORMATS), ("softmax", SOFTMAXES)):
+        table = dict.fromkeys(known)
+        yield from _refused(field, look_up, field, getattr(check, field), table)
+    if quantity not in FORMAT_QUANTITIES:
+        usual: dict[str, object] = {"number_format": "float64", "softmax": "shifted"}
+        why = f"{quantity}, which has no number formats"
+        for place, wrong in _left_out(check, usual, why):
+            yield place, f"{wrong}; those that have: {', '.join(FORMAT_QUANTITIES)}"
+    if no_rows := quantity in PAIR_QUANTITIES or quantity in RECORDED:
+        why = f"{quantity}, which has no rows"
+        yield from _left_out(domain, _usual("n_keys"), why)
+    yield from _size_faults(check, no_rows=no_rows)
+    yield from _relation_faults(check)
 
 
-def _require_sampled(check: Check, where: str) -> None:
-    """Require canonical initialisations and normalisations, and no parts."""
-    for name in check.domain.initialisation:
-        with name_place(where, "domain.initialisation"):
-            initialisation = parse_initialisation(name)
-            _require_canonical(initialisation.name if initialisation else "", name)
-    for name in check.domain.normalisation:
-        with name_place(where, "domain.normalisation"):
-            _require_canonical(parse_normalisation(name).name, name)
-    if check.domain.part:
-        raise CatalogueError(
-            f"{where}, field domain.part: must be left out for {check.quantity}, which "
-            f"is sampled, got {list(check.domain.part)}"
-        )
+def _name_faults(domain: Domain, *fields: str) -> Faults:
+    """Require names as they are written in tables."""
+
+    def require(field: str, name: str) -> None:
+        if name != (canonical := _CANONICAL[field](name)):
+            raise InputError(f"must be {canonical!r}, got {name!r}")
+
+    for field in fields:
+        for name in getattr(domain, field):
+            yield from _refused(f"domain.{field}", require, field, name)
 
 
-def _require_recorded(check: Check, where: str) -> None:
+def _recorded_faults(check: Check) -> Faults:
     """Of what is on record a check chooses among what there is, and compares it."""
-    quantity = RECORDED[check.quantity]
+    quantity, domain = RECORDED[check.quantity], check.domain
     for field, known in (
         ("initialisation", quantity.initialisations),
         ("part", quantity.parts),
     ):
-        for name in getattr(check.domain, field):
-            with name_place(where, f"domain.{field}"):
-                look_up(field, name, dict.fromkeys(known))
-    none = ("none",)
-    left = {"distributions": (), "dependence": none, "normalisation": none}
-    for field, default in left.items():
-        if (given := getattr(check.domain, field)) != default:
-            raise CatalogueError(
-                f"{where}, field domain.{field}: must be left out for "
-                f"{check.quantity}, which is on record, got {list(given)}"
-            )
+        for name in getattr(domain, field):
+            table = dict.fromkeys(known)
+            yield from _refused(f"domain.{field}", look_up, field, name, table)
+    why = f"{check.quantity}, which is on record"
+    usual = _usual("distributions", "dependence", "normalisation")
+    yield from _left_out(domain, usual, why)
     if check.along_d_k or check.expected == "reference":
-        raise CatalogueError(
-            f"{where}, field relation: must compare {check.quantity}, which is on "
-            f"record, with a number, got {check.relation}"
-        )
+        must = f"must compare {why}, with a number"
+        yield "field relation", f"{must}, got {check.relation}"
 
 
-def _require_acting(check: Check, where: str) -> None:
-    """Refuse what the quantity does not read: it would seem to have been judged."""
-    if check.quantity not in FORMAT_QUANTITIES:
-        for field, default in (("number_format", "float64"), ("softmax", "shifted")):
-            if (given := getattr(check, field)) != default:
-                raise CatalogueError(
-                    f"{where}, field {field}: must be left out for {check.quantity}, "
-                    f"which has no number formats, got {given!r}; those that have: "
-                    f"{', '.join(FORMAT_QUANTITIES)}"
-                )
-    n_keys = check.domain.n_keys
-    rowless = check.quantity in PAIR_QUANTITIES or check.quantity in RECORDED
-    if rowless and n_keys != Domain().n_keys:
-        raise CatalogueError(
-            f"{where}, field domain.n_keys: must be left out for {check.quantity}, "
-            f"which has no rows, got {list(n_keys)}"
-        )
+def _size_faults(check: Check, *, no_rows: bool) -> Faults:
+    """Ranges rise, and levels depend on sizes that a case has."""
     low, high = check.domain.d_k
     if check.along_d_k and low == high:
-        raise CatalogueError(
-            f"{where}, field domain.d_k: must hold several sizes for "
-            f"{check.relation}, got [{low}, {high}]"
-        )
-
-
-def _validate_limit(check: Check, where: str) -> None:
-    """Theory knows what becomes of some quantities, undivided, for Gaussian entries."""
-    if check.divisor != "none" or check.domain.distributions != ("gaussian",):
-        raise CatalogueError(
-            f"{where}, field relation: tends_to needs the divisor none and the "
-            f"distributions ['gaussian'], got {check.divisor!r} and "
-            f"{list(check.domain.distributions)}"
-        )
-    usual = Domain()
-    for name in ("normalisation", "dependence", "initialisation"):
-        given = getattr(check.domain, name)
-        if given != getattr(usual, name):
-            raise CatalogueError(
-                f"{where}, field domain.{name}: must be left out for tends_to, got "
-                f"{list(given)}"
-            )
-    if limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is None:
-        raise CatalogueError(
-            f"{where}, field relation: tends_to needs a quantity and summary whose "
-            f"limit is known, got {check.quantity!r} and {check.summary!r}"
-        )
-
-
-def _require_canonical(canonical: str, given: str) -> None:
-    if given != canonical:
-        raise InputError(f"must be {canonical!r}, got {given!r}")
-
-
-def _validate_levels(check: Check, where: str) -> None:
-    """Bounds rise, and depend on sizes that a case has."""
-    pairs = check.quantity in (*PAIR_QUANTITIES, *RECORDED)
+        must = f"must hold several sizes for {check.relation}"
+        yield "field domain.d_k", f"{must}, got [{low}, {high}]"
+    for field in ("d_k", "n_keys"):
+        low, high = getattr(check.domain, field)
+        if low > high:
+            yield f"field domain.{field}", f"must rise, got [{low}, {high}]"
     for field in ("expected", "low", "high"):
         level = getattr(check, field)
-        for power, lacking in (("d_k_power", check.along_d_k), ("n_keys_power", pairs)):
-            if isinstance(level, Level) and lacking and getattr(level, power) != 0.0:
-                raise CatalogueError(
-                    f"{where}, field {field}.{power}: must be 0 where a case has no "
-                    f"such size, got {getattr(level, power)!r}"
-                )
-    bounds = {"low": check.low, "high": check.high}
+        for size, lacking in (("d_k", check.along_d_k), ("n_keys", no_rows)):
+            power = getattr(level, f"{size}_power", 0.0)
+            if lacking and power != 0.0:
+                must = "must be 0 where a case has no such size"
+                yield f"field {field}.{size}_power", f"{must}, got {power!r}"
+
+
+def _relation_faults(check: Check) -> Faults:
+    """Require the bounds that a relation needs, and that these rise."""
+    low, high = check.low, check.high
+    if isinstance(low, float) and isinstance(high, float) and low > high:
+        yield "field low", f"must be at most high, {high!r}, got {low!r}"
     if check.threshold is not None:
-        bounds |= {"start": check.threshold.start, "stop": check.threshold.stop}
-    for first, last in (("low", "high"), ("start", "stop")):
-        low, high = bounds.get(first), bounds.get(last)
-        if not isinstance(low, float) or not isinstance(high, float):
-            continue
-        if low > high or (first == "start" and low == high):
-            limit = "at most" if first == "low" else "below"
-            raise CatalogueError(
-                f"{where}, field {first}: must be {limit} {last}, {high!r}, got {low!r}"
-            )
+        start, stop = check.threshold.start, check.threshold.stop
+        if start >= stop:
+            yield "field start", f"must be below stop, {stop!r}, got {start!r}"
+    fields = ("expected", "tolerance", "low", "high", "to")
+    given = {field for field in fields if getattr(check, field) is not None}
+    needs = _NEEDS[check.relation]
+    open_sided = check.relation in _HALF_OPEN and given and given < needs
+    if given != needs and not open_sided:
+        needed, got = " and ".join(sorted(needs)), ", ".join(sorted(given)) or "none"
+        yield "field relation", f"{check.relation} needs {needed}, got {got}"
+    if check.relation == "tends_to":
+        yield from _limit_faults(check)
+    if check.threshold is not None and (bound := check.threshold.bound) not in given:
+        must = "must be one of the bounds given"
+        yield "field threshold.bound", f"{must}, got {bound!r}"
+
+
+def _limit_faults(check: Check) -> Faults:
+    """Theory knows what becomes of some quantities, undivided, for Gaussian entries."""
+    distributions, needs = list(check.domain.distributions), "tends_to needs"
+    if check.divisor != "none" or distributions != ["gaussian"]:
+        must = f"{needs} the divisor none and the distributions ['gaussian']"
+        yield "field relation", f"{must}, got {check.divisor!r} and {distributions}"
+    usual = _usual("normalisation", "dependence", "initialisation")
+    yield from _left_out(check.domain, usual, "tends_to")
+    n_keys = max(2, check.domain.n_keys[0])  # fewer are refused as a size
+    if limit_of(check.quantity, check.summary, n_keys) is None:
+        must = f"{needs} a quantity and summary whose limit is known"
+        yield "field relation", f"{must}, got {check.quantity!r} and {check.summary!r}"
 
 
 def _require_quantity(quantity: str) -> None:
@@ -329,139 +270,177 @@ def _require_divisor(check: Check) -> None:
     _, ratios = split_pairs([name])
     if ratios and not one.compared:
         raise InputError(f"must be one divisor for {quantity}, got {name!r}")
-    if not ratios and not one.divisors((name,)):
+    by_none = not one.divided if one.of == "pairs" else not one.divisors((name,))
+    if by_none and not ratios and name != "none":
         raise InputError(f"must be 'none' for {quantity}, got {name!r}")
-    if one.of == "pairs":
-        if not one.divided and name != "none":
-            raise InputError(f"must be 'none' for {quantity}, got {name!r}")
-        if parse_divisor(name).needs_keys:
-            raise InputError(
-                f"must not depend on n for {quantity}, which has no keys, got {name!r}"
-            )
+    if one.of == "pairs" and parse_divisor(name).needs_keys:
+        raise InputError(
+            f"must not depend on n for {quantity}, which has no keys, got {name!r}"
+        )
 
 
 def _summaries(check: Check) -> tuple[str, ...]:
     """Name the summaries that a check's quantity has under its divisor."""
-    if check.quantity in RECORDED:
-        return (RECORDED[check.quantity].summary,)
-    if check.quantity in PAIR_QUANTITIES:
-        return ("value",)
-    if check.quantity in FORMAT_QUANTITIES:
-        return ("mean",)
+    if check.quantity not in ROW_QUANTITIES:
+        return summaries_named(check.quantity)
     if "/" in check.divisor:
         return summaries_compared(ROW_QUANTITIES[check.quantity])
     asked = [summary for _, summary in beyond_table(check.quantity, check.summary)]
-    return (*asked, *offered_summaries(ROW_QUANTITIES[check.quantity]))
+    return (*asked, *summaries_named(check.quantity))
 
 
-_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+def summaries_named(quantity: str) -> tuple[str, ...]:
+    """Return the summaries of a quantity that can be asked for, for a message."""
+    if quantity in RECORDED:
+        return (RECORDED[quantity].summary,)
+    if quantity in PAIR_QUANTITIES:
+        return ("value",)
+    if quantity in FORMAT_QUANTITIES:
+        return ("mean",)
+    return offered_summaries(ROW_QUANTITIES[quantity])
 
 
-def validate_sentence(
-    sentence: Sentence,
-    interpretations: Mapping[str, Interpretation],
-    where: str,
-    *,
-    own: bool,
-) -> None:
-    """Make sure that a sentence says what it rests on, and that its numbers exist.
+def word_faults(words: Words, *, own: bool) -> Faults:
+    """Yield why a text cannot be shown; a user's may be in several languages."""
+    texts = _texts(words)
+    if not texts or (words not in texts and not own):
+        yield "", f"must be a text, got {words!r}"
+    for text in texts:
+        if found := _CONTROL.search(text):
+            yield "", f"must have no control character, got {found[0]!a}"
+
+
+def _texts(words: Words | None) -> list[str]:
+    """Return words in each language that they are in."""
+    return [words] if isinstance(words, str) else list((words or {}).values())
+
+
+def sentence_faults(
+    sentence: Sentence, interpretations: Mapping[str, Interpretation], *, own: bool
+) -> Faults:
+    """Yield why a sentence says not what it rests on, or lacks its numbers.
 
     Parameters
     ----------
     sentence : Sentence
     interpretations : mapping
         Those of its claim, by id.
-    where : str
-        File, claim and place, for the message.
     own : bool
         Whether it is a user's, who answers for it.
-
-    Raises
-    ------
-    CatalogueError
-        With one line: where, requirement and what came.
     """
     if not own and not sentence.is_bound:
-        raise CatalogueError(
-            f"{where}: must rest on interpretations or checks, or say why on "
-            "none, got neither"
-        )
-    named = [
-        v.interpretation
-        for v in sentence.value.values()
-        if v.interpretation is not None
-    ]
+        must = "must rest on interpretations or checks, or say why on none"
+        yield "", f"{must}, got neither"
+    values = sentence.value.items()
+    named = [one.interpretation for _, one in values if one.interpretation is not None]
     for name in (*sentence.interpretations, *named):
-        with name_place(where, "interpretations"):
-            look_up("interpretation", name, interpretations)
+        yield from _refused(
+            "interpretations", look_up, "interpretation", name, interpretations
+        )
     for check in sentence.check:
-        validate_check(check, where)
-    for name, value in sentence.value.items():
-        _validate_value(
-            value, sentence, interpretations, f"{where}, field value.{name}"
-        )
-    for text in _texts(sentence.text, sentence.short):
+        yield from check_faults(check)
+    for name, value in values:
+        place, asserted = f"field value.{name}", sentence.check
+        if value.interpretation is not None:
+            asserted = interpretations[value.interpretation].check
+        elif value.of in ("before", "after"):
+            must = "must stand with an interpretation"
+            yield f"{place}.of", f"{must}, got {value.of!r}"
+        if value.check >= len(asserted):
+            must = f"must be below {len(asserted)}"
+            yield f"{place}.check", f"{must}, got {value.check}"
+    for text in () if own else (*_texts(sentence.text), *_texts(sentence.short)):
         found = set(_PLACEHOLDER.findall(text))
-        if not own and not found <= set(sentence.value):
-            raise CatalogueError(
-                f"{where}: must have a number for each placeholder, got "
-                f"{sorted(found)} and {sorted(sentence.value)}"
+        if not found <= set(sentence.value):
+            got = f"{sorted(found)} and {sorted(sentence.value)}"
+            yield "", f"must have a number for each placeholder, got {got}"
+
+
+def claim_faults(claim: Claim, catalogue: Catalogue, *, own: bool) -> Faults:
+    """Yield what of a claim does not go together."""
+    if claim.kind in KINDS:
+        kind = f"claim of kind {claim.kind}"
+        yield from _refused("id", look_up, kind, claim.id, FACTS)
+    # what a claim of its kind has, and no other
+    needs = {"interpretation": claim.kind == "measured"}
+    needs |= {} if own else {"finding": True}
+    for field, needed in needs.items():
+        if bool(getattr(claim, field)) != needed:
+            verb = "be there" if needed else "be left out"
+            yield f"field {field}", f"must {verb} for the kind {claim.kind!r}"
+    texts = {text.key: text for text in catalogue.text}
+    interpretations = {one.id: one for one in claim.interpretation}
+    for source in claim.source:
+        yield from _refused("source.text", look_up, "text", source.text, texts)
+        for name in source.admits:
+            yield from _refused(
+                "source.admits", look_up, "interpretation", name, interpretations
             )
+    yield from _twice("interpretation.id", (one.id for one in claim.interpretation))
+    for one in claim.interpretation:
+        place = f"interpretation {one.id!r}"
+        yield from _at(place, interpretation_faults(one, claim, own=own))
+    for sentence, place in claim.sentences():
+        yield from _at(place, sentence_faults(sentence, interpretations, own=own))
+    if claim.same is not None:
+        by_id = {one.id: one for one in catalogue.claim}
+        yield from _refused("same", look_up, "claim", claim.same, by_id)
 
 
-def _texts(*words: Words | None) -> Iterator[str]:
-    """Yield words in each language that they are in."""
-    for one in words:
-        if one is not None:
-            yield from [one] if isinstance(one, str) else one.values()
+def interpretation_faults(one: Interpretation, claim: Claim, *, own: bool) -> Faults:
+    """Yield why an interpretation has no outcome, or votes other than texts say it."""
+    for check in one.check:
+        yield from check_faults(check)
+    if one.share != SHARE and one.quantifier != "usually":
+        must = f"must be left out for {one.quantifier}"
+        yield "field share", f"{must}, got {one.share!r}"
+    # a figure shows the outcomes of an interpretation over one threshold
+    if sum(check.threshold is not None for check in one.check) > 1:
+        yield "field threshold", "must stand in one check at most, got several"
+    if own or not claim.source:
+        return
+    sources = [s for s in claim.source if one.id in (s.admits or claim.admitted())]
+    if one.beyond == bool(sources):
+        must = f"must be {str(not sources).lower()}"
+        yield "field beyond", f"{must}, got {str(one.beyond).lower()}"
+    said = (one.quantifier, one.form)
+    if sources and said not in {(s.quantifier, s.form) for s in sources}:
+        must = "must be said so by a source that admits it"
+        yield "field quantifier", f"{must}, got {' '.join(said)}"
 
 
-def _validate_value(
-    value: Value,
-    sentence: Sentence,
-    interpretations: Mapping[str, Interpretation],
-    where: str,
-) -> None:
-    """Require a number's check to be there."""
-    checks = sentence.check
-    if value.interpretation is not None:
-        checks = interpretations[value.interpretation].check
-    elif value.of in ("before", "after"):
-        raise CatalogueError(
-            f"{where}.of: must stand with an interpretation, got {value.of!r}"
-        )
-    if value.check >= len(checks):
-        raise CatalogueError(
-            f"{where}.check: must be below {len(checks)}, got {value.check}"
-        )
+def _twice(what: str, values: Iterable[str]) -> Faults:
+    seen = set()
+    for value in values:
+        if value in seen:
+            yield "", f"{what} must be unique, got {value!r} twice"
+        seen.add(value)
 
 
-def read_catalogue(path: Path | None = None) -> Catalogue:
-    """Read and validate a catalogue.
+def catalogue_faults(catalogue: Catalogue, *, own: bool) -> Faults:
+    """Yield what of a catalogue does not go together."""
+    if own and not catalogue.claim:
+        yield "", "there must be a claim ([[claim]]), got none"
+    for words, place in catalogue.words():
+        yield from _at(place, word_faults(words, own=own))
+    for claim in catalogue.claim:
+        faults = claim_faults(claim, catalogue, own=own)
+        yield from _at(f"claim {claim.id!r}", faults)
+    for passage in catalogue.passage:
+        faults = sentence_faults(passage.sentence, {}, own=own)
+        yield from _at(f"passage {passage.id!r}", faults)
+    for one in catalogue.self_check:
+        for check in one.check:
+            yield from _at(f"self_check {one.id!r}", check_faults(check))
 
-    Parameters
-    ----------
-    path : Path, optional
-        A TOML file; by default the catalogue of the five texts.
 
-    Returns
-    -------
-    Catalogue
-
-    Raises
-    ------
-    CatalogueError
-        If the file cannot be read or is not a catalogue; names file, claim and field.
-    """
-    if path is not None:
-        return read_own_catalogue(path)[0]
+@cache
+def read_catalogue() -> Catalogue:
+    """Read and validate the catalogue of the five texts."""
     source = files("montecarlo.claims").joinpath("catalogue.toml")
-    return _parse_packaged(read_small(source.name, source), source.name)
-
-
-@lru_cache(maxsize=4)
-def _parse_packaged(content: bytes, name: str) -> Catalogue:
-    return parse_catalogue(parse_toml(name, content), name)
+    return parse_catalogue(
+        parse_toml(source.name, read_small(source.name, source)), source.name
+    )
 
 
 def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
@@ -470,7 +449,7 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
     Raises
     ------
     CatalogueError
-        As `read_catalogue`.
+        If the file cannot be read or is not a catalogue; names file, claim and field.
     """
     content = read_small(path.name, path)
     data = parse_toml(path.name, content)
@@ -497,40 +476,19 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
         With one line: file, claim, field, requirement and what came.
     """
     data = _plain(data, name)
-    known = ["text", "claim", "self_check", "model"]
-    known += ["language"] if own else ["passage", "record"]
+    tables = OWN_TABLES if own else tuple(TABLES)
+    known = (*tables, "language") if own else tables
     if unknown := set(data) - set(known):
         raise CatalogueError(
             f"{name}: entries must be {', '.join(known)}, got {min(unknown)!r}"
         )
-    texts = tuple(_entries(data, "text", "key", TextEntry, name))
-    claims = tuple(_entries(data, "claim", "id", Claim, name))
-    self_checks = tuple(_entries(data, "self_check", "id", SelfCheck, name))
-    models = tuple(_entries(data, "model", "name", ModelSize, name))
-    passages = tuple(_entries(data, "passage", "id", Passage, name))
-    records = tuple(_entries(data, "record", "claim", RecordEntry, name))
+    parts = {one: tuple(_entries(data, one, name)) for one in tables}
     language = data.get("language", "en") if own else None
     if not isinstance(language, str | None):
         raise CatalogueError(f"{name}: language must be a text, got {language!r}")
-    catalogue = Catalogue(
-        texts, claims, passages, self_checks, models, records, language
-    )
-    if own and not claims:
-        raise CatalogueError(f"{name}: there must be a claim ([[claim]]), got none")
-    for words, place in catalogue.words():
-        validate_words(words, f"{name}: {place}", own=own)
-    by_id = {claim.id: claim for claim in claims}
-    for claim in claims:
-        _validate_claim(claim, texts, f"{name}: claim {claim.id!r}", own=own)
-        if claim.same is not None:
-            with name_place(f"{name}: claim {claim.id!r}", "same"):
-                look_up("claim", claim.same, by_id)
-    for passage in passages:
-        place = f"{name}: passage {passage.id!r}"
-        validate_sentence(passage.sentence, {}, place, own=own)
-    for self_check in self_checks:
-        for check in self_check.check:
-            validate_check(check, f"{name}: self_check {self_check.id!r}")
+    catalogue = Catalogue(**parts, language=language)
+    for place, wrong in catalogue_faults(catalogue, own=own):
+        raise CatalogueError(": ".join(filter(None, (name, place, wrong))))
     return catalogue
 
 
@@ -565,145 +523,45 @@ def _plain_text(value: object, name: str) -> str:
     return str(value)
 
 
-def _entries(
-    data: dict[str, Any], table: str, key: str, kind: type[Any], name: str
-) -> Iterator[Any]:
+def _entries(data: dict[str, Any], table: str, name: str) -> Iterator[Any]:
     """Convert the entries of one table, naming the entry and field that is wrong."""
-    entries = data.get(table, [])
+    entries, (key, kind) = data.get(table, []), TABLES[table]
     if not isinstance(entries, list):
         raise CatalogueError(f"{name}: {table} must be a list of tables ([[{table}]])")
     for number, entry in enumerate(entries, start=1):
         named = entry.get(key) if isinstance(entry, dict) else None
         label = repr(named) if isinstance(named, str) else f"number {number}"
         try:
-            yield msgspec.convert(_named(put_numbers(entry)), kind, strict=True)
+            yield msgspec.convert(_spell_out("", entry), kind, strict=True)
         except InputError as error:
             raise CatalogueError(f"{name}: {table} {label}: {error}") from None
         except msgspec.ValidationError as error:
             message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
             told = message + _choices(message)
             raise CatalogueError(f"{name}: {table} {label}: {told}") from None
-    _unique([entry[key] for entry in entries], f"{name}: {table}.{key}")
+    for _, wrong in _twice(f"{table}.{key}", (entry[key] for entry in entries)):
+        raise CatalogueError(f"{name}: {wrong}")
 
 
-def _named(value: Any) -> Any:  # noqa: ANN401 - what TOML holds
-    """Return what a file holds, with each divisor called as it is in tables."""
+def _spell_out(field: str, value: Any) -> Any:  # noqa: ANN401 - what TOML holds
+    """Return what a field holds: numbers for their names, divisors as in tables."""
+    if field in _NUMBER_FIELDS and isinstance(value, str):
+        return look_up(field, value, NUMBERS)
+    if field == "divisor" and isinstance(value, str | int | float):
+        return name_divisor(str(value))
     if isinstance(value, list):
-        return [_named(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        field: name_divisor(str(one))
-        if field == "divisor" and isinstance(one, str | int | float)
-        else _named(one)
-        for field, one in value.items()
-    }
+        return [_spell_out("", one) for one in value]
+    if isinstance(value, dict):
+        return {within: _spell_out(within, one) for within, one in value.items()}
+    return value
 
 
 def _choices(message: str) -> str:
     """Name what a field may be, where a message says only what it is not."""
     if unknown := _UNKNOWN_FIELD.match(message):
-        near = difflib.get_close_matches(unknown[1], sorted(_FIELDS), n=1)
+        near = difflib.get_close_matches(unknown[1], _FIELDS, n=1)
         return f". Did you mean {near[0]!r}?" if near else ""
-    for field, names in (("topic", get_args(Topic)), ("relation", get_args(Relation))):
+    for field, kind in (("topic", schema.Topic), ("relation", checks.Relation)):
         if message.startswith("Invalid enum value") and message.endswith(f"{field}`"):
-            return f"; there are {', '.join(names)}"
+            return f"; there are {', '.join(get_args(kind))}"
     return ""
-
-
-_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(\w+)`")
-#: Every field that something in a catalogue may have.
-_FIELDS = {
-    field
-    for kind in (
-        *(TextEntry, Claim, Source, Sentence, Interpretation, Check, Domain, Level),
-        *(Threshold, SelfCheck, ModelSize),
-    )
-    for field in kind.__struct_fields__
-}
-
-
-def _unique(values: list[str], where: str) -> None:
-    for value in values:
-        if values.count(value) > 1:
-            raise CatalogueError(f"{where} must be unique, got {value!r} twice")
-
-
-def _validate_claim(
-    claim: Claim, texts: tuple[TextEntry, ...], where: str, *, own: bool
-) -> None:
-    _validate_kind(claim, where, own=own)
-    keys = {text.key: text for text in texts}
-    interpretations = {
-        interpretation.id: interpretation for interpretation in claim.interpretation
-    }
-    for source in claim.source:
-        with name_place(where, "source.text"):
-            look_up("text", source.text, keys)
-        for name in source.admits:
-            with name_place(where, "source.admits"):
-                look_up("interpretation", name, interpretations)
-    _validate_interpretations(claim, where)
-    if not own and claim.source:
-        _validate_votes(claim, where)
-    for sentence, place in claim.sentences():
-        validate_sentence(sentence, interpretations, f"{where}, {place}", own=own)
-
-
-def _validate_interpretations(claim: Claim, where: str) -> None:
-    """Require interpretations with ids and checks."""
-    _unique(
-        [interpretation.id for interpretation in claim.interpretation],
-        f"{where}: interpretation.id",
-    )
-    for interpretation in claim.interpretation:
-        for check in interpretation.check:
-            validate_check(check, f"{where}, interpretation {interpretation.id!r}")
-        if interpretation.share != SHARE and interpretation.quantifier != "usually":
-            raise CatalogueError(
-                f"{where}, interpretation {interpretation.id!r}, field share: "
-                f"must be left out for {interpretation.quantifier}, "
-                f"got {interpretation.share!r}"
-            )
-        # a figure shows the outcomes of an interpretation over one threshold
-        if sum(check.threshold is not None for check in interpretation.check) > 1:
-            raise CatalogueError(
-                f"{where}, interpretation {interpretation.id!r}, field threshold: "
-                "must stand in one check at most, got several"
-            )
-
-
-def _validate_votes(claim: Claim, where: str) -> None:
-    """Require that an interpretation votes if and only if a text says it so."""
-    for interpretation in claim.interpretation:
-        sources = [
-            source
-            for source in claim.source
-            if interpretation.id in (source.admits or claim.admitted())
-        ]
-        said = (interpretation.quantifier, interpretation.form)
-        if interpretation.beyond == bool(sources):
-            raise CatalogueError(
-                f"{where}, interpretation {interpretation.id!r}, field beyond: must be "
-                f"{str(not sources).lower()}, got {str(interpretation.beyond).lower()}"
-            )
-        if sources and said not in {(s.quantifier, s.form) for s in sources}:
-            raise CatalogueError(
-                f"{where}, interpretation {interpretation.id!r}, field quantifier: "
-                f"must be said so by a source that admits it, got {' '.join(said)}"
-            )
-
-
-def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
-    """Require what a claim of its kind must have, and nothing else."""
-    if claim.kind in KINDS:
-        with name_place(where, "id"):
-            look_up(f"claim of kind {claim.kind}", claim.id, FACTS)
-    needed_fields = {"interpretation": claim.kind == "measured", "finding": True}
-    for field, needed in needed_fields.items():
-        given = bool(getattr(claim, field))
-        if given != needed and not (own and field == "finding"):
-            verb = "be there" if needed else "be left out"
-            raise CatalogueError(
-                f"{where}, field {field}: must {verb} for the kind {claim.kind!r}"
-            )

@@ -10,7 +10,7 @@ Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,59}\Z")]
 #: them: texts reach terminals and pages.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 Text = Annotated[str, Meta(min_length=1, max_length=2000, pattern=rf"^[^{CONTROL}]*\Z")]
-#: Control characters are left to `validate_words`: msgspec 0.22 frees the pattern of a
+#: Control characters are left to `word_faults`: msgspec 0.22 frees the pattern of a
 #: string twice where something else may stand in its place.
 Unchecked = Annotated[str, Meta(min_length=1, max_length=2000)]
 #: What pages show: a text, or of a user's own one for each of several languages, by

@@ -14,7 +14,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from montecarlo.claims.checks import Check, Level
-from montecarlo.claims.evidence import Evidence, Found
 from montecarlo.claims.outcomes import (
     Border,
     CaseOutcome,
@@ -31,7 +30,7 @@ from montecarlo.claims.outcomes import (
     SentenceOutcome,
     locate,
 )
-from montecarlo.claims.recorded import with_facts
+from montecarlo.claims.recorded import Evidence, Found, with_facts
 from montecarlo.claims.schema import (
     OTHERS,
     Catalogue,

@@ -1,14 +1,32 @@
-"""How everything came out: what the judge writes, claims.json holds and pages read."""
+"""How everything came out: what the judge writes, claims.json holds and pages read.
+
+And reading run.json of a folder of results that has a claims.json.
+"""
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
+from montecarlo.claims.calibration import Calibration
 from montecarlo.claims.checks import Check, Limiting
-from montecarlo.claims.schema import Form, Quantifier, Source, Topic, logic_of
+from montecarlo.claims.schema import (
+    Form,
+    ModelSize,
+    Quantifier,
+    RecordEntry,
+    Source,
+    Topic,
+    logic_of,
+)
 from montecarlo.claims.verdicts import Logic, Verdict
+from montecarlo.claims.z_scores import ZScores
 from montecarlo.estimation.intervals import factor_of
+from montecarlo.study.columns import MEASUREMENTS
+from montecarlo.study.curves import CURVE_FILES
+from montecarlo.study.folder import RUN_FILE, ResultsError, read_run
 
 
 class _Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -309,3 +327,58 @@ class Judgement(_Record, frozen=True, kw_only=True):
                 yield from sentence.checks
         for passage in self.passages:
             yield from passage.checks
+
+
+CLAIMS_FILE = "claims.json"
+
+
+class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """claims.json: how everything that is judged came out."""
+
+    #: nominal error rate of all of it
+    error_rate: float
+    #: that of one end of an interval at one look
+    simultaneous_error: float
+    #: how often intervals missed in trials
+    calibration: Calibration
+    #: interim analyses of all statistics together
+    analyses: int
+    #: distances to exact values
+    z_scores: ZScores
+    #: published sizes of models
+    models: tuple[ModelSize, ...]
+    #: published facts
+    records: tuple[RecordEntry, ...]
+
+    def failed_self_checks(self) -> list[str]:
+        """Return the ids of the refuted self-checks, ``z-scores`` last."""
+        failed = [c.id for c in self.self_checks if c.verdict == Verdict.REFUTED]
+        if self.z_scores.verdict == Verdict.REFUTED:
+            failed.append("z-scores")
+        return failed
+
+
+#: What a report's numbers and verdicts are read from.
+DATA_FILES = (MEASUREMENTS, *CURVE_FILES, CLAIMS_FILE)
+
+
+def read_report_run(folder: Path) -> dict[str, Any]:
+    """Read run.json of a report, checked: its schema, its digest, hashes of files.
+
+    Raises
+    ------
+    ResultsError
+        One line: file, requirement, what came.
+    """
+    run = read_run(folder)
+    if "kind" in run:
+        raise ResultsError(
+            f"results must be those of a report, got an {run['kind']!s:.40}"
+        )
+    for name in DATA_FILES:
+        if name not in run["sha256"]:
+            raise ResultsError(
+                f"results must have {name!r} among the files of their {RUN_FILE}, got "
+                f"{len(run['sha256'])} others"
+            )
+    return run

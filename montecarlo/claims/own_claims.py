@@ -7,7 +7,7 @@ large between them.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from itertools import product
 from pathlib import Path
@@ -21,8 +21,7 @@ from montecarlo.attention.divisors import split_pairs
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.catalogue import name_place, parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import CaseOutcome
-from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.outcomes import CaseOutcome, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, needed_budgets, run_study
 from montecarlo.claims.schema import Catalogue
@@ -30,12 +29,7 @@ from montecarlo.claims.simulation import Simulation, points_of, unjudged
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.intervals import round_end
 from montecarlo.estimation.summaries import lacks
-from montecarlo.names import (
-    MOST_SEED,
-    look_up,
-    require_executor,
-    require_whole,
-)
+from montecarlo.names import MOST_SEED, look_up, require_executor, require_whole
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,
@@ -44,6 +38,7 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.small_files import parse_toml
 from montecarlo.study.measured import round_to
+from montecarlo.study.measurement import at_work
 from montecarlo.study.presets import PRESETS, Block, Dimension, Grid, Keys
 
 COLUMNS = ("claim", "verdict", "checked", "where", "measured", "claimed", "outcome")
@@ -258,12 +253,8 @@ def judge(
     catalogue = _catalogue_of(claims)
     study = own_study(catalogue, preset=preset, seed=seed, error_rate=error_rate)
     not_judged = list(find_unjudged(study))
-    with threadpool_limits(limits=1, user_api="blas"):
-        if executor is not None:
-            results = run_study(study, executor)
-        else:
-            with ThreadPoolExecutor(1) as one:
-                results = run_study(study, one)
+    with threadpool_limits(limits=1, user_api="blas"), at_work(executor, 1) as workers:
+        results = run_study(study, workers)
     return Judged(results.claims, not_judged)
 
 

@@ -16,8 +16,7 @@ from threadpoolctl import threadpool_limits
 from montecarlo.attention.divisors import split_pairs
 from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.judging import Judge, threshold_curves
-from montecarlo.claims.outcomes import Judgement
-from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
+from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord, Judgement
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import (
@@ -38,8 +37,8 @@ from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import require_error_rate
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.columns import MEASUREMENTS
-from montecarlo.study.csv_files import write_table
-from montecarlo.study.curves import tabulate_curves, write_curves
+from montecarlo.study.curves import tabulate_curves, write_curves, write_table
+from montecarlo.study.executors import finish
 from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.presets import Advance, Grid
@@ -51,9 +50,8 @@ from montecarlo.study.table import (
     references_of,
     table_of,
     tabulate,
+    tail_rows,
 )
-from montecarlo.study.tails import tail_rows
-from montecarlo.study.tasks import finish
 from montecarlo.theory.row_integrals import Reference
 
 
@@ -72,8 +70,6 @@ class Study:
         Name of the preset that the grid came from, for the record.
     whole_grid : bool
         Whether to sample all of the grid, or only what the claims' checks need.
-    batch : int or None
-        Replicates sent to a worker at once; changes no byte.
     replicates : mapping or None
         Name of each point to how many replicates an earlier run took, to take as
         many; None: until nothing is undecided or the budget is spent.
@@ -87,7 +83,6 @@ class Study:
     error_rate: float = 0.01
     preset: str = ""
     whole_grid: bool = True
-    batch: int | None = None
     replicates: Mapping[str, int] | None = None
     time_limit_reached: bool = False
 
@@ -201,7 +196,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         simulation = sampled_on(there)
         return undecided_points(judge(simulation), simulation)
 
-    plan = Plan(budgets, study.seed, divisors, study.batch, in_time is not None)
+    plan = Plan(budgets, study.seed, divisors, limited=in_time is not None)
     work = partial(finish, executor)
     with threadpool_limits(limits=1, user_api="blas"):
         # those of short rows take longest
@@ -319,7 +314,7 @@ def error_rates_of(study: Study, exact: Exact = exact_value) -> ErrorRates:
     budgets = needed_budgets(study)
     analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
     simulation = Simulation(analyses, study.grid.divisors, exact)
-    return split_error_rate(study.catalogue, simulation, analyses, study.error_rate)
+    return split_error_rate(study.catalogue, simulation, study.error_rate)
 
 
 def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
@@ -369,7 +364,6 @@ def recipe(study: Study) -> dict[str, Any]:
     return {
         **configuration(study),
         "whole_grid": study.whole_grid,
-        "batch": study.batch,
         "replicates": study.replicates,
         "code": code_digest(),
     }

@@ -19,7 +19,6 @@ from montecarlo.attention.quantities import (
 )
 from montecarlo.claims.calibration import kind_of, nominal_rate
 from montecarlo.claims.checks import Check, region_of
-from montecarlo.claims.evidence import Found
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
@@ -27,7 +26,7 @@ from montecarlo.claims.outcomes import (
     Located,
     locate,
 )
-from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.recorded import RECORDED, Found, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.errors import InputError
@@ -87,11 +86,9 @@ def ask_beyond_table(
     """
     also: dict[str, set[tuple[str, str]]] = {}
     for check in checks:
-        if check.quantity in RECORDED:
-            continue
-        if asked := beyond_table(check.quantity, check.summary):
-            for point in points_of(check, budgets):
-                also.setdefault(point.name, set()).update(asked)
+        for point in points_of(check, budgets):
+            asked = beyond_table(check.quantity, check.summary)
+            also.setdefault(point.name, set()).update(asked)
     return {
         replace(point, also=tuple(sorted(also.get(point.name, ())))): budget
         for point, budget in budgets.items()
@@ -146,7 +143,7 @@ class Statistic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A grid, and what was sampled on it: `montecarlo.claims.evidence.Evidence`.
+    """A grid, and what was sampled on it: `montecarlo.claims.recorded.Evidence`.
 
     Attributes
     ----------
@@ -395,10 +392,7 @@ class ErrorRates:
 
 
 def split_error_rate(
-    catalogue: Catalogue,
-    simulation: Simulation,
-    analyses: Mapping[DesignPoint, int],
-    error_rate: float,
+    catalogue: Catalogue, simulation: Simulation, error_rate: float
 ) -> ErrorRates:
     """Split the report's error rate over the two sides of every interval it uses.
 
@@ -406,8 +400,7 @@ def split_error_rate(
     ----------
     catalogue : Catalogue
     simulation : Simulation
-    analyses : mapping
-        Each of its points to the number of interim analyses it may have.
+        Its budgets are the numbers of interim analyses that points may have.
     error_rate : float
         Nominal probability that any decided check is wrong.
 
@@ -430,7 +423,7 @@ def split_error_rate(
                     continue
                 points = simulation.points(check, case)
                 if is_applicable(check, points):
-                    most = max(analyses[point] for point in points)
+                    most = max(simulation.budgets[point] for point in points)
                     statistics[statistic_of(check, points)] = most
         return sum(statistics.values())
 

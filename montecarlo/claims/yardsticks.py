@@ -4,10 +4,7 @@ A claims file may say ``tolerance = "variance"`` or ``low = "one-hot"`` in place
 number.  docs/changes-after-results.md tells which were changed after results were seen.
 """
 
-from typing import Any
-
 from montecarlo.attention.quantities import SATURATED
-from montecarlo.names import look_up
 
 #: Largest weight from which on a row is called one-hot, or saturated.
 ONE_HOT = SATURATED["saturated"]
@@ -32,25 +29,3 @@ NUMBERS = {
     "standard-deviation": 0.0247,  # what 5 % of a variance is of its root
     "mean": 0.05,  # in standard deviations, or of a mean that is not 0
 }
-#: Fields of a check where a name may stand.
-_FIELDS = frozenset({"tolerance", "low", "high", "times"})
-
-
-def put_numbers(entry: Any) -> Any:  # noqa: ANN401 - what TOML holds
-    """Return what was read from a claims file with numbers in place of their names.
-
-    Raises
-    ------
-    InputError
-        If a name is not known.
-    """
-    if isinstance(entry, list):
-        return [put_numbers(one) for one in entry]
-    if not isinstance(entry, dict):
-        return entry
-    return {
-        field: look_up(field, value, NUMBERS)
-        if field in _FIELDS and isinstance(value, str)
-        else put_numbers(value)
-        for field, value in entry.items()
-    }

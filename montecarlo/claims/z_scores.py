@@ -18,6 +18,7 @@ from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.engine import OVERFLOW
+from montecarlo.study.columns import COLUMNS, IDENTITY
 
 #: Probability that a right simulator is refuted: a quarter for each side of the largest
 #: and of the mean square.
@@ -26,14 +27,8 @@ FALSE_ALARM = 1e-4
 FEWEST = 32
 #: The least tail probability that is told from 0: a z score of 37 is one of 37 or more.
 LEAST = 1e-300
-NUMBERS = (
-    *("estimate", "std_error", "ci_low", "ci_high", "n_replicates"),
-    *("reference", "reference_error"),
-)
-POINT = [
-    *("distribution_q", "distribution_k", "normalisation", "dependence"),
-    *("initialisation", "d_k", "n_keys"),
-]
+NUMBERS = COLUMNS[len(IDENTITY) : -1]
+POINT = [*IDENTITY[: IDENTITY.index("n_queries")], "n_keys"]
 
 
 class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -20,6 +20,7 @@ from montecarlo.cli.options import (
 from montecarlo.report.formats import DEFAULT, FORMATS
 
 ROW, TEXTS, LOOKS = "which row", "texts and checks", "how they look"
+ARRAYS, JUDGED = "how the arrays lie", "what is judged"
 #: Pixels an inch of PNG files.
 DPI = 200
 OF_JUDGE = "refuted,undecided,self-check"
@@ -171,12 +172,15 @@ class MeasureOptions:
     )
 
     @property
-    def both(self) -> tuple[str, str]:
-        """The distributions of q and of k."""
-        return (
-            self.distribution_q or self.distribution,
-            self.distribution_k or self.distribution,
-        )
+    def names(self) -> dict[str, str]:
+        """What names a point, beside its sizes."""
+        return {
+            "distribution_q": self.distribution_q or self.distribution,
+            "distribution_k": self.distribution_k or self.distribution,
+            "dependence": self.dependence,
+            "initialisation": self.initialisation,
+            "normalisation": self.normalisation,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -211,3 +215,66 @@ class JudgeOptions:
     jobs: Jobs | None = option_field(SAMPLING)
     executor: str | None = option_field(SAMPLING)
     scheduler: str | None = option_field(SAMPLING)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ObserveOptions:
+    """What is observed, as it is typed: checked where files are read."""
+
+    files: tuple[str, ...] = option_field(
+        FIRST,
+        ".npz, .npy or .safetensors with q, k and what tells the applied scale: "
+        "weights, or v and outputs",
+        flag="files",
+        nargs="+",
+        metavar="FILE",
+    )
+    expect: str | None = option_field(
+        FIRST,
+        "end with status 1 if scores are divided by something else, 4 if that cannot "
+        "be told: config, sqrt, another by its name, a number",
+        metavar="C",
+    )
+    config: str | None = option_field(
+        FIRST, "a config.json of transformers, for --expect config", metavar="FILE"
+    )
+    causal: bool = option_field(FIRST, "a query sees no later keys", default=False)
+    output: str = option_field(
+        FIRST, "folder to write (default: observed)", default="observed", metavar="DIR"
+    )
+    figure: str | None = option_field(
+        FIRST,
+        "write the one figure to a file of its own as well: .svg, .pdf or .png",
+        metavar="FILE",
+    )
+    json: bool = option_field(
+        FIRST, "print the applied scales as one JSON object", default=False
+    )
+    axes: Names | None = option_field(
+        ARRAYS,
+        "of the arrays' axes, in their order (sequence,layer,head,token,d); token and "
+        "d have to be there; weights have keys last, and no d",
+    )
+    names: str | None = option_field(
+        ARRAYS,
+        "of arrays in .npz: of q and of k, weights=NAME, v=NAME, outputs=NAME; of "
+        "tensors in .safetensors: {side} stands for q, query, k, key, weights, v, "
+        "value or outputs; {layer}, {head}, {sequence} are counted ({side})",
+        metavar="PATTERN",
+    )
+    rtol: str = option_field(  # as `montecarlo.model.answers` has it
+        JUDGED,
+        "how far off what is expected may be, as a part (default: 0.01)",
+        default="0.01",
+        metavar="R",
+    )
+    divisor: str | None = option_field(
+        JUDGED, "what tables divide by (default: what is told, else sqrt)", metavar="C"
+    )
+    fail_on: Names | None = option_field(
+        JUDGED, "end with status 1 if a head is saturated, peaked, balanced or flat"
+    )
+    seed: str = option_field(
+        SAMPLING, "of keys drawn anew (default: 1)", default="1", metavar="N"
+    )
+    quiet: bool = option_field(OTHER, default=False)

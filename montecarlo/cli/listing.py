@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import ALL_FORMATS
-from montecarlo.attention.quantities import PAIR_QUANTITIES, QUANTITIES, ROW_QUANTITIES
-from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.claims.catalogue import read_catalogue, summaries_named
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.estimation.summaries import offered_summaries
 from montecarlo.names import look_up
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
@@ -70,16 +69,7 @@ def _quantities(words: Words) -> Rows:
     for name, said in told.items():
         if said:
             asked = "judge" if name in RECORDED else "measure, judge"
-            yield name, words(said), ", ".join(_summaries(name)), asked
-
-
-def _summaries(quantity: str) -> tuple[str, ...]:
-    if quantity in RECORDED:
-        return (RECORDED[quantity].summary,)
-    if quantity in PAIR_QUANTITIES:
-        return ("value",)
-    known = ROW_QUANTITIES.get(quantity)
-    return ("mean",) if known is None else offered_summaries(known)
+            yield name, words(said), ", ".join(summaries_named(name)), asked
 
 
 def _distributions(words: Words) -> Rows:

@@ -4,14 +4,15 @@ Exit status: 0 measured; 2 usage or input; 3 the run could not finish; 4 measure
 not to the wanted error; 70 a bug; 130 interrupted, with the estimate so far.
 """
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import fields
 
 from montecarlo.cli.command_line import MeasureOptions
-from montecarlo.cli.exits import DONE, complain, importing, run
+from montecarlo.cli.exits import DONE, INTERRUPTED, complain, importing, run
 from montecarlo.cli.options import Parser, require_defaults
 from montecarlo.errors import InputError
-from montecarlo.names import look_up
+from montecarlo.names import look_up, look_up_all
 from montecarlo.printing import print_lines
 
 
@@ -63,6 +64,13 @@ def _require_format(options: MeasureOptions) -> None:
         raise InputError(f"--lang must stand with --format {MARKDOWN}, got none")
 
 
+def _command_with_seed(typed: Sequence[str]) -> str:
+    """Return the command that was typed, with the seed that it has by default."""
+    seeded = any(word.partition("=")[0] in {"--seed", "--row"} for word in typed)
+    words = [*typed, *([] if seeded else ["--seed", "1"])]
+    return f"python -m montecarlo measure {shlex.join(words)}"
+
+
 def work(options: MeasureOptions, typed: Sequence[str]) -> int:
     """Measure what was asked for, and print it."""
     with importing("measure"):
@@ -73,17 +81,30 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
             from montecarlo.cli.replay import answer_row, replay
 
         if options.format == MARKDOWN:
-            from montecarlo.cli.quoting import format_quotation, read_languages
+            from montecarlo.report.language.catalogues import (
+                LANGUAGES,
+                SOURCE,
+                read_language,
+            )
+            from montecarlo.report.language.quoting import quote
 
     _require_acting(options, OVERFLOW)
     _require_format(options)
-    languages = read_languages(options.lang) if options.format == MARKDOWN else []
+    languages = []
+    if options.format == MARKDOWN:
+        known = {code: code for code in LANGUAGES}
+        codes = look_up_all("lang", options.lang or [SOURCE], known)
+        languages = [read_language(code) for code in codes]
     if options.replicates is not None:
         print_lines(replay(options, options.replicates))
         return DONE
     found = (answer if options.row is None else answer_row)(options)
     if languages:
-        print_lines(format_quotation(found, typed, languages))
+        command = _command_with_seed(typed)
+        if found.status == INTERRUPTED:  # whose replicates nobody has again
+            command = ""
+        told = (quote(found.measured, one, command) for one in languages)
+        print_lines("\n\n".join(told))
     else:
         as_json = options.json or options.format == JSON
         print_lines(format_answer(found, typed, as_json=as_json))

@@ -102,12 +102,6 @@ SHARED: dict[str, dict[str, Any]] = {
 }
 
 
-def option(told: str, metavar: str | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return what argparse is told of an option: its help, and the rest."""
-    named = {} if metavar is None else {"metavar": metavar}
-    return {"help": told, **named, **more}
-
-
 def option_field(
     heading: str,
     told: str | None = None,
@@ -145,8 +139,7 @@ def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
 class Parser(argparse.ArgumentParser):
     """A command's parser: options under headings, complaints of one line.
 
-    ``usage`` stands before the options, ``options`` is the dataclass of them; without
-    one they are added, and come out as argparse has them.
+    ``usage`` stands before the options, ``options`` is the dataclass of them.
     """
 
     def __init__(
@@ -155,7 +148,8 @@ class Parser(argparse.ArgumentParser):
         description: str,
         usage: str = "",
         epilog: str = "",
-        options: Any = None,  # noqa: ANN401 - a dataclass
+        *,
+        options: Any,  # noqa: ANN401 - a dataclass
     ) -> None:
         super().__init__(
             prog=f"python -m montecarlo {command}".rstrip(),
@@ -169,8 +163,6 @@ class Parser(argparse.ArgumentParser):
         self.command = command
         self.options = options
         self.groups: dict[str, argparse._ArgumentGroup] = {}
-        if options is None:
-            return
         hints = get_type_hints(options)
         self.types = {name: _type_of(hint) for name, hint in hints.items()}
         for one in sorted(
@@ -185,17 +177,14 @@ class Parser(argparse.ArgumentParser):
                     settings |= _SWITCH
                 else:
                     settings |= NAMES if several else {"metavar": TYPES[kind][0]}
-            self.add(heading, {flag: settings | special})
-        self.add(OTHER, {"--help": {}})
+            self._add(heading, flag, **settings | special)
+        self._add(OTHER, "-h", "--help")
 
-    def add(self, heading: str, options: dict[str, dict[str, Any]]) -> None:
-        """Add options under a heading: flag to what `SHARED` does not say of it."""
+    def _add(self, heading: str, *flags: str, **special: Any) -> None:  # noqa: ANN401
+        """Add an option under a heading, and say what `SHARED` does of it."""
         if heading not in self.groups:
             self.groups[heading] = self.add_argument_group(heading)
-        for flag, special in options.items():
-            settings = SHARED.get(flag, {}) | special
-            flags = ("-h", flag) if flag == "--help" else (flag,)
-            self.groups[heading].add_argument(*flags, **settings)
+        self.groups[heading].add_argument(*flags, **SHARED.get(flags[-1], {}) | special)
 
     def read(self, typed: Sequence[str]) -> Any:  # noqa: ANN401 - the command's options
         """Return the options that a command line asks for.
@@ -218,8 +207,6 @@ class Parser(argparse.ArgumentParser):
             self._refuse(unknown[0].partition("=")[0])
         for name, value in vars(arguments).items():
             self._require_value(name, value)
-        if self.options is None:
-            return arguments
         given = vars(arguments).items()
         return self.options(**{name: self._value(name, value) for name, value in given})
 

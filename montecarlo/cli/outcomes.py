@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.outcomes import ClaimsRecord
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.names import look_up_all
 from montecarlo.printing import print_lines

@@ -10,14 +10,18 @@ from typing import Any, NamedTuple
 import msgspec
 import pandas as pd
 
-from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome, InterpretationOutcome
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    ClaimOutcome,
+    ClaimsRecord,
+    InterpretationOutcome,
+)
 from montecarlo.claims.own_claims import (
     find_unjudged,
     most_seconds,
     own_study,
     say_case,
 )
-from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.running import Study, run_study
 from montecarlo.cli.command_line import OF_JUDGE, JudgeOptions
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED

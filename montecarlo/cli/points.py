@@ -17,12 +17,7 @@ from montecarlo.names import PROJECT
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
-from montecarlo.study.measurement import (
-    RELATIVE_ERROR,
-    Effort,
-    PreciseRows,
-    ask,
-)
+from montecarlo.study.measurement import RELATIVE_ERROR, Effort, PreciseRows, ask
 from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.progress import progress_bar
 
@@ -82,15 +77,7 @@ def _rows(options: MeasureOptions) -> PreciseRows:
         options.number_format,
         options.softmax,
     )
-    asked = ask(
-        *options.both,
-        options.d_k,
-        options.keys,
-        options.dependence,
-        options.initialisation,
-        options.normalisation,
-        key,
-    )
+    asked = ask(**options.names, d_k=options.d_k, n_keys=options.keys, key=key)
     relative = options.relative_error
     effort = Effort(
         options.seed,

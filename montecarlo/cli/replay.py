@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.claims.record import read_report_run
+from montecarlo.claims.outcomes import read_report_run
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.points import Answer
 from montecarlo.errors import InputError
@@ -25,18 +25,14 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.columns import MEASUREMENTS
+from montecarlo.study.columns import IDENTITY, MEASUREMENTS
+from montecarlo.study.executors import Task
 from montecarlo.study.measurement import measure
 from montecarlo.study.presets import MOST_REPLICATES
-from montecarlo.study.tails import tail_task
-from montecarlo.study.tasks import Task
+from montecarlo.study.table import tail_task
 
 #: Columns of a row that hold names, which `measure` calls as the table does.
-NAMES = (
-    *("distribution_q", "distribution_k", "dependence", "initialisation"),
-    "normalisation",
-    *("divisor", "number_format", "softmax", "quantity", "summary"),
-)
+NAMES = tuple(one for one in IDENTITY if one not in ("d_k", "n_queries", "n_keys"))
 
 
 def answer_row(options: MeasureOptions) -> Answer:
@@ -115,12 +111,6 @@ def _point(options: MeasureOptions) -> DesignPoint:
             "number-format must be left out without keys: pairs have no rows, got "
             f"{options.number_format!r}"
         )
-    return parse_point(
-        *options.both,
-        options.d_k,
-        options.keys,
-        options.dependence,
-        options.initialisation,
-        options.normalisation,
-        formats=formats,
-    )
+    d_k, n_keys = options.d_k, options.keys
+    names = options.names
+    return parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats, also=())

@@ -47,10 +47,6 @@ class SampleStore:
         batches = self._batches.get(point, {})
         return sum(stop - start for start, (stop, _) in batches.items())
 
-    def points(self) -> Iterable[DesignPoint]:
-        """Return the points that have replicates."""
-        return self._batches.keys()
-
     def drop_after_gaps(self) -> None:
         """Drop the replicates of each point after its first missing one.
 

@@ -102,6 +102,12 @@ class Estimate:
         return math.nan if self.is_binned else self.std_error
 
     @property
+    def numbers(self) -> tuple[float, ...]:
+        """What tables hold: value, error, ends of the 95 % interval, replicates."""
+        interval = self.interval(POINTWISE)
+        return self.value, self.own_error, *interval, self.n_replicates
+
+    @property
     def is_bounded(self) -> bool:
         """Whether the replicates bound the interval on both sides."""
         low, high = self.ends(POINTWISE)

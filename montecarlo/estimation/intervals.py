@@ -170,21 +170,6 @@ def interval_ends(
     return low, moments.value - below * moments.std_error
 
 
-def mean_ends(
-    moments: Moments, n_replicates: int, error_rate: float
-) -> tuple[Array, Array]:
-    """Return `interval_ends`, unbounded where a mean hangs on rare replicates.
-
-    Notes
-    -----
-    Where fewer than `FEWEST_BEHIND_A_MEAN` replicates make nearly all of the variance,
-    rarer ones are still to come, and what they add is not known.
-    """
-    low, high = interval_ends(moments, n_replicates, error_rate)
-    rare = np.abs(moments.skewness) > RARE * math.sqrt(n_replicates)
-    return np.where(rare, -math.inf, low), np.where(rare, math.inf, high)
-
-
 def one_interval(
     value: float,
     std_error: float,
@@ -192,7 +177,15 @@ def one_interval(
     n_replicates: int,
     error_rate: float,
 ) -> Interval:
-    """Return what `mean_ends` returns, for one estimate: arrays of one are slow."""
+    """Return `interval_ends`, without bounds where a mean hangs on rare replicates.
+
+    For one estimate, since arrays of one are slow.
+
+    Notes
+    -----
+    Where fewer than `FEWEST_BEHIND_A_MEAN` replicates make nearly all of the variance,
+    rarer ones are still to come, and what they add is not known.
+    """
     t = t_quantile(error_rate, n_replicates)
     a = skewness / math.sqrt(n_replicates)
     if abs(a) > RARE:

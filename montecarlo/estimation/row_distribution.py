@@ -37,7 +37,7 @@ class RowDistribution:
     n_replicates : int
     inside : slice
         The bins that hold rows, and one on either side: beyond, nothing changes.
-    grid : LogGrid, LayeredGrid or SignedGrid
+    grid : LayeredGrid or SignedGrid
         What the rows were counted on.
     """
 
@@ -77,7 +77,7 @@ def row_distribution(counts: Counts, grid: Grid, n_replicates: int) -> RowDistri
     counts : ndarray of int64, shape (3, n_bins) or (6, n_bins)
         As `montecarlo.sampling.replicates.count_bins` makes them, or `count_some` of
         values that only some rows have.
-    grid : LogGrid, LayeredGrid or SignedGrid
+    grid : LayeredGrid or SignedGrid
     n_replicates : int
         Those that have a row with a value.
 
@@ -258,29 +258,6 @@ def _place(bin_: int, rows: RowDistribution) -> int:
         return 0
     place = rows.inside.start + bin_
     return len(rows.edges) if place >= rows.inside.stop else int(place)
-
-
-def bins_around(
-    share: Moments, n_replicates: int, level: float, error_rate: float
-) -> tuple[Bins, Bins]:
-    """Return the bins in which the ends of the interval of a quantile lie.
-
-    Parameters
-    ----------
-    share : Moments
-        Of the rows below the edges, along the last axis.
-    n_replicates : int
-    level : float
-    error_rate : float
-        One-sided.
-
-    Returns
-    -------
-    first, last : ndarray of int
-        The interval reaches from the lower edge of one to the upper edge of the other.
-    """
-    low, high = interval_ends(share, n_replicates, error_rate)
-    return bin_of(high, level), bin_of(low, level)
 
 
 def bin_of(curves: Array, level: float) -> Bins:

@@ -49,9 +49,8 @@ from montecarlo.report.terminal import make_table
 from montecarlo.small_files import require_writable
 from montecarlo.study.console import open_console
 from montecarlo.study.fingerprint import made_with
-from montecarlo.study.folder import file_hash, write_json
+from montecarlo.study.folder import file_hash, publishing, write_json
 from montecarlo.study.progress import open_bar
-from montecarlo.study.publishing import publishing
 
 TABLE, RECORD = "observation.csv", "observation.json"
 #: Where weights or outputs were given.

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.record import DATA_FILES, read_report_run
+from montecarlo.claims.outcomes import DATA_FILES, read_report_run
 from montecarlo.claims.running import Study, recipe, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
@@ -29,10 +29,8 @@ from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_all, make_report
 from montecarlo.study.curves import FOLDER
 from montecarlo.study.executors import PROCESSES, Workers, make_executor
-from montecarlo.study.folder import ResultsError
-from montecarlo.study.journal import JournaledStore
+from montecarlo.study.folder import JournaledStore, ResultsError, publishing
 from montecarlo.study.progress import progress_bar
-from montecarlo.study.publishing import publishing
 
 #: Writes what was asked for: findings, codes of languages, folder, processes that may
 #: draw.

@@ -48,14 +48,9 @@ def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Fl
     q : ndarray of float32, shape (n_queries, d_k)
     k : ndarray of float32, shape (n_keys, d_k)
     """
-    q, standard = _draw_queries(point, seed, index)
+    q, standard = draw_queries(point, seed, index)
     chunks = list(_draw_chunks(point, seed, index, standard))
     return q, chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
-
-
-def draw_queries(point: DesignPoint, seed: int, index: int) -> Floats:
-    """Draw Q of one replicate, shape (n_queries, d_k)."""
-    return _draw_queries(point, seed, index)[0]
 
 
 def draw_keys(point: DesignPoint, seed: int, index: int) -> Iterator[Floats]:
@@ -65,12 +60,15 @@ def draw_keys(point: DesignPoint, seed: int, index: int) -> Iterator[Floats]:
     ------
     ndarray of float32, shape (at most keys_at_once, d_k)
     """
-    _, standard = _draw_queries(point, seed, index)
+    _, standard = draw_queries(point, seed, index)
     return _draw_chunks(point, seed, index, standard)
 
 
-def _draw_queries(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Floats]:
-    """Return the queries, and the standardised draws that keys may depend on."""
+def draw_queries(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Floats]:
+    """Draw Q of one replicate, shape (n_queries, d_k).
+
+    Beside it stand the standardised draws that keys may depend on.
+    """
     rng = stream(seed, point, index, "q")
     n_queries, _ = point.shape
     initialisation = point.initialisation

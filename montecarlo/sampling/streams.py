@@ -1,10 +1,8 @@
 """Random streams by name, and what is drawn from them besides replicates.
 
-Positions in sequences that are given, and replicates drawn again.  Each stream depends
+Positions in sequences that are given.  Each stream depends
 on the seed and a name, or on the seed, the head and the sequence, and on nothing else.
 """
-
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
@@ -108,25 +106,3 @@ def _generator(
 ) -> Generator:
     child = SeedSequence(seed, spawn_key=(*head, sequence, which))
     return Generator(SFC64(child))
-
-
-Indices = NDArray[np.int64]
-#: Samples that are drawn together.
-CHUNK = 2048
-
-
-def index_chunks(
-    size: int, n_replicates: int, samples: int, seed: int
-) -> Iterator[Indices]:
-    """Yield which replicates of a bank each sample holds, in chunks of samples.
-
-    So many replicates of a bank of some size, drawn with replacement, make a sample.
-
-    Yields
-    ------
-    ndarray of int64, shape (at most CHUNK, n_replicates)
-    """
-    rng = Generator(SFC64(seed))
-    for first in range(0, samples, CHUNK):
-        shape = (min(CHUNK, samples - first), n_replicates)
-        yield rng.integers(size, size=shape)

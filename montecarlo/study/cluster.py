@@ -4,38 +4,25 @@ Imported only where it is asked for: it needs the extra ``[cluster]``.
 """
 
 import logging
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
-from functools import cache
-from typing import ParamSpec, TypeVar
+from concurrent.futures import Executor
 
 from distributed import Client, Security
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.study.blas import limit_blas
 from montecarlo.study.fingerprint import fingerprint
 
-P = ParamSpec("P")
-T = TypeVar("T")
 #: Seconds that a scheduler has to answer, and to have a worker.
 PATIENCE = 10
-_limit_blas = cache(limit_blas)
 
 
 class _Pool(Executor):
-    """The workers of a client, with BLAS on one thread."""
+    """The workers of a client."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         # not pure: a result that the scheduler remembers would hide that work is redone
         self._pool = client.get_executor(pure=False)
-
-    def submit(
-        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> Future[T]:
-        """Send a task."""
-        future: Future[T] = self._pool.submit(run_limited, fn, *args, **kwargs)
-        return future
+        self.submit = self._pool.submit  # type: ignore[method-assign]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the signature of Executor
         """Close the connection; the cluster stays."""
@@ -99,9 +86,3 @@ def require_alike(fingerprints: dict[str, dict[str, str]]) -> None:
                     f"worker {worker} must have {name} {expected} for the same bytes, "
                     f"got {has[name]}"
                 )
-
-
-def run_limited(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Work on a task with BLAS on one thread."""
-    _limit_blas()
-    return function(*args, **kwargs)

@@ -1,39 +1,17 @@
 """The columns of measurements.csv, and the names of its rows."""
 
 import hashlib
+from dataclasses import fields
 
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.measured import Measurement
 
 MEASUREMENTS = "measurements.csv"
-#: What identifies a row.
-IDENTITY = (
-    "distribution_q",
-    "distribution_k",
-    "normalisation",
-    "dependence",
-    "initialisation",
-    "d_k",
-    "n_queries",
-    "n_keys",
-    "divisor",
-    "number_format",
-    "softmax",
-    "quantity",
-    "summary",
-)
 #: The columns of measurements.csv, in order; docs/results-folder.md says what they are.
-COLUMNS = (
-    *IDENTITY,
-    "estimate",
-    "std_error",
-    "ci_low",
-    "ci_high",
-    "n_replicates",
-    "reference",
-    "reference_error",
-    "row_id",
-)
+COLUMNS = tuple(one.name for one in fields(Measurement))
+#: What identifies a row.
+IDENTITY = COLUMNS[: COLUMNS.index("estimate")]
 
 
 def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
@@ -49,6 +27,13 @@ def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
         key.quantity,
         key.summary,
     )
+
+
+def table_row(
+    point: DesignPoint, key: RowKey, *numbers: float | None
+) -> tuple[object, ...]:
+    """Return a row: what identifies it, numbers as `COLUMNS` has them, and its name."""
+    return (*identity(point, key), *numbers, row_id(point, key))
 
 
 def row_id(point: DesignPoint, key: RowKey) -> str:

@@ -2,6 +2,8 @@
 
 In memory the points of all curves are lines of one type, `CurveLine`, so that a figure
 chooses its curves by name; a file calls the numbers by what they are.
+
+Tables are CSV files: written by one function, read by one.
 """
 
 from collections.abc import Iterable
@@ -12,7 +14,7 @@ import pandas as pd
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from montecarlo.study.csv_files import read_table, write_table
+from montecarlo.names import NONE
 
 FOLDER = "curves"
 
@@ -159,3 +161,22 @@ def read_curves(folder: Path) -> pd.DataFrame:
     there = [part for part in parts if len(part)]
     table = pd.concat(there or parts, ignore_index=True)
     return table.reindex(columns=list(CURVE_COLUMNS))
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table; where nothing stands before q and k it says ``none``.
+
+    A column that is empty at first would have its type guessed twice by who reads it.
+    """
+    if "initialisation" in table:
+        table = table.replace({"initialisation": {"": NONE}})
+    table.to_csv(path, index=False, lineterminator="\n")
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a table that `write_table` wrote; what is empty, or nothing, is missing."""
+    table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    if "initialisation" in table:
+        there = table["initialisation"].ne(NONE)
+        table["initialisation"] = table["initialisation"].where(there)
+    return table

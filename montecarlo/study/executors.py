@@ -1,7 +1,8 @@
 """Who samples: threads, local processes or a Dask cluster, behind one `Executor`.
 
-BLAS runs on one thread in each.  A worker that dies is not replaced: the run ends, and
-the same command goes on.
+BLAS runs on one thread in each, so that the bytes of a product do not depend on their
+number.  A task is the arguments that a pure function is called with.  A worker that
+dies is not replaced: the run ends, and the same command goes on.
 """
 
 import importlib.util
@@ -9,18 +10,30 @@ import multiprocessing
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import contextmanager
+from functools import cache, partial
+from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import PROJECT, look_up
-from montecarlo.study.blas import limit_blas
 
 P = ParamSpec("P")
 T = TypeVar("T")
+#: Arguments, of a kind that can be pickled and hashed.
+Task = tuple[Any, ...]
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
 EXECUTORS = dict.fromkeys((THREADS, PROCESSES, DASK))
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s:/]+:[0-9]{1,5}")
@@ -49,8 +62,9 @@ class Workers(Executor):
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
         """Send a task."""
+        limited: Callable[P, T] = partial(_run_limited, fn)
         try:
-            return self._pool.submit(fn, *args, **kwargs)
+            return self._pool.submit(limited, *args, **kwargs)
         except OSError as error:
             raise _no_room(self.kind, error) from error
 
@@ -61,6 +75,22 @@ class Workers(Executor):
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """End the workers; what has not begun is dropped after an exception."""
         self.shutdown(cancel_futures=kind is not None)
+
+
+def limit_blas() -> None:
+    """Keep BLAS to one thread in this process from now on."""
+    import numpy  # noqa: F401, ICN001 - loads BLAS, or nothing would be limited
+
+    threadpool_limits(limits=1, user_api="blas")
+
+
+_limit_once = cache(limit_blas)
+
+
+def _run_limited(function: Callable[..., T], *args: object, **kwargs: object) -> T:
+    """Work on a task with BLAS on one thread, in whatever process this is."""
+    _limit_once()
+    return function(*args, **kwargs)
 
 
 def available_cores() -> int:
@@ -185,7 +215,6 @@ def _begin() -> None:
     """Prepare a process: Ctrl-C is the command's business, and so is its own end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
-    limit_blas()
 
 
 def _end_with_parent() -> None:
@@ -201,3 +230,70 @@ def _no_room(kind: str, error: Exception) -> UnfinishedError:
         f"executor {kind} must have room to start its workers, got: {error}; fewer "
         "--jobs need less, and --executor threads no shared memory"
     )
+
+
+def finish(
+    executor: Executor,
+    function: Callable[..., T],
+    tasks: Iterable[Task],
+    unwanted: Callable[[Task], bool] = lambda _: False,
+) -> Iterator[tuple[Task, Future[T]]]:
+    """Yield every task as it is done, with its result or its exception.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor
+        `Workers` are given as many tasks at once as they have room for.
+    function : callable
+    tasks : iterable of tuple
+        What to call it with.
+    unwanted : callable
+        Whether a task need not be begun any more.
+
+    Yields
+    ------
+    tuple, Future
+        The future is done.
+
+    Raises
+    ------
+    UnfinishedError
+        If a worker died, or the cluster went.
+    """
+    room = getattr(executor, "room", None)
+    waiting = iter(tasks)  # one after the other: together they may be large
+    pending: dict[Future[T], Task] = {}
+    done: SimpleQueue[Future[T]] = SimpleQueue()
+    try:
+        while True:
+            while room is None or len(pending) < room:
+                task = next(waiting, None)
+                if task is None:
+                    break
+                if not unwanted(task):
+                    future = executor.submit(function, *task)
+                    pending[future] = task
+                    future.add_done_callback(done.put)
+            if not pending:
+                return
+            future = done.get()
+            _require_worker(future.exception())
+            yield pending.pop(future), future
+    except (BrokenExecutor, CancelledError) as error:
+        pending.clear()  # a pool that broke sets outcomes, also of what is cancelled
+        reason = str(error) or "it was cancelled"
+        raise UnfinishedError(
+            f"a worker died, or could not be reached ({reason}); the same command can "
+            "be run again, and a report goes on from what is finished"
+        ) from error
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _require_worker(error: BaseException | None) -> None:
+    """Raise what ended a task from without; Dask has a name for a worker that died."""
+    if error is not None and not isinstance(error, Exception):
+        raise error  # Ctrl-C
+    if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
+        raise BrokenExecutor(str(error)) from error

@@ -15,11 +15,7 @@ from montecarlo.attention.quantities import (
     quantile_level,
     range_of,
 )
-from montecarlo.estimation.intervals import (
-    FEWEST_BEHIND_A_MEAN,
-    factor_of,
-    round_end,
-)
+from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, factor_of, round_end
 
 #: What the summaries of rows are called.
 SUMMARIES = {

@@ -1,4 +1,4 @@
-"""Questions of one's own: one row of the table, to a precision.
+"""Questions of one's own: one row of the table, or a grid of rows, to a precision.
 
 >>> from montecarlo import measure
 >>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
@@ -7,13 +7,15 @@
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any
+from itertools import chain, islice, product
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import (
@@ -33,9 +35,9 @@ from montecarlo.attention.quantities import (
     is_indicator,
     quantile_level,
 )
-from montecarlo.errors import InputError, show
+from montecarlo.errors import MOST_QUOTED, InputError, show
 from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
-from montecarlo.estimation.estimates import POINTWISE, Estimate, share_of_replicates
+from montecarlo.estimation.estimates import Estimate, share_of_replicates
 from montecarlo.estimation.summaries import (
     QUANTILE_RATIO,
     SHARE_ABOVE,
@@ -46,6 +48,7 @@ from montecarlo.estimation.summaries import (
     row_keys,
 )
 from montecarlo.names import (
+    MOST_JOBS,
     MOST_SEED,
     MOST_SIZE,
     look_up,
@@ -60,12 +63,15 @@ from montecarlo.sampling.cost import (
     require_spread,
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
-from montecarlo.study.columns import identity, row_id
-from montecarlo.study.executors import make_executor
+from montecarlo.study.columns import table_row
+from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.measured import Measurement
 from montecarlo.study.presets import MOST_REPLICATES, Advance
-from montecarlo.study.tasks import finish
+from montecarlo.study.progress import progress_bar
 from montecarlo.theory.references import reference
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: Replicates at first, and the wanted standard error as a part of the estimate.
 FIRST, RELATIVE_ERROR = 128, 0.01
@@ -193,15 +199,14 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     InputError
         If an argument is of another type, a name is not known, or keys are missing.
     """
-    texts = {
+    names = {
         "distribution_q": distribution_q,
         "distribution_k": distribution_k,
         "dependence": dependence,
         "initialisation": initialisation,
         "normalisation": normalisation,
-        **key._asdict(),
     }
-    for name, text in texts.items():
+    for name, text in {**names, **key._asdict()}.items():
         require_text(name, text)
     d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
     if n_keys is not None:
@@ -215,17 +220,8 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
         also = ((key.quantity, key.summary),)
         if key.softmax == "shifted":
             key = key._replace(softmax=FLOAT8_SOFTMAX)
-    point = parse_point(
-        distribution_q,
-        distribution_k,
-        d_k,
-        n_keys,
-        dependence,
-        initialisation,
-        normalisation,
-        formats=key.quantity in FORMAT_QUANTITIES,
-        also=also,
-    )
+    formats = key.quantity in FORMAT_QUANTITIES
+    point = parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats, also=also)
     return {point: [key]}
 
 
@@ -499,10 +495,172 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
 
 
 def _measurement(point: DesignPoint, key: RowKey, estimate: Estimate) -> Measurement:
-    low, high = estimate.interval(POINTWISE)
     exact = reference(key.quantity, point, key.divisor, key.summary)
-    numbers = (estimate.value, estimate.own_error, low, high, estimate.n_replicates)
     known = (None, None) if exact is None else (exact.value, exact.error)
-    name = row_id(point, key)
-    columns: tuple[Any, ...] = (*identity(point, key), *numbers, *known, name)
+    columns: tuple[Any, ...] = table_row(point, key, *estimate.numbers, *known)
     return Measurement(*columns)
+
+
+#: Points of a grid, and entries of each of its lists, at most.
+MOST_POINTS = 4096
+
+
+def grid(  # noqa: PLR0913 - as `measure`
+    distribution_q: str = "gaussian",
+    distribution_k: str | None = None,
+    *,
+    d_k: int | Sequence[int],
+    n_keys: int | Sequence[int] = (),
+    quantity: str | Sequence[str],
+    divisor: str | float | Sequence[str | float] = "none",
+    summary: str | None = None,
+    dependence: str = "none",
+    initialisation: str = "",
+    normalisation: str = "none",
+    seed: int = 1,
+    relative_error: float = RELATIVE_ERROR,
+    absolute_error: float | None = None,
+    first: int = FIRST,
+    most: int | None = None,
+    jobs: int | None = 1,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> "DataFrame":
+    """Estimate quantities over lists of sizes and divisors, from shared samples.
+
+    Each point is sampled once, until every row of it is as precise as asked for.
+
+    Parameters
+    ----------
+    distribution_q, distribution_k : str
+        Distributions of the entries; that of k is by default that of q.
+    d_k, n_keys : int, or sequence of int
+        Rows are estimated at every combination, pairs at every ``d_k``.
+    quantity : str, or sequence of str
+    divisor : str or float, or sequence of these
+        As for `measure`.  What a point does not have is left out, like ratios of
+        quantities of pairs.
+    summary : str, optional
+        ``median`` or ``q99``, for example; by default the mean, or ``value``.
+    dependence, initialisation, normalisation, seed, relative_error, absolute_error, \
+first, most
+        As for `measure`.
+    jobs : int, optional
+        Processes; one: a thread, None: one process for each core.
+    executor : concurrent.futures.Executor, optional
+        Other workers, in the place of these.
+    progress : bool
+        Whether to show a bar, on a terminal.
+
+    Returns
+    -------
+    DataFrame
+        A line for each point, quantity and divisor; columns as `Measurement`.
+        Distributions and divisors stand as they were typed, 13.5 as the number; of two
+        spellings of one divisor, the first.
+
+    Raises
+    ------
+    InputError
+        If an argument is of another type or out of its range, a name is not known, a
+        quantity has no row at all, or a point is not one.
+    """
+    from pandas import DataFrame
+
+    require_executor(executor)
+    if not isinstance(progress, bool | np.bool):
+        raise InputError(f"progress must be True or False, got {show(progress)}")
+    jobs = None if jobs is None else require_whole("jobs", jobs, 1, MOST_JOBS)
+    if distribution_k is None:
+        distribution_k = distribution_q
+    names = {
+        "distribution_q": distribution_q,
+        "distribution_k": distribution_k,
+        "dependence": dependence,
+        "initialisation": initialisation,
+        "normalisation": normalisation,
+    }
+    for name, text in {**names, "summary": "" if summary is None else summary}.items():
+        require_text(name, text)
+    wanted = [require_text("quantity", one) for one in _several("quantity", quantity)]
+    if not wanted:
+        raise InputError("quantity must name at least one, got none")
+    wanted = [look_up("quantity", name, QUANTITIES).name for name in wanted]
+    summaries = {name: summary or usual_summary(name) for name in wanted}
+    spelled = _spellings(divisor)
+    named = list(spelled)
+    singles, ratios = split_pairs(named)
+    sizes = _sizes("d_k", d_k, 1), _sizes("n_keys", n_keys, 2)
+    if (points := len(sizes[0]) * (1 + len(sizes[1]))) > MOST_POINTS:
+        raise InputError(
+            f"d_k and n_keys must make at most {MOST_POINTS} points, got {points}"
+        )
+    asked: dict[DesignPoint, list[RowKey]] = {}
+    for d, n in product(sizes[0], (*sizes[1], None)):
+        wanted = [one for one in summaries if (one in PAIR_QUANTITIES) == (n is None)]
+        if not wanted:
+            continue
+        point = parse_point(
+            **names,
+            d_k=d,
+            n_keys=n,
+            formats=any(name in FORMAT_QUANTITIES for name in wanted),
+            also=tuple(chain(*(beyond_table(x, summaries[x]) for x in wanted))),
+        )
+        known = set(row_keys(point, singles, ratios))
+        keys = [RowKey(c, name, summaries[name]) for name in wanted for c in named]
+        asked[point] = [key for key in keys if key in known]
+    found = {key.quantity for keys in asked.values() for key in keys}
+    if missing := [name for name in summaries if name not in found]:
+        raise InputError(
+            f"{missing[0]} must have a row of the summary "
+            f"{show(summaries[missing[0]])} at one of these points, with one of the "
+            f"divisors {', '.join(named)[:MOST_QUOTED]}; quantities of rows need n_keys"
+        )
+    effort = Effort(seed, relative_error, absolute_error, first, most)
+    rows = PreciseRows(asked, effort)
+    with (
+        at_work(executor, jobs) as workers,
+        progress_bar(len(rows.divisors), quiet=not progress) as advance,
+    ):
+        rows.sample(workers, advance)
+    table = DataFrame(map(asdict, rows.rows())).assign(
+        distribution_q=distribution_q, distribution_k=distribution_k
+    )
+    table["divisor"] = table["divisor"].map(spelled)
+    return table.astype({"n_keys": "Int64"})
+
+
+def _several(name: str, given: object) -> list[object]:
+    """Return a list of what may be one alone; one that is too long is not gone through.
+
+    Raises
+    ------
+    InputError
+        If it is too long, or no list but something else that holds others.
+    """
+    if isinstance(given, Mapping | bytes | bytearray):
+        raise InputError(f"{name} must be one, or a list, got {show(given)}")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    if getattr(given, "ndim", 1) == 0:  # an array of NumPy's that is none
+        return [given]
+    if isinstance(given, Sized) and len(given) > MOST_POINTS:
+        raise InputError(f"{name} must name at most {MOST_POINTS}, got {len(given)}")
+    found = list(islice(given, MOST_POINTS + 1))
+    if len(found) > MOST_POINTS:
+        raise InputError(f"{name} must name at most {MOST_POINTS}, got more")
+    return found
+
+
+def _spellings(given: object) -> dict[str, object]:
+    """Return the names of divisors, each with how it was typed first."""
+    spelled: dict[str, object] = {}
+    for one in _several("divisor", given):
+        spelled.setdefault(name_given_divisor(one), one)
+    return spelled
+
+
+def _sizes(name: str, given: object, least: int) -> list[int]:
+    """Return whole numbers of any kind as Python's."""
+    return [require_whole(name, one, least, MOST_SIZE) for one in _several(name, given)]

@@ -1,11 +1,14 @@
 """The tables: a row per point, divisor, quantity and summary; and curves.
 
+Rare events, overflow probabilities, are estimated under tilting.
+
 The rows of a point are made by workers, which are sent its batches, as soon as it is
 sampled: together the samples of a study would not fit into memory.
 """
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import product
 
@@ -13,22 +16,26 @@ import numpy as np
 import pandas as pd
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.softmax import (
     measure_gaps,
     softmax_rows,
     weights_in_order,
     widen,
 )
-from montecarlo.estimation.estimates import POINTWISE, Estimate
+from montecarlo.estimation.engine import OVERFLOW, raise_failures, tell_failed_tail
+from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.batches import join
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.study.columns import COLUMNS, identity, row_id
+from montecarlo.sampling.rare_events import Tail, estimate_tail
+from montecarlo.study.columns import COLUMNS, table_row
 from montecarlo.study.curves import CurveLine
+from montecarlo.study.executors import Task, finish
 from montecarlo.theory.references import reference
 from montecarlo.theory.row_integrals import Reference
-from montecarlo.theory.score_distribution import distribution_gap
+from montecarlo.theory.score_distribution import distribution_gap, log_score_tail
 
 #: Name of the curves of the exact distribution, with their d_k and scaled scores:
 #: beyond these it can hardly be told from the normal one.
@@ -148,22 +155,12 @@ def rows_of(summaries: Summaries, lookup: Lookup) -> Iterator[tuple[object, ...]
     point = summaries.point
     for key in row_keys(point, summaries.divisors, summaries.ratios):
         estimate = summaries.estimate(key)
-        low, high = estimate.interval(POINTWISE)
         exact = lookup(point, key)
         # of a bin its width says how well a value is known
         if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
             exact = None
-        yield (
-            *identity(point, key),
-            estimate.value,
-            estimate.own_error,
-            low,
-            high,
-            estimate.n_replicates,
-            math.nan if exact is None else exact.value,
-            math.nan if exact is None else exact.error,
-            row_id(point, key),
-        )
+        known = (math.nan, math.nan) if exact is None else (exact.value, exact.error)
+        yield table_row(point, key, *estimate.numbers, *known)
 
 
 def curve_line(  # noqa: PLR0913, PLR0917 - a line has so many columns
@@ -273,3 +270,63 @@ def example_curves(seed: int) -> Iterator[CurveLine]:
         rows = softmax_rows(gaps, DIVISORS[divisor].value(EXAMPLE_POINT.d_k))
         for x, weight in enumerate(weights_in_order(rows).ravel().tolist()):
             yield curve_line(EXAMPLE_POINT, divisor, EXAMPLE, float(x), weight)
+
+
+#: Formats whose exponential a single score may overflow with a probability that a
+#: table can show; in float64 it is below 1e-190 for every d_k of interest.
+FORMATS = tuple(name for name in NUMBER_FORMATS if name != "float64")
+
+
+def tail_rows(
+    tails: tuple[tuple[int, int], ...], seed: int, executor: Executor
+) -> Iterator[tuple[object, ...]]:
+    """Estimate the overflow probabilities of single unscaled scores.
+
+    Parameters
+    ----------
+    tails : tuple of (d_k, blocks)
+    seed : int
+    executor : concurrent.futures.Executor
+
+    Yields
+    ------
+    tuple
+        Rows of measurements.csv; the interval is the empirical Bernstein one.
+
+    Raises
+    ------
+    RuntimeError
+        If some failed, at the end of the others: which, why, and the commands that
+        replay it.  Or if a worker died.
+    """
+    asked = {
+        tail_task(d_k, name, seed, blocks): (d_k, blocks, name)
+        for d_k, blocks in tails
+        for name in FORMATS
+    }
+    found, failures = {}, {}
+    for task, future in finish(executor, estimate_tail, asked):
+        d_k, blocks, name = asked[task]
+        if error := future.exception():
+            failures[task] = tell_failed_tail(d_k, name, seed, blocks, error)
+        else:
+            found[task] = future.result()
+    raise_failures(failures)
+    for task, (d_k, blocks, name) in asked.items():
+        yield _tail_row(d_k, blocks, name, found[task])
+
+
+def tail_task(d_k: int, number_format: str, seed: int, blocks: int) -> Task:
+    """Return what `estimate_tail` is to be called with for one overflow probability."""
+    return NUMBER_FORMATS[number_format].log_largest, d_k, seed, blocks
+
+
+def _tail_row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...]:
+    point = parse_point("gaussian", "gaussian", d_k)
+    key = RowKey("none", OVERFLOW, "value", name, "naive")
+    value = math.exp(tail.log_value)
+    exact = math.exp(log_score_tail(NUMBER_FORMATS[name].log_largest, d_k))
+    half = tail.relative_half_width * value
+    ends = max(0.0, value - half), min(1.0, value + half)
+    numbers = value, tail.relative_error * value, *ends, blocks, exact, 1e-9 * exact
+    return table_row(point, key, *numbers)

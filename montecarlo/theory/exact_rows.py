@@ -13,7 +13,6 @@ docs/exact-values.csv is made of these.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -112,20 +111,20 @@ def expected_row(  # noqa: PLR0913 - what a row is
     bias = require_number("bias", bias)
     if not isinstance(causal, bool | np.bool):
         raise InputError(f"causal must be True or False, got {show(causal)}")
-    rows = scales_of(n_keys, std, d_k, divisor)
+    scale, d_k = scales_of(n_keys, std, d_k, divisor)
     if not -MOST_BIAS <= bias <= MOST_BIAS:
         raise InputError(
             f"bias must lie between {-MOST_BIAS:g} and {MOST_BIAS:g}, got {bias!r}"
         )
-    if bias and rows.d_k is not None:
+    if bias and d_k is not None:
         raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
 
     def expect(n: float) -> Expectations:
-        if rows.d_k is not None:
-            return expect_gaussian_length(rows.d_k, n, rows.scale)
+        if d_k is not None:
+            return expect_gaussian_length(d_k, n, scale)
         if bias:
-            return expect_biased_row(rows.scale, bias, n)
-        return expect_gaussian_row(rows.scale, n)
+            return expect_biased_row(scale, bias, n)
+        return expect_gaussian_row(scale, n)
 
     found = expect(float(n_keys))
     if causal:
@@ -189,10 +188,10 @@ def largest_weight_share(
     """
     threshold = _require_weight("threshold", threshold)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    rows = scales_of(n_keys, std, d_k, divisor)
-    if rows.d_k is None:
-        return share_at(rows.scale, n_keys, threshold)
-    return share_of_queries(rows.d_k, n_keys, rows.scale, threshold)
+    scale, d_k = scales_of(n_keys, std, d_k, divisor)
+    if d_k is None:
+        return share_at(scale, n_keys, threshold)
+    return share_of_queries(d_k, n_keys, scale, threshold)
 
 
 def largest_weight_quantile(
@@ -230,10 +229,10 @@ def largest_weight_quantile(
     """
     probability = _require_weight("probability", probability)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    rows = scales_of(n_keys, std, d_k, divisor)
-    if rows.d_k is None:
-        return solve(probability, n_keys, lambda t: share_at(rows.scale, n_keys, t))
-    return quantile_of_queries(rows.d_k, n_keys, rows.scale, probability)
+    scale, d_k = scales_of(n_keys, std, d_k, divisor)
+    if d_k is None:
+        return solve(probability, n_keys, lambda t: share_at(scale, n_keys, t))
+    return quantile_of_queries(d_k, n_keys, scale, probability)
 
 
 def _require_weight(name: str, given: float) -> float:
@@ -243,25 +242,15 @@ def _require_weight(name: str, given: float) -> float:
     return number
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows of Gaussian scores: of one standard deviation, or of normal queries.
-
-    Attributes
-    ----------
-    scale : float
-        Standard deviation of a score; with ``d_k`` that over |q|.
-    d_k : int or None
-    """
-
-    scale: float
-    d_k: int | None
-
-
 def scales_of(
     n_keys: int, std: float | None, d_k: int | None, divisor: str | float
-) -> Rows:
+) -> tuple[float, int | None]:
     """Return the rows that were asked for by ``std``, or by ``d_k`` and ``divisor``.
+
+    Returns
+    -------
+    float, int or None
+        Standard deviation of a score, with ``d_k`` that over |q|; and ``d_k``.
 
     Raises
     ------
@@ -278,7 +267,7 @@ def scales_of(
             raise InputError(
                 f"std must lie between {LEAST_STD:g} and {MOST_STD:g}, got {std!r}"
             )
-        return Rows(float(std), None)
+        return float(std), None
     d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
     if not isinstance(divisor, str):
         divisor = repr(require_number("divisor", divisor))
@@ -291,7 +280,7 @@ def scales_of(
             f"sqrt(d_k) over the divisor must lie between {LEAST_STD:g} and "
             f"{MOST_STD:g}, got {spread:g} for {name!r}"
         )
-    return Rows(1.0 / number, d_k)
+    return 1.0 / number, d_k
 
 
 #: Order of the last axis: those of a row but for the largest weight, and the weight of

@@ -50,12 +50,6 @@ from montecarlo.theory.score_distribution import expected_maximum
 LOWEST, HIGHEST, NODES = -12.0, 14.0, 13001
 #: Levels of quantiles; written down a second time, as in `references`.
 LEVELS = {"q10": 0.1, "median": 0.5, "q90": 0.9}
-#: The mean square of a quantity, and whose mean that is.
-MEAN_SQUARE = "mean_square"
-SQUARES = {
-    "gradient_query": "gradient_query_squared",
-    "jacobian_frobenius": "jacobian_frobenius_squared",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +165,7 @@ def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
     quantity : str
         A name in `montecarlo.attention.quantities.ROW_QUANTITIES`.
     summary : str
-        ``mean``, ``median``, ``q10``, ``q90`` or ``mean_square``.
+        ``mean``, ``median``, ``q10`` or ``q90``.
     n_keys : int
 
     Returns
@@ -179,17 +173,10 @@ def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
     Limit or None
         None where it is not derived here.
     """
-    name, kind = as_mean(quantity, summary)
-    if kind == "mean":
-        return _limit_of_mean(name, n_keys)
-    return _limit_of_quantile(name, LEVELS[kind], n_keys) if kind in LEVELS else None
-
-
-def as_mean(quantity: str, summary: str) -> tuple[str, str]:
-    """Name a mean square as the mean that it is."""
-    if summary == MEAN_SQUARE and quantity in SQUARES:
-        return SQUARES[quantity], "mean"
-    return quantity, summary
+    if summary == "mean":
+        return _limit_of_mean(quantity, n_keys)
+    level = LEVELS.get(summary)
+    return None if level is None else _limit_of_quantile(quantity, level, n_keys)
 
 
 def _limit_of_mean(quantity: str, n_keys: int) -> Limit | None:

@@ -78,7 +78,7 @@ def query_gradient_squared(
     True
     """
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale = scales_of(n_keys, None, d_k, divisor).scale
+    scale, _ = scales_of(n_keys, None, d_k, divisor)
     row = expect_gaussian_length(d_k, n_keys, scale)
     fine, errors = _along_query(d_k, n_keys, scale, LENGTHS)
     coarse, _ = _along_query(d_k, n_keys, scale, FEWER_LENGTHS)

@@ -90,9 +90,9 @@ def reference(
     """
     if point.is_normalised:
         return None
-    percent = "50" if summary == "median" else _first(_PERCENTILE, summary)
+    percent = _PERCENTILE.match("q50" if summary == "median" else summary)
     if quantity == "weight_max" and percent:
-        return _largest_quantile(point, divisor, float(percent) / 100.0)
+        return _largest_quantile(point, divisor, float(percent[1]) / 100.0)
     find = _find(quantity)
     if summary not in SUMMARIES or find is None:
         return None
@@ -115,24 +115,19 @@ def _find(quantity: str) -> Find | None:
     return (_share if found[1] == "saturated" else _number_above)(float(found[2]))
 
 
-def _first(pattern: re.Pattern[str], text: str) -> str:
-    """Return the first group of a match, empty where there is none."""
-    found = pattern.match(text)
-    return found[1] if found else ""
-
-
 def divisor_value(divisor: str, point: DesignPoint) -> float | None:
     """Return the number that scores are divided by, None for a pair of divisors."""
     if "/" in divisor:
         return None
     rule = parse_divisor(divisor)
-    found = float(rule.factor * point.d_k**rule.power)
+    factor, power, n_power, log_power = rule.formula
+    found = float(factor * point.d_k**power)
     if not rule.needs_keys:
         return found
     if point.n_keys is None:
         return None
     log_keys = math.log(point.n_keys)
-    return found * math.exp(rule.n_power * log_keys) * float(log_keys**rule.log_power)
+    return found * math.exp(n_power * log_keys) * float(log_keys**log_power)
 
 
 def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:

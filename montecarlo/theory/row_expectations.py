@@ -9,7 +9,6 @@ depend on q, so that the integrals of `row_integrals` become sums over values of
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -51,22 +50,7 @@ CHI_REACH = 8.0
 LENGTHS, FEWER_LENGTHS = 56, 40
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """Expectations as polynomials over a range of standard deviations of the scores.
-
-    Attributes
-    ----------
-    coefficients : ndarray, shape (POINTS, 6)
-        Of Chebyshev polynomials.
-    errors : ndarray, shape (6,)
-        Of the values at the nodes, and of the interpolation.
-    """
-
-    coefficients: Array
-    errors: Array
-
-
+@lru_cache(maxsize=1024)
 def expect_fixed_length(d_k: int, n_keys: int, scale: float) -> Expectations:
     """Return the expectations over a row where every entry of q is 1 or -1.
 
@@ -81,12 +65,7 @@ def expect_fixed_length(d_k: int, n_keys: int, scale: float) -> Expectations:
     Expectations
         Shape (6,).
     """
-    return _expect_row(math.sqrt(d_k) * scale, n_keys)
-
-
-@lru_cache(maxsize=1024)
-def _expect_row(std: float, n_keys: int) -> Expectations:
-    return expect_gaussian_row(std, n_keys)
+    return expect_gaussian_row(math.sqrt(d_k) * scale, n_keys)
 
 
 @lru_cache(maxsize=1024)
@@ -126,10 +105,10 @@ def _average(
         start, stop = edges(index)
         piece = max(start, low), min(stop, high)
         s, weight = weigh_lengths(d_k, scale, piece, n_points)
-        panel = make_panel(index, n_keys)
+        coefficients, missed = make_panel(index, n_keys)
         x = _coordinate(s, index)
-        total += chebyshev.chebval(x, panel.coefficients) @ weight
-        errors += panel.errors * weight.sum()
+        total += chebyshev.chebval(x, coefficients) @ weight
+        errors += missed * weight.sum()
         mass += weight.sum()
     return total / mass, errors / mass
 
@@ -203,8 +182,15 @@ def _profiles(index: int) -> tuple[Profile, LargestProfile]:
 
 
 @lru_cache(maxsize=4096)
-def make_panel(index: int, n_keys: float) -> Panel:
+def make_panel(index: int, n_keys: float) -> tuple[Array, Array]:
     """Interpolate the expectations over one range of standard deviations.
+
+    Returns
+    -------
+    coefficients : ndarray, shape (POINTS, 6)
+        Of Chebyshev polynomials.
+    errors : ndarray, shape (6,)
+        Of the values at the nodes, and of the interpolation.
 
     Notes
     -----
@@ -216,7 +202,7 @@ def make_panel(index: int, n_keys: float) -> Panel:
     )
     coefficients = interpolate(at_nodes.values)
     missing = np.abs(coefficients[-2:]).sum(axis=0)
-    return Panel(coefficients, at_nodes.errors.max(axis=0) + missing)
+    return coefficients, at_nodes.errors.max(axis=0) + missing
 
 
 #: Values of q·k less probable than this are left out.

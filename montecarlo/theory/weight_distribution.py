@@ -80,19 +80,6 @@ WIDEST_STEP = 2.0
 LAGUERRE, FEWER_LAGUERRE, SHORT = 12, 9, 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """An Euler sum, and how far sums of fewer terms, and of fewer steps, are from it.
-
-    By terms it is the farthest of all sums of half the terms or more: where the
-    distribution has a corner they swing about, and two alone may agree by chance.
-    """
-
-    value: float
-    by_terms: float
-    by_steps: float
-
-
 def share_at(std: float, n_keys: int, threshold: float) -> Reference:
     """Return P(p_max >= t) for one standard deviation of the scores.
 
@@ -108,13 +95,14 @@ def share_at(std: float, n_keys: int, threshold: float) -> Reference:
         return Reference(min(1.0, 2.0 * float(ndtr(-apart))), NEGLIGIBLE)
     terms, step = FIRST_TERMS, FIRST_STEP
     while True:
-        sums = _invert(std, n_keys, (1.0 - threshold) / threshold, terms, step)
-        more_terms = not sums.by_terms < AGREED and terms < MOST_TERMS
-        more_steps = not sums.by_steps < AGREED and step > LEAST_STEP
+        others = (1.0 - threshold) / threshold
+        value, by_terms, by_steps = _invert(std, n_keys, others, terms, step)
+        more_terms = not by_terms < AGREED and terms < MOST_TERMS
+        more_steps = not by_steps < AGREED and step > LEAST_STEP
         if not (more_terms or more_steps):
-            error = SLOWEST * sums.by_terms + sums.by_steps
+            error = SLOWEST * by_terms + by_steps
             error += MOST_WEIGHTS * math.exp(-DISCRETE)
-            return Reference(min(max(sums.value, 0.0), 1.0), error)
+            return Reference(min(max(value, 0.0), 1.0), error)
         if more_terms:
             terms *= 2
         if more_steps:
@@ -130,8 +118,14 @@ def _bound(std: float, n_keys: int, threshold: float) -> float:
     return n_keys * float(ndtr(-math.log(threshold * n_keys) / std))
 
 
-def _invert(std: float, n_keys: int, others: float, n_terms: int, step: float) -> _Sums:
-    """Return P(Σ w <= others) by n terms and steps of the largest score.
+def _invert(
+    std: float, n_keys: int, others: float, n_terms: int, step: float
+) -> tuple[float, float, float]:
+    """Return P(Σ w <= others) by n terms and steps of the largest score: an Euler sum.
+
+    Beside it stands how far sums of fewer terms, and of fewer steps, are from it.  By
+    terms it is the farthest of all sums of half the terms or more: where the
+    distribution has a corner they swing about, and two alone may agree by chance.
 
     The largest score runs along a line beside the real one, z + iβ, where
     exp(-θ exp(-sz)) oscillates less for all θ.
@@ -169,7 +163,7 @@ def _invert(std: float, n_keys: int, others: float, n_terms: int, step: float) -
     value = _average(fine, n_terms)
     fewer = np.array([_average(fine, n) for n in range(n_terms // 2, n_terms)])
     by_terms = float(np.abs(fewer - value).max())
-    return _Sums(value, by_terms, abs(_average(coarse, n_terms) - value))
+    return value, by_terms, abs(_average(coarse, n_terms) - value)
 
 
 def _gaps(

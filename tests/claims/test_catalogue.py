@@ -11,6 +11,7 @@ from montecarlo.claims.catalogue import (
     CatalogueError,
     parse_catalogue,
     read_catalogue,
+    read_own_catalogue,
 )
 from montecarlo.claims.checks import Check, Level, region_of
 from montecarlo.claims.recorded import RECORDED
@@ -360,7 +361,7 @@ def test_hostile_files(tmp_path, text, said):
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        read_catalogue(path)
+        read_own_catalogue(path)
 
     assert str(caught.value).startswith("mine.toml")
     assert said in str(caught.value)

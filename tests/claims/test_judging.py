@@ -18,9 +18,9 @@ from montecarlo.attention.quantities import PAIR_QUANTITIES
 from montecarlo.claims.calibration import nominal_rate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.evidence import Found
 from montecarlo.claims.judging import Judge, ends, find_borders
 from montecarlo.claims.outcomes import Border, JointOutcome, Located
+from montecarlo.claims.recorded import Found
 from montecarlo.claims.running import Study, exact_value, run_study
 from montecarlo.claims.schema import (
     Catalogue,
@@ -87,7 +87,7 @@ def split(checks, analyses, rate=0.01):
     """How many intervals an error rate is split over."""
     catalogue = catalogue_of(checks=checks)
     simulation = Simulation(analyses, DIVISORS, exact_value)
-    found = split_error_rate(catalogue, simulation, analyses, rate)
+    found = split_error_rate(catalogue, simulation, rate)
     assert found.analyses == pytest.approx(rate / (2.0 * found.share)) or (
         found.analyses == 0
     )
@@ -190,7 +190,7 @@ def test_sentences_cost_their_share():
     for passages, statistics in (((), 3), ((passage,), 4)):
         catalogue = Catalogue((), (claim,), passages)
         simulation = Simulation(ONE, DIVISORS, exact_value)
-        found = split_error_rate(catalogue, simulation, ONE, 0.01)
+        found = split_error_rate(catalogue, simulation, 0.01)
         assert found.analyses == statistics
         assert found.share == pytest.approx(0.01 / (2.0 * statistics))
 
@@ -574,7 +574,7 @@ def test_each_claim_has_a_rate_of_its_own():
     empty = msgspec.structs.replace(plain, id="empty", interpretation=())
     catalogue = Catalogue((), (plain, wide, empty))
     simulation = Simulation(analyses, DIVISORS, exact_value)
-    found = split_error_rate(catalogue, simulation, analyses, 0.01)
+    found = split_error_rate(catalogue, simulation, 0.01)
 
     assert found.analyses == 12  # two cases, two statistics, three analyses
     assert found.claims == pytest.approx({"c": 0.005, "wide": 0.01, "empty": 0.0})

@@ -9,14 +9,13 @@ from msgspec.structs import replace
 from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check
-from montecarlo.claims.evidence import Found
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import (
+    ClaimsRecord,
     Located,
     SelfCheckOutcome,
 )
-from montecarlo.claims.record import ClaimsRecord
-from montecarlo.claims.recorded import Recorded
+from montecarlo.claims.recorded import Found, Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict, decide

@@ -12,8 +12,8 @@ import scipy.special
 import montecarlo.report.running as report_command
 from montecarlo import judge
 from montecarlo.claims.catalogue import parse_catalogue
+from montecarlo.claims.outcomes import DATA_FILES
 from montecarlo.claims.own_claims import own_study
-from montecarlo.claims.record import DATA_FILES
 from montecarlo.claims.running import needed_budgets
 from montecarlo.cli import own_claims
 from montecarlo.cli.judge import main

@@ -16,6 +16,7 @@ from montecarlo.claims import own_claims
 from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.claims.own_claims import fill_range, fitting_grid, own_study
 from montecarlo.claims.running import Study, needed_budgets, run_study
+from montecarlo.errors import InputError
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measurement import measure
 from montecarlo.study.presets import PRESETS, Grid
@@ -215,6 +216,14 @@ def test_what_cannot_be_sampled_is_refused(domain, message):
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         own_study(catalogue_of(claim(check, **ranges)))
     assert str(caught.value).startswith("claim 'mine', field domain")
+
+
+def test_a_limit_of_rows_of_one_key_is_refused():
+    """As every other relation is, where theory has no limit of a row of one key."""
+    check = {"quantity": "jacobian_trace", "relation": "tends_to", "to": "zero"}
+    ranges = {"d_k": [16, 64], "n_keys": [1, 64], "distributions": ["gaussian"]}
+    with pytest.raises(InputError, match=r"domain\.n_keys: must lie between 2"):
+        own_study(catalogue_of(claim(check, **ranges)))
 
 
 # --- What is printed ------------------------------------------------------------------

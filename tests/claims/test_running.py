@@ -11,13 +11,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from montecarlo.claims import simulation, verdicts
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.outcomes import ClaimsRecord
 from montecarlo.claims.running import Study, needed_budgets, run_study, write_results
 from montecarlo.claims.schema import Catalogue
+from montecarlo.estimation import engine
 from montecarlo.study import table
-from montecarlo.study.blas import limit_blas
 from montecarlo.study.columns import IDENTITY
-from montecarlo.study.executors import make_executor
+from montecarlo.study.executors import limit_blas, make_executor
 from montecarlo.study.folder import file_hash, files_of
 from montecarlo.study.presets import Block, Grid
 
@@ -47,7 +47,8 @@ GRID = Grid(
     first_large=2,
     most_large=2,
 )
-ALL_AT_ONCE = GRID.most
+#: Seconds of a batch: every replicate alone, and all of a point together.
+ONE_BY_ONE, ALL_AT_ONCE = 1e-9, 1e9
 SEED = 12
 
 
@@ -60,9 +61,9 @@ def hope():
         yield
 
 
-def results_of(grid, executor, batch=None, **more):
+def results_of(grid, executor, **more):
     """The results of a study on a grid."""
-    return run_study(Study(read_catalogue(), grid, SEED, batch=batch, **more), executor)
+    return run_study(Study(read_catalogue(), grid, SEED, **more), executor)
 
 
 def hashes_of(results, folder):
@@ -115,15 +116,16 @@ def backwards(grid):
 
 
 @pytest.mark.parametrize(
-    ("kind", "batch", "turned"),
-    [("threads", 1, False), ("processes", ALL_AT_ONCE, True)],
+    ("kind", "seconds", "turned"),
+    [("threads", ONE_BY_ONE, False), ("processes", ALL_AT_ONCE, True)],
 )
 def test_same_bytes(  # noqa: PLR0917 - each is a fixture or a parameter
-    workers, expected, tmp_path, kind, batch, turned
+    workers, expected, tmp_path, monkeypatch, kind, seconds, turned
 ):
     """Workers, batches and the order of the grid change no byte of any file."""
+    monkeypatch.setattr(engine, "BATCH_SECONDS", seconds)
     grid = backwards(GRID) if turned else GRID
-    results = results_of(grid, workers[kind], batch)
+    results = results_of(grid, workers[kind])
 
     assert hashes_of(results, tmp_path / "results") == expected
 

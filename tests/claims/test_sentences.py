@@ -15,10 +15,9 @@ import pytest
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import region_of
-from montecarlo.claims.evidence import Found
 from montecarlo.claims.judging import Judge, join_cases, judge_sentence
 from montecarlo.claims.outcomes import InterpretationOutcome
-from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.recorded import RECORDED, Found, Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation, cases_of, is_applicable, region_in
 from montecarlo.claims.verdicts import Verdict

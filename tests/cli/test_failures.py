@@ -16,6 +16,7 @@ from montecarlo.cli.options import Parser
 from montecarlo.errors import InputError, UnfinishedError, reading, writing
 from montecarlo.model import observing
 from montecarlo.sampling import replicates
+from tests.conftest import NOTHING
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -94,7 +95,7 @@ def test_one_place_maps_failures_to_statuses(error, status, said, capsys):
     def work(*_):
         raise error
 
-    assert exits.run(Parser("x", ""), work, []) == status
+    assert exits.run(Parser("x", "", options=NOTHING), work, []) == status
     *before, line = capsys.readouterr().err.splitlines()
     assert line.startswith("montecarlo x: ")
     assert said in line
@@ -124,9 +125,11 @@ def test_no_backend_of_the_environment_is_asked_for():
     """Where matplotlib cannot have what the environment names, a figure is drawn."""
     code = (
         "import sys; from montecarlo.cli.exits import run;"
+        "from dataclasses import make_dataclass;"
         "from montecarlo.cli.options import Parser;"
+        "options = make_dataclass('Nothing', []);"
         "work = lambda *_: bool(__import__('matplotlib')) - 1;"
-        "sys.exit(run(Parser('x', ''), work, []))"
+        "sys.exit(run(Parser('x', '', options=options), work, []))"
     )
     environment = os.environ | {"MPLBACKEND": "nonsense"}
     done = subprocess.run(  # noqa: S603 - this Python

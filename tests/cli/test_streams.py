@@ -11,6 +11,7 @@ import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
+from tests.conftest import NOTHING
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -78,7 +79,10 @@ def test_sigterm_ends_as_an_interruption(capsys):
         time.sleep(10)
 
     before = signal.getsignal(signal.SIGTERM)
-    assert exits.run(Parser("x", ""), work, [], "the work is kept") == exits.TERMINATED
+    assert (
+        exits.run(Parser("x", "", options=NOTHING), work, [], "the work is kept")
+        == exits.TERMINATED
+    )
     assert capsys.readouterr().err == "montecarlo x: the work is kept\n"
     assert signal.getsignal(signal.SIGTERM) is before
 

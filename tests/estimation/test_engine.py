@@ -13,8 +13,8 @@ from montecarlo.estimation import engine
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study import tasks
-from montecarlo.study.tasks import finish
+from montecarlo.study import executors
+from montecarlo.study.executors import finish
 
 SMALL = parse_point("gaussian", "gaussian", 2, 4)
 MEDIUM = parse_point("gaussian", "gaussian", 256, 32)
@@ -83,7 +83,7 @@ def watch(decided):
     seen = []
 
     def undecided(store):
-        seen.append({c: store.n_replicates(c) for c in store.points()})
+        seen.append({c: store.n_replicates(c) for c in store._batches})
         return decided(len(seen))
 
     return undecided, seen
@@ -152,7 +152,7 @@ def test_order_of_completion_does_not_matter(monkeypatch, order):
             taken.append(at[order])
             return self.pop(at[order])
 
-    monkeypatch.setattr(tasks, "SimpleQueue", Done)
+    monkeypatch.setattr(executors, "SimpleQueue", Done)
     store = SampleStore()
     run_with(
         plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda store: [SMALL, MEDIUM]
@@ -169,7 +169,7 @@ def test_others_finish_when_a_point_fails():
     seen = []
 
     def undecided(store):
-        seen.append(set(store.points()))
+        seen.append(set(store._batches))
         return [SMALL, MEDIUM]
 
     wanted = Counter()

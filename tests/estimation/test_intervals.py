@@ -10,12 +10,12 @@ from montecarlo.estimation.intervals import (
     Moments,
     interval_ends,
     jackknife_moments,
-    mean_ends,
     mean_moments,
     one_interval,
     t_quantile,
     undo_skewness,
 )
+from studies.calibration import mean_ends
 
 VALUES = np.random.default_rng(41).lognormal(size=23)
 #: Relative: the two sides differ by rounding.

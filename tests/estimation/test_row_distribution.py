@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.attention.grids import DEEP, FINE, LayeredGrid, LogGrid
+from montecarlo.attention.grids import DEEP, FINE, Layer, LayeredGrid
 from montecarlo.attention.quantities import QUANTILES
 from montecarlo.estimation.estimates import log_log_slope, product
 from montecarlo.estimation.intervals import undo_skewness
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
 from montecarlo.sampling.replicates import count_bins, count_some
 
-GRID = LogGrid(-3.0, 3.0, 200)
+GRID = LayeredGrid((Layer(-3.0, 3.0, 200),))
 #: One bin of GRID, as a factor.
 BIN = 10.0 ** (1 / 200)
 N, ROWS = 40, 64
@@ -203,5 +203,6 @@ def test_a_quantile_near_its_top_is_known():
     grid = LayeredGrid(DEEP.layers, 1.0)
     low, high = quantile_estimate(distribution_of(values, grid), 0.1).interval(1e-6)
     assert low <= true <= high <= low + 5e-5
-    coarse = quantile_estimate(distribution_of(values, LogGrid(-60.0, 4.0, 64)), 0.1)
+    coarse = LayeredGrid((Layer(-60.0, 4.0, 64),))
+    coarse = quantile_estimate(distribution_of(values, coarse), 0.1)
     assert coarse.is_binned

@@ -8,8 +8,7 @@ import pytest
 from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.executors import make_executor
-from montecarlo.study.tasks import finish
+from montecarlo.study.executors import finish, make_executor
 
 POINTS = tuple(parse_point("gaussian", "gaussian", d_k, 4) for d_k in (1, 2, 3))
 DIVISORS = ("sqrt",)

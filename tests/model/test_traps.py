@@ -8,7 +8,7 @@ import scipy.special
 
 from montecarlo import assert_attention_scale, compare
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.cli import observe
+from montecarlo.cli.command_line import ObserveOptions
 from montecarlo.model.answers import RTOL
 from montecarlo.model.divisors import divisors_within
 from montecarlo.model.scales import applied_scale
@@ -150,4 +150,4 @@ def test_few_outputs_have_no_scale_by_chance(tokens):
 
 def test_the_command_s_tolerance_is_the_library_s():
     """It stands twice, so that help need not import what tells scales."""
-    assert float(observe.RTOL) == RTOL
+    assert float(ObserveOptions.rtol) == RTOL

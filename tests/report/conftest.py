@@ -22,7 +22,7 @@ from babel.numbers import get_decimal_symbol, parse_decimal
 from msgspec import convert
 
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
-from montecarlo.claims.record import CLAIMS_FILE
+from montecarlo.claims.outcomes import CLAIMS_FILE
 from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report import running

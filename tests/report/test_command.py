@@ -20,7 +20,7 @@ from montecarlo.__main__ import main as program
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.record import DATA_FILES
+from montecarlo.claims.outcomes import DATA_FILES
 from montecarlo.cli import studies
 from montecarlo.cli.listing import KINDS
 from montecarlo.cli.report import main

@@ -5,8 +5,7 @@ from filelock import FileLock
 
 import montecarlo.report.running as report_command
 from montecarlo.cli.report import main
-from montecarlo.study.folder import JOURNAL
-from montecarlo.study.publishing import LOCK
+from montecarlo.study.folder import JOURNAL, LOCK
 from tests.conftest import contents
 
 pytestmark = pytest.mark.usefixtures("one_figure")

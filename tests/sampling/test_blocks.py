@@ -7,9 +7,9 @@ import pytest
 import scipy.special
 
 from montecarlo.attention.quantities import PAIR_MEANS
-from montecarlo.sampling.blocks import pair_means, score_moments
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.replicates import pair_means, score_moments
 
 SEED = 23
 

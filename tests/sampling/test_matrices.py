@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.sampling import blocks, matrices
+from montecarlo.sampling import matrices, replicates
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
@@ -36,7 +36,7 @@ def test_streamed_rows_equal_unstreamed_ones(point, monkeypatch):
     scores to the rounding of a float32 product, the counts in all but a few rows.
     """
     streamed = sample(point, 3, 0, 3, ALL)
-    monkeypatch.setattr(blocks, "keys_at_once", lambda point: point.n_keys)
+    monkeypatch.setattr(replicates, "keys_at_once", lambda point: point.n_keys)
     whole = sample(point, 3, 0, 3, ALL)
 
     # an identity that is near 0 is held against the terms it is made of

@@ -6,14 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from montecarlo.sampling.blocks import pair_means, row_blocks, score_moments
 from montecarlo.sampling.design_points import (
     parse_normalisation,
     parse_point,
     stream,
 )
 from montecarlo.sampling.matrices import draw_matrices, normalise
-from montecarlo.sampling.replicates import PAIR_MEANS
+from montecarlo.sampling.replicates import (
+    PAIR_MEANS,
+    pair_means,
+    row_blocks,
+    score_moments,
+)
 
 INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width=32)"
 

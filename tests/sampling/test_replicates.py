@@ -17,7 +17,7 @@ from montecarlo.attention.quantities import (
     costly_rows,
     query_rows,
 )
-from montecarlo.sampling import blocks
+from montecarlo.sampling import replicates
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import (
@@ -95,7 +95,7 @@ def test_each_replicate_has_a_v_of_its_own(monkeypatch):
         asked.append((seed, point, index, which))
         return stream(seed, point, index, which)
 
-    monkeypatch.setattr(blocks, "stream", record)
+    monkeypatch.setattr(replicates, "stream", record)
     sample(SMALL, SEED, 0, 200, ("none", "sqrt"))
 
     assert asked == [(SEED, SMALL, index, "v") for index in range(200)]

@@ -19,12 +19,12 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
+from montecarlo.estimation import engine
 from montecarlo.study import cluster
-from montecarlo.study.executors import make_executor
+from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.fingerprint import fingerprint
 from montecarlo.study.folder import file_hash, files_of
 from montecarlo.study.presets import Block, Grid
-from montecarlo.study.tasks import finish
 
 ROOT = Path(__file__).parents[2]
 #: Pairs, rows, a planted key, a projection, number formats and tails, in a few seconds.
@@ -50,8 +50,10 @@ GRID = Grid(
 def study_hashes(executor, folder, advance=lambda *_: None):
     """Run the study in small batches and return the hashes of its results."""
     folder.mkdir(exist_ok=True)
-    study = Study(read_catalogue(), GRID, 1, 0.01, "", batch=8)
-    write_results(run_study(study, executor, advance), folder)
+    study = Study(read_catalogue(), GRID, 1, 0.01)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "BATCH_SECONDS", 0.002)
+        write_results(run_study(study, executor, advance), folder)
     return {path.name: file_hash(path) for path in files_of(folder)}
 
 

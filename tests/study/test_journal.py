@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from montecarlo.errors import UnfinishedError
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.folder import JOURNAL
-from montecarlo.study.journal import (
+from montecarlo.study.folder import (
+    JOURNAL,
     PART,
     JournaledStore,
-    JournalError,
     count_batches,
     open_journal,
 )
@@ -62,7 +62,7 @@ def test_batches_of_another_run(output, change):
     """They are refused in one line, and kept; with ``fresh`` they are dropped; without
     a recipe nobody asks.
     """
-    with pytest.raises(JournalError, match="--fresh") as caught:
+    with pytest.raises(UnfinishedError, match="--fresh") as caught:
         open_journal(output, {**RECIPE, **change})
     assert "\n" not in str(caught.value)
     open_journal(output, None)

@@ -17,8 +17,7 @@ from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study import measurement
-from montecarlo.study.measurement import measure
-from montecarlo.study.sweep import grid
+from montecarlo.study.measurement import grid, measure
 from montecarlo.study.table import COLUMNS
 
 

@@ -11,19 +11,21 @@ import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
-from montecarlo.errors import UnfinishedError
+from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.study.folder import (
     DIGEST,
     JOURNAL,
+    LOCK,
     RUN_FILE,
     STAGING,
     TIMING_FILE,
     digest,
     files_of,
+    publishing,
     read_run,
     write_json,
 )
-from montecarlo.study.publishing import LOCK, OutputError, publishing
+from tests.conftest import NOTHING
 
 RECIPE = {"seed": 1}
 OLD = {"a.csv": "old a", "figures/one.svg": "old one", "gone.html": "old", "x/y/z": "1"}
@@ -184,7 +186,7 @@ def test_a_disk_that_fails(monkeypatch, tmp_path, code):
                 exits, "print_lines", lambda line, _, to=lines: to.append(line)
             )
             work = lambda *_, to=output: publish(to) and 0  # noqa: E731
-            status = exits.run(Parser("x", ""), work, [])
+            status = exits.run(Parser("x", "", options=NOTHING), work, [])
         if not failing.failed:
             break
         assert status in (2, 3)
@@ -201,7 +203,7 @@ def test_a_disk_that_fails(monkeypatch, tmp_path, code):
 def refuses(output, reason="is a link, or not as an earlier run wrote it"):
     """A new set is refused in one line, and nothing is touched."""
     before = contents(output)
-    with pytest.raises(OutputError, match=reason) as caught:
+    with pytest.raises(InputError, match=reason) as caught:
         publish(output)
     assert "\n" not in str(caught.value)
     assert contents(output) == before
@@ -231,7 +233,7 @@ def test_output_that_is_a_file(tmp_path):
     file = tmp_path / "file"
     file.write_text("x", encoding="utf-8")
     for output in (file, file / "below"):
-        with pytest.raises(OutputError, match="output must be a folder") as caught:
+        with pytest.raises(InputError, match="output must be a folder") as caught:
             publish(output)
         assert "\n" not in str(caught.value)
     assert file.read_text(encoding="utf-8") == "x"
@@ -250,7 +252,7 @@ def test_a_file_that_a_foreign_record_names_is_kept(output, named, hash_of):
     name = str(precious) if named[0] == "/" else named
     run["sha256"][name] = right if hash_of == "right" else hash_of
     write_json(output / RUN_FILE, {**run, DIGEST: digest(run)})
-    with contextlib.suppress(OutputError):
+    with contextlib.suppress(InputError):
         publish(output)
     within = named == "output.txt" and hash_of == "right"  # then it was written by us
     assert precious.exists() != within
@@ -286,6 +288,6 @@ def test_nothing_is_written_through_a_link(output, tmp_path, name):
         (output / name).rename(elsewhere)
     (output / name).symlink_to(elsewhere)
     before = contents(tmp_path)
-    with pytest.raises(OutputError, match="is a link"):
+    with pytest.raises(InputError, match="is a link"):
         publish(output, recipe=RECIPE)
     assert contents(tmp_path) == before

@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.study.table import COLUMNS
-from montecarlo.study.tails import FORMATS, OVERFLOW, tail_rows
+from montecarlo.study.table import COLUMNS, FORMATS, OVERFLOW, tail_rows
 from montecarlo.theory.score_distribution import log_score_tail
 
 TAILS = ((16, 4), (64, 2))

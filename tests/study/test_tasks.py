@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.study.executors import ROOM, make_executor
-from montecarlo.study.tasks import finish
+from montecarlo.study.executors import ROOM, finish, make_executor
 
 
 def square(number):

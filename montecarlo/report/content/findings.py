@@ -29,15 +29,14 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
     locate,
+    read_report_run,
 )
-from montecarlo.claims.record import read_report_run
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.record import ReportRecord, read_claims
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.columns import MEASUREMENTS
-from montecarlo.study.csv_files import read_table
-from montecarlo.study.curves import read_curves
+from montecarlo.study.curves import read_curves, read_table
 
 #: Verdicts in the order in which a page counts them.
 VERDICTS = (

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
+from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
 from montecarlo.records.training import read_language, read_record
 from montecarlo.report.content.training import (
