@@ -25,15 +25,16 @@ from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import Interval
 from montecarlo.model.arrays import ADDED, Head, Model, Progress, Rows, open_arrays
 from montecarlo.model.divisors import KNOWN, KnownDivisor, divisors_within
-from montecarlo.model.fits import Fit, format_of, unit_of
-from montecarlo.model.output_fits import GIVEN, fit_outputs, keys_seen
-from montecarlo.model.weight_fits import (
-    Mask,
-    are_one,
-    find_mask,
+from montecarlo.model.fits import (
+    GIVEN,
+    Fit,
+    fit_outputs,
     fit_weights,
-    name_mask,
+    format_of,
+    keys_seen,
+    unit_of,
 )
+from montecarlo.model.masks import Mask, are_one, find_mask, name_mask
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd

@@ -19,8 +19,9 @@ from montecarlo.model.answers import (
 from montecarlo.model.answers import OUTCOMES as SAID
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.divisors import expected_divisor
+from montecarlo.model.fits import fit_weights
+from montecarlo.model.masks import find_mask
 from montecarlo.model.scales import OUTCOMES, applied_scale, find_scales
-from montecarlo.model.weight_fits import find_mask, fit_weights
 
 AXES = ("sequence", "token", "d")
 TOKENS = 64

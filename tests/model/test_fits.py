@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from montecarlo.model.output_fits import fit_outputs
-from montecarlo.model.weight_fits import find_mask, fit_weights
+from montecarlo.model.fits import fit_outputs, fit_weights
+from montecarlo.model.masks import find_mask
 
 SCALE = 1.0 / 8.0
 FORMATS = ("float64", "float32", "bfloat16", "float16")
