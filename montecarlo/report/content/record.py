@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pandas as pd
@@ -31,23 +30,12 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what training says."""
-    studies = _studies()
-    lines = training_curves(studies["training"])
-    curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
-    return replace(results, curves=curves, claims=_with(results.claims, **studies))
-
-
-def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:
-    """Return a record with further fields: numbers of pages come from results files."""
-    return ReportRecord(**(msgspec.structs.asdict(claims) | beside))
-
-
-def _studies() -> dict[str, Any]:
-    """Return what claims.json says of studies that ship with the package."""
-    return {
-        "training": view_training(read_record(), read_language()),
-    }
+    """Put beside results what training says: numbers of pages come from their files."""
+    training = view_training(read_record(), read_language())
+    lines = tabulate_curves(training_curves(training))
+    curves = pd.concat([results.curves, lines], ignore_index=True)
+    claims = ReportRecord(**msgspec.structs.asdict(results.claims), training=training)
+    return replace(results, curves=curves, claims=claims)
 
 
 def read_claims(folder: Path) -> ReportRecord:

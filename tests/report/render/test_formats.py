@@ -32,7 +32,7 @@ class Drawing(Executor):
 def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
     """With workers, and with some that die: every figure and page is there."""
     with report.keep_figures():
-        make_report(report.results, ["en", "ja"], tmp_path, executor=workers)
+        make_report(report.results, ["en", "ja"], tmp_path, workers)
 
     drawn = {path.name: path.read_bytes() for path in tmp_path.glob("figures/*")}
     before = {path.name: path.read_bytes() for path in report.folder.glob("figures/*")}
