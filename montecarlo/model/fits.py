@@ -137,13 +137,11 @@ class Fit:
         """Whether what it leaves is small enough for the form to be believed."""
         return self.left <= max(self.rounding, MOST_LEFT * self.explained)
 
-    @property
-    def interval(self) -> Interval:
-        """95 % interval of the scale: Student's over rows, and the misfit beside it."""
-        return self.interval_at(POINTWISE)
+    def interval(self, error: float = POINTWISE) -> Interval:
+        """Return the interval that misses the scale on either side so often.
 
-    def interval_at(self, error: float) -> Interval:
-        """Return the interval that misses the scale on either side so often."""
+        It is Student's over rows, and has the misfit beside it.
+        """
         quantile = -float(stdtrit(max(self.n_rows - 1.0, 1.0), error))
         half = quantile * self.std_error + self.misfit
         return Interval(self.scale - half, self.scale + half)

@@ -27,18 +27,26 @@ from montecarlo.model.answers import (
     say_without_evidence,
 )
 from montecarlo.model.arrays import Head
-from montecarlo.model.divisors import divisor_value, expected_divisor
-from montecarlo.model.expected import CONFIG, Config, find_expected, read_config
+from montecarlo.model.expected import (
+    CONFIG,
+    Config,
+    divisor_value,
+    expected_divisor,
+    find_expected,
+    read_config,
+)
 from montecarlo.model.files import open_files
 from montecarlo.model.observing import (
+    FEWEST,
     LEAST,
+    MOST_ROWS,
+    SPECTRAL_ROWS,
     STATES,
     Observation,
     ObservedHead,
     observe_model,
     tidy,
 )
-from montecarlo.model.quantities import FEWEST, MOST_ROWS, SPECTRAL_ROWS
 from montecarlo.model.scales import describe, find_scales, scales_table
 from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_seed
 from montecarlo.plain_text import on_one_line, printable

@@ -198,6 +198,6 @@ def test_intervals_hold_the_scale(make_head, number_format, fit):
     held = 0
     for seed in range(HEADS):
         rng = np.random.default_rng((21, seed))
-        low, high = fit(make_head(rng, number_format, 0.23, 32, 16, 1)).interval
+        low, high = fit(make_head(rng, number_format, 0.23, 32, 16, 1)).interval()
         held += low <= 0.23 <= high
     assert LEAST <= held / HEADS <= MOST
