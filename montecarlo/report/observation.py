@@ -28,10 +28,8 @@ from montecarlo.model.answers import (
 )
 from montecarlo.model.arrays import Head
 from montecarlo.model.expected import (
-    CONFIG,
     Config,
     divisor_value,
-    expected_divisor,
     find_expected,
     read_config,
 )
@@ -179,15 +177,8 @@ def observe_files(
 
 def check_expected(options: ObserveOptions) -> Config | None:
     """Check what is expected before anything is read; returns the configuration."""
-    if options.expect not in {None, CONFIG}:
-        expected_divisor(options.expect, 1, 1)
     config = None if options.config is None else read_config(options.config)
-    if config is not None and options.expect not in {None, CONFIG}:
-        raise InputError(
-            f"config must stand with --expect config, got {options.expect!r}"
-        )
-    if config is None and options.expect == CONFIG:
-        raise InputError("expect config must stand with --config FILE, got none")
+    find_expected(options.expect, config, (), layers=(), d_k=1, n_heads=1)
     return config
 
 

@@ -20,7 +20,7 @@ from montecarlo.claims.running import Study, recipe, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
 from montecarlo.report.content.findings import Findings, read_results
-from montecarlo.report.content.record import with_studies
+from montecarlo.report.content.training import with_studies
 from montecarlo.report.formats import DEFAULT, FORMATS
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
