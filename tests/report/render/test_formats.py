@@ -10,22 +10,26 @@ from montecarlo.report.making import make_report
 class Dying(Executor):
     """Workers of which none is left."""
 
+    jobs = 2
+
     def submit(self, *_):
         """Take nothing."""
         raise BrokenExecutor
 
 
 class Drawing(Executor):
-    """One worker that lasts, and counts."""
+    """Workers that last, and count their calls."""
+
+    jobs = 2
 
     def __init__(self):
         self.drawn = 0
 
-    def map(self, function, *parts):
+    def map(self, function, parts):
         """Work here."""
-        for some in zip(*parts, strict=False):
-            self.drawn += 1
-            yield function(*some)
+        for calls in parts:
+            self.drawn += len(calls)
+            yield function(calls)
 
 
 @pytest.mark.parametrize("workers", [Dying(), Drawing()])
