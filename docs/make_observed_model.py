@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from montecarlo.model.observing import ALL
-from montecarlo.model.quantities import PARTS
+from montecarlo.model.observing import ALL, PARTS
 
 DOCS = Path(__file__).parent
 NAMES = {

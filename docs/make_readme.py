@@ -15,7 +15,8 @@ from montecarlo.claims.calibration import RATES, Line, calibrate, read_calibrati
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, error_rates_of
 from montecarlo.report.content.findings import Findings, Said, read_results
-from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.files import draw
 from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.report.render.pages import set_number
 from montecarlo.study.presets import PRESETS
@@ -127,9 +128,10 @@ def main(folder: Path) -> None:
     """Write the figure, the parts and the verdicts."""
     findings = read_results(folder)
     tables = (findings.measurements, findings.curves)
-    svg = render_svg(FIGURES["attention"], *tables, read_language(SOURCE))
-    if svg is None:
+    drawing = draw(FIGURES["attention"], *tables)
+    if drawing is None:
         raise ValueError("results must hold what the figure of attention needs")
+    svg = drawing.written(read_language(SOURCE))
     (ROOT / "docs" / "attention.svg").write_text(svg, encoding="utf-8", newline="\n")
     for name, (page, make) in PARTS.items():
         part = make(findings)

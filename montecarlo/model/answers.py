@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from montecarlo.attention.divisors import DIVISORS, parse_divisor
 from montecarlo.errors import InputError, show
-from montecarlo.model.divisors import EXPECTED, Expected, hints_at
+from montecarlo.model.expected import EXPECTED, Expected, hints_at
 from montecarlo.model.scales import HeadScale, ModelScales
 from montecarlo.names import require_number
 
@@ -136,7 +136,7 @@ class Finding:
     @property
     def half_width(self) -> float:
         """How far the ends of their intervals lie from the mean at most."""
-        ends = [end for one in self.heads for end in one.divisors]
+        ends = [end for one in self.heads for end in one.divisors()]
         return max(abs(end - self.divisor) for end in ends)
 
     @property
@@ -229,11 +229,11 @@ def answer_head(
         return NO
     if one.outcome != "scale":
         return UNTOLD
-    low, high = one.divisors
+    low, high = one.divisors()
     least, most = meant.value * (1.0 - rtol), meant.value * (1.0 + rtol)
     if least <= low and high <= most:
         return NO if has_other_cap(one, meant) else YES
-    low, high = one.divisors_at(0.5 * WRONG_NO / n_heads)
+    low, high = one.divisors(0.5 * WRONG_NO / n_heads)
     return NO if high < least or low > most else UNTOLD
 
 

@@ -125,21 +125,15 @@ def answer_models(
         models = _open(captured, Path(scratch), axes)
         found = [find_scales(model) for model in models]
     callers: Sequence[Caller] = ()
+    unfollowed: tuple[str, ...] = ()
     if not isinstance(captured, str | Path | Mapping):
-        callers = captured.callers
+        callers, unfollowed = captured.callers, captured.unfollowed
     told = []
     for model, scales in zip(models, found, strict=True):
         sizes = {"d_k": scales.d_k, "n_heads": scales.n_heads}
         expected = find_expected(expect, config, callers, layers=model.layers, **sizes)
-        told.append(answer_scales(scales, expected, rtol, _unfollowed(captured)))
+        told.append(answer_scales(scales, expected, rtol, unfollowed))
     return told
-
-
-def _unfollowed(source: Source) -> tuple[str, ...]:
-    """Return what may be attention of a captured model, and was not followed."""
-    if isinstance(source, str | Path | Mapping):
-        return ()
-    return source.unfollowed
 
 
 class Difference(NamedTuple):
@@ -290,11 +284,9 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[Difference]:
         mine = _read(ours, "port", head, sequence)
         other = _read(theirs, "reference", head, sequence)
         pairs = {"q": (mine.queries, other.queries), "k": (mine.keys, other.keys)}
-        shared = mine.made.keys() & other.made.keys()
-        if "outputs" in shared:
-            pairs["outputs"] = mine.made["outputs"], other.made["outputs"]
-        if "weights" in shared:
-            pairs["weights"] = mine.made["weights"], other.made["weights"]
+        for name in ("outputs", "weights"):
+            if name in mine.made and name in other.made:
+                pairs[name] = mine.made[name], other.made[name]
         for name, (a, b) in pairs.items():
             if a.shape != b.shape:
                 raise InputError(
@@ -304,7 +296,7 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[Difference]:
             found.setdefault(name, []).append(_apart(a, b))
         variances = [float((r.queries @ r.keys.T).var()) for r in (mine, other)]
         found.setdefault("score_variance", []).append(_ratio(*variances))
-        if "weights" in shared:
+        if "weights" in pairs:
             entropies = [float(entropy_of(one).mean()) for one in pairs["weights"]]
             found.setdefault("entropy", []).append(_ratio(*entropies))
     if ours.source and theirs.source:

@@ -12,11 +12,11 @@ import shutil
 import warnings
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, Literal
 
 import numpy as np
 
@@ -51,8 +51,6 @@ READERS = {
     (2, 0): np.lib.format.read_array_header_2_0,
     (3, 0): np.lib.format.read_array_header_2_0,
 }
-#: The pattern of names in safetensors files, where none is given.
-PATTERN = "{side}"
 #: Number formats of safetensors that are read.
 TYPES = ("F64", "F32", "F16", "BF16")
 #: What stands for ``{side}`` in a tensor's name.
@@ -106,7 +104,7 @@ def open_files(
     if others:
         raise InputError(f"files must be of one kind, got {', '.join([kind, *others])}")
     if kind == ".safetensors":
-        pattern = PATTERN if names is None else names
+        pattern = "{side}" if names is None else names
         found, counted = find_tensors(paths, pattern)
         if doubled := [axis for axis in counted if axis in (axes or ())]:
             raise InputError(
@@ -121,18 +119,15 @@ def open_files(
                 ".npy files must be two, queries and then keys, with attention weights "
                 f"three, with values and outputs four, got {len(paths)}"
             )
-        tensors: dict[str, Tensors] = {
-            name: {(): npy_tensor(path, f"{name} ({path.name})")}
-            for name, path in zip(NPY_FILES[len(paths)], paths, strict=True)
+        named = zip(NPY_FILES[len(paths)], paths, strict=True)
+        arrays: dict[str, Tensors] = {
+            name: {(): npy_tensor(one, f"{name} ({one.name})")} for name, one in named
         }
-        return make_model([make_source(tensors, axes)], causal=causal)
+        return make_model([make_source(arrays, axes)], causal=causal)
     wanted = read_names(names) if names is not None else {"q": "q", "k": "k"}
-    names_of = {name: name for name in NAMES} | wanted
     sources = []
     for number, path in enumerate(paths):
-        folder = scratch / str(number)
-        members, left = npz_tensors(path, folder, names_of, names_of.keys() - wanted)
-        tensors = {name: {(): one} for name, one in members.items()}
+        tensors, left = npz_tensors(path, scratch / str(number), wanted)
         sources.append(make_source(tensors, axes, left=left))
     return make_model(sources, causal=causal)
 
@@ -158,49 +153,32 @@ def read_names(typed: str) -> dict[str, str]:
     return found
 
 
-class Header(NamedTuple):
-    """What the header of a ``.npy`` file says, and where the data begin."""
-
-    shape: tuple[int, ...]
-    order: Literal["F", "C"]
-    kind: np.dtype[Any]
-    offset: int
-
-
 def npy_tensor(path: Path, name: str) -> Tensor:
-    """Describe the array of a ``.npy`` file; each block maps the file anew."""
+    """Describe the array of a ``.npy`` file."""
     with path.open("rb") as file:
-        shape, order, kind, offset = _read_header(file, name, path.stat().st_size)
-
-    def take(index: Index) -> Array:
-        block = np.asarray(np.memmap(path, kind, "r", offset, shape, order)[index])
-        if kind.kind == "V":  # bfloat16 is the upper half of a float32
-            halves = np.ascontiguousarray(block).view("<u2").astype(np.uint32)
-            block = (halves << np.uint32(16)).view(np.float32)
-        return np.array(block, dtype=np.float64)
-
-    return Tensor(name, shape, take)
+        return _describe(file, name, path.stat().st_size, lambda: path)
 
 
-def _read_header(file: IO[bytes], name: str, size: int) -> Header:
-    """Read the header of a ``.npy`` file of some size, and refuse what does not fit."""
+def _describe(
+    file: IO[bytes], name: str, size: int, find: Callable[[], Path]
+) -> Tensor:
+    """Describe an array by its header in a ``.npy`` file of some size.
+
+    What does not fit is refused.  Each block maps anew the file that is found then.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # headers that Python 2 wrote
             version = np.lib.format.read_magic(file)
-            header = READERS[version](file) if version in READERS else None
+            if version not in READERS:
+                raise ValueError(f"version {version[0]}.{version[1]} of the format")  # noqa: TRY301 - as NumPy
+            shape, is_fortran, kind = READERS[version](file)
     except (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError):
         raise  # of the archive that it stands in
     except Exception as error:  # noqa: BLE001 - the parser of Python code that reads it
         raise InputError(
             f"{name} must be an array of NumPy, got {str(error) or 'no header'}"
         ) from None
-    if header is None:
-        raise InputError(
-            f"{name} must be an array of NumPy, got version {version[0]}.{version[1]} "
-            "of the format"
-        )
-    shape, is_fortran, kind = header
     if kind.hasobject:
         raise InputError(
             f"{name} must hold numbers, got Python objects, which are never loaded"
@@ -211,31 +189,43 @@ def _read_header(file: IO[bytes], name: str, size: int) -> Header:
             f"{str(kind)!r}"
         )
     require_shape(name, shape)
-    needed, have = kind.itemsize * math.prod(shape), size - file.tell()
-    if have != needed:
+    offset, needed = file.tell(), kind.itemsize * math.prod(shape)
+    if size - offset != needed:
         raise InputError(
-            f"{name} must have {needed} bytes for its shape {shape}, got {have}"
+            f"{name} must have {needed} bytes for its shape {shape}, got "
+            f"{size - offset}"
         )
-    return Header(shape, "F" if is_fortran else "C", kind, file.tell())
+
+    def take(index: Index) -> Array:
+        order: Literal["F", "C"] = "F" if is_fortran else "C"
+        block = np.asarray(np.memmap(find(), kind, "r", offset, shape, order)[index])
+        if kind.kind == "V":  # bfloat16 is the upper half of a float32
+            halves = np.ascontiguousarray(block).view("<u2").astype(np.uint32)
+            block = (halves << np.uint32(16)).view(np.float32)
+        return np.array(block, dtype=np.float64)
+
+    return Tensor(name, shape, take)
 
 
 def npz_tensors(
-    path: Path, folder: Path, names: Mapping[str, str], optional: Collection[str]
-) -> tuple[dict[str, Tensor], list[str]]:
+    path: Path, folder: Path, wanted: Mapping[str, str]
+) -> tuple[dict[str, Tensors], list[str]]:
     """Describe arrays of a ``.npz`` file; returns them and names of those left.
 
-    What is looked for, such as ``q``, has a name there, and some of it may be missing.
+    Those that are wanted have to be there by their names, others of `NAMES` may be.
     Each is unpacked into a folder, and mapped, when a block of it is read first.
     """
+    names = {name: f"{name}.npy" for name in NAMES}
+    names |= {side: f"{name}.npy" for side, name in wanted.items()}
     with _archive(path) as archive:
         there = archive.namelist()
-        found = {
-            side: _member(path, archive, f"{name}.npy", folder / f"{side}.npy")
+        found: dict[str, Tensors] = {
+            side: {(): _member(path, archive, name, folder / f"{side}.npy")}
             for side, name in names.items()
-            if f"{name}.npy" in there or side not in optional
+            if name in there or side in wanted
         }
-    known = {f"{name}.npy" for name in names.values()}
-    return found, [one.removesuffix(".npy") for one in there if one not in known]
+    left = [one for one in there if one not in names.values()]
+    return found, [one.removesuffix(".npy") for one in left]
 
 
 @contextmanager
@@ -261,19 +251,17 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
 
 def _member(path: Path, archive: zipfile.ZipFile, name: str, target: Path) -> Tensor:
     """Describe a member of an archive."""
-    label = f"{name.removesuffix('.npy')} of {path.name}"
-    there = archive.namelist()
+    called, there = name.removesuffix(".npy"), archive.namelist()
+    label = f"{called} of {path.name}"
     if name not in there:
-        have = ", ".join(there[:4]) + ", ..." * (len(there) > 4)
+        have = ", ".join(there[:4]) + ", ..." * (len(there) > 4) or "nothing"
         raise InputError(
-            f"{path.name} must hold an array {name.removesuffix('.npy')}, got "
-            f"{have or 'nothing'}: name them with --names"
+            f"{path.name} must hold an array {called}, got {have}: name them with "
+            "--names"
         )
-    with archive.open(name) as member:
-        header = _read_header(member, label, archive.getinfo(name).file_size)
 
     @cache
-    def unpacked() -> Tensor:
+    def unpacked() -> Path:
         target.parent.mkdir(exist_ok=True)
         with (
             _archive(path) as again,
@@ -281,9 +269,10 @@ def _member(path: Path, archive: zipfile.ZipFile, name: str, target: Path) -> Te
             target.open("wb") as file,
         ):
             shutil.copyfileobj(member, file)
-        return npy_tensor(target, label)
+        return target
 
-    return Tensor(label, header.shape, lambda index: unpacked().take(index))
+    with archive.open(name) as member:
+        return _describe(member, label, archive.getinfo(name).file_size, unpacked)
 
 
 def find_tensors(paths: Sequence[Path], pattern: str) -> tuple[Found, tuple[str, ...]]:
@@ -362,14 +351,12 @@ def safetensors_tensor(tensors: Any, name: str, path: Path) -> Tensor:  # noqa: 
 def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
     """Return what matches names that follow a pattern, and what it counts."""
     fields = re.findall(r"\{(\w*)\}", pattern)
-    for field in fields:
-        if field not in (*COUNTED, "side") or fields.count(field) > 1:
-            raise InputError(
-                f"names may hold {{side}}, {{layer}}, {{head}}, {{sequence}}, each "
-                f"once, got {pattern!r}"
-            )
-    if "side" not in fields:
-        raise InputError(f"names must hold {{side}}, got {pattern!r}")
+    counts = tuple(axis for axis in COUNTED if axis in fields)
+    if sorted(fields) != sorted(["side", *counts]):
+        raise InputError(
+            "names must hold {side}, and may hold {layer}, {head}, {sequence}, each "
+            f"once, got {pattern!r}"
+        )
     counted = "|".join(COUNTED)
     if re.search(rf"\{{({counted})\}}[0-9]*\{{({counted})\}}", pattern):
         raise InputError(
@@ -380,4 +367,4 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
     for field in fields:
         inner = "|".join(SIDES) if field == "side" else f"[0-9]{{1,{MOST_DIGITS}}}"
         text = text.replace(re.escape(f"{{{field}}}"), f"(?P<{field}>{inner})")
-    return re.compile(text), tuple(axis for axis in COUNTED if axis in fields)
+    return re.compile(text), counts

@@ -1,25 +1,40 @@
-"""What a fit of the applied scale says, and which of several is believed.
+"""Fits of the applied scale, to weights or outputs, and which of several is believed.
 
 A fit is of a *form*: what becomes of a score s before softmax.  ``plain`` is λ s; the
 others add something that is no scale.  The simplest form that no later one beats
 clearly is taken; where it leaves more than rounding does, none is.  What is taken is
 examined once more: for a bend that its interval has to cover, and for rows that have
 scales of their own.
+
+What forms are fitted to is `Evidence`.  Within a row weights tell softmax up to a
+constant: ln p_j - ln p_l = λ (s_j - s_l).  Each logarithm is weighed by what rounding
+leaves of it; a weight that rounding has nearly eaten up is left out, and so are those
+that are 0, which tell the mask.
+
+Outputs, softmax(λ s) V, do not show a row's weights.  The mask is the one that was
+passed, with the bias that it may hold; where it is not known, it has to be found beside
+the scale: each of a few is tried.  Biases of positions cannot be told apart this way;
+what they leave is seen, and the scale is refused.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import least_squares
+from scipy.sparse.linalg import lsmr
 from scipy.special import stdtrit
 
 from montecarlo.attention.number_formats import ALL_FORMATS, NumberFormat
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import Interval
+from montecarlo.model.arrays import UNSEEN, Rows
 
 #: A later form is believed if it leaves less than this part of what an earlier leaves.
 CLEARLY = 0.8
@@ -46,6 +61,42 @@ BEND = 3.0
 #: Scores that differ by less than this part of their size are the same: sums of
 #: products were rounded.
 LEAST_SPREAD = 1e-6
+#: Weights that are fewer times the least number of their format are left out.
+FEWEST_STEPS = 32
+#: What float64 leaves of logarithms and their sums, at least.
+LEAST_UNIT = 2.0**-48
+#: Caps that are tried before the best is refined, in standard deviations of the scores;
+#: and with outputs, where all is dearer.
+CAPS, CAPS_OF_OUTPUTS = np.geomspace(0.5, 200.0, 24), (1.0, 4.0, 16.0)
+#: With outputs, scales that are tried, over the spread of the scores; and the rows that
+#: they are tried on.
+TRIED = (0.0, *np.geomspace(0.01, 100.0, 17), -0.1, -1.0, -10.0)
+TRIAL_ROWS = 32
+#: Beyond this logarithm a cap is none.
+MOST_LOG = 300.0
+Labels = NDArray[np.intp]
+#: What goes into softmax, and its derivatives by the parameters.
+Terms = tuple[Array, list[Array]]
+
+
+def _cap(parameters: Array, scores: Array, _: Array) -> Terms:
+    """λ s, capped; the second parameter is the logarithm of c / λ."""
+    t = math.exp(float(np.clip(parameters[1], -MOST_LOG, MOST_LOG)))
+    bent = np.tanh(scores / t)
+    by_t = t * bent - scores * (1.0 - bent * bent)
+    return parameters[0] * t * bent, [t * bent, parameters[0] * by_t]
+
+
+#: From parameters, scores, and how far each key is from its query.
+FORMS: dict[str, Callable[[Array, Array, Array], Terms]] = {
+    "plain": lambda p, s, away: (p[0] * s, [s]),
+    "distance": lambda p, s, away: (p[0] * s + p[1] * away, [s, away]),
+    "cap": _cap,
+    # with one more key, of value 0, whose logit is a parameter
+    "sink": lambda p, s, away: (p[0] * s, [s]),
+}
+#: How large the further parameters of a form are, for the steps of a search.
+SIZES = {"plain": (), "distance": (0.01,), "cap": (1.0,), "sink": (1.0,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,113 +137,181 @@ class Fit:
         """Whether what it leaves is small enough for the form to be believed."""
         return self.left <= max(self.rounding, MOST_LEFT * self.explained)
 
-    @property
-    def interval(self) -> Interval:
-        """95 % interval of the scale: Student's over rows, and the misfit beside it."""
-        return self.interval_at(POINTWISE)
+    def interval(self, error: float = POINTWISE) -> Interval:
+        """Return the interval that misses the scale on either side so often.
 
-    def interval_at(self, error: float) -> Interval:
-        """Return the interval that misses the scale on either side so often."""
+        It is Student's over rows, and has the misfit beside it.
+        """
         quantile = -float(stdtrit(max(self.n_rows - 1.0, 1.0), error))
         half = quantile * self.std_error + self.misfit
         return Interval(self.scale - half, self.scale + half)
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """What a form is fitted to, and what it leaves: arrays of shape (n,).
+@dataclass(frozen=True)
+class Evidence(ABC):
+    """Numbers that a form should make: logarithms of weights, or entries of outputs.
 
-    A number is the logarithm of a weight, or an entry of an output.
+    What a form makes of them has ``parameters``, the scale first.
     """
 
-    direction: Array  # the scale's column without what the other columns explain
-    left: Array  # what the fit leaves
-    rows: NDArray[np.intp]
-    weights: Array  # of the squares that were made least
-    own: Array  # what rounding moves directly, in units of its part
-    by_scores: Array  # what rounding of scores moves, likewise
-    per_score: Array  # what moving each score by 1 would move it by
+    rows: Labels  # of each number
+    weights: Array  # of the squares that are made least
     unit: float  # what rounding moves a number by, as a part of it
+    spread: float  # standard deviation of the scores within rows
+    n_constants: int  # that are fitted beside a form's parameters
+    groups: Labels | None  # of numbers that share a constant, beside rows
+    most_steps = 60  # evaluations of a search at most
 
-    def size(self, values: Array) -> float:
-        """Return the weighted root mean square."""
-        return math.sqrt(self.product(values, values) / float(self.weights.sum()))
+    @abstractmethod
+    def left(self, form: str, parameters: Array) -> Array:
+        """Return the numbers less what a form makes."""
+
+    @abstractmethod
+    def slopes(self, form: str, parameters: Array) -> Array:
+        """Return derivatives of what it makes, one in each column."""
+
+    @abstractmethod
+    def start(self, form: str, scale: float | None) -> Array | None:
+        """Return where a search begins; None where the form is linear."""
+
+    @abstractmethod
+    def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
+        """Return what rounding of numbers moves, of scores, and 1 more of each score.
+
+        The first two are in units of its part.
+        """
+
+    @abstractmethod
+    def explained(
+        self, form: str, parameters: Array, left: Array, direction: Array
+    ) -> float:
+        """Return the root mean square that scores explain, beside the rest."""
+
+    @abstractmethod
+    def bends(self, form: str, parameters: Array) -> list[Array]:
+        """Return what squares and cubes of scores, and ties to distance, would add."""
 
     def product(self, first: Array, second: Array) -> float:
         """Return the weighted sum of products."""
         return float((self.weights * first * second).sum())
 
+    def size(self, values: Array) -> float:
+        """Return the weighted root mean square."""
+        return math.sqrt(self.product(values, values) / float(self.weights.sum()))
+
+    def without(self, values: Array, columns: Array) -> Array:
+        """Take off what columns explain."""
+        if not columns.size:
+            return values
+        root = np.sqrt(self.weights)
+        sizes = np.maximum(np.sqrt(np.square(columns).sum(axis=0)), LEAST_SQUARE)
+        scaled = columns / sizes
+        found = np.linalg.lstsq(scaled * root[:, None], values * root)[0]
+        rest: Array = values - scaled @ found
+        return rest
+
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A fit, what it was made from, and what makes the columns that its form may lack.
-
-    The columns are without what the form's further columns explain.
-    """
+    """A fit, and what it was made from."""
 
     fit: Fit
-    numbers: Numbers
-    bends: Callable[[], Sequence[Array]]
+    evidence: Evidence
+    left: Array  # what the fit leaves
+    direction: Array  # the scale's column without what the other columns explain
+    bends: Callable[[], list[Array]]  # columns that the form may lack, likewise
 
 
-def describe_fit(  # noqa: PLR0913 - what each way of fitting knows alone
-    form: str,
-    scale: float,
-    numbers: Numbers,
-    *,
-    n_free: int,
-    explained: float,
-    spread: float,
-    parameter: float = math.nan,
-    groups: NDArray[np.intp] | None = None,
+def fit_form(
+    evidence: Evidence, form: str, scale: float | None = None, name: str = ""
+) -> Fitted:
+    """Fit a form, which may have another name; if a scale is given, begin there."""
+    root, start = np.sqrt(evidence.weights), evidence.start(form, scale)
+
+    def left_at(parameters: Array) -> Array:
+        return root * evidence.left(form, parameters)
+
+    def slopes_at(parameters: Array) -> Array:
+        return -root[:, None] * evidence.slopes(form, parameters)
+
+    if start is None:
+        nothing = np.zeros(1 + len(SIZES[form]))
+        left, columns = evidence.left(form, nothing), evidence.slopes(form, nothing)
+        sizes = np.maximum(np.abs(columns).max(axis=0), LEAST_SQUARE)
+        scaled = columns / sizes * root[:, None]
+        parameters = np.linalg.lstsq(scaled, left * root)[0] / sizes
+        left = left - columns @ parameters
+    else:
+        solution = least_squares(
+            left_at,
+            start,
+            slopes_at,
+            x_scale=np.array([1.0 / evidence.spread, *SIZES[form]]),
+            xtol=1e-14,
+            ftol=1e-14,
+            gtol=1e-14,
+            max_nfev=evidence.most_steps,
+        )
+        parameters, left = solution.x, solution.fun / root
+        columns = -np.asarray(solution.jac) / root[:, None]
+    direction, others = columns[:, 0], columns[:, 1:]
+    direction = evidence.without(direction, others)
+    fit = _describe(evidence, form, parameters, left, direction)
+
+    def bends() -> list[Array]:
+        every = evidence.bends(form, parameters)
+        return [evidence.without(one, others) for one in every]
+
+    return Fitted(replace(fit, form=name or form), evidence, left, direction, bends)
+
+
+def _describe(
+    evidence: Evidence, form: str, parameters: Array, left: Array, direction: Array
 ) -> Fit:
     """Return what a fit says.
 
-    Of numbers with a constant for each of some ``groups`` the error is that over rows
-    or that over groups, whichever is larger: a constant is rounded once for all.
+    Of numbers with a constant for each of some groups the error is that over rows or
+    that over groups, whichever is larger: a constant is rounded once for all.
     """
-    n_free = max(n_free, 1)
-    direction, left, weights = numbers.direction, numbers.left, numbers.weights
-    error, n_rows = _error_of(direction, left, numbers.rows, weights)
-    if groups is not None:
-        error = max(error, _error_of(direction, left, groups, weights)[0])
-    scores, each = numbers.size(numbers.by_scores), numbers.size(numbers.per_score)
-    least = MOST_ROUNDING * numbers.unit
-    shown, rounded = (
-        numbers.size(one * numbers.per_score) for one in (left, numbers.own)
+    own, by_scores, per_score = evidence.roundings(form, parameters)
+    size, unit, weights = evidence.size, evidence.unit, evidence.weights
+    error, n_rows = _error_of(direction, left, evidence.rows, weights)
+    if evidence.groups is not None:
+        error = max(error, _error_of(direction, left, evidence.groups, weights)[0])
+    least = MOST_ROUNDING * unit
+    is_fine = n_rows >= FEWEST_ROWS and (
+        size(left * per_score) <= least * size(own * per_score)
     )
-    is_fine = n_rows >= FEWEST_ROWS and shown <= least * rounded
-    error = max(error, _rounding_error(numbers, of_scores=not is_fine))
+    # few rows may agree with each other by chance, and then say nothing of their error;
+    # what is rounded is off by up to its unit, evenly: by a third of its square
+    variances = (own**2 + (not is_fine) * by_scores**2) / 3.0
+    square = evidence.product(direction, direction)
+    moved = math.sqrt(float((np.square(weights * direction) * variances).sum()))
+    error = max(error, unit * moved / square if square else math.inf)
+    scale, parameter = float(parameters[0]), math.nan
+    if len(parameters) > 1:
+        parameter = float(parameters[1])
+    if form == "cap":
+        parameter = abs(scale) * math.exp(min(parameter, MOST_LOG))
     # numbers that agree to the last bit still come from sums in float64
-    floor = 2.0**-50 * (abs(scale) + 1.0 / spread)
+    floor = 2.0**-50 * (abs(scale) + 1.0 / evidence.spread)
+    n_free = max(len(left) - evidence.n_constants - len(parameters), 1)
+    scores, each = size(by_scores), size(per_score)
     return Fit(
         form,
         scale,
         math.hypot(error, floor),
         n_rows,
-        numbers.size(left) * math.sqrt(len(left) / n_free),
-        n_free,
-        least * numbers.size(numbers.own),
-        least * scores,
-        numbers.unit * scores / each if each else 0.0,
-        is_fine,
-        explained,
-        spread,
-        parameter,
+        left=size(left) * math.sqrt(len(left) / n_free),
+        n_free=n_free,
+        direct=least * size(own),
+        by_scores=least * scores,
+        moved=unit * scores / each if each else 0.0,
+        is_fine=is_fine,
+        explained=evidence.explained(form, parameters, left, direction),
+        spread=evidence.spread,
+        parameter=parameter,
     )
-
-
-def _rounding_error(numbers: Numbers, *, of_scores: bool) -> float:
-    """Return the standard error that rounding makes, that of scores or without it.
-
-    Few rows may agree with each other by chance, and then say nothing of their error.
-    What is rounded is off by up to its unit, evenly: by a third of its square.
-    """
-    variances = (numbers.own**2 + of_scores * numbers.by_scores**2) / 3.0
-    moved = numbers.weights * numbers.direction
-    square = numbers.product(numbers.direction, numbers.direction)
-    error = math.sqrt(float((np.square(moved) * variances).sum()))
-    return numbers.unit * error / square if square else math.inf
 
 
 def believe(fits: Iterable[Fitted]) -> Fit:
@@ -200,7 +319,7 @@ def believe(fits: Iterable[Fitted]) -> Fit:
     found = list(fits)
     chosen = _choose([one.fit for one in found])
     (made,) = (one for one in found if one.fit.form == chosen.form)
-    return _examine(chosen, made.numbers, made.bends())
+    return _examine(chosen, made)
 
 
 def _choose(found: Sequence[Fit]) -> Fit:
@@ -233,7 +352,7 @@ def _is_better(one: Fit, first: Fit) -> bool:
     return gain >= BEYOND_CHANCE * one.left**2 * max(more, 1)
 
 
-def _examine(fit: Fit, numbers: Numbers, bends: Sequence[Array]) -> Fit:
+def _examine(fit: Fit, made: Fitted) -> Fit:
     """Look for what a form leaves that noise does not: bends, and rows that disagree.
 
     The ``misfit`` is the largest shift of the scale by a column that explains something
@@ -241,49 +360,40 @@ def _examine(fit: Fit, numbers: Numbers, bends: Sequence[Array]) -> Fit:
     rows have scales of their own it is of the form ``row``; if rounding can be the
     reason, the spread of their scales is a misfit.
     """
-    direction, left = numbers.direction, numbers.left
-    total, square = (numbers.product(one, one) for one in (left, direction))
-    shifts = [0.0]
+    evidence, direction, left = made.evidence, made.direction, made.left
+    product, rows, weights = evidence.product, evidence.rows, evidence.weights
+    square, bends, shifts = product(direction, direction), made.bends(), [0.0]
     for bend in bends if square else ():
-        share = numbers.product(bend, direction) / square
+        share = product(bend, direction) / square
         alone = bend - share * direction
-        size = numbers.product(alone, alone)
-        if size <= LEAST_SPREAD**2 * numbers.product(bend, bend):
+        size = product(alone, alone)
+        if size <= LEAST_SPREAD**2 * product(bend, bend):
             continue  # the same as the scale's own column
-        slope = numbers.product(alone, left) / size
-        error, _ = _error_of(alone, left - slope * alone, numbers.rows, numbers.weights)
+        slope = product(alone, left) / size
+        error, _ = _error_of(alone, left - slope * alone, rows, weights)
         if abs(slope) > BEND * error:
             shifts.append(abs(slope * share))
     fit = replace(fit, misfit=max(shifts))
-    squares = np.bincount(numbers.rows, numbers.weights * direction**2)
-    products = np.bincount(numbers.rows, numbers.weights * direction * left)
+    squares = np.bincount(rows, weights * direction**2)
     some = squares > 0.0
-    slopes = products[some] / squares[some]
+    squares = squares[some]
+    slopes = np.bincount(rows, weights * direction * left)[some] / squares
     n_free = fit.n_free - len(slopes) + 1
     if n_free < max(FEWEST_LEFT, PART_LEFT * len(slopes)):
         return fit
-    rest = max(total - float((products[some] * slopes).sum()), 0.0)
-    rest *= len(left) / float(numbers.weights.sum())
+    by_rows = float((squares * slopes**2).sum())
+    rest = max(product(left, left) - by_rows, 0.0) * len(left) / float(weights.sum())
     apart = replace(fit, form="row", left=math.sqrt(rest / n_free), n_free=n_free)
-    bent = replace(fit, left=_leave(numbers, bends) * fit.left)
+    unbent = evidence.without(left, np.stack([direction, *bends], axis=1))
+    part = evidence.size(unbent) / max(evidence.size(left), LEAST_SQUARE)
+    bent = replace(fit, left=part * fit.left)
     if not (_is_better(apart, fit) and _is_better(apart, bent) and apart.holds):
         return fit
     if fit.is_exact:
-        spread = math.sqrt(float((squares[some] * slopes**2).sum()) / square)
+        spread = math.sqrt(by_rows / square)
         return replace(fit, misfit=max(fit.misfit, spread))
-    return replace(
-        apart, scale=fit.scale + float(np.median(slopes)), parameter=math.nan
-    )
-
-
-def _leave(numbers: Numbers, bends: Sequence[Array]) -> float:
-    """Return what bends leave, as a part of what was left without them."""
-    root = np.sqrt(numbers.weights)
-    columns = np.stack([numbers.direction, *bends], axis=1) * root[:, None]
-    columns /= np.maximum(np.sqrt(np.square(columns).sum(axis=0)), LEAST_SQUARE)
-    left = numbers.left * root
-    rest = left - columns @ np.linalg.lstsq(columns, left)[0]
-    return math.sqrt(float(rest @ rest) / max(float(left @ left), LEAST_SQUARE))
+    scale = fit.scale + float(np.median(slopes))
+    return replace(apart, scale=scale, parameter=math.nan)
 
 
 def _error_of(
@@ -336,3 +446,347 @@ def spacing_of(number_format: NumberFormat) -> float:
 def unit_of(number_format: NumberFormat) -> float:
     """Return what rounding moves a number by at most, as a part of it."""
     return float(2.0**-number_format.bits)
+
+
+# --- Weights ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LogWeights(Evidence):
+    """Logarithms of weights of pairs, up to a constant of each row."""
+
+    scores: Array
+    logs: Array  # less the constants
+    away: Array  # distances of key and query
+    project: Callable[[Array], Array]  # takes constants off
+    most_steps = 12
+
+    def left(self, form: str, parameters: Array) -> Array:
+        """Return the logarithms less what a form makes."""
+        terms, _ = FORMS[form](parameters, self.scores, self.away)
+        return self.logs - self.project(terms)
+
+    def slopes(self, form: str, parameters: Array) -> Array:
+        """Return derivatives of what it makes, one in each column."""
+        _, slopes = FORMS[form](parameters, self.scores, self.away)
+        return np.stack([self.project(one) for one in slopes], axis=1)
+
+    def start(self, form: str, scale: float | None) -> Array | None:
+        """Return the best of some caps: with each, c is found as in a linear form."""
+        del scale
+        if form != "cap":
+            return None
+        found = []
+        for t in CAPS * self.spread:
+            column = self.project(np.tanh(self.scores / t))
+            square = max(self.product(column, column), LEAST_SQUARE)
+            cap = self.product(column, self.logs) / square
+            found.append((self.size(self.logs - cap * column), cap / t, math.log(t)))
+        return np.array(min(found)[1:])
+
+    def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
+        """Return what rounding moves: of a logarithm by as much as of its weight."""
+        del form
+        ones = np.ones_like(self.logs)
+        return ones, np.abs(parameters[0] * self.scores), ones
+
+    def explained(
+        self, form: str, parameters: Array, left: Array, direction: Array
+    ) -> float:
+        """Return what scores explain; what a bias does says nothing of the scale."""
+        is_cap = form == "cap"
+        return self.size(self.logs - left if is_cap else parameters[0] * direction)
+
+    def bends(self, form: str, parameters: Array) -> list[Array]:
+        """Return squares and cubes of scores, and ties to distance."""
+        del form, parameters
+        size = self.scores / self.spread
+        return [self.project(one) for one in (size**2, size**3, size * self.away)]
+
+
+def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
+    """Fit the applied scale to attention weights; None where nothing can be told."""
+    number_format = format_of([block.weights for block in blocks])
+    unit = max(unit_of(number_format), LEAST_UNIT)
+    least = spacing_of(number_format)
+    longest = max(block.scores.shape[1] for block in blocks)
+    parts = []
+    n_rows = n_keys = 0
+    for block in blocks:
+        row, key = np.nonzero(block.weights >= FEWEST_STEPS * least)
+        p = block.weights[row, key]
+        counts = unit**2 / (unit**2 + (least / p) ** 2 / 4.0)  # a half step beside it
+        offsets, places = block.offsets[row, key], block.places[row] * longest + key
+        labels = row + n_rows, offsets, key + n_keys, places
+        parts.append((block.scores[row, key], np.log(p), counts, *labels))
+        n_rows, n_keys = n_rows + len(block.weights), n_keys + block.weights.shape[1]
+    scores, logs, weights, rows, offsets, keys, places = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
+    totals = np.bincount(rows, weights)
+    n_rows = int(np.count_nonzero(totals))
+    if len(scores) - n_rows < FEWEST_NUMBERS:
+        return None
+
+    def within(values: Array) -> Array:
+        """Return values less their mean over the row."""
+        with np.errstate(invalid="ignore"):
+            means = np.bincount(rows, weights * values) / totals
+        found: Array = values - means[rows]
+        return found
+
+    spread, size = (
+        math.sqrt(float((weights * one**2).sum() / weights.sum()))
+        for one in (within(scores), scores)
+    )
+    if not LEAST_SPREAD * size < spread < math.inf:
+        return None
+    more = scores, within(logs), np.abs(offsets).astype(float), within
+    pairs = LogWeights(rows, weights, unit, spread, n_rows, None, *more)
+    # of keys each sequence has its own, pairs of places are the same in all
+    return believe(
+        _fits_to_weights(pairs, {"offset": offsets, "key": keys, "pair": places})
+    )
+
+
+def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> Iterator[Fitted]:
+    """Yield fits of all forms that have enough pairs, from the simplest on.
+
+    Those with many constants are not asked once no more is left than rounding leaves.
+    """
+
+    def is_enough(n_more: int) -> bool:
+        left = len(pairs.logs) - pairs.n_constants - n_more
+        return left >= max(FEWEST_LEFT, PART_LEFT * n_more)
+
+    found = [fit_form(pairs, "plain")]
+    if is_enough(2):
+        found += [fit_form(pairs, form) for form in ("distance", "cap")]
+    yield from found
+    for form, labels in groups.items():
+        if any(one.fit.is_exact for one in found):
+            return
+        _, numbers = np.unique(labels, return_inverse=True)
+        if is_enough(int(numbers.max()) + 1):
+            found.append(fit_form(_with_groups(pairs, numbers), "plain", name=form))
+            yield found[-1]
+
+
+def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
+    """Return pairs that have a constant of each group beside that of each row."""
+    n, n_groups, n_rows = len(groups), int(groups.max()) + 1, int(pairs.rows.max()) + 1
+    root = np.sqrt(pairs.weights)
+    places = np.concatenate([pairs.rows, n_rows + groups])
+    design = sparse.csr_array(
+        (np.tile(root, 2), (np.tile(np.arange(n), 2), places)),
+        shape=(n, n_rows + n_groups),
+    )
+    sizes = np.sqrt(np.maximum(design.power(2).sum(axis=0), LEAST_SQUARE))
+    design = design @ sparse.diags_array(1.0 / sizes)
+
+    def project(values: Array) -> Array:
+        rest = values
+        for _ in range(2):  # the second time for what the first left of its accuracy
+            found = lsmr(design, rest * root, atol=1e-14, btol=1e-14, maxiter=2000)[0]
+            rest = rest - (design @ found) / root
+        return rest
+
+    n_constants, logs = pairs.n_constants + n_groups - 1, project(pairs.logs)
+    return replace(
+        pairs, n_constants=n_constants, groups=groups, logs=logs, project=project
+    )
+
+
+# --- Outputs ------------------------------------------------------------------------
+
+MASKS: dict[str, Callable[[Rows], NDArray[np.bool_]]] = {
+    "none": lambda block: np.ones(block.scores.shape, bool),
+    "causal": lambda block: block.offsets <= 0,
+    "causal_start": lambda block: block.offsets <= -block.shift,
+}
+#: The mask that was passed.
+GIVEN = "given"
+
+
+def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
+    """Return which keys rows see under a mask: one of `MASKS`, or the one passed."""
+    if mask != GIVEN or block.added is None:
+        return MASKS[mask](block)
+    seen: NDArray[np.bool_] = block.added > UNSEEN
+    return seen
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a form makes of a block."""
+
+    outputs: Array  # shape (n_rows, d_v)
+    slopes: list[Array]  # their derivatives by the parameters
+    weights: Array  # shape (n_rows, n_keys)
+    moved: Callable[[Array], Array]  # what adding to the scores moves the outputs by
+
+
+def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
+    """Return what softmax makes of a block's scores."""
+    away = np.abs(block.offsets).astype(float)
+    terms, slopes = FORMS[form](parameters, block.scores, away)
+    if mask == GIVEN and block.added is not None:
+        terms = terms + block.added
+    shown = np.where(keys_seen(block, mask), terms, -np.inf)
+    largest = shown.max(axis=1, keepdims=True)
+    if form == "sink":
+        largest = np.maximum(largest, parameters[1])
+    e = np.exp(shown - largest)
+    extra = np.exp(parameters[1] - largest) if form == "sink" else 0.0
+    total = e.sum(axis=1, keepdims=True) + extra
+    weights = e / total
+    outputs = weights @ block.values
+
+    def moved(added: Array) -> Array:
+        pulled = weights * added
+        change: Array = pulled @ block.values
+        change -= pulled.sum(axis=1)[:, None] * outputs
+        return change
+
+    made = [moved(slope) for slope in slopes]
+    if form == "sink":
+        made.append(-extra / total * outputs)
+    return Made(outputs, made, weights, moved)
+
+
+@dataclass(frozen=True)
+class Outputs(Evidence):
+    """Entries of outputs of rows, under a mask."""
+
+    blocks: Sequence[Rows]
+    mask: str  # a key of `MASKS`, or `GIVEN`
+
+    def make(self, form: str, parameters: Array) -> list[tuple[Rows, Made]]:
+        """Return blocks with what a form makes of them."""
+        return [(b, make_outputs(form, parameters, b, self.mask)) for b in self.blocks]
+
+    def left(self, form: str, parameters: Array) -> Array:
+        """Return the outputs less what a form makes, one after the other."""
+        made = self.make(form, parameters)
+        return _joined(block.outputs - one.outputs for block, one in made)
+
+    def slopes(self, form: str, parameters: Array) -> Array:
+        """Return derivatives of the outputs by the parameters, one in each column."""
+        columns = zip(*(m.slopes for _, m in self.make(form, parameters)), strict=True)
+        return np.stack([_joined(one) for one in columns], axis=1)
+
+    def start(self, form: str, scale: float | None) -> Array | None:
+        """Return the best of some parameters for some of the rows."""
+        n_rows = TRIAL_ROWS // len(self.blocks) + 1
+        few = [
+            b.some(slice(None, None, -(-len(b.places) // n_rows))) for b in self.blocks
+        ]
+        trial = replace(self, blocks=few)
+        scales = [one / self.spread for one in TRIED] if scale is None else [scale]
+        more = [[0.0] * len(SIZES[form])]
+        if form == "cap":
+            more = [[math.log(cap * self.spread)] for cap in CAPS_OF_OUTPUTS]
+        starts = [np.array([one, *rest]) for one in scales for rest in more]
+        return min(starts, key=lambda p: float(np.square(trial.left(form, p)).sum()))
+
+    def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
+        """Return what rounding moves each entry by."""
+        parts = []
+        for block, made in self.make(form, parameters):
+            squares, terms = np.square(made.weights), parameters[0] * block.scores
+            if block.added is not None:
+                seen = keys_seen(block, self.mask)
+                terms = np.where(seen, terms + block.added, 0.0)
+            own = np.sqrt(np.square(made.outputs) + squares @ np.square(block.values))
+            by_scores = _size_of_changes(squares * terms**2, made, block)
+            parts.append((own, by_scores, _size_of_changes(squares, made, block)))
+        own, by_scores, per_score = map(_joined, zip(*parts, strict=True))
+        return own, by_scores, per_score
+
+    def explained(
+        self, form: str, parameters: Array, left: Array, direction: Array
+    ) -> float:
+        """Return what scores explain; what a bias does says nothing of the scale."""
+        seen = [keys_seen(block, self.mask) for block in self.blocks]
+        part = self.size(
+            _joined(
+                block.outputs - keys @ block.values / keys.sum(axis=1, keepdims=True)
+                for block, keys in zip(self.blocks, seen, strict=True)
+            )
+            - left
+        )
+        if form == "plain":
+            return part
+        return min(part, self.size(parameters[0] * direction))
+
+    def bends(self, form: str, parameters: Array) -> list[Array]:
+        """Return what squares and cubes of scores, and ties to distance, would add."""
+        parts = []
+        for block, made in self.make(form, parameters):
+            size = block.scores / self.spread
+            lacking = (size**2, size**3, size * np.abs(block.offsets))
+            parts.append([made.moved(one) for one in lacking])
+        return [_joined(part) for part in zip(*parts, strict=True)]
+
+
+def _joined(parts: Iterable[Array]) -> Array:
+    return np.concatenate([one.ravel() for one in parts])
+
+
+def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
+    """Fit the applied scale to outputs.
+
+    Returns
+    -------
+    Fit and str, or None
+        With the mask, a key of `MASKS`, or `GIVEN` where rows have one; None where
+        nothing can be told.
+    """
+    variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
+    spread = math.sqrt(math.fsum(variances) / len(variances))
+    size = max(float(np.sqrt(np.square(b.scores).mean())) for b in blocks)
+    count = sum(block.outputs.size for block in blocks)
+    if not LEAST_SPREAD * size < spread < math.inf or count < FEWEST_NUMBERS:
+        return None
+    unit = unit_of(format_of([block.outputs for block in blocks]))
+    masks = [GIVEN]
+    if blocks[0].added is None:
+        masks = [
+            name
+            for name, seen in MASKS.items()
+            if all(seen(block).any(axis=1).all() for block in blocks)
+            and (name != "causal_start" or any(block.shift for block in blocks))
+        ]
+    n_rows = sum(len(block.places) for block in blocks)
+    rows = np.repeat(np.arange(n_rows), blocks[0].outputs.shape[1])
+    common = rows, np.ones(count), unit, spread, 0, None, blocks
+    tasks = [Outputs(*common, mask) for mask in masks]
+    plain = {task.mask: fit_form(task, "plain") for task in tasks}
+    best = min(plain, key=lambda mask: plain[mask].fit.left)
+    if plain[best].fit.holds:
+        tasks = [task for task in tasks if task.mask == best]
+    chosen = [(believe(_fits(one, plain[one.mask])), one.mask) for one in tasks]
+    return min(chosen, key=lambda one: one[0].left)
+
+
+def _fits(task: Outputs, plain: Fitted) -> Iterator[Fitted]:
+    """Yield the fits of all forms, the simplest first."""
+    yield plain
+    if plain.fit.n_free > FEWEST_LEFT:
+        for form in list(FORMS)[1:]:
+            yield fit_form(task, form, plain.fit.scale if plain.fit.holds else None)
+
+
+def _size_of_changes(squares: Array, made: Made, block: Rows) -> Array:
+    """Return what independent changes of scores move each output by.
+
+    ``squares`` are those of the changes, times those of the weights.  The derivative of
+    an output by a score is the weight times what the value is off the output.
+    """
+    values = block.values
+    found: Array = (
+        squares @ np.square(values)
+        - 2.0 * made.outputs * (squares @ values)
+        + squares.sum(axis=1, keepdims=True) * np.square(made.outputs)
+    )
+    return np.sqrt(np.maximum(found, 0.0))

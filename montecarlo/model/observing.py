@@ -1,5 +1,18 @@
 """A model observed: every head's quantities, what its divisor does, and what fails.
 
+Of each head there are two passes over its sequences: the first for moments and for a
+pool of keys, the second for scores.  What stays in memory is one sequence, a block of
+scores, and the sums, by group of sequences; standard errors come from leaving each
+group out.
+
+The variance of the scores over all pairs of any query with any key is an identity:
+
+    Var(q·k) = tr(Σq Σk) + μq' Σk μq + μk' Σq μk
+
+The first term is what the entries' variances alone make, d_k σq² σk², plus what
+anisotropy adds.  Pairs that attention forms are of one sequence, and seen: what that
+changes are two further parts, ``sequence`` and ``mask``.
+
 Borders are those of the claims; what is said of a head rests on that head alone.
 
 >>> import numpy as np
@@ -10,35 +23,449 @@ Borders are those of the claims; what is said of a head rests on that head alone
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from montecarlo.attention import gradients, softmax
+from montecarlo.attention.quantities import PAIR_QUANTITIES
+from montecarlo.attention.softmax import Array, SoftmaxRows
 from montecarlo.claims.verdicts import Verdict, decide
-from montecarlo.claims.yardsticks import BALANCED, BALANCED_WEIGHT, NEAR_UNIFORM
+from montecarlo.claims.yardsticks import (
+    BALANCED,
+    BALANCED_WEIGHT,
+    NEAR_UNIFORM,
+    ONE_HOT,
+)
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.intervals import Interval
+from montecarlo.estimation.intervals import Interval, t_quantile
 from montecarlo.model.arrays import Head, Model, Progress, open_arrays
-from montecarlo.model.divisors import divisor_value
-from montecarlo.model.quantities import (
-    FACTORS,
-    FEWEST,
-    SHARE,
-    HeadEstimate,
-    Stacks,
-    estimate,
-    quantities,
-    sum_head,
-)
+from montecarlo.model.expected import divisor_value
 from montecarlo.names import require_whole
+from montecarlo.sampling.streams import keys_of_others, pooled_positions, row_positions
 
-if TYPE_CHECKING:  # as long to import as all the rest
+if TYPE_CHECKING:
     import pandas as pd
+
+#: Scores that are held at once, unless one row has more.
+BLOCK = 2**19
+#: Groups of sequences at most: differences between them make the standard errors.
+MOST_GROUPS = 64
+#: Rows of a sequence that go through softmax at most, drawn at even distances.
+MOST_ROWS = 256
+#: Keys in a head's pool: at least so many, and so many times a row's.
+POOL, POOL_TIMES = 4096, 4
+#: Sums over pairs: numbers of them, powers of the centred score, and what rows vary by.
+PAIR_SUMS = ("count", "s", "s2", "s3", "s4", "within")
+#: With fewer sequences there is no interval.
+FEWEST = 5
+#: Parts of the variance of the scores, in the order in which they are shown.
+PARTS = ("entries", "anisotropy", "mean_q", "mean_k", "sequence", "mask")
+#: What each failing assumption alone multiplies the variance of a score by.
+FACTORS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation", "sequence")
+#: Quantities of rows that are compared with those of keys of other sequences.
+COMPARED = (
+    "weight_max",
+    "entropy",
+    "effective_keys",
+    "jacobian_trace",
+    "jacobian_frobenius",
+    "jacobian_spectral",
+)
+Stacks = dict[str, Array]
+#: Rows of a sequence whose spectral norm is found: it costs an iteration.
+SPECTRAL_ROWS = 16
+#: What a hidden key's score lies below the largest: its exponential is 0, and so is
+#: its product with it.
+HIDDEN = 1e300
+
+
+#: A part of the keys that a row sees.
+SHARE = "effective_share"
+#: From rows, and the number of keys that each sees, to a value of each row.
+ROW_FUNCTIONS: Mapping[str, Callable[[SoftmaxRows, NDArray[np.intp]], Array]] = {
+    "score_max": lambda rows, _: rows.sums.largest,
+    "weight_max": lambda rows, _: softmax.weight_max(rows.sums),
+    "saturated_rows": lambda rows, _: np.where(
+        softmax.weight_max(rows.sums) >= ONE_HOT, 1.0, 0.0
+    ),
+    "entropy": lambda rows, _: softmax.entropy(rows.sums),
+    "effective_keys": lambda rows, _: softmax.effective_keys(rows.sums),
+    "inverse_participation": lambda rows, _: softmax.inverse_participation(rows.sums),
+    "jacobian_trace": lambda rows, _: gradients.jacobian_trace(rows.sums),
+    "jacobian_frobenius": lambda rows, _: gradients.jacobian_frobenius(rows.sums),
+    "jacobian_spectral": lambda rows, _: gradients.jacobian_spectral(rows),
+    SHARE: lambda rows, seen: softmax.effective_keys(rows.sums) / seen,
+}
+#: Quantities that are found for few rows only.
+FEW_ROWS = frozenset({"jacobian_spectral"})
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Sums over queries, or over keys; the first axis is the group of sequences."""
+
+    centre: Array  # shape (d_k,), which is subtracted from entries before
+    count: Array  # shape (n_groups,)
+    first: Array  # shape (n_groups, d_k)
+    second: Array  # shape (n_groups, d_k, d_k)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSums:
+    """Sums of one head; the first axis of each is the group of sequences."""
+
+    d_k: int
+    q: Moments
+    k: Moments
+    #: Shape (n_groups,): `PAIR_SUMS` over pairs that attention forms; ``all_…``: over
+    #: all pairs of a sequence; ``row_variance`` and ``rows``; of sequences with as many
+    #: queries as keys, ``diagonal`` and ``diagonals``, ``rest`` and ``rests``.
+    pairs: defaultdict[str, Array]
+    #: Shape (n_groups, 2): sum, and number of rows, of each of `ROW_FUNCTIONS`, and
+    #: ``…_permuted`` of `COMPARED` with keys of other sequences.
+    rows: dict[str, Array]
+
+
+def group_of(sequence: int, n_sequences: int) -> int:
+    """Return the group of a sequence: neighbours, as even as can be."""
+    groups = min(n_sequences, MOST_GROUPS)
+    return sequence * groups // n_sequences
+
+
+def sum_head(model: Model, head: Head, divisor: float, seed: int) -> HeadSums:
+    """Read a head's queries and keys and sum what its quantities are made of."""
+    n = len(model.sequences)
+    groups, d_k = min(n, MOST_GROUPS), model.d_k
+
+    def moments(first: Array) -> Moments:
+        zeros = np.zeros(groups), np.zeros((groups, d_k)), np.zeros((groups, d_k, d_k))
+        return Moments(first.mean(axis=0), *zeros)
+
+    of_q, of_k = map(moments, model.read(head, 0))
+    permuted = [f"{name}_permuted" for name in COMPARED] if n > 1 else []
+    sums = HeadSums(
+        d_k,
+        of_q,
+        of_k,
+        pairs=defaultdict(lambda: np.zeros(groups)),
+        rows={name: np.zeros((groups, 2)) for name in (*ROW_FUNCTIONS, *permuted)},
+    )
+    pool, owners = _first_pass(model, head, seed, sums)
+    for sequence in range(n):
+        q, k = model.read(head, sequence)
+        group = group_of(sequence, n)
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for below
+            _sum_pairs(q, k, sums, group, causal=model.causal)
+        if not np.isfinite(sums.pairs["all_s4"][group]):
+            raise InputError(
+                "q and k must have scores whose fourth powers float64 can hold, got "
+                f"larger ones in layer {head.layer}, head {head.head}"
+            )
+        rows, few = row_positions(
+            seed, head, sequence, len(q), [MOST_ROWS, SPECTRAL_ROWS]
+        )
+        seen = rows + 1 if model.causal else np.full(len(rows), len(k))
+        drawn: list[tuple[Array, Collection[str], str]] = [(k, ROW_FUNCTIONS, "")]
+        if n > 1:
+            others = keys_of_others(seed, head, sequence, owners, len(k))
+            drawn.append((pool[others], COMPARED, "_permuted"))
+        for keys, names, suffix in drawn:
+            step = max(1, BLOCK // len(keys))
+            for start in range(0, len(rows), step):
+                part = slice(start, start + step)
+                scores = q[rows[part]] @ keys.T
+                is_few = np.isin(rows[part], few)
+                found = _sum_rows(scores, seen[part], divisor, names, is_few)
+                for name, added in found.items():
+                    sums.rows[name + suffix][group] += added
+    _require_scores(head, sums)
+    return sums
+
+
+def _require_scores(head: Head, sums: HeadSums) -> None:
+    """Refuse a head whose queries meet no key: its shares of nothing mean nothing."""
+    for prefix in ("", "all_"):
+        count, first, second = (
+            sums.pairs[prefix + name].sum() for name in ("count", "s", "s2")
+        )
+        if not second > first**2 / count:
+            raise InputError(
+                f"q and k must have scores that vary, got the same for every pair in "
+                f"layer {head.layer}, head {head.head}"
+            )
+
+
+def _first_pass(
+    model: Model, head: Head, seed: int, sums: HeadSums
+) -> tuple[Array, NDArray[np.intp]]:
+    """Sum the moments of entries; returns some keys of each sequence, and whose."""
+    n = len(model.sequences)
+    size = max(POOL, POOL_TIMES * model.most_tokens)
+    pool = [np.empty((0, sums.d_k))]
+    owners = [np.empty(0, dtype=np.intp)]
+    for sequence in range(n):
+        q, k = model.read(head, sequence)
+        group = group_of(sequence, n)
+        for entries, moments in ((q, sums.q), (k, sums.k)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                moved = entries - moments.centre
+                moments.count[group] += len(moved)
+                moments.first[group] += moved.sum(axis=0)
+                moments.second[group] += moved.T @ moved
+        if n > 1:
+            kept = pooled_positions(seed, head, sequence, len(k), -(-size // n))
+            pool.append(k[kept])
+            owners.append(np.full(len(kept), sequence))
+    return np.concatenate(pool), np.concatenate(owners)
+
+
+def _sum_pairs(q: Array, k: Array, sums: HeadSums, group: int, *, causal: bool) -> None:
+    """Add the scores of a sequence, a block of rows at a time."""
+    shift = float(sums.q.centre @ sums.k.centre)
+    step = max(1, BLOCK // len(k))
+    for start in range(0, len(q), step):
+        scores = q[start : start + step] @ k.T - shift
+        seen = np.full(len(scores), len(k))
+        variance = _add_pairs(scores, seen, sums.pairs, "all_", group)
+        if causal:
+            seen = start + 1 + np.arange(len(scores))
+            variance = _add_pairs(scores, seen, sums.pairs, "", group)
+        sums.pairs["row_variance"][group] += variance[seen > 1].sum()
+        sums.pairs["rows"][group] += (seen > 1).sum()
+        if len(q) == len(k):
+            numbers = np.arange(len(scores))
+            own = scores[numbers, start + numbers]
+            visible = np.arange(len(k)) < seen[:, np.newaxis]
+            for name, value in (
+                ("diagonal", own.sum()),
+                ("diagonals", len(own)),
+                ("rest", (scores * visible).sum() - own.sum()),
+                ("rests", seen.sum() - len(own)),
+            ):
+                sums.pairs[name][group] += value
+    if not causal:
+        for name in PAIR_SUMS:
+            sums.pairs[name][group] = sums.pairs[f"all_{name}"][group]
+
+
+def _add_pairs(
+    scores: Array,
+    seen: NDArray[np.intp],
+    pairs: dict[str, Array],
+    prefix: str,
+    group: int,
+) -> Array:
+    """Add the pairs that rows see; returns each row's variance, n - 1 below."""
+    visible = np.arange(scores.shape[1]) < seen[:, np.newaxis]
+    kept = scores if visible.all() else scores * visible
+    squares = kept * kept
+    away = scores - (kept.sum(axis=1) / seen)[:, np.newaxis]
+    within = (np.square(away) * visible).sum(axis=1)
+    for name, value in (
+        ("count", seen.sum()),
+        ("s", kept.sum()),
+        ("s2", squares.sum()),
+        ("s3", (squares * kept).sum()),
+        ("s4", (squares * squares).sum()),
+        ("within", within.sum()),
+    ):
+        pairs[prefix + name][group] += value
+    variance: Array = within / np.maximum(seen - 1, 1)
+    return variance
+
+
+def _sum_rows(
+    scores: Array,
+    seen: NDArray[np.intp],
+    divisor: float,
+    names: Collection[str],
+    few: NDArray[np.bool_],
+) -> dict[str, tuple[float, int]]:
+    """Return sum and number of rows for some of `ROW_FUNCTIONS`.
+
+    A row that sees a single key, as the first causal one does, does not count: it has
+    nothing to choose.  ``seen`` are how many of the first keys each row sees, ``few``
+    the rows that quantities of `FEW_ROWS` are found for.
+    """
+    sums = {}
+    for is_few, kept in ((False, seen > 1), (True, (seen > 1) & few)):
+        if not kept.any():
+            continue
+        rows, visible = _softmax(scores[kept], seen[kept], divisor), seen[kept]
+        for name in names:
+            if (name in FEW_ROWS) == is_few:
+                values = ROW_FUNCTIONS[name](rows, visible)
+                sums[name] = float(values.sum()), len(values)
+    return sums
+
+
+def _softmax(scores: Array, seen: NDArray[np.intp], divisor: float) -> SoftmaxRows:
+    """Return softmax of divided scores; hidden keys lie far below those seen."""
+    n_keys = scores.shape[-1]
+    if seen.min() < n_keys:
+        hidden = np.arange(n_keys) >= seen[:, np.newaxis]
+        scores = np.where(hidden, -HIDDEN, scores)
+    return softmax.softmax_rows(softmax.measure_gaps(scores), divisor)
+
+
+class HeadEstimate(NamedTuple):
+    """A quantity of a head."""
+
+    value: float  # of the tokens at hand; of softmax, of the rows that were drawn
+    #: The value without its first-order bias, and its standard error, by leaving one
+    #: group of sequences out; NaN with fewer than five.
+    centre: float
+    std_error: float
+    n_groups: int  # of sequences
+
+    def interval(self, error_rate: float) -> Interval:
+        """Return Student's interval over sequences, missing so often on each side."""
+        half = t_quantile(error_rate, self.n_groups) * self.std_error
+        return Interval(self.centre - half, self.centre + half)
+
+
+def quantities(sums: HeadSums, divisor: float) -> Stacks:
+    """Evaluate every quantity of a head, with all sequences and with some left out.
+
+    Returns
+    -------
+    dict of ndarray, shape (1 + n_groups,)
+        First with all sequences, then without each group; only the first where there
+        are fewer than five.
+    """
+    found = _moments(sums)
+    found |= _scores(sums, found)
+    found |= _factors(sums.d_k, found)
+    if len(sums.q.count) == 1:  # of one sequence nothing can be seen of others
+        del found["factor_sequence"]
+    found["unit_divisor"] = np.sqrt(found["score_row_variance"])
+    found["scaled_row_variance"] = found["score_row_variance"] / divisor**2
+    for name, pair in sums.rows.items():
+        stack = _stack(pair)
+        with np.errstate(invalid="ignore"):
+            found[name] = stack[:, 0] / stack[:, 1]
+    for name in COMPARED:
+        if f"{name}_permuted" in found:
+            difference = found[name] - found[f"{name}_permuted"]
+            found[f"{name}_dependence"] = difference
+    return found
+
+
+def _stack(values: Array) -> Array:
+    """Return the sum over groups, then the sums without each of them."""
+    total: Array = values.sum(axis=0, keepdims=True)
+    if len(values) < FEWEST:
+        return total
+    # not the total less a group: what is left would be lost beside a large one
+    before = np.concatenate([np.zeros_like(total), values[:-1].cumsum(axis=0)])
+    after = np.concatenate([values[:0:-1].cumsum(axis=0)[::-1], np.zeros_like(total)])
+    return np.concatenate([total, before + after])
+
+
+def _moments(sums: HeadSums) -> Stacks:
+    """Return what the identity is made of: moments of any query and any key."""
+    d_k = sums.d_k
+    means, covariances = [], []
+    for one in (sums.q, sums.k):
+        count = _stack(one.count)[:, np.newaxis]
+        moved = _stack(one.first) / count
+        outer = moved[:, :, np.newaxis] * moved[:, np.newaxis, :]
+        covariances.append(_stack(one.second) / count[:, :, np.newaxis] - outer)
+        means.append(moved + one.centre)
+    (mean_q, mean_k), (cov_q, cov_k) = means, covariances
+    var_q, var_k = (np.einsum("gii->g", c) / d_k for c in covariances)
+    found = {
+        "entry_variance_q": var_q,
+        "entry_variance_k": var_k,
+        "mean_norm_q": np.linalg.norm(mean_q, axis=1),
+        "mean_norm_k": np.linalg.norm(mean_k, axis=1),
+    }
+    for name, variance, covariance in (("q", var_q, cov_q), ("k", var_k, cov_k)):
+        squared = np.einsum("gij,gij->g", covariance, covariance)
+        found[f"effective_dimension_{name}"] = (d_k * variance) ** 2 / squared
+    found["part_entries"] = d_k * var_q * var_k
+    trace = np.einsum("gij,gij->g", cov_q, cov_k)
+    found["part_anisotropy"] = trace - found["part_entries"]
+    found["part_mean_q"] = np.einsum("gi,gij,gj->g", mean_q, cov_k, mean_q)
+    found["part_mean_k"] = np.einsum("gi,gij,gj->g", mean_k, cov_q, mean_k)
+    return found
+
+
+def _scores(sums: HeadSums, moments: Mapping[str, Array]) -> Stacks:
+    """Return what is seen of the scores: their moments, and where they come from."""
+    shift = float(sums.q.centre @ sums.k.centre)
+    pairs = {name: _stack(values) for name, values in sums.pairs.items()}
+    count = pairs["count"]
+    means = {name: pairs[name] / count for name in ("s", "s2", "s3", "s4")}
+
+    def of_pairs(name: str, means: Mapping[str, Array]) -> Array:
+        evaluate: Callable[..., Array] = PAIR_QUANTITIES[name].evaluate
+        return evaluate(means, sums.d_k)
+
+    everywhere = {name: pairs[f"all_{name}"] / pairs["all_count"] for name in means}
+    variance = of_pairs("score_variance", means)
+    unmasked = of_pairs("score_variance", everywhere)
+    any_pair = sum(moments[f"part_{name}"] for name in PARTS[:4])
+    found = {
+        "score_mean": means["s"] + shift,
+        "score_variance": variance,
+        "score_std": np.sqrt(variance),
+        "score_variance_ratio": variance / moments["part_entries"],
+        "score_excess_kurtosis": of_pairs("score_excess_kurtosis", means),
+        "score_row_variance": pairs["row_variance"] / pairs["rows"],
+        "score_invisible_variance": variance - pairs["within"] / count,
+        "part_sequence": unmasked - any_pair,
+        "part_mask": variance - unmasked,
+    }
+    if sums.pairs["diagonals"].any():
+        with np.errstate(invalid="ignore"):  # without the only one that has some
+            own = pairs["diagonal"] / pairs["diagonals"]
+            rest = pairs["rest"] / pairs["rests"]
+        found["diagonal_mean"] = own + shift
+        found["diagonal_excess"] = own - rest
+        found["correlation"] = (own - rest) / np.sqrt(
+            sums.d_k * moments["part_entries"]
+        )
+    return found
+
+
+def _factors(d_k: int, found: Mapping[str, Array]) -> Stacks:
+    """Return what each assumption, if it alone failed, would multiply the variance by.
+
+    All but that of the entries are relative to what the entries' variances make.
+    """
+    entries = found["part_entries"]
+    factors = {"factor_entries": entries / d_k}
+    for name in ("anisotropy", "mean_q", "mean_k", "sequence"):
+        factors[f"factor_{name}"] = 1.0 + found[f"part_{name}"] / entries
+    if "correlation" in found:
+        factors["factor_correlation"] = 1.0 + found["correlation"] ** 2
+    return factors
+
+
+def estimate(stack: Array) -> HeadEstimate:
+    """Turn a stack of `quantities` into value, standard error and number of groups.
+
+    Notes
+    -----
+    The jackknife over groups.  What its correction of bias amounts to is not known
+    better than itself, so it counts into the error.
+    """
+    value, groups = float(stack[0]), len(stack) - 1
+    if groups < FEWEST:
+        return HeadEstimate(value, math.nan, math.nan, max(groups, 1))
+    left_out = stack[1:]
+    bias = (groups - 1) * (float(left_out.mean()) - value)
+    error = math.sqrt((groups - 1) * float(left_out.var()))
+    return HeadEstimate(value, value - bias, math.hypot(error, bias), groups)
+
 
 COLUMNS = (
     "layer",

@@ -22,18 +22,20 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
+from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import Interval
 from montecarlo.model.arrays import ADDED, Head, Model, Progress, Rows, open_arrays
-from montecarlo.model.divisors import KNOWN, KnownDivisor, divisors_within
-from montecarlo.model.fits import Fit, format_of, unit_of
-from montecarlo.model.output_fits import GIVEN, fit_outputs, keys_seen
-from montecarlo.model.weight_fits import (
-    Mask,
-    are_one,
-    find_mask,
+from montecarlo.model.expected import KNOWN, KnownDivisor, divisors_within
+from montecarlo.model.fits import (
+    GIVEN,
+    Fit,
+    fit_outputs,
     fit_weights,
-    name_mask,
+    format_of,
+    keys_seen,
+    unit_of,
 )
+from montecarlo.model.masks import Mask, are_one, find_mask, name_mask
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -130,24 +132,19 @@ class HeadScale:
         """95 % interval of the scale."""
         if self.fit is None or math.isnan(self.scale):
             return NOWHERE
-        return self.fit.interval
+        return self.fit.interval()
 
-    @property
-    def divisors(self) -> Interval:
-        """95 % interval of the divisor."""
-        return _inverse(self.interval) if self.outcome == "scale" else NOWHERE
-
-    def divisors_at(self, error: float) -> Interval:
+    def divisors(self, error: float = POINTWISE) -> Interval:
         """Return the interval of the divisor that misses it so often on either side.
 
         Without an end where the scale may be 0.
         """
         if self.outcome != "scale" or self.fit is None:
             return NOWHERE
-        wide = self.fit.interval_at(error)
-        if wide.low <= 0.0 <= wide.high:
+        low, high = self.fit.interval(error)
+        if low <= 0.0 <= high:
             return Interval(-math.inf, math.inf)
-        return _inverse(wide)
+        return Interval(1.0 / high, 1.0 / low)
 
     @property
     def named(self) -> Interval:
@@ -155,13 +152,9 @@ class HeadScale:
 
         A model's own constant is rounded, too.
         """
-        low, high = self.divisors
+        low, high = self.divisors()
         room = 2.0 * max(self.unit, FLOAT32) * abs(low)
         return Interval(low - room, high + room)
-
-
-def _inverse(interval: Interval) -> Interval:
-    return Interval(*sorted(1.0 / end for end in interval))
 
 
 COLUMNS: dict[str, Callable[[HeadScale], object]] = {
@@ -386,7 +379,7 @@ def _outcome(fit: Fit | None, unit: float, d_k: int) -> str:
     """
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
-    low, high = fit.interval
+    low, high = fit.interval()
     is_small = abs(fit.scale) * fit.spread <= unit + UNIFORM
     is_zero = (is_small or low <= 0.0 <= high) and max(-low, high) <= SMALLEST / d_k
     if is_zero and fit.left <= fit.direct:

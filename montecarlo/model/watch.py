@@ -11,7 +11,6 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,7 +25,7 @@ from montecarlo.model.head_summary import (
     measure_rows,
     summarise,
 )
-from montecarlo.names import is_no_number
+from montecarlo.names import require_number, require_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,7 +196,7 @@ class ScoreWatch:
             raise InputError(
                 f"model must be a torch.nn.Module, got {type(model).__name__}"
             )
-        self.every, self.writer = _require_count("every", every, 1), writer
+        self.every, self.writer = require_whole("every", every, 1), writer
         self.hot = _require("hot", hot, 0.0, math.inf)
         self.growth = _require("growth", growth, 1.0, math.inf)
         self.frozen = _require("frozen", frozen, 0.0, 1.0)
@@ -238,7 +237,7 @@ class ScoreWatch:
 
     def __call__(self, step: int) -> None:
         """Say which step the next pass belongs to."""
-        self._step = _require_count("step", step, 0)
+        self._step = require_whole("step", step, 0)
         self._attach()
         self._is_told = True
         self._is_due = step % self.every == 0
@@ -370,24 +369,12 @@ def _is_between(frame: FrameType) -> bool:
     return name.partition(".")[0] in {"montecarlo", "torch", "transformers"}
 
 
-def _require_count(name: str, value: object, least: int) -> int:
-    """Return a whole number, which must be large enough; NumPy's are such."""
-    if is_no_number(value) or not isinstance(value, Integral) or value < least:
-        raise InputError(
-            f"{name} must be a whole number of at least {least}, got {show(value)}"
-        )
-    return int(value)
-
-
 def _require(name: str, value: object, least: float, most: float) -> float:
     """Return a border, which must lie between two numbers."""
-    if (
-        is_no_number(value)
-        or not isinstance(value, Real)
-        or not least < float(value) < most
-    ):
+    number = require_number(name, value)
+    if not least < number < most:
         between = f"between {least:g} and {most:g}"
         if math.isinf(most):
             between = f"above {least:g}, and finite"
         raise InputError(f"{name} must be a number {between}, got {show(value)}")
-    return float(value)
+    return number

@@ -1,13 +1,11 @@
 """A report, or figures, from findings to the files that are asked for."""
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
-from functools import lru_cache, partial
-from itertools import repeat
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from bs4.element import Tag
@@ -32,6 +30,7 @@ from montecarlo.report.render.markdown import (
     render_markdown_post,
     to_markdown,
 )
+from montecarlo.study.executors import Workers
 from montecarlo.study.folder import write_text
 
 #: Renders a file of contents in a language.
@@ -44,15 +43,15 @@ def make_report(
     findings: Findings,
     languages: Sequence[str],
     folder: Path,
+    workers: Workers | None = None,
     formats: Sequence[str] = (DEFAULT,),
-    executor: Executor | None = None,
 ) -> None:
     """Write the figures and the report in some languages into an existing folder.
 
     Findings were read from disk: the only source of numbers and verdicts.  Processes
     may draw figures and pages beside each other; without an executor this one does.
     """
-    spread = partial(_each, executor, folder)
+    spread = partial(_each, workers)
     contents = gather_contents(
         findings,
         languages,
@@ -130,7 +129,7 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
     findings: Findings,
     languages: Sequence[str],
     folder: Path,
-    _executor: Executor | None,  # this process draws
+    _workers: Workers | None,  # this process draws
     *,
     chosen: Sequence[str],
     draw: Draw,
@@ -214,33 +213,22 @@ def import_all() -> None:
 
 
 def _each(
-    executor: Executor | None,
-    folder: Path,
-    function: Callable[..., Any],
-    *arguments: Iterable[object],
+    workers: Workers | None, function: Callable[..., Any], *arguments: Iterable[object]
 ) -> list[Any]:
     """Call a function for each of some arguments, on workers if there are any.
 
-    These read the arguments, most of which are the same tables, once each, from a file.
-    It is done here if the workers are not there or die of it.
+    Each worker is sent its part at once: most arguments are the same tables, and are
+    sent once with it.  It is done here if the workers are not there or die of it.
     """
     calls = list(zip(*arguments, strict=False))  # some arguments repeat without end
-    if executor is not None:
-        with TemporaryDirectory(dir=folder) as made, suppress(BrokenExecutor):
-            path = Path(made) / "calls"
-            path.write_bytes(pickle.dumps(calls))
-            call = partial(_call, function, path)
-            return list(executor.map(call, range(len(calls))))
+    if workers is not None:
+        size = -(-len(calls) // workers.jobs) or 1
+        parts = [calls[n : n + size] for n in range(0, len(calls), size)]
+        with suppress(BrokenExecutor):
+            return [*chain.from_iterable(workers.map(partial(_call, function), parts))]
+    return _call(function, calls)
+
+
+def _call(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Make some calls."""
     return [function(*call) for call in calls]
-
-
-def _call(function: Callable[..., Any], path: Path, number: int) -> Any:  # noqa: ANN401 - whatever was asked for
-    """Make one of the calls whose arguments a file holds."""
-    return function(*_read_calls(path)[number])
-
-
-@lru_cache(maxsize=1)
-def _read_calls(path: Path) -> list[tuple[Any, ...]]:
-    """Read what `_each` of the process that started this worker has written."""
-    calls: list[tuple[Any, ...]] = pickle.loads(path.read_bytes())  # noqa: S301 - ours
-    return calls

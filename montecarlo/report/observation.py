@@ -27,18 +27,24 @@ from montecarlo.model.answers import (
     say_without_evidence,
 )
 from montecarlo.model.arrays import Head
-from montecarlo.model.divisors import divisor_value, expected_divisor
-from montecarlo.model.expected import CONFIG, Config, find_expected, read_config
+from montecarlo.model.expected import (
+    Config,
+    divisor_value,
+    find_expected,
+    read_config,
+)
 from montecarlo.model.files import open_files
 from montecarlo.model.observing import (
+    FEWEST,
     LEAST,
+    MOST_ROWS,
+    SPECTRAL_ROWS,
     STATES,
     Observation,
     ObservedHead,
     observe_model,
     tidy,
 )
-from montecarlo.model.quantities import FEWEST, MOST_ROWS, SPECTRAL_ROWS
 from montecarlo.model.scales import describe, find_scales, scales_table
 from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_seed
 from montecarlo.plain_text import on_one_line, printable
@@ -170,15 +176,8 @@ def observe_files(
 
 def check_expected(options: ObserveOptions) -> Config | None:
     """Check what is expected before anything is read; returns the configuration."""
-    if options.expect not in {None, CONFIG}:
-        expected_divisor(options.expect, 1, 1)
     config = None if options.config is None else read_config(options.config)
-    if config is not None and options.expect not in {None, CONFIG}:
-        raise InputError(
-            f"config must stand with --expect config, got {options.expect!r}"
-        )
-    if config is None and options.expect == CONFIG:
-        raise InputError("expect config must stand with --config FILE, got none")
+    find_expected(options.expect, config, (), layers=(), d_k=1, n_heads=1)
     return config
 
 

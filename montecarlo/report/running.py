@@ -5,7 +5,7 @@ One of own claims is made alike.
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,9 +20,7 @@ from montecarlo.claims.running import Study, recipe, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
 from montecarlo.report.content.findings import Findings, read_results
-from montecarlo.report.content.record import (
-    with_studies,
-)
+from montecarlo.report.content.training import with_studies
 from montecarlo.report.formats import DEFAULT, FORMATS
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
@@ -34,7 +32,7 @@ from montecarlo.study.progress import progress_bar
 
 #: Writes what was asked for: findings, codes of languages, folder, processes that may
 #: draw.
-Make = Callable[[Findings, Sequence[str], Path, Executor | None], None]
+Make = Callable[[Findings, Sequence[str], Path, Workers | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +76,7 @@ def report_maker(asked: Sequence[str] | None) -> Make:
     for name in asked or ():
         look_up("format", name, dict.fromkeys(FORMATS))
     formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
-
-    return lambda findings, languages, folder, executor: make_report(
-        findings, languages, folder, formats, executor
-    )
+    return partial(make_report, formats=formats)
 
 
 def write_report(
@@ -89,7 +84,7 @@ def write_report(
     target: Target,
     *,
     own_file: bytes | None = None,
-    make: Make | None = None,
+    make: Make = make_report,
     with_data: bool = True,
 ) -> tuple[Findings, Sequence[Path]]:
     """Run a study and write its report, by default as pages.
@@ -127,8 +122,7 @@ def write_report(
             (edition.folder / OWN_FILE).write_bytes(own_file)
             edition.record["own_claims"] = OWN_FILE
         findings = read_results(edition.folder, study.catalogue, edition.record)
-        write = make or report_maker(None)
-        write(findings, target.languages, edition.folder, drawing)
+        make(findings, target.languages, edition.folder, drawing)
         if not with_data:
             _remove(DATA_FILES, edition.folder)
         edition.note_time("rendering")

@@ -18,9 +18,10 @@ from montecarlo.model.answers import (
 )
 from montecarlo.model.answers import OUTCOMES as SAID
 from montecarlo.model.arrays import open_arrays
-from montecarlo.model.divisors import expected_divisor
+from montecarlo.model.expected import expected_divisor
+from montecarlo.model.fits import fit_weights
+from montecarlo.model.masks import find_mask
 from montecarlo.model.scales import OUTCOMES, applied_scale, find_scales
-from montecarlo.model.weight_fits import find_mask, fit_weights
 
 AXES = ("sequence", "token", "d")
 TOKENS = 64
@@ -146,7 +147,7 @@ def test_intervals_cover_what_a_form_lacks(planted, number_format):
 def test_an_interval_covers_a_cap_beside_a_slope(source):
     """Of a head that was told as divided by 8.009, give or take 0.0005, for 8."""
     (head,) = apply(attend(1, cap=30.0, bias=0.25 * DISTANCE), source).heads
-    low, high = head.divisors
+    low, high = head.divisors()
     assert head.form == "distance"
     assert low <= 8.0 <= high
     assert high - low < 0.1

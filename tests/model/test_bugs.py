@@ -7,7 +7,7 @@ from scipy.special import softmax
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.model.answers import NO, UNTOLD, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
-from montecarlo.model.divisors import expected_divisor
+from montecarlo.model.expected import expected_divisor
 from montecarlo.model.scales import find_scales
 
 SEQUENCES, LAYERS, HEADS, TOKENS, D_K = 2, 2, 8, 40, 32

@@ -368,7 +368,7 @@ def test_one_figure_is_a_file_of_its_own(run, tmp_path, kind):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--expect", "sqrt"], "config must stand with --expect config, got 'sqrt'"),
+        (["--expect", "sqrt"], "config must stand with expect 'config', got 'sqrt'"),
         (["--figure", "one.gif"], "figure must end in .svg, .pdf, .png, got 'one.gif'"),
         (
             ["--figure", "none/one.svg"],
@@ -391,7 +391,7 @@ def test_a_configuration_that_is_asked_for_must_be_given(tmp_path, capsys):
     np.savez(tmp_path / "qk.npz", q=given["q"], k=given["k"])
     words = [str(tmp_path / "qk.npz"), "--output", str(tmp_path / "out")]
     assert main([*words, "--expect", "config"]) == 2
-    assert "must stand with --config FILE, got none" in capsys.readouterr().err
+    assert "expect 'config' must have a configuration" in capsys.readouterr().err
     assert main([*words, "--figure", str(tmp_path / "one.svg")]) == 2
     assert "which need weights, or v and outputs" in capsys.readouterr().err
 

@@ -8,8 +8,12 @@ import pytest
 
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.model.arrays import open_arrays
-from montecarlo.model.observing import check_assumptions, observe_model, state_of
-from montecarlo.model.quantities import HeadEstimate
+from montecarlo.model.observing import (
+    HeadEstimate,
+    check_assumptions,
+    observe_model,
+    state_of,
+)
 
 D_K, SEQUENCES, TOKENS = 32, 48, 64
 #: What a fault alone adds to the variance of q·k, as a part of it.

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from montecarlo.model.output_fits import fit_outputs
-from montecarlo.model.weight_fits import find_mask, fit_weights
+from montecarlo.model.fits import fit_outputs, fit_weights
+from montecarlo.model.masks import find_mask
 
 SCALE = 1.0 / 8.0
 FORMATS = ("float64", "float32", "bfloat16", "float16")
@@ -198,6 +198,6 @@ def test_intervals_hold_the_scale(make_head, number_format, fit):
     held = 0
     for seed in range(HEADS):
         rng = np.random.default_rng((21, seed))
-        low, high = fit(make_head(rng, number_format, 0.23, 32, 16, 1)).interval
+        low, high = fit(make_head(rng, number_format, 0.23, 32, 16, 1)).interval()
         held += low <= 0.23 <= high
     assert LEAST <= held / HEADS <= MOST

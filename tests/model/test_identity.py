@@ -6,8 +6,14 @@ from scipy.special import softmax
 
 from montecarlo.model import observe
 from montecarlo.model.files import open_files
-from montecarlo.model.observing import ALL, observe_model, tidy
-from montecarlo.model.quantities import MOST_ROWS, PARTS, group_of
+from montecarlo.model.observing import (
+    ALL,
+    MOST_ROWS,
+    PARTS,
+    group_of,
+    observe_model,
+    tidy,
+)
 
 AXES = ("sequence", "layer", "head", "token", "d")
 SHAPE = (6, 2, 3, 20, 5)
@@ -228,6 +234,6 @@ def test_long_sequences_are_cut_into_blocks(monkeypatch):
     """Blocks of rows change nothing but rounding; rows of softmax are drawn once."""
     q, k = arrays(5, (2, 1, 1, MOST_ROWS + 40, 3))
     whole = observe(q, k)["value"]
-    monkeypatch.setattr("montecarlo.model.quantities.BLOCK", 1000)
+    monkeypatch.setattr("montecarlo.model.observing.BLOCK", 1000)
     parts = observe(q, k)["value"]
     assert np.allclose(whole, parts, rtol=1e-10, atol=1e-12, equal_nan=True)

@@ -15,7 +15,7 @@ from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.model.answers import UNTOLD, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.captured import Captured
-from montecarlo.model.divisors import expected_divisor
+from montecarlo.model.expected import expected_divisor
 from montecarlo.model.scales import find_scales
 from montecarlo.names import require_number, require_whole
 from montecarlo.small_files import write_file

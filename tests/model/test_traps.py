@@ -10,7 +10,7 @@ from montecarlo import assert_attention_scale, compare
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.cli.command_line import ObserveOptions
 from montecarlo.model.answers import RTOL
-from montecarlo.model.divisors import divisors_within
+from montecarlo.model.expected import divisors_within
 from montecarlo.model.scales import applied_scale
 
 AXES = ("sequence", "token", "d")

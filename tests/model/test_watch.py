@@ -569,11 +569,11 @@ NO_NUMBERS = ("100", None, True, float("nan"), -1.0, float("inf"))
 @pytest.mark.parametrize(
     ("option", "values", "requirement"),
     [
-        ("every", (0, -1, 1.5, True, "100", None), "a whole number of at least 1"),
+        ("every", (0, -1, 1.5, True, "100", None), "an integer of at least 1"),
         ("writer", ("runs", 3, {}), "a function of name, value and step"),
-        ("hot", (*NO_NUMBERS, 0), "a number above 0, and finite"),
-        ("growth", (*NO_NUMBERS, 1), "a number above 1, and finite"),
-        ("frozen", (*NO_NUMBERS, 0, 1), "a number between 0 and 1"),
+        ("hot", (*NO_NUMBERS, 0), "a number( above 0, and finite)?, got"),
+        ("growth", (*NO_NUMBERS, 1), "a number( above 1, and finite)?, got"),
+        ("frozen", (*NO_NUMBERS, 0, 1), "a number( between 0 and 1)?, got"),
         ("model", (None, "gpt2", SimpleNamespace()), "a torch.nn.Module"),
     ],
 )
@@ -593,5 +593,5 @@ def test_bad_options_are_refused(option, values, requirement):
 def test_bad_steps_are_refused(step):
     """Steps that are told are counts."""
     watch = ScoreWatch(torch.nn.Linear(2, 2))
-    with pytest.raises(InputError, match="step must be a whole number of at least 0"):
+    with pytest.raises(InputError, match="step must be an integer of at least 0"):
         watch(step)

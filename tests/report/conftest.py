@@ -27,11 +27,11 @@ from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report import running
 from montecarlo.report.content.findings import read_results
-from montecarlo.report.content.record import (
+from montecarlo.report.content.texts import make_errata
+from montecarlo.report.content.training import (
     ReportRecord,
     with_studies,
 )
-from montecarlo.report.content.texts import make_errata
 from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.files import Drawing, draw
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language

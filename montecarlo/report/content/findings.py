@@ -33,7 +33,7 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.report.content.record import ReportRecord, read_claims
+from montecarlo.report.content.training import ReportRecord, read_claims
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.curves import read_curves, read_table

@@ -3,25 +3,37 @@
 From judged seeds alone; rates were chosen on others.  A run that has not learned when
 it ends would need more steps than it had, and so may a median, or an end of its
 interval, be beyond them: None.
+
+claims.json of a report holds it beside how everything came out: `ReportRecord`.
 """
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
+from pathlib import Path
 
+import msgspec
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from montecarlo.estimation.estimates import (
-    POINTWISE,
-    clopper_pearson,
-    median_estimate,
+from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
+from montecarlo.claims.running import StudyResults
+from montecarlo.estimation.estimates import POINTWISE, clopper_pearson, median_estimate
+from montecarlo.records.training import (
+    ARMS,
+    RATES,
+    LanguageRecord,
+    Record,
+    read_language,
+    read_record,
 )
-from montecarlo.records.training import ARMS, RATES, LanguageRecord, Record
-from montecarlo.study.curves import CurveLine
+from montecarlo.small_files import read_small
+from montecarlo.study.curves import CurveLine, tabulate_curves
+from montecarlo.study.folder import ResultsError
 
 #: The curve of its figure: steps by the first gradient; `outcome` is one of `MEDIAN`.
 START_CURVE = "training_start"
@@ -253,3 +265,41 @@ def training_curves(view: TrainingView) -> Iterator[CurveLine]:
                 x=line.gradient,
                 estimate=value,
             )
+
+
+#: Bytes of a claims.json at most; that of the full preset has two million.
+MOST_CLAIMS = 2**25
+
+
+class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """claims.json: how everything that is judged came out."""
+
+    #: what training says; null: it was left out
+    training: TrainingView | None = None
+
+
+def with_studies(results: StudyResults) -> StudyResults:
+    """Put beside results what training says: numbers of pages come from their files."""
+    training = view_training(read_record(), read_language())
+    lines = tabulate_curves(training_curves(training))
+    curves = pd.concat([results.curves, lines], ignore_index=True)
+    claims = ReportRecord(**msgspec.structs.asdict(results.claims), training=training)
+    return replace(results, curves=curves, claims=claims)
+
+
+def read_claims(folder: Path) -> ReportRecord:
+    """Read claims.json of a folder.
+
+    Raises
+    ------
+    ResultsError
+        If it is not what this version writes; one line.
+    """
+    try:
+        content = read_small(CLAIMS_FILE, folder / CLAIMS_FILE, MOST_CLAIMS)
+        return msgspec.json.decode(content, type=ReportRecord)
+    except (msgspec.DecodeError, RecursionError) as error:
+        reason = str(error).split("\n", maxsplit=1)[0]
+        raise ResultsError(
+            f"{CLAIMS_FILE} must be what this version writes, got: {reason}"
+        ) from None

@@ -13,10 +13,9 @@ from montecarlo.report.figures import (
     verdicts,
     weights,
 )
-from montecarlo.report.figures.files import render_svg
 from montecarlo.report.figures.specs import FigureSpec
 
-__all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec", "render_svg"]
+__all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec"]
 
 _SPECS = (
     verdicts.TEXTS,

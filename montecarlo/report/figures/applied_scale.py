@@ -13,7 +13,8 @@ from montecarlo.model.answers import ScaleAnswer
 from montecarlo.model.scales import scales_table
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Picture
-from montecarlo.report.figures.files import draw_files, on_light_ground, render_svg
+from montecarlo.report.figures.files import draw as draw_figure
+from montecarlo.report.figures.files import draw_files, on_light_ground
 from montecarlo.report.figures.labels import Label
 from montecarlo.report.figures.palette import INK, MUTED, VERMILLION, Look
 from montecarlo.report.figures.specs import FigureSpec
@@ -28,12 +29,10 @@ MOST_MARKS, APART = 6, 0.15
 
 def draw_scales(told: ScaleAnswer, folder: Path) -> None:
     """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
-    english = read_language(SOURCE)
-    svg = render_svg(APPLIED_SCALES, _scales_of(told), DataFrame(), english)
-    if svg is not None:
-        write_text(
-            folder / "figures" / f"{APPLIED_SCALES.id}.svg", on_light_ground(svg)
-        )
+    drawing = draw_figure(APPLIED_SCALES, _scales_of(told), DataFrame())
+    if drawing is not None:
+        svg = on_light_ground(drawing.written(read_language(SOURCE)))
+        write_text(folder / "figures" / f"{APPLIED_SCALES.id}.svg", svg)
 
 
 def write_figure(told: ScaleAnswer, path: Path) -> None:

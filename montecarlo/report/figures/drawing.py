@@ -452,14 +452,12 @@ def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
     axes.plot(table["d_k"], y, color=look.colour, linestyle=look.dash, zorder=1.8)
 
 
-def plot_named(
-    picture: Picture, table: DataFrame, look: Look, width: float = 1.6, z: float = 2.0
-) -> None:
+def plot_named(picture: Picture, table: DataFrame, look: Look) -> None:
     """Draw a curve over x in the one panel, and put its name into the legend."""
     x, y = table.sort_values("x")[["x", "estimate"]].to_numpy(float).T
     (panel,) = picture.panels
     (line,) = panel.axes.plot(x, y, color=look.colour, linestyle=look.dash)
-    line.set(linewidth=width, zorder=z)
+    line.set(linewidth=1.6, zorder=2.0)
     picture.keys.append(Key(look.label, look, "line"))
 
 

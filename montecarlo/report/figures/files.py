@@ -83,17 +83,6 @@ def _draw(
     return Drawing(compact(svg, colours, dark=dark), layout)
 
 
-def render_svg(
-    spec: FigureSpec,
-    measurements: DataFrame,
-    curves: DataFrame,
-    language: Language,
-) -> str | None:
-    """Return a figure as SVG in a language, or None without its data."""
-    drawing = draw(spec, measurements, curves)
-    return drawing and drawing.written(language)
-
-
 def draw_files(  # noqa: PLR0913 - what, in which words, and as what
     spec: FigureSpec,
     tables: tuple[DataFrame, DataFrame],

@@ -127,6 +127,5 @@ FORMATS = FigureSpec(
         "precision are off by %(first)s with nothing subtracted, and by %(second)s "
         "with the largest score subtracted first."
     ),
-    named=("float16_error_naive", "float16_error_shifted"),
     fact=pick_errors,
 )

@@ -115,7 +115,6 @@ GRADIENTS = FigureSpec(
         "At d_k = %(d_k)s, %(first)s %% of unscaled rows have a Jacobian larger than "
         "the scaled mean at n = %(fewest)s, and %(second)s %% at n = %(n)s."
     ),
-    named=("percent_above_at_fewest_keys", "percent_above_at_most_keys"),
     fact=pick_row_shares,
     constants={"first_error": 10.0, "second_error": 10.0},
 )

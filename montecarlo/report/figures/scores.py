@@ -130,7 +130,6 @@ VARIANCE = FigureSpec(
         "At d_k = %(d_k)s the variance of the scores is %(first)s unscaled and "
         "%(second)s divided by √d_k."
     ),
-    named=("score_variance_unscaled", "score_variance_scaled"),
     fact=pick_variances,
 )
 
@@ -188,6 +187,5 @@ SCORE_DISTRIBUTION_FIGURE = FigureSpec(
         "The distribution function of a scaled score lies %(first)s above the normal "
         "one at d_k = %(low)s and %(second)s at d_k = %(d_k)s."
     ),
-    named=("distribution_gap_at_least_d_k", "distribution_gap_at_d_k"),
     fact=pick_gaps,
 )

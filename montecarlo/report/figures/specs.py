@@ -32,8 +32,6 @@ MOST_D_K = 1024
 #: A column of panels for each of these n, where the grid has them.
 PANEL_KEYS = (128, 16384)
 HEAD_SIZE = Label(message("dimension of a head"), "d_k")
-#: Numbers of facts that are sizes, and what they are called in data.
-SIZES = {"d_k": "d_k", "n": "n", "low": "least_d_k", "fewest": "fewest_keys"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,6 @@ class FigureSpec:
     caption: str = ""
     alternative: str = ""
     fact: FactPicker | None = None
-    named: tuple[str, str] = ("first", "second")  # what these are of its fact, for data
     constants: Mapping[str, float | str] = field(default_factory=dict)  # also named
 
     def write_numbers(self, fact: Fact, write: Callable[..., str]) -> dict[str, str]:
@@ -65,21 +62,6 @@ class FigureSpec:
             if isinstance(one, str)
             else write(one, known.get(f"{name}_error"))
             for name, one in known.items()
-        }
-
-    def name_numbers(self, fact: Fact) -> dict[str, float | int]:
-        """Return the numbers of a fact under names that say what they are, for data.
-
-        A size is a whole number; one that a figure does not have is left out.
-        """
-        names = dict(zip(("first", "second"), self.named, strict=True))
-        names["share"] = "saturated_percent_unscaled"
-        names |= {f"{name}_error": f"{called}_error" for name, called in names.items()}
-        sizes = {SIZES[name]: int(fact[name]) for name in SIZES if fact.get(name)}
-        return sizes | {
-            names.get(name, name): value
-            for name, value in fact.items()
-            if name not in SIZES
         }
 
 

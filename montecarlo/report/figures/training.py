@@ -121,6 +121,5 @@ TRAINING = FigureSpec(
         "At d_k = %(d_k)s, gradient descent takes %(first)s steps unscaled and "
         "%(second)s divided by √d_k."
     ),
-    named=("median_steps_unscaled", "median_steps_scaled"),
     fact=pick_steps,
 )

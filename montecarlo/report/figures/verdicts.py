@@ -149,7 +149,6 @@ TEXTS = FigureSpec(
         "text: %(right)s are right, %(mixed)s mixed, %(open)s left open, and "
         "%(second)s wrong."
     ),
-    named=("claims_made", "claims_refuted"),
     fact=count_claims,
 )
 

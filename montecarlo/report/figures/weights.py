@@ -187,7 +187,6 @@ ATTENTION = FigureSpec(
         "%(second)s %% divided by √d_k. At d_k = %(d_k)s and n = %(n)s, %(share)s %% "
         "of unscaled rows are saturated."
     ),
-    named=("weight_max_percent_unscaled", "weight_max_percent_scaled"),
     fact=pick_attention,
     # of the rows shown: no errors, so one decimal
     constants={"first_error": 1.0, "second_error": 1.0},
@@ -254,7 +253,6 @@ WEIGHTS = FigureSpec(
         "At d_k = %(d_k)s and n = %(n)s, %(first)s %% of the rows are saturated "
         "unscaled and %(second)s %% divided by √d_k."
     ),
-    named=("saturated_percent_unscaled", "saturated_percent_scaled"),
     fact=pick_saturated,
 )
 
@@ -318,6 +316,5 @@ PLANTED = FigureSpec(
         "At d_k = %(d_k)s and a correlation of %(rho)s the planted key gets a weight "
         "of %(first)s divided by √d_k and of %(second)s divided by d_k."
     ),
-    named=("planted_weight_sqrt", "planted_weight_linear"),
     fact=pick_planted_weights,
 )

@@ -15,7 +15,6 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
 from montecarlo.report.content.findings import (
@@ -136,7 +135,6 @@ def environment() -> Environment:
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,
-        "formats": NUMBER_FORMATS,
         "parse_dependence": parse_dependence,
         "parse_distribution": parse_distribution,
         "parse_initialisation": parse_initialisation,

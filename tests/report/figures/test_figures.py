@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from montecarlo.report.content.tables import gaussian_rows
-from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
+from montecarlo.report.figures import FIGURES, FigureSpec
 from montecarlo.report.figures.drawing import (
     Panel,
     Picture,
@@ -80,8 +80,8 @@ def test_same_results_give_same_bytes(svgs, results, name):
     measurements, curves = results
     turned = measurements.iloc[::-1].reset_index(drop=True)
     with mpl.rc_context({"lines.linewidth": 9.0, "font.size": 30.0, "axes.grid": True}):
-        english = read_language("en")
-        assert render_svg(FIGURES[name], turned, curves, english) == svgs[name]
+        drawing = draw(FIGURES[name], turned, curves)
+        assert drawing.written(read_language("en")) == svgs[name]
 
 
 #: Figures that join estimates against d_k, down to the least of the small study.

@@ -10,29 +10,33 @@ from montecarlo.report.making import make_report
 class Dying(Executor):
     """Workers of which none is left."""
 
+    jobs = 2
+
     def submit(self, *_):
         """Take nothing."""
         raise BrokenExecutor
 
 
 class Drawing(Executor):
-    """One worker that lasts, and counts."""
+    """Workers that last, and count their calls."""
+
+    jobs = 2
 
     def __init__(self):
         self.drawn = 0
 
-    def map(self, function, *parts):
+    def map(self, function, parts):
         """Work here."""
-        for some in zip(*parts, strict=False):
-            self.drawn += 1
-            yield function(*some)
+        for calls in parts:
+            self.drawn += len(calls)
+            yield function(calls)
 
 
 @pytest.mark.parametrize("workers", [Dying(), Drawing()])
 def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
     """With workers, and with some that die: every figure and page is there."""
     with report.keep_figures():
-        make_report(report.results, ["en", "ja"], tmp_path, executor=workers)
+        make_report(report.results, ["en", "ja"], tmp_path, workers)
 
     drawn = {path.name: path.read_bytes() for path in tmp_path.glob("figures/*")}
     before = {path.name: path.read_bytes() for path in report.folder.glob("figures/*")}

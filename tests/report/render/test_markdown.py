@@ -120,7 +120,7 @@ def posts(report, tmp_path_factory):
     """Write the posts."""
     folder = tmp_path_factory.mktemp("posts")
     with report.keep_figures():
-        make_report(report.results, CODES, folder, ("markdown",))
+        make_report(report.results, CODES, folder, None, ("markdown",))
     for kind in ("*.csv", "*.json"):  # what posts link to
         for path in report.folder.glob(kind):
             shutil.copy(path, folder)
