@@ -111,10 +111,9 @@ def forms_of_short_rows(make_head):
     """Return the forms that are told of plain heads of few tokens."""
     forms = set()
     for tokens, d_k, seed in product((3, 4, 6, 8), (4, 16, 64), range(4)):
-        made = make_head(
-            np.random.default_rng((seed, tokens)), "float64", d_k**-0.5, tokens, d_k
-        )
-        forms |= {fit.form for fit in (fit_weights(made), *fit_outputs(made)[:1]) if fit}
+        rng = np.random.default_rng((seed, tokens))
+        made = make_head(rng, "float64", d_k**-0.5, tokens, d_k)
+        forms |= {fit_weights(made).form, fit_outputs(made)[0].form}
     return forms
 
 
