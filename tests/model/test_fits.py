@@ -134,7 +134,7 @@ def test_a_bias_smaller_than_rounding_is_within_the_interval(
 ):
     """Of a slope that moves the farthest key by a part of a rounding of its weight.
 
-    Intervals of 95 %: fewer than 13 of 20 hold the scale once in 10,000 times.
+    Intervals of 95 %: fewer than 13 of 20 hold the scale once in 300,000 times.
     """
     unit = slope * unit_of(NUMBER_FORMATS[number_format])
     held = 0
