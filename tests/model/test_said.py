@@ -128,6 +128,8 @@ def test_the_operation_that_is_not_finite_first_is_named():
     given = {"v": k, "outputs": outputs}
     hidden = np.zeros_like(weights)
     assert lost(given, added=hidden).startswith("softmax or later: ")
+    hidden[0, 0, 1, 3, 1:] = -np.inf  # one key is seen
+    assert lost(given, added=hidden).startswith("softmax or later: ")
     hidden[0, 0, 1, 3] = -np.inf
     assert lost(given, added=hidden) == "the mask: it hides every key of these rows"
     assert (
