@@ -4,6 +4,7 @@ Errors of libraries are translated where they are expected: where a user's file 
 opened, a text decoded, a folder written.
 """
 
+import errno
 import re
 import reprlib
 from collections.abc import Iterator
@@ -103,7 +104,18 @@ def writing(folder: Path) -> Iterator[None]:
         path = Path(named if isinstance(named, str | Path) else folder).absolute()
         if not path.is_relative_to(folder.absolute()):
             raise
-        reason = error.strerror or str(error)
         raise UnfinishedError(
-            f"{str(folder)!r} must be a folder that can be written, got: {reason}"
+            f"{str(folder)!r} must be a folder that can be written, got: "
+            f"{reason_of(error)}"
         ) from error
+
+
+def lacks_files(error: OSError) -> bool:
+    """Tell whether this process, or the machine, may open no more files."""
+    return error.errno in {errno.EMFILE, errno.ENFILE}
+
+
+def reason_of(error: OSError) -> str:
+    """Say what the system says, and what helps where that is not plain."""
+    reason = error.strerror or str(error)
+    return f"{reason} (ulimit -n raises the limit)" if lacks_files(error) else reason

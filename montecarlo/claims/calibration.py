@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from msgspec import Struct
-
 from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
     is_indicator,
     quantile_level,
 )
 from montecarlo.claims.checks import Check
+from montecarlo.claims.outcomes import Calibration
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.estimation.estimates import POINTWISE, clopper_pearson
 from montecarlo.estimation.summaries import QUANTILE_RATIO
@@ -157,17 +156,6 @@ def nominal_rate(wanted: float, kind: str, file: Path = TABLE) -> float:
     replaced by its upper limit of 97.5 %.
     """
     return wanted * math.exp(-growth_of(kind, file) * math.log(wanted) ** 2)
-
-
-class Calibration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How often intervals missed in trials, and how that is paid for."""
-
-    #: one-sided rate that was stated in trials
-    rate: float
-    #: as often as stated the worst of them missed
-    times: float
-    #: the share of one end of an interval, by its kind; that is its stated rate
-    divided_by: dict[str, float]
 
 
 def calibrate(share: float) -> Calibration:

@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from montecarlo.claims.calibration import Calibration
 from montecarlo.claims.checks import Check, Limiting
 from montecarlo.claims.schema import (
     Form,
@@ -327,6 +326,17 @@ class Judgement(_Record, frozen=True, kw_only=True):
                 yield from sentence.checks
         for passage in self.passages:
             yield from passage.checks
+
+
+class Calibration(_Record, frozen=True, kw_only=True):
+    """How often intervals missed in trials, and how that is paid for."""
+
+    #: one-sided rate that was stated in trials
+    rate: float
+    #: as often as stated the worst of them missed
+    times: float
+    #: the share of one end of an interval, by its kind; that is its stated rate
+    divided_by: dict[str, float]
 
 
 CLAIMS_FILE = "claims.json"

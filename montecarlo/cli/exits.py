@@ -1,6 +1,5 @@
 """How a command ends: its status, and the one line that it complains with."""
 
-import errno
 import os
 import shlex
 import signal
@@ -12,7 +11,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from montecarlo.cli.options import Parser
-from montecarlo.errors import InputError, NotReachedError, UnfinishedError
+from montecarlo.errors import (
+    InputError,
+    NotReachedError,
+    UnfinishedError,
+    lacks_files,
+    reason_of,
+)
 from montecarlo.printing import prepare_streams, print_lines
 
 DONE = 0
@@ -93,9 +98,8 @@ def _run(
     except tuple(EXPECTED) as error:
         return complain_of(parser.command, error, interrupted)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is ours to mend
-        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
-            limit = f"{error.strerror} (ulimit -n raises the limit)"
-            return complain(parser.command, f"error: {limit}", FAILED)
+        if isinstance(error, OSError) and lacks_files(error):
+            return complain(parser.command, f"error: {reason_of(error)}", FAILED)
         print_lines("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
         again = shlex.join([*parser.prog.split(), *typed])
         report = f"a bug of montecarlo: please report the lines above, with: {again}"

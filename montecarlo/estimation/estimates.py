@@ -30,6 +30,8 @@ LAST_PLACES = 2.0**-50
 ROUNDING = 1e-6
 #: One-sided error of the pointwise 95 % intervals of the tables.
 POINTWISE = 0.025
+#: By what part neighbouring bins may differ in width.
+LIKE_NEIGHBOURS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +92,18 @@ class Estimate:
 
     @property
     def is_binned(self) -> bool:
-        """Whether the 95 % interval is whole bins that replicates make no smaller."""
+        """Whether the 95 % interval is a bin, which replicates make no smaller.
+
+        Also where it is two, and all but one of them lies beyond the range.
+        """
         if self.finest is None or math.isnan(self.value):
             return False
         low, high = self.ends(POINTWISE)
-        return self.finest.low <= low and high <= self.finest.high
+        if self.finest.low <= low and high <= self.finest.high:
+            return True
+        low, high = self.interval(POINTWISE)
+        width = self.finest.high - self.finest.low
+        return high - low <= (1.0 + LIKE_NEIGHBOURS) * width < math.inf
 
     @property
     def own_error(self) -> float:

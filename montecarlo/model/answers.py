@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from montecarlo.attention.divisors import DIVISORS, parse_divisor
 from montecarlo.errors import InputError, show
-from montecarlo.model.expected import EXPECTED, Expected, hints_at
+from montecarlo.model.expected import EXPECTED, NEAR, Expected, hints_at
 from montecarlo.model.scales import HeadScale, ModelScales
 from montecarlo.names import require_number
 
@@ -25,6 +25,8 @@ WRONG_NO = 0.001
 OTHER_CAP = 1.25
 #: Heads whose divisors are so near to each other are told together.
 ALIKE = 0.005
+#: A ratio that is off by less than this part of it has the three digits it is shown by.
+SHOWN = 0.002
 #: Findings that the terminal lists.
 MOST_FINDINGS = 12
 HINTS = {
@@ -44,6 +46,8 @@ HINTS = {
     "cap": "are scores capped at something else than attn_logit_softcapping?",
     "padded": "is it the width of a head padded to {width}?",
 }
+#: And what is said before them where a divisor has several names or looks.
+SEVERAL = "several things would give this number, perhaps one of these:"
 #: What is said where no scale is told.
 OUTCOMES = {
     "uniform": "every key that is not hidden counts the same: the scale is 0",
@@ -200,7 +204,8 @@ def answer_scales(
             if answer == NO and alike[0].outcome == "scale":
                 size = scales.d_k, scales.n_heads
                 meant = expected.at(alike[0].head.layer)
-                hints = hints_at(alike[0].divisor, meant, *size)
+                if is_resolved(alike[0]):
+                    hints = hints_at(alike[0].divisor, meant, *size)
                 if not hints and has_other_cap(alike[0], meant):
                     hints = ("cap",)
             findings.append(Finding(tuple(alike), answer, hints))
@@ -235,6 +240,12 @@ def answer_head(
         return NO if has_other_cap(one, meant) else YES
     low, high = one.divisors(0.5 * WRONG_NO / n_heads)
     return NO if high < least or low > most else UNTOLD
+
+
+def is_resolved(one: HeadScale) -> bool:
+    """Say whether its divisor is known well enough to be called by a name."""
+    low, high = one.divisors()
+    return high - low <= 2.0 * NEAR * abs(one.divisor)
 
 
 def has_other_cap(one: HeadScale, meant: Expected) -> bool:
@@ -318,9 +329,7 @@ def say_next(told: ScaleAnswer) -> str:
         return "next: nothing, as far as the scale goes"
     if told.answer == NO:
         where = say_places(first, told.scales.n_heads)
-        asked = (
-            " ".join(map(say_hint, first.hints)) or "what else scales q, k or scores?"
-        )
+        asked = say_hints(first) or "what else scales q, k or scores?"
         return f"next: look at what scales the scores of {where}: {asked}"
     return f"next: {NEXT[first.first.reason or first.first.outcome]}"
 
@@ -383,15 +392,16 @@ def say_finding(found: Finding, expected: Expected) -> str:
     else:
         scale = 1.0 / divisor
         told = f"scores are multiplied by {say_number(scale, half * scale**2)}"
+    names = [k.text if abs(divisor) >= 1.0 else k.inverse for k in one.known]
     if one.is_known:
-        told += "".join(
-            f" = {known.text if abs(divisor) >= 1.0 else known.inverse}"
-            for known in one.known
-        )
-    elif one.known and abs(divisor) >= 1.0:
-        told += f", {found.ratio:.3g} times {one.known[0].text}"
-    elif one.known:
-        told += f", {1.0 / found.ratio:.3g} times {one.known[0].inverse}"
+        is_sure = half <= NEAR * abs(divisor)
+        told += " = " if is_sure else ", within which lies "
+        told += (" = " if is_sure else " or ").join(names)
+    elif names:
+        ratio = found.ratio if abs(divisor) >= 1.0 else 1.0 / found.ratio
+        part = half / abs(divisor)
+        said = f"{ratio:.3g}" if part < SHOWN else say_number(ratio, part * ratio)
+        told += f", {said} times {names[0]}"
     parameter = one.fit.parameter if one.fit is not None else 0.0
     more = [
         FORMS[one.form].format(parameter=parameter),
@@ -405,10 +415,21 @@ def say_finding(found: Finding, expected: Expected) -> str:
             "the model's?"
         )
     if found.answer == NO:
-        hints = " ".join(map(say_hint, found.hints))
+        hints = say_hints(found)
         meant = expected.at(one.head.layer).text
         more.append(f"{meant} was expected{': ' * bool(hints)}{hints}")
     return "; ".join([told, *filter(None, more)])
+
+
+def say_hints(found: Finding) -> str:
+    """Ask whether a wrong divisor is what it looks like.
+
+    Where several things give the same number, as d_k^(1/4) is sqrt(h) at 64 and 8, it
+    says so: what is asked for may be none of them.
+    """
+    hints = " ".join(map(say_hint, found.hints))
+    several = len(found.hints) > 1 or len(found.first.known) > 1
+    return f"{SEVERAL} {hints}" if hints and several else hints
 
 
 def say_hint(hint: str) -> str:

@@ -154,13 +154,13 @@ def divisors_within(
 def hints_at(
     divisor: float, expected: Expected, d_k: int, n_heads: int
 ) -> tuple[str, ...]:
-    """Return what a wrong divisor looks like.
+    """Return what a wrong divisor looks like: all that would give it.
 
     Returns
     -------
     tuple of {"sign", "missing", "twice", "multiplied", "width", "heads"}
-        Or a key of ``expected.mistakes``, which are asked first, and padded heads,
-        which may have any width, last; empty where it looks like nothing known.
+        Or keys of ``expected.mistakes``, which stand first; padded heads, which may
+        have any width, last.  Empty where it looks like nothing known.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -171,17 +171,11 @@ def hints_at(
         "width": (n_heads * d_k) ** 0.5,
         "heads": n_heads**0.5,
     }
-    own: dict[str, float] = {}
-    padded: dict[str, float] = {}
-    for name, value in expected.mistakes.items():
-        (padded if name.startswith("padded") else own)[name] = value
-    for known in (own, looks, padded):
-        found = tuple(
-            name for name, value in known.items() if abs(divisor / value - 1.0) <= NEAR
-        )
-        if found:
-            return found
-    return ()
+    known = {**expected.mistakes, **looks}
+    found = [
+        name for name, value in known.items() if abs(divisor / value - 1.0) <= NEAR
+    ]
+    return tuple(sorted(found, key=lambda name: name.startswith("padded")))
 
 
 #: What stands for the configuration's own divisor.

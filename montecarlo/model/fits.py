@@ -325,21 +325,32 @@ def believe(fits: Iterable[Fitted]) -> Fit:
 def _choose(found: Sequence[Fit]) -> Fit:
     """Return the first fit that no later one beats clearly.
 
-    Its interval holds the scales of simple forms that leave hardly more, where so much
-    is left that rounding of the scores has to be called upon: any of them may be the
+    None does where that leaves no more than the rounding of weights or outputs: what a
+    further form explains then is smaller than one can see, a chance of roundings that
+    depend on each other.  The interval holds its scale nevertheless.
+
+    It also holds the scales of simple forms that leave hardly more, where so much is
+    left that rounding of the scores has to be called upon: any of them may be the
     model's.
     """
-    first = found[0]
+    first, unseen = found[0], list[float]()
     for one in found[1:]:
-        if _is_better(one, first):
+        if not _is_better(one, first):
+            continue
+        if first.left <= first.direct:
+            unseen.append(abs(one.scale - first.scale))
+        else:
             first = one
-    if first.left <= first.direct or first.form not in SIMPLE:
+    if first.left <= first.direct:
+        others = unseen
+    elif first.form in SIMPLE:
+        others = [
+            abs(one.scale - first.scale)
+            for one in found
+            if one.form in SIMPLE and one.left <= first.left / CLEARLY
+        ]
+    else:
         return first
-    others = [
-        abs(one.scale - first.scale)
-        for one in found
-        if one.form in SIMPLE and one.left <= first.left / CLEARLY
-    ]
     return replace(first, std_error=math.hypot(first.std_error, max(others, default=0)))
 
 

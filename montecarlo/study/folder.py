@@ -28,7 +28,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from montecarlo.errors import InputError, UnfinishedError, writing
+from montecarlo.errors import InputError, UnfinishedError, lacks_files, writing
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.small_files import read_small
@@ -235,7 +235,8 @@ def publishing(
         edition = Edition(staging, journal, {"command": list(typed)})
         try:
             try:
-                shutil.rmtree(staging, ignore_errors=True)
+                if staging.exists():  # of a run that was killed
+                    shutil.rmtree(staging)
                 staging.mkdir()
                 yield edition
                 write_json(staging / TIMING_FILE, edition.timing)
@@ -278,6 +279,8 @@ def _claiming(output: Path) -> Iterator[None]:
                 f"{str(output)!r}"
             ) from None
         except OSError as error:
+            if lacks_files(error):
+                raise
             raise InputError(
                 "output must be a folder that can be written, "
                 f"got {str(output)!r}: {error.strerror or error}"

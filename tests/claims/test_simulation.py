@@ -1,6 +1,7 @@
 """A simulation's cases: where on a grid a check is decided, and what it looks at."""
 
 import math
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -13,10 +14,13 @@ from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import (
     cases_of,
+    estimate_in,
+    exact_in,
     is_applicable,
     region_in,
     statistic_of,
 )
+from montecarlo.estimation.estimates import Estimate
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.presets import PRESETS, Block, Grid
 
@@ -129,6 +133,27 @@ def test_relations_along_d_k_have_budgets_of_their_own():
     ]
     assert [len(statistics(check)) for check in checks] == [2, 1, 1, 1]
     assert len(statistics(*checks)) == 2 + 1 + 1 + 1
+
+
+def test_exact_values_along_d_k_are_those_of_estimates():
+    """The last over the first, and the slope: for a power of d_k both are known."""
+    domain = Domain(d_k=(64, 256), distributions=("gaussian",))
+    cases = {
+        "ratio_of_ends_between": 4.0**1.5,
+        "slope_between": 1.5,
+    }
+    for relation, wanted in cases.items():
+        check = Check("score_variance", relation, "value", low=0.0, domain=domain)
+        (points,) = cases_of(check, GRID, ALL).values()
+        assert [point.d_k for point in points] == [64, 256]
+        found = exact_in(check, points, lambda point, _: float(point.d_k) ** 1.5)
+        assert found == pytest.approx(wanted)
+
+        def estimates(point):
+            value = Estimate(float(point.d_k) ** 1.5, 0.0, 2)
+            return SimpleNamespace(estimate=lambda _: value)
+
+        assert estimate_in(check, points, estimates).value == pytest.approx(wanted)
 
 
 def test_rows_under_another_divisor_are_another_statistic():

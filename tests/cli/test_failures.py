@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -136,3 +137,58 @@ def test_no_backend_of_the_environment_is_asked_for():
         [sys.executable, "-c", code], env=environment, capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def run_limited(typed, limit=None, **environment):
+    """Run a command that may open so many files; returns its status and its lines.
+
+    Ten minutes are some hundred times what one takes.
+    """
+
+    def restrict():
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+    done = subprocess.run(  # noqa: S603 - this Python
+        [sys.executable, "-m", "montecarlo", *typed],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        preexec_fn=restrict,
+    )
+    return done.returncode, done.stderr.splitlines()
+
+
+#: Typed with what they are given: alone, and with workers.
+LIMITED = {
+    "measure": TYPED["measure"],
+    "observe": TYPED["observe"],
+    "report": [*TYPED["report"], "--jobs", "2", "--quiet"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("command", LIMITED)
+def test_few_open_files_are_named(command):
+    """A command that cannot go on with so few says so, in one line; or it works.
+
+    Twice with the fewest: what a run left behind is not the reason that the next names.
+    """
+    for limit in (5, 5, 16):
+        status, lines = run_limited([command, *LIMITED[command]], limit)
+        if status == exits.DONE:
+            assert not lines
+        else:
+            assert (status, len(lines)) == (exits.FAILED, 1), (limit, lines)
+            assert "Too many open files" in lines[0], limit
+
+
+@pytest.mark.slow
+def test_a_report_asks_for_no_backend(here):
+    """Nor do its workers: what the environment names is not there."""
+    typed = ["report", *TYPED["report"], "--jobs", "2", "--quiet"]
+    assert run_limited(typed, MPLBACKEND="nonsense") == (exits.DONE, [])
+    assert (here / "output" / "index.html").exists()

@@ -193,6 +193,22 @@ def test_what_is_known_to_a_bin_has_no_error_of_its_own():
     assert spread.own_error == spread.std_error > 0.0
 
 
+def test_a_bin_beside_the_end_of_a_range_has_no_error_of_its_own():
+    """Rows of which one in ten has more than the least that there can be: whether the
+    quantile is that, or in the bin above it, is open; the bin below holds nothing.
+    """
+    rng = np.random.default_rng(64)
+    values = np.where(rng.random((N, ROWS)) < 0.1, 1.0 + 1e-6, 1.0)
+    ends = [10.0 ** (place / 512.0) for place in (-1, 1)]
+    grid = LayeredGrid((Layer(-7.0, 7.0, 512),))
+    estimate = quantile_estimate(distribution_of(values, grid), 0.9)
+    assert estimate.interval(0.025) == pytest.approx(ends)
+    assert not estimate.is_binned
+    cut = estimate.in_range((1.0, 128.0))
+    assert cut.interval(0.025) == pytest.approx([1.0, ends[1]])
+    assert math.isnan(cut.own_error)
+
+
 def test_a_quantile_near_its_top_is_known():
     """Counted by the distance from it: 1 - x is 0.002 (1 + 0.1 z), of which the 10 %
     quantile of x is known to 1e-5; on a grid without a top it is to a bin of 3.7 %.

@@ -228,6 +228,19 @@ def test_foreign_folders_are_refused(tmp_path, name, text):
     assert name in refuses(tmp_path, "must be empty or hold")
 
 
+@pytest.mark.parametrize("recipe", [None, RECIPE])
+def test_a_file_that_was_changed_is_refused_before_anything_is_sampled(output, recipe):
+    """Its hash is compared when the folder is claimed, not when files are moved."""
+    (output / "a.csv").write_text("edited by hand", encoding="utf-8")
+    before = contents(output)
+    with (
+        pytest.raises(InputError, match=r"a\.csv.*not as an earlier run wrote it"),
+        publishing(output, [], recipe),
+    ):
+        pytest.fail("a folder that somebody changed was taken")
+    assert contents(output) == before
+
+
 def test_output_that_is_a_file(tmp_path):
     """A file in the place of the folder, or of one above it, is refused in one line."""
     file = tmp_path / "file"

@@ -1,5 +1,7 @@
 """What a reader reads off a page: numbers, their rows, and the verdicts beside them."""
 
+import csv
+import json
 import math
 import random
 import re
@@ -7,6 +9,7 @@ from collections import Counter
 from itertools import zip_longest
 
 import msgspec
+import numpy as np
 import pandas as pd
 import pytest
 from babel import Locale
@@ -666,6 +669,105 @@ def test_facts_are_rows_of_the_results(report):
     (share,) = wanted[wanted["n_keys"].eq(part["n"])]["estimate"]
     assert part["d_k"] == 64
     assert part["first"] == pytest.approx(100.0 * share)
+
+
+def intervals_beside_estimates(found):
+    """Yield every simultaneous interval of claims.json, with the estimate it is of."""
+    parts = found.values() if isinstance(found, dict) else found
+    if isinstance(found, dict) and found.get("estimate") is not None:
+        ends = (found.get("simultaneous_low"), found.get("simultaneous_high"))
+        if ends != (None, None):
+            low, high = ends
+            low = -math.inf if low is None else low
+            yield low, found["estimate"], math.inf if high is None else high
+    for part in parts:
+        if isinstance(part, dict | list):
+            yield from intervals_beside_estimates(part)
+
+
+def require_intervals(folder, fewest):
+    """Make sure that every interval of a report's files holds its estimate."""
+    claims = json.loads((folder / "claims.json").read_bytes())
+    found = list(intervals_beside_estimates(claims))
+    with (folder / "measurements.csv").open(encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            if line["estimate"] and line["ci_low"]:
+                names = ("ci_low", "estimate", "ci_high")
+                found.append(tuple(float(line[name]) for name in names))
+    assert len(found) >= fewest
+    assert [one for one in found if not one[0] <= one[1] <= one[2]] == []
+
+
+def test_every_interval_holds_its_estimate(report):
+    """Of all levels: of claims, passages and self-checks, and lines of tables."""
+    require_intervals(report.folder, 2000)
+
+
+@pytest.mark.slow
+def test_every_interval_of_a_standard_report_holds_its_estimate(standard_report):
+    """Some 1,750 of claims, and 34,000 of tables."""
+    require_intervals(standard_report, 30_000)
+
+
+def rows_of_table(report, **values):
+    """Return lines of measurements.csv with such values, by divisor."""
+    with (report.folder / "measurements.csv").open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    usual = {"distribution_q": "gaussian", "distribution_k": "gaussian"}
+    wanted = usual | {name: str(value) for name, value in values.items()}
+    found = [
+        line for line in lines if all(line[name] == wanted[name] for name in wanted)
+    ]
+    return {line["divisor"]: line for line in found}
+
+
+def test_facts_have_the_units_of_their_words(report):
+    """Shares in per cent, 100 times the table's, and their errors; weights and errors
+    of weights as they are; of the rows that are drawn the mean of their largest.
+    """
+
+    def require(fact, name, line, factor):
+        assert fact[name] == pytest.approx(factor * float(line["estimate"])), name
+        if f"{name}_error" in fact:
+            wanted = pytest.approx(factor * float(line["std_error"]))
+            assert fact[f"{name}_error"] == wanted, name
+
+    facts = report.facts
+    usual = {"normalisation": "none", "dependence": "none", "initialisation": "none"}
+    usual |= {"summary": "mean", "number_format": "float64"}
+
+    def sizes(fact, n="n"):
+        return {"d_k": int(fact["d_k"]), "n_keys": int(fact[n])}
+
+    for name, called in (("weights", "first"), ("attention", "share")):
+        asked = usual | sizes(facts[name]) | {"quantity": "saturated"}
+        rows = rows_of_table(report, **asked)
+        require(facts[name], called, rows["none"], 100.0)
+        if name == "weights":
+            require(facts[name], "second", rows["sqrt"], 100.0)
+    with (report.folder / "curves/example_weight.csv").open(encoding="utf-8") as file:
+        drawn = list(csv.DictReader(file))
+    for called, divisor in (("first", "none"), ("second", "sqrt")):
+        lines = [line for line in drawn if line["divisor"] == divisor]
+        lines.sort(key=lambda line: int(line["weight_number"]))
+        weights = np.array([float(line["weight"]) for line in lines])
+        largest = weights.reshape(-1, int(lines[0]["n_keys"])).max(axis=1)
+        mean = pytest.approx(100.0 * largest.mean())
+        assert facts["attention"][called] == mean
+    above = usual | {"quantity": "jacobian_frobenius", "summary": "share_above"}
+    for called, n in (("first", "fewest"), ("second", "n")):
+        rows = rows_of_table(report, **above, **sizes(facts["gradients"], n))
+        require(facts["gradients"], called, rows["none/sqrt"], 100.0)
+    planted = usual | sizes(facts["planted"]) | {"quantity": "planted_weight"}
+    planted["dependence"] = f"planted({facts['planted']['rho']})"
+    rows = rows_of_table(report, **planted)
+    require(facts["planted"], "first", rows["sqrt"], 1.0)
+    require(facts["planted"], "second", rows["linear"], 1.0)
+    formats = usual | sizes(facts["formats"]) | {"quantity": "format_error"}
+    formats |= {"number_format": "float16"}
+    for called, way in (("first", "naive"), ("second", "shifted")):
+        rows = rows_of_table(report, **formats, softmax=way)
+        require(facts["formats"], called, rows["none"], 1.0)
 
 
 def test_formulas_have_the_decimal_sign(evidence):
