@@ -76,7 +76,9 @@ def report_maker(asked: Sequence[str] | None) -> Make:
     for name in asked or ():
         look_up("format", name, dict.fromkeys(FORMATS))
     formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
-    return partial(make_report, formats=formats)
+    return lambda findings, languages, folder, workers: make_report(
+        findings, languages, folder, workers, formats
+    )
 
 
 def write_report(
