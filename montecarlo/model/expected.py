@@ -160,7 +160,8 @@ def hints_at(
     -------
     tuple of {"sign", "missing", "twice", "multiplied", "width", "heads"}
         Or keys of ``expected.mistakes``, which stand first; padded heads, which may
-        have any width, last.  Empty where it looks like nothing known.
+        have any width, where nothing else would.  Empty where it looks like nothing
+        known.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -172,10 +173,10 @@ def hints_at(
         "heads": n_heads**0.5,
     }
     known = {**expected.mistakes, **looks}
-    found = [
+    found = tuple(
         name for name, value in known.items() if abs(divisor / value - 1.0) <= NEAR
-    ]
-    return tuple(sorted(found, key=lambda name: name.startswith("padded")))
+    )
+    return tuple(one for one in found if not one.startswith("padded")) or found
 
 
 #: What stands for the configuration's own divisor.

@@ -58,6 +58,9 @@ FEWEST_ROWS = 4
 LEAST_SQUARE = 1e-300
 #: Standard errors beyond which a bend is believed: by chance 3 of 1,000 are.
 BEND = 3.0
+#: Rows whose scales differ by less than this part of them have one: kernels that sum in
+#: another order leave more than rounding does, and not the same in each row.
+SAME_SCALE = 1e-3
 #: Scores that differ by less than this part of their size are the same: sums of
 #: products were rounded.
 LEAST_SPREAD = 1e-6
@@ -369,7 +372,7 @@ def _examine(fit: Fit, made: Fitted) -> Fit:
     The ``misfit`` is the largest shift of the scale by a column that explains something
     beyond chance: to first order what the column's absence does to the scale.  Where
     rows have scales of their own it is of the form ``row``; if rounding can be the
-    reason, the spread of their scales is a misfit.
+    reason, or they are nearly the same, the spread of their scales is a misfit.
     """
     evidence, direction, left = made.evidence, made.direction, made.left
     product, rows, weights = evidence.product, evidence.rows, evidence.weights
@@ -400,8 +403,8 @@ def _examine(fit: Fit, made: Fitted) -> Fit:
     bent = replace(fit, left=part * fit.left)
     if not (_is_better(apart, fit) and _is_better(apart, bent) and apart.holds):
         return fit
-    if fit.is_exact:
-        spread = math.sqrt(by_rows / square)
+    spread = math.sqrt(by_rows / square)
+    if fit.is_exact or spread <= SAME_SCALE * abs(fit.scale):
         return replace(fit, misfit=max(fit.misfit, spread))
     scale = fit.scale + float(np.median(slopes))
     return replace(apart, scale=scale, parameter=math.nan)

@@ -175,10 +175,10 @@ def test_a_hint_by_coincidence_says_so():
 def test_no_name_is_given_below_resolution(divisor, said, monkeypatch):
     """A divisor that is known to 7 % equals no closed form, and looks like none."""
 
-    def wide(fit, _):
+    def wide(fit, *_):
         return Interval(*(fit.scale * part for part in (0.93, 1.07)))
 
-    monkeypatch.setattr(Fit, "interval_at", wide)
+    monkeypatch.setattr(Fit, "interval", wide)
     with pytest.raises(AssertionError) as error:
         assert_attention_scale(attended(divisor, 64, 4))
     line = str(error.value).splitlines()[1]
