@@ -218,10 +218,6 @@ def _relation_faults(check: Check) -> Faults:
     low, high = check.low, check.high
     if isinstance(low, float) and isinstance(high, float) and low > high:
         yield "field low", f"must be at most high, {high!r}, got {low!r}"
-    if check.threshold is not None:
-        start, stop = check.threshold.start, check.threshold.stop
-        if start >= stop:
-            yield "field start", f"must be below stop, {stop!r}, got {start!r}"
     fields = ("expected", "tolerance", "low", "high", "to")
     given = {field for field in fields if getattr(check, field) is not None}
     needs = _NEEDS[check.relation]
@@ -231,9 +227,6 @@ def _relation_faults(check: Check) -> Faults:
         yield "field relation", f"{check.relation} needs {needed}, got {got}"
     if check.relation == "tends_to":
         yield from _limit_faults(check)
-    if check.threshold is not None and (bound := check.threshold.bound) not in given:
-        must = "must be one of the bounds given"
-        yield "field threshold.bound", f"{must}, got {bound!r}"
 
 
 def _limit_faults(check: Check) -> Faults:
@@ -394,9 +387,6 @@ def interpretation_faults(one: Interpretation, claim: Claim, *, own: bool) -> Fa
     if one.share != SHARE and one.quantifier != "usually":
         must = f"must be left out for {one.quantifier}"
         yield "field share", f"{must}, got {one.share!r}"
-    # a figure shows the outcomes of an interpretation over one threshold
-    if sum(check.threshold is not None for check in one.check) > 1:
-        yield "field threshold", "must stand in one check at most, got several"
     if own or not claim.source:
         return
     sources = [s for s in claim.source if one.id in (s.admits or claim.admitted())]

@@ -56,14 +56,6 @@ class Domain(Struct, frozen=True, forbid_unknown_fields=True):
     part: tuple[str, ...] = ()  # of what is on record; none named: all of it
 
 
-class Threshold(Struct, frozen=True, forbid_unknown_fields=True):
-    """A bound that stands for a vague word, and the range to vary it over."""
-
-    bound: Literal["low", "high"]
-    start: Finite
-    stop: Finite
-
-
 Relation = Literal[
     "equals",
     "at_least",
@@ -92,7 +84,6 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     high: Finite | Level | None = None
     to: Limiting | None = None
     domain: Domain = Domain()
-    threshold: Threshold | None = None
 
     @property
     def along_d_k(self) -> bool:

@@ -1,19 +1,17 @@
 """Judging a catalogue on evidence of any kind, at one error rate for all.
 
-In: a catalogue, and evidence.  Out: how everything came out, as claims.json has it,
-which sentences may be said, and how cases come out at other thresholds.
+In: a catalogue, and evidence.  Out: how everything came out, as claims.json has it, and
+which sentences may be said.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import msgspec
-import numpy as np
-from msgspec.structs import replace
 
-from montecarlo.claims.checks import Check, Level
+from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import (
     Border,
     CaseOutcome,
@@ -51,7 +49,6 @@ from montecarlo.claims.verdicts import (
     replicates_needed,
 )
 from montecarlo.estimation.intervals import Interval, round_end
-from montecarlo.study.curves import CurveLine
 
 
 def finite(value: float) -> float | None:
@@ -481,44 +478,3 @@ def find_borders(cases: Sequence[JointOutcome]) -> Iterator[Border]:
                 between=(before.d_k or 0, after.d_k or 0),
                 outcomes=(before.outcome, after.outcome),
             )
-
-
-#: Points of a curve over thresholds.
-THRESHOLDS = 31
-#: Names of the curves.
-SHARE, USED = "threshold", "threshold_used"
-
-
-def threshold_curves(claims: Iterable[ClaimOutcome]) -> Iterator[CurveLine]:
-    """Yield shares of cases over thresholds, for every check with a vague word.
-
-    Two curves a check: cases supported, and refuted; what is left between them is
-    undecided.  `USED` has one point, the threshold of the catalogue.
-    """
-    for claim in claims:
-        for one in claim.interpretations:
-            line = CurveLine(curve=USED, claim=claim.id, interpretation=one.id, x=0.0)
-            for check in one.checks:
-                yield from _threshold_lines(check, line)
-
-
-def _threshold_lines(check: CheckOutcome, line: CurveLine) -> Iterator[CurveLine]:
-    threshold = check.threshold
-    if threshold is None or not check.cases:
-        return
-    on_low = threshold.bound == "low"
-    bound = check.low if on_low else check.high
-    level = bound if isinstance(bound, Level) else Level(float(bound or 0.0))
-    yield replace(line, x=level.times)
-    judged = [c for c in check.cases if c.outcome != Verdict.NOT_APPLICABLE]
-    if not judged:
-        return
-    for x in np.linspace(threshold.start, threshold.stop, THRESHOLDS).tolist():
-        moved, found = replace(level, times=x), []
-        for case in judged:
-            (low, high), end = case.region, moved.at(case.d_k, case.n_keys)
-            region = (end, high) if on_low else (low, end)
-            found.append(decide(Interval(*case.interval), region))
-        for verdict in (Verdict.SUPPORTED, Verdict.REFUTED):
-            share = found.count(verdict) / len(found)
-            yield replace(line, curve=SHARE, outcome=verdict.value, x=x, estimate=share)

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import split_pairs
 from montecarlo.claims.calibration import calibrate
-from montecarlo.claims.judging import Judge, threshold_curves
+from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord, Judgement
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
@@ -233,7 +233,6 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
                 *(tables[point].curves for point in budgets),
                 distribution_curves(),
                 example_curves(study.seed),
-                threshold_curves(judged.claims),
             )
         ),
         ClaimsRecord(

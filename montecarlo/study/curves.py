@@ -28,10 +28,8 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         As in measurements.csv, where it is of a design point.
     optimiser, arm
         Of training.
-    claim, interpretation
-        Of outcomes over thresholds.
-    outcome : str
-        Which outcome, quantile or end of an interval it is of.
+    summary : str
+        Of training: the median, or an end of its interval.
     n_replicates : int
         Replicates, or of training seeds, behind it.
     x, estimate, std_error : float
@@ -48,9 +46,7 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     optimiser: str | None = None
     arm: str | None = None
     curve: str
-    claim: str | None = None
-    interpretation: str | None = None
-    outcome: str | None = None
+    summary: str | None = None
     n_replicates: int | None = None
     x: float
     estimate: float | None = None
@@ -64,7 +60,7 @@ class CurveFile(NamedTuple):
     called: dict[str, str]
 
 
-def _file(columns: str, x: str, estimate: str = "estimate", **called: str) -> CurveFile:
+def _file(columns: str, x: str, estimate: str, **called: str) -> CurveFile:
     return CurveFile(tuple(columns.split()), {"x": x, "estimate": estimate, **called})
 
 
@@ -93,18 +89,11 @@ CURVES = {
     "example_weight": _file(
         f"{_POINT} weight_number weight", "weight_number", "weight"
     ),
-    "threshold": _file(
-        "claim interpretation outcome threshold share_of_cases",
-        "threshold",
-        "share_of_cases",
-    ),
-    "threshold_used": _file("claim interpretation threshold", "threshold"),
     "training_start": _file(
         "d_k optimiser arm summary n_seeds first_gradient steps",
         "first_gradient",
         "steps",
         n_replicates="n_seeds",
-        outcome="summary",
     ),
 }
 #: The files, by their names in a folder of results.

@@ -102,9 +102,6 @@ WRONG_CHECKS = [
     ({"domain": {"distributions": ["gausian"]}}, "domain.distributions", "'gaussian'?"),
     ({"domain": {"distributions": ["gaussian(std=1)"]}}, "distributions", "'gaussian'"),
     ({"domain": {"n": [2, 4]}}, "domain", "n"),
-    ({"threshold": {"bound": "high", "start": 0, "stop": 1}}, "threshold", "high"),
-    ({"threshold": {"bound": "low", "start": 2.0, "stop": 1.0}}, "start", "2.0"),
-    ({"threshold": {"bound": "low", "start": 1.0, "stop": 1.0}}, "start", "below"),
     ({"relation": "between", "low": 2.0, "high": 1.0}, "low", "2.0"),
     ({"comment": "hello"}, "check[0]", "comment"),
     ({"divisor": "none/sqrt"}, "divisor", "none/sqrt"),
@@ -203,7 +200,6 @@ RIGHT = {"sentence": "s", "arithmetic": "a"}
 RIGHTLY, WRONG = "the-interpretation", "the-interpretatoin"
 CAN, BEYOND = {"quantifier": "can"}, {"beyond": True}
 BOUND = {**CHECK, "low": 0.0}
-VARIED = {**BOUND, "threshold": {"bound": "low", "start": -1, "stop": 2}}
 TWICE = {"id": "s", "statement": "s", "check": [BOUND]}
 #: The argument that a message names, and changes of a claim that it refuses.
 WRONG_CLAIMS = [
@@ -243,7 +239,6 @@ WRONG_FILES = [
     ("quantifier", made(quantifier="somewhere")),
     ("share", made(share=0.0)),
     ("interpretation[0].id", made(id="")),
-    ("threshold", made(check=[VARIED, VARIED])),
     ("quantifier", votes([{"id": "x", **CAN}], [{}]), votes([{"id": "x"}], [CAN])),
     ("quantifier", votes([{"id": "x", "form": "implication"}], [{}])),
     (
@@ -367,10 +362,6 @@ def test_hostile_files(tmp_path, text, said):
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
-
-
-FIELDS = (*CHECK, "divisor", "low", "high", "expected")
-FIELDS += ("tolerance", "domain", "threshold")
 
 
 def test_subset():

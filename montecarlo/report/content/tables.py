@@ -12,7 +12,6 @@ import pandas as pd
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import SATURATED, is_share, quantile_level
-from montecarlo.claims.judging import SHARE, USED
 from montecarlo.estimation.intervals import factor_of
 from montecarlo.report.language.symbols import divisor_symbol, row_symbol
 from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS
@@ -86,7 +85,6 @@ def make_tables(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, T
     tables["tails"] = tail_table(measurements)
     tables["saturated"] = saturated_rows(measurements)
     tables["divisors"] = divisor_table(measurements, curves)
-    tables["thresholds"] = threshold_table(curves)
     return {name: table for name, table in tables.items() if table.rows}
 
 
@@ -149,30 +147,6 @@ def audit_rows(measurements: pd.DataFrame) -> Table:
     for name, score in scores.to_dict("index").items():
         entry, cell = read_cell(by_name[name]), read_cell(score)
         rows.append((name, (entry, cell, TableCell(math.exp(0.5 * cell.value)))))
-    return Table((), tuple(rows))
-
-
-def threshold_table(curves: pd.DataFrame) -> Table:
-    """Pick the threshold of each vague word, and others at which cases agree.
-
-    A line is of a claim and an interpretation.  Its cells: the threshold used; from
-    where to where all cases are supported; and likewise refuted.
-    """
-    used = curves[curves["curve"].eq(USED)]
-    shares = curves[curves["curve"].eq(SHARE) & curves["estimate"].eq(1.0)]
-    rows = []
-    for claim, interpretation, x in zip(
-        used["claim"], used["interpretation"], used["x"], strict=True
-    ):
-        mine = shares[
-            shares["claim"].eq(claim) & shares["interpretation"].eq(interpretation)
-        ]
-        cells: list[TableCell | None] = [TableCell(x)]
-        for outcome in ("supported", "refuted"):
-            places = mine.loc[mine["outcome"].eq(outcome), "x"]
-            ends = (places.min(), places.max()) if len(places) else (None, None)
-            cells += [None if end is None else TableCell(end) for end in ends]
-        rows.append(((claim, interpretation), tuple(cells)))
     return Table((), tuple(rows))
 
 

@@ -35,7 +35,7 @@ from montecarlo.small_files import read_small
 from montecarlo.study.curves import CurveLine, tabulate_curves
 from montecarlo.study.folder import ResultsError
 
-#: The curve of its figure: steps by the first gradient; `outcome` is one of `MEDIAN`.
+#: The curve of its figure: steps by the first gradient; `summary` is one of `MEDIAN`.
 START_CURVE = "training_start"
 #: Median, and the ends of its interval.
 MEDIAN = ("median", "low", "high")
@@ -254,13 +254,13 @@ def _finite(value: float) -> float | None:
 def training_curves(view: TrainingView) -> Iterator[CurveLine]:
     """Yield the curve of the figure of training."""
     for line in view.lines:
-        for outcome, value in zip(MEDIAN, line.steps, strict=True):
+        for summary, value in zip(MEDIAN, line.steps, strict=True):
             yield CurveLine(
                 curve=START_CURVE,
                 optimiser=line.optimiser,
                 arm=line.arm,
                 d_k=line.d_k,
-                outcome=outcome,
+                summary=summary,
                 n_replicates=line.seeds,
                 x=line.gradient,
                 estimate=value,

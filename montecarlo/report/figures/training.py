@@ -63,7 +63,7 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
 
 def _is_answered(rows: DataFrame) -> bool:
     """Tell whether unscaled takes longest, but with a smaller W_Q is like scaled."""
-    medians = rows[rows["outcome"].eq("median")]
+    medians = rows[rows["summary"].eq("median")]
     steps = medians.assign(estimate=medians["estimate"].fillna(np.inf)).pivot_table(
         "estimate", ["optimiser", "d_k"], "arm"
     )
@@ -77,7 +77,7 @@ def _is_answered(rows: DataFrame) -> bool:
 
 def _plot_steps(axes: Axes, rows: DataFrame, look: Look, lane: int) -> None:
     """Draw median steps with their intervals; what is beyond a run in its lane."""
-    wide = rows.pivot_table("estimate", "x", "outcome", dropna=False)
+    wide = rows.pivot_table("estimate", "x", "summary", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
     never = wide.index[wide["median"].isna()]
     if len(never):
@@ -103,7 +103,7 @@ def _plot_steps(axes: Axes, rows: DataFrame, look: Look, lane: int) -> None:
 def pick_steps(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the median steps of two arms, with plain gradient descent."""
     rows = of_curve(curves, START_CURVE).dropna(subset=["estimate"])
-    rows = rows[rows["optimiser"].eq("sgd") & rows["outcome"].eq("median")]
+    rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]
     return pick_two(rows, "arm", "none", "sqrt")
 
 

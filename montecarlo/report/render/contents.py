@@ -119,7 +119,7 @@ TABLES: Order = {
     "arithmetic": ("tails",),
     "training": ("training", "language"),
     "record": ("models", "records"),
-    "method": ("self-checks", "thresholds"),
+    "method": ("self-checks",),
 }
 
 

@@ -8,7 +8,6 @@ from montecarlo.report.content.tables import (
     largest_scores,
     nearest,
     saturation_cells,
-    threshold_table,
 )
 from tests.report.figures.conftest import measured
 
@@ -64,23 +63,3 @@ def test_line_of_cells_is_no_map(sizes):
     """A map needs several d_k and several n; of a staircase nothing is left."""
     row = {"quantity": "weight_max", "summary": "mean", "divisor": "none"}
     assert saturation_cells(measured(dict.fromkeys(sizes, 0.5), **row)).empty
-
-
-def test_thresholds_stand_beside_those_that_all_cases_agree_at():
-    """From where to where all cases are supported, or refuted; nothing where none."""
-    line = {"claim": "a", "interpretation": "b", "curve": "threshold"}
-    points = {
-        "supported": {1: 0.0, 2: 0.5, 3: 1.0, 4: 1.0},
-        "refuted": {1: 0.5, 4: 0.0},
-    }
-    table = pd.DataFrame(
-        [
-            {**line, "outcome": outcome, "x": x, "estimate": share}
-            for outcome, shares in points.items()
-            for x, share in shares.items()
-        ]
-        + [{**line, "curve": "threshold_used", "outcome": "", "x": 2.5}]
-    )
-    ((names, cells),) = threshold_table(table).rows
-    assert names == ("a", "b")
-    assert [cell and cell.value for cell in cells] == [2.5, 3, 4, None, None]
