@@ -8,10 +8,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from montecarlo.cli.command_line import ObserveOptions
 from montecarlo.errors import InputError, reading
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.model.answers import (
@@ -65,26 +65,6 @@ SCALES = "applied-scale.csv"
 MOST_LINES, MOST_CAUSES = 12, 3
 #: Quantities in the line of a head.
 SHOWN = ("score_variance", "score_row_variance", "scaled_row_variance", "unit_divisor")
-
-
-@dataclass(frozen=True, slots=True)
-class ObserveOptions:
-    """What was typed; see the help of `observe` for what each option means."""
-
-    files: Sequence[str]
-    output: str
-    seed: str
-    rtol: str
-    expect: str | None = None
-    config: str | None = None
-    figure: str | None = None
-    divisor: str | None = None
-    axes: Sequence[str] | None = None
-    names: str | None = None
-    fail_on: Sequence[str] | None = None
-    causal: bool = False
-    json: bool = False
-    quiet: bool = False
 
 
 def observe_files(
