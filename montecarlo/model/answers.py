@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from montecarlo.attention.divisors import DIVISORS, parse_divisor
-from montecarlo.errors import InputError, show
+from montecarlo.errors import InputError
 from montecarlo.model.expected import EXPECTED, NEAR, Expected, hints_at
 from montecarlo.model.scales import HeadScale, ModelScales
 from montecarlo.names import require_number
@@ -273,10 +273,7 @@ def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
 
 def require_rtol(rtol: float) -> float:
     """Return how far a divisor may be off, as a part of it."""
-    number = require_number("rtol", rtol)
-    if not 0.0 < number < 1.0:
-        raise InputError(f"rtol must be a number between 0 and 1, got {show(rtol)}")
-    return number
+    return require_number("rtol", rtol, 0.0, 1.0, ends=False)
 
 
 def implied_divisor(scales: ModelScales) -> str:

@@ -352,15 +352,10 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
     >>> measure(exponential.name, "gaussian", 16, quantity="score_variance").reference
     16.0
     """
-    mean, std, kurtosis, moments = (
-        require_number(*one)
-        for one in (
-            ("mean", mean),
-            ("std", std),
-            ("kurtosis", kurtosis),
-            ("moments", moments),
-        )
-    )
+    mean = require_number("mean", mean, ends=False)
+    std = require_number("std", std, 0.0, ends=False)
+    kurtosis = require_number("kurtosis", kurtosis, 1.0)
+    moments = require_number("moments", moments)
     if not callable(sampler):
         raise InputError(f"sampler must be a function, got {show(sampler)}")
     if not _NAME.fullmatch(require_text("name", name)) or name in {
@@ -371,19 +366,11 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
             "name must be small letters, digits and underscores, and not one of "
             f"{', '.join(DISTRIBUTIONS)}, got {show(name)}"
         )
-    if not (math.isfinite(mean) and 0.0 < std < math.inf):
+    if moments <= 2.0 or math.isinf(kurtosis) != (moments <= 4.0):
         raise InputError(
-            f"mean and std must be finite, and std above 0, got {mean!r} and {std!r}"
-        )
-    if not (kurtosis >= 1.0 and moments > 2.0):
-        raise InputError(
-            "kurtosis must be at least 1 and moments above 2, for there must be a "
-            f"variance, got {kurtosis!r} and {moments!r}"
-        )
-    if math.isinf(kurtosis) != (moments <= 4.0):
-        raise InputError(
-            "kurtosis must be infinite where moments is 4 or less, and only there, got "
-            f"{kurtosis!r} and {moments!r}"
+            "moments must be above 2, for there must be a variance, and kurtosis "
+            "infinite where moments is 4 or less, and only there, got "
+            f"{moments!r} and {kurtosis!r}"
         )
     draw = _Standardised(sampler, mean, std)
     _try(name, draw, kurtosis)

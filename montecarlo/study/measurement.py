@@ -287,13 +287,8 @@ class Effort:
                 f"relative_error must lie between {LEAST_RELATIVE:g} and 1, got "
                 f"{show(self.relative_error)}"
             )
-        absolute = self.absolute_error
-        if absolute is not None and not (
-            0.0 < require_number("absolute_error", absolute) < math.inf
-        ):
-            raise InputError(
-                f"absolute_error must be a number above 0, got {show(absolute)}"
-            )
+        if self.absolute_error is not None:
+            require_number("absolute_error", self.absolute_error, 0.0, ends=False)
         for name, least, most in (
             ("seed", 0, MOST_SEED),
             ("first", LEAST, MOST_REPLICATES),
