@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import pdtrc
 
 from montecarlo.errors import InputError, show
 from montecarlo.names import look_up, require_number, require_text
@@ -429,8 +430,7 @@ def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
 def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
     """Refuse a sampler that draws from anything but its generator; return entries.
 
-    An entry may come again from another generator as often as values do by chance, and
-    what different generators draw must be uncorrelated, as must its size.
+    An entry may come again from another generator as often as values do by chance.
     """
     must = f"sampler of {name!r} must draw from its generator and nothing else, got"
 
@@ -444,27 +444,12 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
     ):
         raise InputError(f"{must} other entries from an equal one")
     for draws in (large, small):
-        n = len(draws)
         _, counts = np.unique(draws, return_counts=True)
-        by_chance = draws.shape[1] * (((counts - 1) / draws.size) ** n).sum()
+        by_chance = draws.shape[1] * (((counts - 1) / draws.size) ** len(draws)).sum()
         same = (draws == draws[0]).all(axis=0).sum()
-        # Chernoff's bound on so many or more, of a Poisson law
-        rare = same > by_chance and (
-            not by_chance
-            or same - by_chance - same * math.log(same / by_chance)
-            < math.log(FALSE_REFUSAL)
-        )
-        if rare or same == large.shape[1]:
+        # so many or more, of a Poisson law
+        if same == large.shape[1] or pdtrc(same - 1.0, by_chance) < FALSE_REFUSAL:
             raise InputError(f"{must} the same entries from another one: {same}")
-        for values in (draws, np.abs(draws)):
-            clipped = np.clip(values.astype(np.float64), -3.0, 3.0)
-            clipped -= clipped.mean()
-            squares = (clipped**2).sum()
-            products = ((clipped.sum(axis=0) ** 2).sum() - squares) / 2.0
-            pairs = draws.size * (n - 1) / 2.0
-            error = squares / draws.size * math.sqrt(pairs) + 1e-9 * pairs
-            if abs(products) > MOST_OFF * error:
-                raise InputError(f"{must} entries correlated with those of another one")
     entries: NDArray[np.float64] = large[0].astype(np.float64)
     return entries
 
