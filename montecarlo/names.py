@@ -129,11 +129,6 @@ def parse_within(name: str, typed: str, least: int, most: int) -> int:
     return number
 
 
-def parse_seed(typed: str) -> int:
-    """Return a typed seed: one rule for every command."""
-    return parse_within("seed", typed, 0, MOST_SEED)
-
-
 def parse_decimal(name: str, typed: str) -> float:
     """Return a typed finite number, in the digits 0 to 9: 0.01 or 1e-2."""
     number = float(typed) if _DECIMAL.fullmatch(typed) else math.nan

@@ -268,15 +268,9 @@ def _add_pairs(
     squares = kept * kept
     away = scores - (kept.sum(axis=1) / seen)[:, np.newaxis]
     within = (np.square(away) * visible).sum(axis=1)
-    for name, value in (
-        ("count", seen.sum()),
-        ("s", kept.sum()),
-        ("s2", squares.sum()),
-        ("s3", (squares * kept).sum()),
-        ("s4", (squares * squares).sum()),
-        ("within", within.sum()),
-    ):
-        pairs[prefix + name][group] += value
+    terms = seen, kept, squares, squares * kept, squares * squares, within
+    for name, term in zip(PAIR_SUMS, terms, strict=True):
+        pairs[prefix + name][group] += term.sum()
     variance: Array = within / np.maximum(seen - 1, 1)
     return variance
 

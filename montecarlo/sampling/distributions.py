@@ -282,11 +282,7 @@ def parse_distribution(name: str) -> Distribution:
     else:
         family = plain.partition("(")[0]
         distribution = look_up("distribution", family, {**DISTRIBUTIONS, **OWN})
-    shift = [
-        (key, value)
-        for key, value, default in (("mean", mean, 0.0), ("std", std, 1.0))
-        if value != default
-    ]
+    shift = [("mean", mean)] * (mean != 0.0) + [("std", std)] * (std != 1.0)
     canonical = _canonical(
         distribution.name.partition("(")[0],
         [*_parameters(distribution.name.partition("(")[2]), *shift],
@@ -454,11 +450,6 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
     return entries
 
 
-def _every(_: Mapping[str, float]) -> float:
-    """Return the order below which moments are finite where all are."""
-    return math.inf
-
-
 #: Continuous distributions of `scipy.stats` that can be named, those of heavy tails
 #: with the order below which absolute moments are finite, by their parameters.
 OF_SCIPY: dict[str, Callable[[Mapping[str, float]], float]] = {
@@ -473,7 +464,7 @@ OF_SCIPY: dict[str, Callable[[Mapping[str, float]], float]] = {
             *("skewnorm", "trapezoid", "triang", "truncnorm", "uniform"),
             *("weibull_max", "weibull_min"),
         ),
-        _every,
+        lambda _: math.inf,
     ),
     "f": lambda p: 0.5 * p["dfd"],
     "fisk": lambda p: p["c"],

@@ -19,7 +19,7 @@ from numpy.polynomial import chebyshev
 
 from montecarlo.attention.divisors import name_divisor
 from montecarlo.errors import InputError, show
-from montecarlo.names import MOST_SIZE, require_number, require_whole
+from montecarlo.names import MOST_SIZE, require_flag, require_number, require_whole
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.references import MOST_STD, divisor_value
 from montecarlo.theory.row_expectations import expect_gaussian_length, interpolate
@@ -109,8 +109,7 @@ def expected_row(  # noqa: PLR0913 - what a row is
     """
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
     bias = require_number("bias", bias, -MOST_BIAS, MOST_BIAS)
-    if not isinstance(causal, bool | np.bool):
-        raise InputError(f"causal must be True or False, got {show(causal)}")
+    require_flag("causal", causal)
     scale, d_k = scales_of(n_keys, std, d_k, divisor)
     if bias and d_k is not None:
         raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
