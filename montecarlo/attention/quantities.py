@@ -251,8 +251,7 @@ class RowBlock:
         return softmax.entropy(self.sums)
 
 
-@dataclass(frozen=True, slots=True)
-class FormatRows:
+class FormatRows(NamedTuple):
     """Rows as a number format has them.
 
     Attributes

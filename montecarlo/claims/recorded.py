@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import starmap
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -84,8 +84,7 @@ class Evidence(Protocol):
         """Return what there is for a check in one of its cases."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedQuantity:
+class RecordedQuantity(NamedTuple):
     """What is known before anything is sampled, by a record or by arithmetic.
 
     Attributes

@@ -34,8 +34,7 @@ SMALLEST, LARGEST = 1e-20, 1e20
 NEAR = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDivisor:
+class KnownDivisor(NamedTuple):
     """A divisor: factor · d_k**power · h**head_power, h the number of heads."""
 
     name: str

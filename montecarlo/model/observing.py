@@ -482,8 +482,7 @@ TOLERANCE = 0.05
 LEAST = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(NamedTuple):
     """An assumption of the texts on one head."""
 
     name: str  # one of `FACTORS`
@@ -496,8 +495,7 @@ class Assumption:
         return abs(math.log(max(self.factor.value, LEAST)))
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedHead:
+class ObservedHead(NamedTuple):
     """One head."""
 
     head: Head
@@ -511,8 +509,7 @@ class ObservedHead:
         return tuple(f for f in self.assumptions if f.verdict is Verdict.REFUTED)
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """A model observed."""
 
     model: Model

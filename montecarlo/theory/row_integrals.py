@@ -7,8 +7,8 @@ Both profiles are made here for N(0, s²) scores, for many s at once.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -38,8 +38,7 @@ REACH = 9.4
 ROUNDING = 1e-13
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """Expectations over one score x, with w = exp(u + x), on an even grid of u.
 
     Attributes
@@ -58,8 +57,7 @@ class Profile:
     a2: Array
 
 
-@dataclass(frozen=True, slots=True)
-class Expectations:
+class Expectations(NamedTuple):
     """Expectations over a row and their numerical errors.
 
     Attributes
@@ -72,8 +70,7 @@ class Expectations:
     errors: Array
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """An exact value.
 
     Attributes
@@ -170,8 +167,7 @@ WIDEST_GAP = 40.0
 NEGLIGIBLE = 1e-18
 
 
-@dataclass(frozen=True, slots=True)
-class LargestProfile:
+class LargestProfile(NamedTuple):
     """What n - 1 scores below a largest one leave of exp(-t Z/w_1).
 
     Attributes

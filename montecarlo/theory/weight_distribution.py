@@ -10,8 +10,8 @@ quantiles of p_max, each with its numerical error.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -251,8 +251,7 @@ def mean_number_above(
     return Reference(min(found.value, 1.0 / threshold, n_keys), found.error)
 
 
-@dataclass(frozen=True, slots=True)
-class _Weights:
+class _Weights(NamedTuple):
     """Weights of at least t of n: how many there are, or whether there is one."""
 
     n_keys: int

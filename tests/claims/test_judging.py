@@ -166,7 +166,7 @@ def test_what_is_not_decided_costs_nothing():
 def test_each_interval_pays_by_its_kind():
     """Its share, less what intervals of its kind miss more; exact ones pay nothing."""
     simulation = Simulation(ONE, ("none",), unknown)
-    rates = split_error_rate(catalogue_of((variance(),)), simulation, ONE, 0.01)
+    rates = split_error_rate(catalogue_of((variance(),)), simulation, 0.01)
 
     assert rates.stated(variance()) == nominal_rate(rates.share, "pairs") < rates.share
     recorded = Check("training_steps", "at_least", "median", "none/sqrt", low=1.0)

@@ -14,6 +14,7 @@ from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -44,8 +45,7 @@ MEDIAN = ("median", "low", "high")
 WithEnds = tuple[float | None, float | None, float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ArmLine:
+class ArmLine(NamedTuple):
     """How an arm fared with an optimiser at one d_k, at the rate chosen for it."""
 
     #: `sgd`: plain gradient descent; or `adam`
@@ -71,8 +71,7 @@ class ArmLine:
         return round(self.share[0] * self.seeds)
 
 
-@dataclass(frozen=True, slots=True)
-class Theorem:
+class Theorem(NamedTuple):
     """What was measured of the divisor being no freedom of its own."""
 
     #: that rescaled runs were trained for
@@ -87,8 +86,7 @@ class Theorem:
     off_adam: float
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageLine:
+class LanguageLine(NamedTuple):
     """How an arm fared in the language model at one d_k, at the rate chosen for it."""
 
     arm: str
