@@ -73,10 +73,7 @@ def ends(
     """
     if interval is None:
         return None, None
-    return (
-        _end(interval.low, region, up=False),
-        _end(interval.high, region, up=True),
-    )
+    return _end(interval.low, region, up=False), _end(interval.high, region, up=True)
 
 
 def _end(value: float, region: tuple[float, float], *, up: bool) -> float | None:

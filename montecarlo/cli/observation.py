@@ -20,7 +20,6 @@ from montecarlo.model.answers import (
     ScaleAnswer,
     answer_scales,
     implied_divisor,
-    require_rtol,
     say_answer,
     say_findings,
     say_next,
@@ -46,7 +45,7 @@ from montecarlo.model.observing import (
     tidy,
 )
 from montecarlo.model.scales import describe, find_scales, scales_table
-from montecarlo.names import look_up_all
+from montecarlo.names import look_up_all, require_number
 from montecarlo.plain_text import on_one_line, printable
 from montecarlo.printing import print_lines
 from montecarlo.report.figures.applied_scale import draw_scales, write_figure
@@ -86,12 +85,11 @@ def observe_files(
         divisor_value(options.divisor, 1)
     config = check_expected(options)
     check_figure(options)
-    rtol = require_rtol(options.rtol)
+    require_number("rtol", options.rtol, 0.0, 1.0, ends=False)
     require_different(options.files)
     quiet = options.quiet or options.json
-    failing = look_up_all(
-        "fail-on", options.fail_on or (), dict(zip(STATES, STATES, strict=True))
-    )
+    states = {state: state for state in STATES}
+    failing = look_up_all("fail-on", options.fail_on or (), states)
     with publishing(options.output, typed) as edition:
         with tempfile.TemporaryDirectory(dir=edition.folder) as folder:
             model = open_files(
@@ -117,7 +115,7 @@ def observe_files(
                 d_k=model.d_k,
                 n_heads=scales.n_heads,
             )
-            told = answer_scales(scales, expected, rtol)
+            told = answer_scales(scales, expected, options.rtol)
             named = options.divisor or implied_divisor(scales)
             divisor = divisor_value(named, model.d_k)
             with _bar("observing", n_heads, quiet=quiet) as progress:
@@ -129,11 +127,7 @@ def observe_files(
             "kind": "observation",
             "command": canonical_command(options),
             "files": [
-                {
-                    "name": f.name,
-                    "bytes": f.stat().st_size,
-                    "sha256": file_hash(f),
-                }
+                {"name": f.name, "bytes": f.stat().st_size, "sha256": file_hash(f)}
                 for f in (*options.files, *([options.config] if options.config else []))
             ],
             "divisor": named,

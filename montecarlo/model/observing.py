@@ -71,12 +71,8 @@ PARTS = ("entries", "anisotropy", "mean_q", "mean_k", "sequence", "mask")
 FACTORS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation", "sequence")
 #: Quantities of rows that are compared with those of keys of other sequences.
 COMPARED = (
-    "weight_max",
-    "entropy",
-    "effective_keys",
-    "jacobian_trace",
-    "jacobian_frobenius",
-    "jacobian_spectral",
+    *("weight_max", "entropy", "effective_keys"),
+    *("jacobian_trace", "jacobian_frobenius", "jacobian_spectral"),
 )
 Stacks = dict[str, Array]
 #: Rows of a sequence whose spectral norm is found: it costs an iteration.
@@ -462,14 +458,8 @@ def estimate(stack: Array) -> HeadEstimate:
 
 
 COLUMNS = (
-    "layer",
-    "head",
-    "quantity",
-    "value",
-    "std_error",
-    "ci_low",
-    "ci_high",
-    "n_sequences",
+    *("layer", "head", "quantity", "value"),
+    *("std_error", "ci_low", "ci_high", "n_sequences"),
 )
 #: What stands for layer and head where a row is the mean over all heads.
 ALL = "all"

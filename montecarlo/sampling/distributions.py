@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -493,7 +493,9 @@ def _standardise_scipy(
         another mean or variance than SciPy says.
     """
     finite = look_up(f"distribution after {SCIPY!r}", name, OF_SCIPY)
-    family = _of_scipy(name)
+    from scipy import stats  # which takes a second
+
+    family: Any = getattr(stats, name)  # whose types differ by version
     wanted = sorted((family.shapes or "").replace(",", " ").split())
     called = f"distribution {SCIPY}{name}"
     if [key for key, _ in parameters] != wanted:
@@ -513,27 +515,11 @@ def _standardise_scipy(
         )
     kurtosis = excess + 3.0 if moments > 4.0 else math.inf
     whole = _canonical(f"{SCIPY}{name}", list(parameters))
-    sampler = partial(_draw_scipy, name, parameters)
+
+    def sampler(rng: Generator, shape: tuple[int, ...]) -> ArrayLike:
+        drawn: ArrayLike = family.rvs(**given, size=shape, random_state=rng)
+        return drawn
+
     draw = _Standardised(sampler, mean, math.sqrt(variance))
     _try(whole, draw, kurtosis)
     return Distribution(whole, draw, kurtosis, moments, words=whole)
-
-
-def _draw_scipy(
-    name: str,
-    parameters: tuple[tuple[str, float], ...],
-    rng: Generator,
-    shape: tuple[int, ...],
-) -> ArrayLike:
-    """Draw from a distribution of SciPy's as it is."""
-    drawn: ArrayLike = _of_scipy(name).rvs(
-        **dict(parameters), size=shape, random_state=rng
-    )
-    return drawn
-
-
-def _of_scipy(name: str) -> Any:  # noqa: ANN401 - SciPy's types differ by version
-    """Return a distribution of SciPy's by its name; importing it takes a second."""
-    from scipy import stats
-
-    return getattr(stats, name)

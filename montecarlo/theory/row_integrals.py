@@ -333,16 +333,9 @@ Factor = Callable[[Array, Array], Array]
 
 def profile_at(stds: Array, u: Array, stride: int) -> Profile:
     """Return the profiles of scores N(0, s²) on a grid that `grid_of` has, or moved."""
-    a1, a1_log, a2 = means_at(
-        (
-            lambda w, _: np.ones_like(w),
-            lambda _, log_w: log_w,
-            lambda w, _: w,
-        ),
-        stds,
-        u,
-        stride,
-    )
+    factors: tuple[Factor, ...]
+    factors = (lambda w, _: np.ones_like(w), lambda _, log_w: log_w, lambda w, _: w)
+    a1, a1_log, a2 = means_at(factors, stds, u, stride)
     return Profile(u, log_complement(_lost(stds, u, stride)), a1, a1_log, a2)
 
 
