@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -111,7 +111,8 @@ class Record:
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 
 
-class LanguageRecord(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LanguageRecord:
     """The record of the language model, of seeds that are judged.
 
     Attributes

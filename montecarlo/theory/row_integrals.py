@@ -19,12 +19,8 @@ Array = NDArray[np.float64]
 
 #: Order of the last axis of `Expectations`.
 ROW_NAMES = (
-    "log_partition",
-    "entropy",
-    "inverse_participation",
-    "jacobian_trace",
-    "jacobian_frobenius_squared",
-    "weight_max",
+    *("log_partition", "entropy", "inverse_participation"),
+    *("jacobian_trace", "jacobian_frobenius_squared", "weight_max"),
 )
 
 #: Step in u where nothing smooths the kernels: they are analytic for |Im u| < pi/2, so

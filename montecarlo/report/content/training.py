@@ -14,7 +14,6 @@ from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -45,7 +44,8 @@ MEDIAN = ("median", "low", "high")
 WithEnds = tuple[float | None, float | None, float | None]
 
 
-class ArmLine(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ArmLine:
     """How an arm fared with an optimiser at one d_k, at the rate chosen for it."""
 
     #: `sgd`: plain gradient descent; or `adam`
@@ -71,7 +71,8 @@ class ArmLine(NamedTuple):
         return round(self.share[0] * self.seeds)
 
 
-class Theorem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Theorem:
     """What was measured of the divisor being no freedom of its own."""
 
     #: that rescaled runs were trained for
@@ -86,7 +87,8 @@ class Theorem(NamedTuple):
     off_adam: float
 
 
-class LanguageLine(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LanguageLine:
     """How an arm fared in the language model at one d_k, at the rate chosen for it."""
 
     arm: str
