@@ -215,7 +215,7 @@ class Divisor:
                 got = "none" if n_keys is None else str(n_keys)
                 raise InputError(f"divisor {self.name} needs rows of 2 keys, got {got}")
             found *= float(n_keys**n_power * math.log(n_keys) ** log_power)
-        return require_number(f"divisor {self.name}", found, LEAST_VALUE, MOST_VALUE)
+        return require_number("divisor", found, LEAST_VALUE, MOST_VALUE)
 
 
 DIVISORS = {
@@ -336,7 +336,7 @@ def _parse_formula(formula: str) -> Divisor:
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
             f"got {show(formula)}.{hint}"
         ) from None
-    require_number("factor of divisor", found.factor, LEAST_FACTOR, MOST_FACTOR)
+    require_number("divisor", found.factor, LEAST_FACTOR, MOST_FACTOR)
     if max(map(abs, found[1:])) > MOST_POWER:
         raise InputError(
             f"divisor must have powers between -{MOST_POWER:g} and {MOST_POWER:g}, "
