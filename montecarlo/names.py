@@ -7,6 +7,7 @@ import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TypeVar
@@ -128,11 +129,6 @@ def parse_within(name: str, typed: str, least: int, most: int) -> int:
     return number
 
 
-def parse_seed(typed: str) -> int:
-    """Return a typed seed: one rule for every command."""
-    return parse_within("seed", typed, 0, MOST_SEED)
-
-
 def parse_decimal(name: str, typed: str) -> float:
     """Return a typed finite number, in the digits 0 to 9: 0.01 or 1e-2."""
     number = float(typed) if _DECIMAL.fullmatch(typed) else math.nan
@@ -178,16 +174,26 @@ def is_no_number(value: object) -> bool:
     return isinstance(value, bool) or kind == "m"
 
 
-def require_number(name: str, value: object) -> float:
-    """Return an argument that must be a number, perhaps infinite, as a float."""
+def require_number(
+    name: str,
+    value: object,
+    least: float = -math.inf,
+    most: float = math.inf,
+    *,
+    ends: bool = True,
+) -> float:
+    """Return an argument that must be a number, perhaps infinite, as a float.
+
+    ``ends`` says whether the limits themselves are allowed.
+    """
+    number = math.nan
     if isinstance(value, Real) and not is_no_number(value):
-        try:
+        with suppress(OverflowError):
             number = float(value)
-        except OverflowError:
-            number = math.nan
-        if not math.isnan(number):
-            return number
-    raise InputError(f"{name} must be a number, got {show(value)}")
+    if least <= number <= most and (ends or least < number < most):
+        return number
+    limits = f" between {least:g} and {most:g}" if least > -math.inf else ""
+    raise InputError(f"{name} must be a number{limits}, got {show(value)}")
 
 
 def require_error_rate(name: str, value: object) -> float:

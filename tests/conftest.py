@@ -1,6 +1,7 @@
 """Options and markers of all tests; a browser where there is one."""
 
 import fcntl
+import json
 import os
 import shutil
 import sys
@@ -37,6 +38,48 @@ def contents(folder, *apart):
         for path in files_of(folder)
         if not {TIMING_FILE, *apart} & {*path.relative_to(folder).parts}
     }
+
+
+#: A grid of a moment.
+SMALL_GRID = {"d_k": [16, 64], "n_keys": [32], "distributions": []}
+
+
+def small_study(folder, settings=None, **grid):
+    """Write study.toml, of a report of a moment; returns what a command is told.
+
+    With one worker and in English, if `settings` say nothing else.
+    """
+    told = {"jobs": 1, "lang": ["en"], **(settings or {})}
+    sizes = SMALL_GRID | {"first": 16, "most": 16} | grid
+    lines = [f"{name} = {json.dumps(value)}" for name, value in told.items()]
+    lines += ["[grid]", *(f"{name} = {json.dumps(sizes[name])}" for name in sizes)]
+    path = folder / "study.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return ["--config", str(path)]
+
+
+def claim_text(what, domain, quantity="score_variance", summary="value"):
+    """Return a file of claims of one's own, with one check."""
+    return f"""
+[[claim]]
+id = "mine"
+topic = "variance"
+statement = "So it is."
+[[claim.interpretation]]
+id = "r"
+[[claim.interpretation.check]]
+quantity = "{quantity}"
+summary = "{summary}"
+{what}
+domain = {{ {domain} }}
+"""
+
+
+def claims_of(check, topic="weights"):
+    """Return what a file of claims of one's own holds: one claim of one check."""
+    words = {"id": "mine", "topic": topic, "statement": "It is what it is."}
+    meaning = {"id": "r", "label": "It is.", "check": [check]}
+    return {"claim": [{**words, "interpretation": [meaning]}]}
 
 
 def skip_or_fail(reason, required=REQUIRED):

@@ -14,20 +14,8 @@ from montecarlo.cli.judge import main as judge
 from montecarlo.cli.measure import main as measure
 from montecarlo.sampling.cost import MOST_BYTES, replicate_bytes
 from montecarlo.study.presets import PRESETS
+from tests.conftest import claim_text
 
-CLAIM = """
-[[claim]]
-id = "mine"
-topic = "variance"
-statement = "So it is."
-[[claim.interpretation]]
-id = "r"
-[[claim.interpretation.check]]
-quantity = "{quantity}"
-summary = "{summary}"
-{what}
-domain = {{ {domain} }}
-"""
 TWO = 'relation = "equals"\nexpected = 16.0\ntolerance = 0.05'
 EXACT = 'relation = "equals"\nexpected = "reference"\ntolerance = 0.5'
 HERE = 'd_k = [16, 16], distributions = ["gaussian"]'
@@ -47,12 +35,7 @@ def file(tmp_path):
 
     def write(what=TWO, domain=HERE, quantity="score_variance", more=""):
         pairs = quantity.startswith(("score_v", "entry"))
-        text = CLAIM.format(
-            quantity=quantity,
-            summary="value" if pairs else "mean",
-            what=what,
-            domain=domain,
-        )
+        text = claim_text(what, domain, quantity, "value" if pairs else "mean")
         path = tmp_path / "claim.toml"
         path.write_text(text + more, encoding="utf-8")
         return str(path)

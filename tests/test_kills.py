@@ -20,19 +20,9 @@ from montecarlo.report import making
 from montecarlo.report.render import pages
 from montecarlo.study.executors import ROOM
 from montecarlo.study.folder import JOURNAL, PART
-from tests.conftest import contents
+from tests.conftest import contents, small_study
 
-STUDY = """
-lang = ["ja"]
-jobs = 1
-only = ["linear-variance", "unscaled-one-hot"]
-[grid]
-d_k = [16, 64]
-n_keys = [128]
-distributions = []
-first = 512
-most = 1024
-"""
+SETTINGS = {"lang": ["ja"], "only": ["linear-variance", "unscaled-one-hot"]}
 #: Shorter batches than usual, so that there are many moments to be killed at.
 BATCH_SECONDS = 0.002
 #: A run is killed once at each of these, in this order, and then let finish.
@@ -98,7 +88,7 @@ def attempt(server):
 def prepare(folder):
     """Make a folder with the configuration of the study."""
     folder.mkdir()
-    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    small_study(folder, SETTINGS, n_keys=[128], first=512, most=1024)
     return folder
 
 
@@ -148,13 +138,8 @@ def test_killed_from_outside_with_workers(tmp_path):
     """
     folder, whole = prepare(tmp_path / "killed"), tmp_path / "whole"
     typed = [sys.executable, "-m", "montecarlo", "report", "--quiet", "--jobs", "2"]
-    typed += [
-        "--config",
-        str(folder / "study.toml"),
-        "--format",
-        "markdown",
-        "--output",
-    ]
+    typed += ["--config", str(folder / "study.toml"), "--format", "markdown"]
+    typed += ["--output"]
     started = time.monotonic()
     subprocess.run([*typed, str(whole / "output")], check=True)  # noqa: S603
     seconds = time.monotonic() - started

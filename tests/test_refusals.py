@@ -14,9 +14,9 @@ from numpy.random import Generator
 
 from montecarlo import distribution, expected_row, figure, grid, judge, measure
 from montecarlo.attention.divisors import name_divisor, parse_divisor
-from montecarlo.cli.options import parse_indices
+from montecarlo.cli.options import TYPES, Seed, parse_indices
 from montecarlo.errors import InputError
-from montecarlo.names import look_up, parse_decimal, parse_seed, parse_whole
+from montecarlo.names import look_up, parse_decimal, parse_whole
 from montecarlo.sampling.design_points import (
     parse_dependence,
     parse_initialisation,
@@ -129,7 +129,7 @@ def test_the_nearest_name_is_suggested(typed, meant):
 #: Those of numbers: whole ones, and others.
 WHOLE = {
     "x": lambda typed: parse_whole("x", typed),
-    "seed": parse_seed,
+    "seed": lambda typed: TYPES[Seed][1]("seed", typed),
     "replicates": lambda typed: parse_indices("replicates", f"0:{typed}").stop,
 }
 DECIMAL = {

@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from montecarlo.errors import InputError, show
+from montecarlo.names import require_number
 
 MOST_CHARACTERS = 100
 #: What Python takes for a number beside these: 1_000, 0x10.
@@ -214,12 +215,7 @@ class Divisor:
                 got = "none" if n_keys is None else str(n_keys)
                 raise InputError(f"divisor {self.name} needs rows of 2 keys, got {got}")
             found *= float(n_keys**n_power * math.log(n_keys) ** log_power)
-        if not LEAST_VALUE <= found <= MOST_VALUE:
-            raise InputError(
-                f"divisor must be a number between {LEAST_VALUE:g} and {MOST_VALUE:g}, "
-                f"got {self.name} = {found:.6g}"
-            )
-        return found
+        return require_number("divisor", found, LEAST_VALUE, MOST_VALUE)
 
 
 DIVISORS = {
@@ -340,11 +336,7 @@ def _parse_formula(formula: str) -> Divisor:
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
             f"got {show(formula)}.{hint}"
         ) from None
-    if not LEAST_FACTOR <= found.factor <= MOST_FACTOR:
-        raise InputError(
-            f"divisor must have a factor between {LEAST_FACTOR:g} and {MOST_FACTOR:g}, "
-            f"got {show(formula)}"
-        )
+    require_number("divisor", found.factor, LEAST_FACTOR, MOST_FACTOR)
     if max(map(abs, found[1:])) > MOST_POWER:
         raise InputError(
             f"divisor must have powers between -{MOST_POWER:g} and {MOST_POWER:g}, "

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from montecarlo.attention.softmax import Array
 Bins = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """A layer of a grid, even in the logarithm.
 
     Attributes

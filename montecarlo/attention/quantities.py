@@ -45,7 +45,7 @@ from montecarlo.attention.number_formats import (
     zero_share,
 )
 from montecarlo.attention.softmax import Array, RowSums, SoftmaxRows
-from montecarlo.errors import InputError, show
+from montecarlo.names import parse_decimal, require_number
 
 Range = tuple[float, float]
 ANY: Range = (-math.inf, math.inf)
@@ -251,8 +251,7 @@ class RowBlock:
         return softmax.entropy(self.sums)
 
 
-@dataclass(frozen=True, slots=True)
-class FormatRows:
+class FormatRows(NamedTuple):
     """Rows as a number format has them.
 
     Attributes
@@ -409,16 +408,8 @@ def split_threshold(name: str) -> tuple[str, float] | None:
     found = _WITH_THRESHOLD.match(name)
     if not found:
         return None
-    try:
-        threshold = float(found[2])
-    except ValueError:
-        threshold = math.nan
-    if not 0.0 < threshold < 1.0:
-        raise InputError(
-            f"the threshold of {found[1]} must be a number between 0 and 1, got "
-            f"{show(found[2])}"
-        )
-    return found[1], threshold
+    threshold = parse_decimal(f"threshold of {found[1]}", found[2])
+    return found[1], require_number("threshold", threshold, 0.0, 1.0, ends=False)
 
 
 @cache

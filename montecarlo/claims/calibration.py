@@ -6,9 +6,9 @@ the stopping rule, the trials in which it missed at the nominal one-sided rates 
 
 import csv
 import math
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
@@ -42,8 +42,7 @@ NAMES = (
 COUNTS = tuple(f"{side}_{rate:g}" for side in SIDES for rate in RATES)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """Misses of the intervals of one statistic.
 
     Attributes

@@ -70,10 +70,7 @@ def ends(
     """
     if interval is None:
         return None, None
-    return (
-        _end(interval.low, region, up=False),
-        _end(interval.high, region, up=True),
-    )
+    return _end(interval.low, region, up=False), _end(interval.high, region, up=True)
 
 
 def _end(value: float, region: tuple[float, float], *, up: bool) -> float | None:
@@ -272,7 +269,9 @@ class Judge:
             passages=tuple(
                 PassageOutcome(
                     id=passage.id,
-                    **msgspec.structs.asdict(self._say(passage.sentence)),
+                    **msgspec.structs.asdict(
+                        judge_sentence(passage.sentence, self.judge_check)
+                    ),
                 )
                 for passage in catalogue.passage
             ),
@@ -291,7 +290,7 @@ class Judge:
         verdict = join_votes()
 
         def say(sentence: Sentence) -> SentenceOutcome:
-            return self._say(sentence, interpretations, verdict)
+            return judge_sentence(sentence, self.judge_check, interpretations, verdict)
 
         right, concedes = claim.right, claim.concedes
         keys = dict.fromkeys(source.text for source in claim.source)
@@ -372,14 +371,6 @@ class Judge:
             for case in self.evidence.cases(check)
         )
         return CheckOutcome(**asked, cases=cases)
-
-    def _say(
-        self,
-        sentence: Sentence,
-        interpretations: Sequence[InterpretationOutcome] = (),
-        verdict: Verdict | None = None,
-    ) -> SentenceOutcome:
-        return judge_sentence(sentence, self.judge_check, interpretations, verdict)
 
     def _decide(
         self,

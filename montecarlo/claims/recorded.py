@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import starmap
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -84,8 +84,7 @@ class Evidence(Protocol):
         """Return what there is for a check in one of its cases."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedQuantity:
+class RecordedQuantity(NamedTuple):
     """What is known before anything is sampled, by a record or by arithmetic.
 
     Attributes
@@ -426,14 +425,6 @@ def _divide(over: Array, under: Array) -> tuple[Array, Array]:
         return _at_least(over) / under, over / _at_least(under)
 
 
-def _subtract(one: Array, other: Array) -> tuple[Array, Array]:
-    return one - other, one - other
-
-
-def _learned(_: Array, steps: Array) -> Estimate:
-    return share_of_seeds(np.isfinite(steps))
-
-
 def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
     symbol: str,
     measure: Measure,
@@ -472,7 +463,7 @@ TRAINING_QUANTITIES = {
         r"1_{T<\infty}",
         of_runs,
         divisors=DIVISORS,
-        estimate=_learned,
+        estimate=lambda _, steps: share_of_seeds(np.isfinite(steps)),
         summary="mean",
         words="share of the seeds by which a task is learned",
     ),
@@ -491,7 +482,7 @@ TRAINING_QUANTITIES = {
     "training_loss_gap": _quantity(
         "L",
         partial(of_runs, column="final_loss"),
-        join=_subtract,
+        join=lambda one, other: (one - other, one - other),
         divisors=PAIRS,
         words="loss at the end less that of another divisor",
     ),

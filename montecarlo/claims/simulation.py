@@ -367,8 +367,7 @@ def region_in(
     return region_of(check, case.d_k, case.n_keys, exact)
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorRates:
+class ErrorRates(NamedTuple):
     """How an error rate is split.
 
     Attributes

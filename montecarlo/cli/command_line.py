@@ -219,9 +219,9 @@ class JudgeOptions:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ObserveOptions:
-    """What is observed, as it is typed: checked where files are read."""
+    """What is observed, and what is expected of it."""
 
-    files: tuple[str, ...] = option_field(
+    files: tuple[Path, ...] = option_field(
         FIRST,
         ".npz, .npy or .safetensors with q, k and what tells the applied scale: "
         "weights, or v and outputs",
@@ -235,17 +235,15 @@ class ObserveOptions:
         "be told: config, sqrt, another by its name, a number",
         metavar="C",
     )
-    config: str | None = option_field(
-        FIRST, "a config.json of transformers, for --expect config", metavar="FILE"
+    config: Path | None = option_field(
+        FIRST, "a config.json of transformers, for --expect config"
     )
     causal: bool = option_field(FIRST, "a query sees no later keys", default=False)
-    output: str = option_field(
-        FIRST, "folder to write (default: observed)", default="observed", metavar="DIR"
+    output: Folder = option_field(
+        FIRST, "folder to write (default: observed)", default=Path("observed")
     )
-    figure: str | None = option_field(
-        FIRST,
-        "write the one figure to a file of its own as well: .svg, .pdf or .png",
-        metavar="FILE",
+    figure: Path | None = option_field(
+        FIRST, "write the one figure to a file of its own as well: .svg, .pdf or .png"
     )
     json: bool = option_field(
         FIRST, "print the applied scales as one JSON object", default=False
@@ -262,10 +260,10 @@ class ObserveOptions:
         "value or outputs; {layer}, {head}, {sequence} are counted ({side})",
         metavar="PATTERN",
     )
-    rtol: str = option_field(  # as `montecarlo.model.answers` has it
+    rtol: float = option_field(  # as `montecarlo.model.answers` has it
         JUDGED,
         "how far off what is expected may be, as a part (default: 0.01)",
-        default="0.01",
+        default=0.01,
         metavar="R",
     )
     divisor: str | None = option_field(
@@ -274,7 +272,5 @@ class ObserveOptions:
     fail_on: Names | None = option_field(
         JUDGED, "end with status 1 if a head is saturated, peaked, balanced or flat"
     )
-    seed: str = option_field(
-        SAMPLING, "of keys drawn anew (default: 1)", default="1", metavar="N"
-    )
+    seed: Seed = option_field(SAMPLING, "of keys drawn anew (default: 1)", default=1)
     quiet: bool = option_field(OTHER, default=False)

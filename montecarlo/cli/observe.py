@@ -29,11 +29,10 @@ def build_parser() -> Parser:
 def work(options: ObserveOptions, typed: Sequence[str]) -> int:
     """Observe the files, and write what was found."""
     with importing("observe"):
+        from montecarlo.cli.observation import observe_files
         from montecarlo.model.answers import NO, UNTOLD
-        from montecarlo.report import observation
 
-    asked = observation.ObserveOptions(**vars(options))
-    failing, answer = observation.observe_files(asked, typed)
+    failing, answer = observe_files(options, typed)
     if failing or answer == NO:
         return FAILING
     return NOT_REACHED if answer == UNTOLD else DONE

@@ -77,7 +77,7 @@ def _rows(options: MeasureOptions) -> PreciseRows:
         options.number_format,
         options.softmax,
     )
-    asked = ask(**options.names, d_k=options.d_k, n_keys=options.keys, key=key)
+    asked = ask(options.names, options.d_k, options.keys, key)
     relative = options.relative_error
     effort = Effort(
         options.seed,

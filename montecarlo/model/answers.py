@@ -5,13 +5,12 @@ Heads that are alike are one finding.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from montecarlo.attention.divisors import DIVISORS, parse_divisor
-from montecarlo.errors import InputError, show
+from montecarlo.errors import InputError
 from montecarlo.model.expected import EXPECTED, NEAR, Expected, hints_at
 from montecarlo.model.scales import HeadScale, ModelScales
-from montecarlo.names import require_number
 
 #: To "does it divide by what I think?", and how it is said.
 YES, NO, UNTOLD = "yes", "no", "cannot_be_told"
@@ -114,8 +113,7 @@ SUMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What is said of heads that are alike."""
 
     heads: tuple[HeadScale, ...]
@@ -160,8 +158,7 @@ class Finding:
         return [(layers, list(heads)) for heads, layers in grouped.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleAnswer:
+class ScaleAnswer(NamedTuple):
     """The scales that heads apply, beside the divisor that is expected."""
 
     scales: ModelScales
@@ -269,14 +266,6 @@ def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
             groups.append([])
         groups[-1].append(one)
     return [sorted(group, key=lambda one: one.head) for group in groups]
-
-
-def require_rtol(rtol: float) -> float:
-    """Return how far a divisor may be off, as a part of it."""
-    number = require_number("rtol", rtol)
-    if not 0.0 < number < 1.0:
-        raise InputError(f"rtol must be a number between 0 and 1, got {show(rtol)}")
-    return number
 
 
 def implied_divisor(scales: ModelScales) -> str:

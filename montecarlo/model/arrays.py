@@ -66,8 +66,7 @@ ALL_TOKENS = slice(None)
 Progress = Callable[[int], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
     """An array that is read in blocks."""
 
     name: str  # for messages
@@ -289,8 +288,7 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     return tuple(axes)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Arrays of some sequences: ``q``, ``k``, and evidence of the scale, if any."""
 
     arrays: Mapping[str, ArraySet]

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,7 @@ MOST_MISSED = 16
 AXES = ("head", "token", "d")
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One call of an attention function."""
 
     #: ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and perhaps ``added``.

@@ -17,7 +17,6 @@ from montecarlo.model.answers import (
     YES,
     ScaleAnswer,
     answer_scales,
-    require_rtol,
     say_answer,
     say_findings,
 )
@@ -128,7 +127,7 @@ def answer_models(
     config: Config | str | Path | None = None,
 ) -> list[ScaleAnswer]:
     """Return what `assert_attention_scale` asserts, for each kind of layer."""
-    require_rtol(rtol)
+    require_number("rtol", rtol, 0.0, 1.0, ends=False)
     if expect is not None and not isinstance(expect, str):
         require_number("expect", expect)
     with TemporaryDirectory() as scratch:
@@ -237,7 +236,7 @@ def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
     InputError
         If they differ in sizes, or one is not usable.
     """
-    require_rtol(rtol)
+    require_number("rtol", rtol, 0.0, 1.0, ends=False)
     with TemporaryDirectory() as one, TemporaryDirectory() as other:
         rows: list[Difference] = []
         for ours, theirs in _pair(
@@ -273,17 +272,16 @@ def _pair(
         )
     pairs = list(zip(ours, theirs, strict=True))
     for mine, other in pairs:
-        for name in ("layers", "head_labels", "d_k"):
-            one, wanted = getattr(mine, name), getattr(other, name)
+        for name, one, wanted in (
+            ("layers", mine.layers, other.layers),
+            ("head_labels", mine.head_labels, other.head_labels),
+            ("d_k", mine.d_k, other.d_k),
+            ("sequences", len(mine.sequences), len(other.sequences)),
+        ):
             if one != wanted:
                 raise InputError(
                     f"port must have the reference's {name}, {wanted}, got {one}"
                 )
-        if len(mine.sequences) != len(other.sequences):
-            raise InputError(
-                "port must have the reference's sequences, "
-                f"{len(other.sequences)}, got {len(mine.sequences)}"
-            )
     return pairs
 
 

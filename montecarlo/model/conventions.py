@@ -3,11 +3,10 @@
 Read from their sources (version 5.24).  An architecture that is not here is not known.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Convention:
+class Convention(NamedTuple):
     """How an architecture scales its scores."""
 
     #: How the divisor follows: a key of `montecarlo.model.expected.RULES`.

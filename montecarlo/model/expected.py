@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.errors import InputError, show
 from montecarlo.model.conventions import CONVENTIONS, Convention
+from montecarlo.names import require_number
 from montecarlo.plain_text import on_one_line
 from montecarlo.small_files import read_small
 
@@ -33,8 +34,7 @@ SMALLEST, LARGEST = 1e-20, 1e20
 NEAR = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDivisor:
+class KnownDivisor(NamedTuple):
     """A divisor: factor · d_k**power · h**head_power, h the number of heads."""
 
     name: str
@@ -127,12 +127,7 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
 def divisor_value(divisor: str | float, d_k: int, name: str = "divisor") -> float:
     """Return what a model divides by: a number, or a divisor by its name or formula."""
     value = parse_divisor(str(divisor)).value(d_k)
-    if not SMALLEST <= value <= LARGEST:
-        raise InputError(
-            f"{name} must be a number between {SMALLEST:g} and {LARGEST:g}, got "
-            f"{divisor!r}"
-        )
-    return value
+    return require_number(name, value, SMALLEST, LARGEST)
 
 
 def divisors_within(
@@ -282,12 +277,7 @@ class Fields(NamedTuple):
 
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not SMALLEST <= value <= LARGEST:
-        raise InputError(
-            f"config must hold a number above 0 as {name}, got {show(value)}"
-        )
-    return float(value)
+    return require_number(f"{name} of config", value, SMALLEST, LARGEST)
 
 
 def _mapping(config: Config, name: str) -> Config:
@@ -479,11 +469,7 @@ def _expected_at(caller: Caller, number: int) -> Expected:
         padded = {math.ceil(width / pad) * pad for pad in PADS} - {round(width)}
         mistakes |= {f"padded_{n}": math.sqrt(n) * factor for n in sorted(padded)}
     divisor = said.divisor * factor  # what is left for attention
-    if not SMALLEST <= divisor <= LARGEST:
-        raise InputError(
-            f"config must make a divisor between {SMALLEST:g} and {LARGEST:g}, got "
-            f"{divisor:g}"
-        )
+    require_number("divisor of config", divisor, SMALLEST, LARGEST)
     told = said.text if said.text[0] == "1" else f"{said.text} = {said.divisor:.6g}"
     if factor != 1.0:
         told = (

@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,8 +215,7 @@ class Evidence(ABC):
         return rest
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(NamedTuple):
     """A fit, and what it was made from."""
 
     fit: Fit
@@ -630,8 +630,7 @@ def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
     return seen
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """What a form makes of a block."""
 
     outputs: Array  # shape (n_rows, d_v)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from montecarlo.model.fits import Fit, format_of, unit_of
 MOST_ROUNDINGS, LEAST_LOST = 4.0, 2e-3
 
 
-@dataclass(frozen=True, slots=True)
-class Mask:
+class Mask(NamedTuple):
     """Which keys rows do not see, and what their weights add up to."""
 
     #: ``none``; ``causal``, where the last query sees the last key; ``causal_start``,

@@ -71,12 +71,8 @@ PARTS = ("entries", "anisotropy", "mean_q", "mean_k", "sequence", "mask")
 FACTORS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation", "sequence")
 #: Quantities of rows that are compared with those of keys of other sequences.
 COMPARED = (
-    "weight_max",
-    "entropy",
-    "effective_keys",
-    "jacobian_trace",
-    "jacobian_frobenius",
-    "jacobian_spectral",
+    *("weight_max", "entropy", "effective_keys"),
+    *("jacobian_trace", "jacobian_frobenius", "jacobian_spectral"),
 )
 Stacks = dict[str, Array]
 #: Rows of a sequence whose spectral norm is found: it costs an iteration.
@@ -268,15 +264,9 @@ def _add_pairs(
     squares = kept * kept
     away = scores - (kept.sum(axis=1) / seen)[:, np.newaxis]
     within = (np.square(away) * visible).sum(axis=1)
-    for name, value in (
-        ("count", seen.sum()),
-        ("s", kept.sum()),
-        ("s2", squares.sum()),
-        ("s3", (squares * kept).sum()),
-        ("s4", (squares * squares).sum()),
-        ("within", within.sum()),
-    ):
-        pairs[prefix + name][group] += value
+    terms = seen, kept, squares, squares * kept, squares * squares, within
+    for name, term in zip(PAIR_SUMS, terms, strict=True):
+        pairs[prefix + name][group] += term.sum()
     variance: Array = within / np.maximum(seen - 1, 1)
     return variance
 
@@ -468,14 +458,8 @@ def estimate(stack: Array) -> HeadEstimate:
 
 
 COLUMNS = (
-    "layer",
-    "head",
-    "quantity",
-    "value",
-    "std_error",
-    "ci_low",
-    "ci_high",
-    "n_sequences",
+    *("layer", "head", "quantity", "value"),
+    *("std_error", "ci_low", "ci_high", "n_sequences"),
 )
 #: What stands for layer and head where a row is the mean over all heads.
 ALL = "all"
@@ -488,8 +472,7 @@ TOLERANCE = 0.05
 LEAST = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(NamedTuple):
     """An assumption of the texts on one head."""
 
     name: str  # one of `FACTORS`
@@ -502,8 +485,7 @@ class Assumption:
         return abs(math.log(max(self.factor.value, LEAST)))
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedHead:
+class ObservedHead(NamedTuple):
     """One head."""
 
     head: Head
@@ -517,8 +499,7 @@ class ObservedHead:
         return tuple(f for f in self.assumptions if f.verdict is Verdict.REFUTED)
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """A model observed."""
 
     model: Model

@@ -14,7 +14,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -177,8 +177,7 @@ COLUMNS: dict[str, Callable[[HeadScale], object]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ModelScales:
+class ModelScales(NamedTuple):
     """The scales that the heads of a model apply."""
 
     d_k: int

@@ -5,14 +5,13 @@ where scores are large or grow, or where a head has nearly stopped to mix.  A wa
 pass is reduced call by call: nothing of it is kept but a few numbers per head.
 """
 
-import math
 import sys
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -62,8 +61,7 @@ class ScoreWarning(UserWarning):
     """Scores of attention that practice takes measures against."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alarm:
+class Alarm(NamedTuple):
     """What was warned of, once for each head.
 
     Attributes
@@ -197,9 +195,9 @@ class ScoreWatch:
                 f"model must be a torch.nn.Module, got {type(model).__name__}"
             )
         self.every, self.writer = require_whole("every", every, 1), writer
-        self.hot = _require("hot", hot, 0.0, math.inf)
-        self.growth = _require("growth", growth, 1.0, math.inf)
-        self.frozen = _require("frozen", frozen, 0.0, 1.0)
+        self.hot = require_number("hot", hot, 0.0, ends=False)
+        self.growth = require_number("growth", growth, 1.0, ends=False)
+        self.frozen = require_number("frozen", frozen, 0.0, 1.0, ends=False)
         self.summaries: list[tuple[int, HeadSummary]] = []
         self.alarms: list[Alarm] = []
         self._model: Any = model
@@ -367,14 +365,3 @@ def _is_between(frame: FrameType) -> bool:
     """Tell whether a frame is of what stands between a user's loop and the watch."""
     name = str(frame.f_globals.get("__name__"))
     return name.partition(".")[0] in {"montecarlo", "torch", "transformers"}
-
-
-def _require(name: str, value: object, least: float, most: float) -> float:
-    """Return a border, which must lie between two numbers."""
-    number = require_number(name, value)
-    if not least < number < most:
-        between = f"between {least:g} and {most:g}"
-        if math.isinf(most):
-            between = f"above {least:g}, and finite"
-        raise InputError(f"{name} must be a number {between}, got {show(value)}")
-    return number

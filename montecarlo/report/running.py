@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -35,8 +34,7 @@ from montecarlo.study.progress import progress_bar
 Make = Callable[[Findings, Sequence[str], Path, Workers | None], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """Where a report is written, in which languages, by whom, and by which command."""
 
     output: Path

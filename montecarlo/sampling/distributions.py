@@ -9,12 +9,13 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import pdtrc
 
 from montecarlo.errors import InputError, show
 from montecarlo.names import look_up, require_number, require_text
@@ -281,11 +282,7 @@ def parse_distribution(name: str) -> Distribution:
     else:
         family = plain.partition("(")[0]
         distribution = look_up("distribution", family, {**DISTRIBUTIONS, **OWN})
-    shift = [
-        (key, value)
-        for key, value, default in (("mean", mean, 0.0), ("std", std, 1.0))
-        if value != default
-    ]
+    shift = [("mean", mean)] * (mean != 0.0) + [("std", std)] * (std != 1.0)
     canonical = _canonical(
         distribution.name.partition("(")[0],
         [*_parameters(distribution.name.partition("(")[2]), *shift],
@@ -352,15 +349,10 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
     >>> measure(exponential.name, "gaussian", 16, quantity="score_variance").reference
     16.0
     """
-    mean, std, kurtosis, moments = (
-        require_number(*one)
-        for one in (
-            ("mean", mean),
-            ("std", std),
-            ("kurtosis", kurtosis),
-            ("moments", moments),
-        )
-    )
+    mean = require_number("mean", mean, ends=False)
+    std = require_number("std", std, 0.0, ends=False)
+    kurtosis = require_number("kurtosis", kurtosis, 1.0)
+    moments = require_number("moments", moments)
     if not callable(sampler):
         raise InputError(f"sampler must be a function, got {show(sampler)}")
     if not _NAME.fullmatch(require_text("name", name)) or name in {
@@ -371,19 +363,11 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
             "name must be small letters, digits and underscores, and not one of "
             f"{', '.join(DISTRIBUTIONS)}, got {show(name)}"
         )
-    if not (math.isfinite(mean) and 0.0 < std < math.inf):
+    if moments <= 2.0 or math.isinf(kurtosis) != (moments <= 4.0):
         raise InputError(
-            f"mean and std must be finite, and std above 0, got {mean!r} and {std!r}"
-        )
-    if not (kurtosis >= 1.0 and moments > 2.0):
-        raise InputError(
-            "kurtosis must be at least 1 and moments above 2, for there must be a "
-            f"variance, got {kurtosis!r} and {moments!r}"
-        )
-    if math.isinf(kurtosis) != (moments <= 4.0):
-        raise InputError(
-            "kurtosis must be infinite where moments is 4 or less, and only there, got "
-            f"{kurtosis!r} and {moments!r}"
+            "moments must be above 2, for there must be a variance, and kurtosis "
+            "infinite where moments is 4 or less, and only there, got "
+            f"{moments!r} and {kurtosis!r}"
         )
     draw = _Standardised(sampler, mean, std)
     _try(name, draw, kurtosis)
@@ -442,8 +426,7 @@ def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
 def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
     """Refuse a sampler that draws from anything but its generator; return entries.
 
-    An entry may come again from another generator as often as values do by chance, and
-    what different generators draw must be uncorrelated, as must its size.
+    An entry may come again from another generator as often as values do by chance.
     """
     must = f"sampler of {name!r} must draw from its generator and nothing else, got"
 
@@ -457,34 +440,14 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
     ):
         raise InputError(f"{must} other entries from an equal one")
     for draws in (large, small):
-        n = len(draws)
         _, counts = np.unique(draws, return_counts=True)
-        by_chance = draws.shape[1] * (((counts - 1) / draws.size) ** n).sum()
+        by_chance = draws.shape[1] * (((counts - 1) / draws.size) ** len(draws)).sum()
         same = (draws == draws[0]).all(axis=0).sum()
-        # Chernoff's bound on so many or more, of a Poisson law
-        rare = same > by_chance and (
-            not by_chance
-            or same - by_chance - same * math.log(same / by_chance)
-            < math.log(FALSE_REFUSAL)
-        )
-        if rare or same == large.shape[1]:
+        # so many or more, of a Poisson law
+        if same == large.shape[1] or pdtrc(same - 1.0, by_chance) < FALSE_REFUSAL:
             raise InputError(f"{must} the same entries from another one: {same}")
-        for values in (draws, np.abs(draws)):
-            clipped = np.clip(values.astype(np.float64), -3.0, 3.0)
-            clipped -= clipped.mean()
-            squares = (clipped**2).sum()
-            products = ((clipped.sum(axis=0) ** 2).sum() - squares) / 2.0
-            pairs = draws.size * (n - 1) / 2.0
-            error = squares / draws.size * math.sqrt(pairs) + 1e-9 * pairs
-            if abs(products) > MOST_OFF * error:
-                raise InputError(f"{must} entries correlated with those of another one")
     entries: NDArray[np.float64] = large[0].astype(np.float64)
     return entries
-
-
-def _every(_: Mapping[str, float]) -> float:
-    """Return the order below which moments are finite where all are."""
-    return math.inf
 
 
 #: Continuous distributions of `scipy.stats` that can be named, those of heavy tails
@@ -501,7 +464,7 @@ OF_SCIPY: dict[str, Callable[[Mapping[str, float]], float]] = {
             *("skewnorm", "trapezoid", "triang", "truncnorm", "uniform"),
             *("weibull_max", "weibull_min"),
         ),
-        _every,
+        lambda _: math.inf,
     ),
     "f": lambda p: 0.5 * p["dfd"],
     "fisk": lambda p: p["c"],
@@ -530,7 +493,9 @@ def _standardise_scipy(
         another mean or variance than SciPy says.
     """
     finite = look_up(f"distribution after {SCIPY!r}", name, OF_SCIPY)
-    family = _of_scipy(name)
+    from scipy import stats  # which takes a second
+
+    family: Any = getattr(stats, name)  # whose types differ by version
     wanted = sorted((family.shapes or "").replace(",", " ").split())
     called = f"distribution {SCIPY}{name}"
     if [key for key, _ in parameters] != wanted:
@@ -550,27 +515,11 @@ def _standardise_scipy(
         )
     kurtosis = excess + 3.0 if moments > 4.0 else math.inf
     whole = _canonical(f"{SCIPY}{name}", list(parameters))
-    sampler = partial(_draw_scipy, name, parameters)
+
+    def sampler(rng: Generator, shape: tuple[int, ...]) -> ArrayLike:
+        drawn: ArrayLike = family.rvs(**given, size=shape, random_state=rng)
+        return drawn
+
     draw = _Standardised(sampler, mean, math.sqrt(variance))
     _try(whole, draw, kurtosis)
     return Distribution(whole, draw, kurtosis, moments, words=whole)
-
-
-def _draw_scipy(
-    name: str,
-    parameters: tuple[tuple[str, float], ...],
-    rng: Generator,
-    shape: tuple[int, ...],
-) -> ArrayLike:
-    """Draw from a distribution of SciPy's as it is."""
-    drawn: ArrayLike = _of_scipy(name).rvs(
-        **dict(parameters), size=shape, random_state=rng
-    )
-    return drawn
-
-
-def _of_scipy(name: str) -> Any:  # noqa: ANN401 - SciPy's types differ by version
-    """Return a distribution of SciPy's by its name; importing it takes a second."""
-    from scipy import stats
-
-    return getattr(stats, name)

@@ -14,7 +14,6 @@ that are nearly flat.
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -196,32 +195,8 @@ DRAWN_AT_ONCE = 2**20
 Chunks = Callable[[], Iterator[Floats]]
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """What the rows of some replicates came to, before any quantity.
-
-    Attributes
-    ----------
-    sums : list of RowSums
-        One for each divisor, as the two that follow.
-    gradient_scores, gradient_query : list of ndarray, shape (n_replicates, n_queries)
-    squared_norm, variance, where, matching : ndarray
-        As in `RowBlock`.
-    scores : ndarray, shape (n_replicates, some rows, n_keys)
-        Raw scores of the first rows.
-    compared : ndarray of float64, shape (n_replicates, other rows, n_keys)
-        As in `RowBlock`.
-    """
-
-    sums: list[RowSums]
-    gradient_scores: list[Array]
-    gradient_query: list[Array]
-    squared_norm: Array
-    variance: Array
-    where: NDArray[np.intp]
-    matching: Array
-    scores: Floats
-    compared: Array
+#: Of `RowSums`, what has an entry for each row.
+SUMS = ("raw_largest", "second", "s1", "s2", "s3", "weighted")
 
 
 def row_blocks(
@@ -253,45 +228,35 @@ def row_blocks(
         _reduce_rows(point, seed, indices[i : i + at_once], divisors)
         for i in range(0, len(indices), at_once)
     ]
-    scores = np.concatenate([stack.scores for stack in stacks])
+    shared, *each = (
+        {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        for parts in zip(*stacks, strict=True)
+    )
+    scores = shared.pop("scores")
     spectral = measure_gaps(scores[:, : costly_rows(SPECTRAL_ROWS, n_keys)])
     elements = measure_gaps(widen(scores[:, : costly_rows(ELEMENT_ROWS, n_keys)]))
-    squared_norm, variance, where, matching, compared = (
-        np.concatenate([getattr(stack, name) for stack in stacks])
-        for name in ("squared_norm", "variance", "where", "matching", "compared")
-    )
-    order = rising_order(compared)
-    for number, divisor in enumerate(divisors):
+    shared["order"] = rising_order(shared["compared"])
+    for divisor, own in zip(divisors, each, strict=True):
         yield RowBlock(
-            _join([stack.sums[number] for stack in stacks]),
-            np.concatenate([stack.gradient_scores[number] for stack in stacks]),
-            np.concatenate([stack.gradient_query[number] for stack in stacks]),
-            squared_norm,
-            variance,
-            where,
-            matching,
-            compared,
-            order,
-            softmax_rows(spectral, divisor),
-            softmax_rows(elements, divisor),
+            RowSums(divisor, **{name: own.pop(name) for name in SUMS}),
+            **own,
+            **shared,
+            spectral=softmax_rows(spectral, divisor),
+            elements=softmax_rows(elements, divisor),
         )
-
-
-def _join(parts: list[RowSums]) -> RowSums:
-    """Put the sums of the same divisor together, along the replicates."""
-    return RowSums(
-        parts[0].divisor,
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("raw_largest", "second", "s1", "s2", "s3", "weighted")
-        ),
-    )
 
 
 def _reduce_rows(
     point: DesignPoint, seed: int, indices: range, divisors: Sequence[float]
-) -> Stack:
-    """Draw the replicates of one stack and reduce their rows."""
+) -> list[dict[str, NDArray[Any]]]:
+    """Draw the replicates of one stack and reduce their rows.
+
+    Returns
+    -------
+    list of dict
+        First what all divisors share, as in `RowBlock`, and the raw ``scores`` of the
+        first rows; then what each has of its own, that of `RowSums` by itself.
+    """
     queries, chunks = _draw(point, seed, indices)
     parts = [queries @ keys.transpose(0, 2, 1) for keys in chunks()]
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
@@ -315,17 +280,23 @@ def _reduce_rows(
         sums.append(rows.sums)
         among = wide_differences if is_flat else differences
         products.append(jacobian_times(rows, among))
-    return Stack(
-        sums,
-        [gradient_scores(*pair) for pair in zip(sums, products, strict=True)],
-        gradient_query(sums, products, chunks(), most),
-        widen(np.vecdot(queries, queries)),
-        gaps.variance,
-        gaps.where,
-        matching_gaps(scores, gaps) if planted else np.zeros_like(gaps.largest),
-        scores[:, : costly_rows(SPECTRAL_ROWS, point.shape[1])],
-        _compared_scores(point, queries, chunks),
-    )
+    by_query = gradient_query(sums, products, chunks(), most)
+    shared = {
+        "squared_norm": widen(np.vecdot(queries, queries)),
+        "variance": gaps.variance,
+        "where": gaps.where,
+        "matching": (
+            matching_gaps(scores, gaps) if planted else np.zeros_like(gaps.largest)
+        ),
+        "scores": scores[:, : costly_rows(SPECTRAL_ROWS, point.shape[1])],
+        "compared": _compared_scores(point, queries, chunks),
+    }
+    own = [
+        {name: getattr(one, name) for name in SUMS}
+        | {"gradient_scores": gradient_scores(one, product), "gradient_query": gradient}
+        for one, product, gradient in zip(sums, products, by_query, strict=True)
+    ]
+    return [shared, *own]
 
 
 def _compared_scores(point: DesignPoint, queries: Floats, chunks: Chunks) -> Array:

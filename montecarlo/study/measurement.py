@@ -15,7 +15,6 @@ from functools import partial
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import (
@@ -53,6 +52,7 @@ from montecarlo.names import (
     MOST_SIZE,
     look_up,
     require_executor,
+    require_flag,
     require_number,
     require_text,
     require_whole,
@@ -158,22 +158,21 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         no such row, or takes more than can be had.
     """
     require_executor(executor)
-    asked = ask(
-        distribution_q,
-        distribution_k,
-        d_k,
-        n_keys,
-        dependence,
-        initialisation,
-        normalisation,
-        RowKey(
-            name_given_divisor(divisor),
-            quantity,
-            "" if summary is None else summary,
-            number_format,
-            softmax,
-        ),
+    names = {
+        "distribution_q": distribution_q,
+        "distribution_k": distribution_k,
+        "dependence": dependence,
+        "initialisation": initialisation,
+        "normalisation": normalisation,
+    }
+    key = RowKey(
+        name_given_divisor(divisor),
+        quantity,
+        "" if summary is None else summary,
+        number_format,
+        softmax,
     )
+    asked = ask(names, d_k, n_keys, key)
     effort = Effort(seed, relative_error, absolute_error, first, most)
     rows = PreciseRows(asked, effort)
     with at_work(executor, 1) as workers:
@@ -182,15 +181,8 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     return found
 
 
-def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
-    distribution_q: str,
-    distribution_k: str,
-    d_k: int,
-    n_keys: int | None,
-    dependence: str,
-    initialisation: str,
-    normalisation: str,
-    key: RowKey,
+def ask(
+    names: Mapping[str, str], d_k: int, n_keys: int | None, key: RowKey
 ) -> dict[DesignPoint, list[RowKey]]:
     """Return the point and the row of a question; an empty summary is the usual one.
 
@@ -199,13 +191,6 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     InputError
         If an argument is of another type, a name is not known, or keys are missing.
     """
-    names = {
-        "distribution_q": distribution_q,
-        "distribution_k": distribution_k,
-        "dependence": dependence,
-        "initialisation": initialisation,
-        "normalisation": normalisation,
-    }
     for name, text in {**names, **key._asdict()}.items():
         require_text(name, text)
     d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
@@ -287,13 +272,8 @@ class Effort:
                 f"relative_error must lie between {LEAST_RELATIVE:g} and 1, got "
                 f"{show(self.relative_error)}"
             )
-        absolute = self.absolute_error
-        if absolute is not None and not (
-            0.0 < require_number("absolute_error", absolute) < math.inf
-        ):
-            raise InputError(
-                f"absolute_error must be a number above 0, got {show(absolute)}"
-            )
+        if self.absolute_error is not None:
+            require_number("absolute_error", self.absolute_error, 0.0, ends=False)
         for name, least, most in (
             ("seed", 0, MOST_SEED),
             ("first", LEAST, MOST_REPLICATES),
@@ -568,8 +548,7 @@ first, most
     from pandas import DataFrame
 
     require_executor(executor)
-    if not isinstance(progress, bool | np.bool):
-        raise InputError(f"progress must be True or False, got {show(progress)}")
+    require_flag("progress", progress)
     jobs = None if jobs is None else require_whole("jobs", jobs, 1, MOST_JOBS)
     if distribution_k is None:
         distribution_k = distribution_q

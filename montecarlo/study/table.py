@@ -9,8 +9,8 @@ sampled: together the samples of a study would not fit into memory.
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -59,8 +59,7 @@ Lookup = Callable[[DesignPoint, RowKey], Reference | None]
 References = Mapping[RowKey, Reference | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PointTable:
+class PointTable(NamedTuple):
     """What the replicates of a point came to, without these.
 
     Attributes

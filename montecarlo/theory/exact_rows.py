@@ -19,7 +19,7 @@ from numpy.polynomial import chebyshev
 
 from montecarlo.attention.divisors import name_divisor
 from montecarlo.errors import InputError, show
-from montecarlo.names import MOST_SIZE, require_number, require_whole
+from montecarlo.names import MOST_SIZE, require_flag, require_number, require_whole
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.references import MOST_STD, divisor_value
 from montecarlo.theory.row_expectations import expect_gaussian_length, interpolate
@@ -108,14 +108,9 @@ def expected_row(  # noqa: PLR0913 - what a row is
     0.5
     """
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    bias = require_number("bias", bias)
-    if not isinstance(causal, bool | np.bool):
-        raise InputError(f"causal must be True or False, got {show(causal)}")
+    bias = require_number("bias", bias, -MOST_BIAS, MOST_BIAS)
+    require_flag("causal", causal)
     scale, d_k = scales_of(n_keys, std, d_k, divisor)
-    if not -MOST_BIAS <= bias <= MOST_BIAS:
-        raise InputError(
-            f"bias must lie between {-MOST_BIAS:g} and {MOST_BIAS:g}, got {bias!r}"
-        )
     if bias and d_k is not None:
         raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
 
@@ -186,7 +181,7 @@ def largest_weight_share(
     >>> round(largest_weight_share(0.5, 2, std=1.0).value, 6)
     1.0
     """
-    threshold = _require_weight("threshold", threshold)
+    threshold = require_number("threshold", threshold, 0.0, 1.0, ends=False)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
     scale, d_k = scales_of(n_keys, std, d_k, divisor)
     if d_k is None:
@@ -227,19 +222,12 @@ def largest_weight_quantile(
     >>> round(largest_weight_quantile(0.5, 128, d_k=64).value, 4)
     0.0604
     """
-    probability = _require_weight("probability", probability)
+    probability = require_number("probability", probability, 0.0, 1.0, ends=False)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
     scale, d_k = scales_of(n_keys, std, d_k, divisor)
     if d_k is None:
         return solve(probability, n_keys, lambda t: share_at(scale, n_keys, t))
     return quantile_of_queries(d_k, n_keys, scale, probability)
-
-
-def _require_weight(name: str, given: float) -> float:
-    number = require_number(name, given)
-    if not 0.0 < number < 1.0:
-        raise InputError(f"{name} must lie between 0 and 1, got {number!r}")
-    return number
 
 
 def scales_of(
@@ -262,12 +250,7 @@ def scales_of(
             f"one of std and d_k must be given, got {show(std)} and {show(d_k)}"
         )
     if std is not None:
-        std = require_number("std", std)
-        if not LEAST_STD <= std <= MOST_STD:
-            raise InputError(
-                f"std must lie between {LEAST_STD:g} and {MOST_STD:g}, got {std!r}"
-            )
-        return float(std), None
+        return require_number("std", std, LEAST_STD, MOST_STD), None
     d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
     if not isinstance(divisor, str):
         divisor = repr(require_number("divisor", divisor))
@@ -275,11 +258,8 @@ def scales_of(
     number = divisor_value(name, parse_point("gaussian", "gaussian", d_k, n_keys))
     if number is None:
         raise InputError(f"divisor must be one divisor, got {name!r}")
-    if not LEAST_STD <= (spread := math.sqrt(d_k) / number) <= MOST_STD:
-        raise InputError(
-            f"sqrt(d_k) over the divisor must lie between {LEAST_STD:g} and "
-            f"{MOST_STD:g}, got {spread:g} for {name!r}"
-        )
+    spread = math.sqrt(d_k) / number
+    require_number(f"sqrt(d_k) over the divisor {name!r}", spread, LEAST_STD, MOST_STD)
     return 1.0 / number, d_k
 
 

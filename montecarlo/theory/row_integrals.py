@@ -7,8 +7,8 @@ Both profiles are made here for N(0, s²) scores, for many s at once.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -19,12 +19,8 @@ Array = NDArray[np.float64]
 
 #: Order of the last axis of `Expectations`.
 ROW_NAMES = (
-    "log_partition",
-    "entropy",
-    "inverse_participation",
-    "jacobian_trace",
-    "jacobian_frobenius_squared",
-    "weight_max",
+    *("log_partition", "entropy", "inverse_participation"),
+    *("jacobian_trace", "jacobian_frobenius_squared", "weight_max"),
 )
 
 #: Step in u where nothing smooths the kernels: they are analytic for |Im u| < pi/2, so
@@ -38,8 +34,7 @@ REACH = 9.4
 ROUNDING = 1e-13
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """Expectations over one score x, with w = exp(u + x), on an even grid of u.
 
     Attributes
@@ -58,8 +53,7 @@ class Profile:
     a2: Array
 
 
-@dataclass(frozen=True, slots=True)
-class Expectations:
+class Expectations(NamedTuple):
     """Expectations over a row and their numerical errors.
 
     Attributes
@@ -72,8 +66,7 @@ class Expectations:
     errors: Array
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """An exact value.
 
     Attributes
@@ -170,8 +163,7 @@ WIDEST_GAP = 40.0
 NEGLIGIBLE = 1e-18
 
 
-@dataclass(frozen=True, slots=True)
-class LargestProfile:
+class LargestProfile(NamedTuple):
     """What n - 1 scores below a largest one leave of exp(-t Z/w_1).
 
     Attributes
@@ -337,16 +329,9 @@ Factor = Callable[[Array, Array], Array]
 
 def profile_at(stds: Array, u: Array, stride: int) -> Profile:
     """Return the profiles of scores N(0, s²) on a grid that `grid_of` has, or moved."""
-    a1, a1_log, a2 = means_at(
-        (
-            lambda w, _: np.ones_like(w),
-            lambda _, log_w: log_w,
-            lambda w, _: w,
-        ),
-        stds,
-        u,
-        stride,
-    )
+    factors: tuple[Factor, ...]
+    factors = (lambda w, _: np.ones_like(w), lambda _, log_w: log_w, lambda w, _: w)
+    a1, a1_log, a2 = means_at(factors, stds, u, stride)
     return Profile(u, log_complement(_lost(stds, u, stride)), a1, a1_log, a2)
 
 

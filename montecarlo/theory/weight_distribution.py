@@ -10,8 +10,8 @@ quantiles of p_max, each with its numerical error.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -251,8 +251,7 @@ def mean_number_above(
     return Reference(min(found.value, 1.0 / threshold, n_keys), found.error)
 
 
-@dataclass(frozen=True, slots=True)
-class _Weights:
+class _Weights(NamedTuple):
     """Weights of at least t of n: how many there are, or whether there is one."""
 
     n_keys: int
@@ -311,7 +310,10 @@ def _panel(index: int, weights: _Weights) -> tuple[Array, float]:
     if (bound := _bound(widest, n_keys, weights.threshold)) < NEGLIGIBLE:
         return np.zeros(1), bound
     if weights.counted and index >= FIRST_WAVES:
-        values, error = _waves(index, n_keys).above(weights.threshold)
+        frequencies, terms, error = _waves(index, n_keys)
+        logit = math.log(weights.threshold / (1.0 - weights.threshold))
+        sums = (terms * np.exp(-1j * frequencies * logit)).imag.sum(axis=-1)
+        values = n_keys * (0.5 + sums)  # Gil-Pelaez, by midpoints
     elif weights.counted and weights.threshold < LONE:  # not known
         half = 0.5 * min(1.0 / weights.threshold, n_keys)
         return np.array([half]), half
@@ -330,31 +332,6 @@ def _nodes(index: int) -> Array:
     return stds
 
 
-@dataclass(frozen=True, slots=True)
-class _Waves:
-    """A characteristic function over its frequency, for some standard deviations.
-
-    Attributes
-    ----------
-    n_keys : int
-    frequencies : ndarray, shape (n_frequencies,)
-    terms : ndarray of complex, shape (n_s, n_frequencies)
-    error : float
-        Of the numbers above a threshold.
-    """
-
-    n_keys: int
-    frequencies: Array
-    terms: NDArray[np.complex128]
-    error: float
-
-    def above(self, threshold: float) -> tuple[Array, float]:
-        """Return the mean number of weights of at least t: Gil-Pelaez, by midpoints."""
-        logit = math.log(threshold / (1.0 - threshold))
-        sums = (self.terms * np.exp(-1j * self.frequencies * logit)).imag.sum(axis=-1)
-        return self.n_keys * (0.5 + sums), self.error
-
-
 @lru_cache(maxsize=64)
 def _profile_waves(index: int) -> tuple[Profile, Array, NDArray[np.complex128]]:
     """Return what all numbers of keys share: a profile, frequencies, and waves."""
@@ -369,8 +346,12 @@ def _profile_waves(index: int) -> tuple[Profile, Array, NDArray[np.complex128]]:
 
 
 @lru_cache(maxsize=512)
-def _waves(index: int, n_keys: int) -> _Waves:
-    """Return the terms of the sum for the distribution of sz - L."""
+def _waves(index: int, n_keys: int) -> tuple[Array, NDArray[np.complex128], float]:
+    """Return frequencies, the terms of the sum for sz - L at each, and its error.
+
+    Terms have the shape (n_s, n_frequencies); the error is that of the number above a
+    threshold.
+    """
     profile, frequencies, waves = _profile_waves(index)
     density = profile.a1 * np.exp((n_keys - 2.0) * profile.log_phi)
     density /= density.sum(axis=-1, keepdims=True)
@@ -379,7 +360,7 @@ def _waves(index: int, n_keys: int) -> _Waves:
     terms *= np.exp(-0.5 * (stds * frequencies) ** 2 - loggamma(1.0 + 1j * frequencies))
     terms *= 2.0 * frequencies[0] / (math.pi * frequencies)
     grown = math.exp(math.pi**2 / (8.0 * float(stds[0, 0]) ** 2))
-    return _Waves(n_keys, frequencies, terms, n_keys * WAVES_ROUNDING * grown)
+    return frequencies, terms, n_keys * WAVES_ROUNDING * grown
 
 
 @lru_cache(maxsize=4096)
@@ -404,9 +385,7 @@ def quantile_of_queries(
 
         return share
 
-    def averaged(threshold: float) -> Reference:
-        return share_of_queries(d_k, n_keys, scale, threshold)
-
+    averaged = partial(share_of_queries, d_k, n_keys, scale)
     if averaged(1.0 - ONE).value > 1.0 - probability:
         return Reference(1.0, ONE)
     if averaged(LONE).value > 1.0 - probability:

@@ -7,6 +7,7 @@ the report's own error rate is what protects, it is set to 1e-6.
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -233,23 +234,11 @@ def test_distribution_without_moments_does_not_vote():
     assert claim.verdict == "not_applicable"
 
 
-class Fixed:
-    """Estimates that are what they are told to be, by d_k, quantity and divisor."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def __call__(self, point):
-        """Return the summaries of a point."""
-        values = self.values
-
-        class Summaries:
-            def estimate(self, key):
-                """Return the estimate of a row."""
-                value, error = values[point.d_k, key.quantity]
-                return Estimate(value, error, 64)
-
-        return Summaries()
+def fixed(values):
+    """Return estimates that are what they are told to be, by d_k and quantity."""
+    return lambda point: SimpleNamespace(
+        estimate=lambda key: Estimate(*values[point.d_k, key.quantity], 64)
+    )
 
 
 def judged(interpretations, values, budget=128, reference=exact_value, **said):
@@ -259,7 +248,7 @@ def judged(interpretations, values, budget=128, reference=exact_value, **said):
     points = [parse_point("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
     budgets = dict.fromkeys(points, budget)
     catalogue = msgspec.structs.replace(catalogue, claim=(claim,))
-    simulation = Simulation(budgets, DIVISORS, reference, Fixed(values))
+    simulation = Simulation(budgets, DIVISORS, reference, fixed(values))
     judgement = Judge(simulation, lambda _: 1e-4).judge(catalogue)
     undecided = undecided_points(judgement, simulation)
     return judgement.claims[0], {c.d_k for c in undecided}
@@ -392,7 +381,7 @@ def test_passages_are_judged_too():
         ((3.0, 1.0, 3.0), False, set()),
         ((3.0, 2.02, 3.0), False, {128}),
     ):
-        values = Fixed(values_of(entropy))
+        values = fixed(values_of(entropy))
         simulation = Simulation(budgets, DIVISORS, lambda *_: None, values)
         judgement = Judge(simulation, lambda _: 1e-4).judge(catalogue)
         (passage,) = judgement.passages

@@ -1,6 +1,7 @@
 """What claims.json keeps of numbers, what that still tells, and that it reads back."""
 
 import math
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -29,26 +30,12 @@ CHECK = Check("score_variance", "between", low=1.0, high=2.0)
 CASE = Located(distribution="gaussian", d_k=16)
 
 
-class Told:
-    """Evidence of one case that has the interval and the region it is told."""
-
-    def __init__(self, interval, region):
-        self.interval, self.region = interval, region
-
-    def cases(self, check):
-        """Return the case."""
-        del check
-        return [CASE]
-
-    def find(self, check, case):
-        """Return the interval, as that of an estimate."""
-        del check, case
-        return Found(self.region, Estimate(1.5, 0.1, 9, bounds=lambda _: self.interval))
-
-    def reaches(self, check):
-        """One case is all of it."""
-        del check
-        return True
+def told(interval, region):
+    """Return evidence of one case that has the interval and the region it is told."""
+    found = Found(region, Estimate(1.5, 0.1, 9, bounds=lambda _: interval))
+    return SimpleNamespace(
+        cases=lambda _: [CASE], find=lambda *_: found, reaches=lambda _: True
+    )
 
 
 def written(outcome):
@@ -58,7 +45,7 @@ def written(outcome):
 
 def case_of(interval, region):
     """The case of an interval and a region, as claims.json has it."""
-    check = Judge(Told(interval, region), lambda _: 0.01).judge_check(CHECK)
+    check = Judge(told(interval, region), lambda _: 0.01).judge_check(CHECK)
     (case,) = written(check).cases
     return case
 
@@ -129,18 +116,16 @@ def judged():
     grid = PRESETS["quick"]
     budgets = dict.fromkeys(grid.points(), 1)
 
-    class Exact:
-        """Estimates that are the exact value, where there is one."""
+    def exactly(point):
+        """Return estimates that are the exact value, where there is one."""
 
-        def __init__(self, point):
-            self.point = point
-
-        def estimate(self, key):
-            """Return the estimate of a row."""
-            known = exact_value(self.point, key)
+        def estimate(key):
+            known = exact_value(point, key)
             return Estimate(1.0 if known is None else known, 0.01, 64)
 
-    simulation = Simulation(budgets, grid.divisors, exact_value, Exact)
+        return SimpleNamespace(estimate=estimate)
+
+    simulation = Simulation(budgets, grid.divisors, exact_value, exactly)
     return Judge(Recorded(catalogue, simulation), lambda _: 1e-4).judge(catalogue)
 
 

@@ -28,36 +28,18 @@ from montecarlo.study.folder import (
     read_run,
 )
 from montecarlo.theory.references import reference
-from tests.conftest import contents
+from tests.conftest import claim_text, claims_of, contents
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own-claim.toml"
-CLAIM = """
-[[claim]]
-id = "mine"
-topic = "variance"
-statement = "{statement}"
-source = []
-[[claim.interpretation]]
-id = "r"
-[[claim.interpretation.check]]
-quantity = "{quantity}"
-summary = "value"
-relation = "equals"
-expected = {expected}
-tolerance = 0.05
-domain = {{ d_k = [{d_k}, {d_k}], distributions = ["gaussian"] }}
-"""
 
 
-def write(path, **changes):
+def write(path, expected=16.0, d_k=16):
     """Write a claim about one variance."""
-    values = {
-        "statement": "The variance is what it is.",
-        "quantity": "score_variance",
-        "expected": "16.0",
-        "d_k": "16",
-    } | changes
-    path.write_text(CLAIM.format(**values))
+    text = claim_text(
+        f'relation = "equals"\nexpected = {expected}\ntolerance = 0.05',
+        f'd_k = [{d_k}, {d_k}], distributions = ["gaussian"]',
+    )
+    path.write_text(text)
     return str(path)
 
 
@@ -82,7 +64,7 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
 
     The status is 1 for the verdicts named by `--fail-on`, and only then.
     """
-    path = write(tmp_path / "claim.toml", expected="48.0", d_k="48")
+    path = write(tmp_path / "claim.toml", expected=48.0, d_k=48)
     assert main([path, "--fail-on", "supported", "--jobs", "1"]) == 1
     capsys.readouterr()
     assert main([path, "--json", "--fail-on", "refuted", "--jobs", "1"]) == 0
@@ -135,7 +117,7 @@ def test_report_is_that_of_the_report_command(finished):
 def test_several_files_are_judged_by_themselves(tmp_path, capsys):
     """Each has its folder; a mistake in the last is found first."""
     good = write(tmp_path / "good.toml")
-    bad = write(tmp_path / "bad.toml", expected="20.0")
+    bad = write(tmp_path / "bad.toml", expected=20.0)
     output = tmp_path / "both"
     assert main([good, "--json", "--jobs", "1"]) == 0
     alone = json.loads(capsys.readouterr().out)
@@ -179,13 +161,8 @@ def test_a_ratio_is_held_against_that_of_two_expectations():
         "tolerance": 0.05,
         "domain": {"d_k": [16, 16], "n_keys": [32, 32], "distributions": ["gaussian"]},
     }
-    claim = {
-        "id": "ratio",
-        "topic": "gradients",
-        "statement": "It is what a loop says.",
-        "interpretation": [{"id": "one", "label": "It is.", "check": [check]}],
-    }
-    found = judge({"claim": [claim]})
+    claims = claims_of(check, "gradients")
+    found = judge(claims)
     assert found["not_judged"] == []
     (judged,) = found["claims"]
     assert judged["verdict"] == "supported"
@@ -223,13 +200,8 @@ def test_normalised_queries_and_keys_are_judged(factor, verdict):
             "normalisation": names[:1],
         },
     }
-    claim = {
-        "id": "normalised",
-        "topic": "weights",
-        "statement": "It is what a loop says.",
-        "interpretation": [{"id": "one", "label": "It is.", "check": [check]}],
-    }
-    found = judge({"claim": [claim]})
+    claims = claims_of(check)
+    found = judge(claims)
     assert found["not_judged"] == []
     (judged,) = found["claims"]
     assert judged["verdict"] == verdict
@@ -238,7 +210,7 @@ def test_normalised_queries_and_keys_are_judged(factor, verdict):
     assert "l2(gain=10.0)" in found.frame()["where"].item()
     # and both kinds of points, each by itself, where both are named
     check["domain"]["normalisation"] = names
-    (judged,) = judge({"claim": [claim]})["claims"]
+    (judged,) = judge(claims)["claims"]
     cases = judged["interpretations"][0]["checks"][0]["cases"]
     # undivided rows of plain entries have an entropy of 1 or so
     assert {case["normalisation"] for case in cases} == set(names)
@@ -254,13 +226,8 @@ def judged_quantile(**changes):
         "relation": "between",
         "domain": {"d_k": [16, 16], "n_keys": [32, 32], "distributions": ["gaussian"]},
     } | changes
-    claim = {
-        "id": "mine",
-        "topic": "weights",
-        "statement": "The largest entropies are what they are.",
-        "interpretation": [{"id": "r", "check": [check]}],
-    }
-    (judged,) = judge({"claim": [claim]}, seed=5)["claims"]
+    claims = claims_of(check)
+    (judged,) = judge(claims, seed=5)["claims"]
     return judged["verdict"]
 
 
@@ -304,13 +271,8 @@ def test_no_preset_decides_less_than_a_smaller_one(n_keys):
         "low": 0.1,
         "domain": {"d_k": [64] * 2, "n_keys": [n_keys] * 2, "distributions": GAUSSIAN},
     }
-    claim = {
-        "id": "mine",
-        "topic": "weights",
-        "statement": "A row is what it is.",
-        "interpretation": [{"id": "r", "check": [check]}],
-    }
-    catalogue = parse_catalogue({"claim": [claim]}, "claims", own=True)
+    claims = claims_of(check)
+    catalogue = parse_catalogue(claims, "claims", own=True)
     most = []
     for preset in ("quick", "standard", "full"):
         (budget,) = needed_budgets(own_study(catalogue, preset=preset)).values()
@@ -328,13 +290,8 @@ def test_an_error_of_weights_above_1_can_be_judged():
 
     A program that shares no code gave 1.26 +- 0.04.
     """
-    claim = {
-        "id": "mine",
-        "topic": "arithmetic",
-        "statement": "Their weights are off by more than they have.",
-        "interpretation": [{"id": "r", "check": [LONG_SUMS]}],
-    }
-    (judged,) = judge({"claim": [claim]})["claims"]
+    claims = claims_of(LONG_SUMS, "arithmetic")
+    (judged,) = judge(claims)["claims"]
     assert judged["verdict"] == "supported"
     (case,) = judged["interpretations"][0]["checks"][0]["cases"]
     assert case["estimate"] == pytest.approx(1.26, abs=0.12)

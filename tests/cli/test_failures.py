@@ -17,19 +17,9 @@ from montecarlo.cli.options import Parser
 from montecarlo.errors import InputError, UnfinishedError, reading, writing
 from montecarlo.model import observing
 from montecarlo.sampling import replicates
-from tests.conftest import NOTHING
+from tests.conftest import NOTHING, small_study
 
 ROOT = Path(__file__).parents[2]
-STUDY = """
-jobs = 1
-lang = ["en"]
-[grid]
-d_k = [4]
-n_keys = [8]
-distributions = []
-first = 4
-most = 4
-"""
 #: What each command is given to work on.
 TYPED = {
     "report": ["--config", "study.toml"],
@@ -44,7 +34,7 @@ TYPED = {
 def here(tmp_path, monkeypatch):
     """A folder with a small file of each kind."""
     monkeypatch.chdir(tmp_path)
-    Path("study.toml").write_text(STUDY, encoding="utf-8")
+    small_study(tmp_path, d_k=[4], n_keys=[8], first=4, most=4)
     shutil.copy(ROOT / "docs" / "own-claim.toml", tmp_path)
     arrays = np.random.default_rng(1).normal(size=(2, 2, 1, 1, 4, 3))
     np.savez("qk.npz", q=arrays[0], k=arrays[1])

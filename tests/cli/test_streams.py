@@ -11,20 +11,9 @@ import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
-from tests.conftest import NOTHING
+from tests.conftest import NOTHING, small_study
 
 ROOT = Path(__file__).parents[2]
-STUDY = """
-jobs = 1
-lang = ["en"]
-only = ["linear-variance"]
-[grid]
-d_k = [16, 64]
-n_keys = [8]
-distributions = []
-first = 4
-most = 4
-"""
 #: What is typed, and its status where it can print.
 QUICK = {
     "--version": 0,
@@ -39,7 +28,7 @@ MEASURE = next(words for words in QUICK if "--quantity" in words)
 @pytest.fixture
 def run(tmp_path):
     """Run a command in a folder, redirected as a shell does."""
-    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    small_study(tmp_path, {"only": ["linear-variance"]}, n_keys=[8], first=4, most=4)
 
     def run_shell(words, redirected):
         return subprocess.run(  # noqa: S603

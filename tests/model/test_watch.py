@@ -571,8 +571,8 @@ NO_NUMBERS = ("100", None, True, float("nan"), -1.0, float("inf"))
     [
         ("every", (0, -1, 1.5, True, "100", None), "an integer of at least 1"),
         ("writer", ("runs", 3, {}), "a function of name, value and step"),
-        ("hot", (*NO_NUMBERS, 0), "a number( above 0, and finite)?, got"),
-        ("growth", (*NO_NUMBERS, 1), "a number( above 1, and finite)?, got"),
+        ("hot", (*NO_NUMBERS, 0), "a number( between 0 and inf)?, got"),
+        ("growth", (*NO_NUMBERS, 1), "a number( between 1 and inf)?, got"),
         ("frozen", (*NO_NUMBERS, 0, 1), "a number( between 0 and 1)?, got"),
         ("model", (None, "gpt2", SimpleNamespace()), "a torch.nn.Module"),
     ],

@@ -13,6 +13,7 @@ from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import DARK, INK, PAGE, THEMES
 from montecarlo.report.render.contents import canonical_command
 from montecarlo.study.executors import make_executor
+from tests.conftest import small_study
 
 DRAWN = ("en", "de", "es")
 
@@ -87,25 +88,12 @@ def test_captions_are_those_of_the_page(drawn, report, code):
     )
 
 
-SMALL_STUDY = """
-jobs = 1
-only = ["linear-variance"]
-[grid]
-d_k = [16, 64]
-n_keys = [32]
-distributions = []
-first = 16
-most = 16
-"""
-
-
 @pytest.mark.usefixtures("drawn_here")
 def test_one_figure_is_all_that_is_written(run, tmp_path, monkeypatch):
     """No data of others beside it; typed again, its command draws the same."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "study.toml").write_text(SMALL_STUDY, encoding="utf-8")
-    typed = ["--config", "study.toml", "--only", "variance", "--lang", "en", "--quiet"]
-    assert run(*typed)[0] == 0
+    typed = small_study(tmp_path, {"only": ["linear-variance"]})
+    assert run(*typed, "--only", "variance", "--quiet")[0] == 0
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     assert names == {"variance.en.svg", "captions.en.md", "run.json", "timing.json"}
     text = (tmp_path / "figures" / "captions.en.md").read_text(encoding="utf-8")

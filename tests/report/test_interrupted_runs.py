@@ -6,28 +6,15 @@ from filelock import FileLock
 import montecarlo.report.running as report_command
 from montecarlo.cli.report import main
 from montecarlo.study.folder import JOURNAL, LOCK
-from tests.conftest import contents
+from tests.conftest import contents, small_study
 
 pytestmark = pytest.mark.usefixtures("one_figure")
-
-STUDY = """
-lang = ["en"]
-jobs = 1
-only = ["linear-variance"]
-[grid]
-d_k = [16, 64]
-n_keys = [32]
-distributions = []
-first = 16
-most = 16
-"""
 
 
 @pytest.fixture
 def run(tmp_path, capsys):
     """Run the command here; returns its status and what it complained."""
-    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
-    config = ["--config", str(tmp_path / "study.toml"), "--quiet"]
+    config = [*small_study(tmp_path, {"only": ["linear-variance"]}), "--quiet"]
 
     def run_main(*arguments):
         output = str(tmp_path / "output")

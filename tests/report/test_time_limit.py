@@ -7,32 +7,21 @@ import pytest
 
 from montecarlo.cli.report import main
 from montecarlo.study.folder import write_run
-from tests.conftest import contents
+from tests.conftest import contents, small_study
 
 pytestmark = pytest.mark.usefixtures("one_figure")
-
-STUDY = """
-lang = ["en"]
-jobs = 1
-[grid]
-d_k = [16, 64]
-n_keys = [32]
-distributions = ["laplace"]
-distribution_d_k = [16]
-distribution_n_keys = []
-first = 32
-most = 128
-"""
 
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory):
     """A report that had no time."""
     folder = tmp_path_factory.mktemp("limited")
-    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     output = folder / "output"
-    given = ["--config", str(folder / "study.toml"), "--output", str(output)]
-    assert main([*given, "--max-seconds", "1e-9", "--quiet"]) == 0
+    laplace = {"distributions": ["laplace"], "distribution_d_k": [16]}
+    given = small_study(folder, **laplace, first=32, most=128)
+    assert (
+        main([*given, "--output", str(output), "--max-seconds", "1e-9", "--quiet"]) == 0
+    )
     return output
 
 

@@ -65,9 +65,6 @@ def test_processes_draw_the_same():
         (lambda x, f, _: np.append(x[:-1], f[-1]), "the same entries"),
         (lambda x, f, _: np.append(x[:5000], f[5000:]), "the same entries"),
         (lambda x, f, _: np.append(np.sign(x[:-1]), 1.0), "the same entries"),
-        (lambda x, f, _: np.abs(x) * np.sign(f), "correlated"),
-        (lambda x, f, _: np.sign(x) * np.abs(f) + 0.01 * x, "correlated"),
-        (lambda x, f, _: math.sqrt(0.99) * x + 0.1 * f, "correlated"),
         (lambda x, _, calls: x if calls <= 10 else x[::-1], "other entries from an"),
         (lambda x, _, calls: x if calls <= 100 else 1.5 * x, "other entries from an"),
         (lambda x, *_: x + 0.5j, "real numbers"),
@@ -78,7 +75,7 @@ def test_processes_draw_the_same():
     ],
 )
 def test_every_entry_is_compared(change, message):
-    """One entry, a tail, a sign, a size or a late call that ignores the generator."""
+    """One entry, a tail, a sign or a late call that ignores the generator."""
     calls = itertools.count(1)
 
     def partly(rng, shape):

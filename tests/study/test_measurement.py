@@ -19,20 +19,16 @@ from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study import measurement
 from montecarlo.study.measurement import grid, measure
 from montecarlo.study.table import COLUMNS
+from tests.conftest import small_study
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Write a small report."""
     path = tmp_path_factory.mktemp("report")
-    grid = path / "grid.toml"
-    grid.write_text(
-        "seed = 5\n[grid]\nd_k = [4, 16]\nn_keys = [8]\ndistributions = []\n"
-        "first = 8\nmost = 8\n"
-    )
     output = path / "output"
-    arguments = ["--config", str(grid), "--lang", "en", "--output", str(output)]
-    assert report([*arguments, "--jobs", "1", "--quiet"]) == 0
+    asked = small_study(path, {"seed": 5}, d_k=[4, 16], n_keys=[8], first=8, most=8)
+    assert report([*asked, "--output", str(output), "--quiet"]) == 0
     return output
 
 
@@ -65,16 +61,8 @@ def test_precision_is_reached():
 
 def test_budget_is_kept():
     """With too few replicates the query ends all the same, and says how many."""
-    point = measure(
-        "gaussian",
-        "gaussian",
-        4,
-        8,
-        quantity="entropy",
-        relative_error=0.007,
-        first=64,
-        most=128,
-    )
+    effort = {"relative_error": 0.007, "first": 64, "most": 128}
+    point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", **effort)
     assert point.n_replicates == 128
     assert point.std_error > 0.007 * point.estimate
 
@@ -95,20 +83,11 @@ def test_distribution_without_an_interval_is_told_at_once(capsys):
 
 def test_mean_of_rare_replicates_has_no_interval(capsys):
     """An estimate that hangs on a few replicates says so, in words and as null."""
-    wanted = [
-        "--distribution",
-        "gaussian",
-        "--d-k",
-        "256",
-        "--keys",
-        "32",
-        "--divisor",
-        "none",
-    ]
-    wanted += ["--dependence", "planted(0.5)", "--quantity", "gradient_query"]
-    assert main([*wanted, "--relative-error", "0.01", "--seed", "7"]) == 4
+    wanted = "--distribution gaussian --d-k 256 --keys 32 --divisor none --seed 7 "
+    wanted += "--dependence planted(0.5) --quantity gradient_query --relative-error .01"
+    assert main(wanted.split()) == 4
     assert f"fewer than {FEWEST_BEHIND_A_MEAN} replicates" in capsys.readouterr().out
-    assert main([*wanted, "--relative-error", "0.01", "--seed", "7", "--json"]) == 4
+    assert main([*wanted.split(), "--json"]) == 4
     found = json.loads(capsys.readouterr().out)
     assert (found["ci_low"], found["ci_high"]) == (0.0, None)
 

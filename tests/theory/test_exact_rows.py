@@ -15,46 +15,28 @@ from tests.theory.thirty_digits import NAMES, by_powers, leading_weight
 #: (n, s): E ln Z, E H, E Σp², E ‖J‖_F² and E p_max, by `by_thirty_digits`.
 THIRTY_DIGITS = {
     (2, 1.0): (
-        "0.90266190772003",
-        "0.5395000616884",
-        "0.63683815396837",
-        "0.14810644834295",
-        "0.72521345442184",
+        *(0.90266190772003, 0.5395000616884, 0.63683815396837),
+        *(0.14810644834295, 0.72521345442184),
     ),
     (16, 0.3): (
-        "2.8146553897253",
-        "2.7307679859765",
-        "0.067917736124536",
-        "0.062526251166678",
-        "0.10272574469223",
+        *(2.8146553897253, 2.7307679859765, 0.067917736124536),
+        *(0.062526251166678, 0.10272574469223),
     ),
     (128, 8.0): (
-        "21.064055222651",
-        "0.657569851101",
-        "0.68114866606952",
-        "0.077316776729805",
-        "0.77039972857118",
+        *(21.064055222651, 0.657569851101, 0.68114866606952),
+        *(0.077316776729805, 0.77039972857118),
     ),
     (4096, 2.0): (
-        "10.312130897053",
-        "6.350879104618",
-        "0.0096870518911938",
-        "0.008111663885985",
-        "0.056447686439001",
+        *(10.312130897053, 6.350879104618, 0.0096870518911938),
+        *(0.008111663885985, 0.056447686439001),
     ),
     (131072, 4.0): (
-        "19.614610121055",
-        "4.9613095660921",
-        "0.084168715314814",
-        "0.037336446627025",
-        "0.20478054169729",
+        *(19.614610121055, 4.9613095660921, 0.084168715314814),
+        *(0.037336446627025, 0.20478054169729),
     ),
     (1000000, 1.0): (
-        "14.315509698826",
-        "13.315512417087",
-        "2.7182611069663e-6",
-        "2.7182283269795e-6",
-        "8.1151470165658e-5",
+        *(14.315509698826, 13.315512417087, 2.7182611069663e-6),
+        *(2.7182283269795e-6, 8.1151470165658e-5),
     ),
 }
 #: What the public oracle promises, relatively; the printed digits are good to 1e-13.
@@ -66,8 +48,8 @@ def test_thirty_values(place):
     """Each within what is promised, and within the error that is told with it."""
     n_keys, std = place
     row = expected_row(n_keys, std=float(std))
-    for name, printed in zip(NAMES, THIRTY_DIGITS[place], strict=True):
-        expected, found = float(printed), row[name]
+    for name, expected in zip(NAMES, THIRTY_DIGITS[place], strict=True):
+        found = row[name]
         off = abs(found.value - expected)
         assert off <= PROMISED * expected, name
         assert off <= found.error + DIGITS * expected, name
@@ -79,7 +61,7 @@ def test_printed_digits_are_those_of_the_quadrature():
 
     The largest weight, which takes longest, with steps that leave nine digits.
     """
-    printed = dict(zip(NAMES, map(float, THIRTY_DIGITS[4096, 2.0]), strict=True))
+    printed = dict(zip(NAMES, THIRTY_DIGITS[4096, 2.0], strict=True))
     with mpmath.workdps(30):
         found = by_powers(4096, mpmath.mpf(2))
         weight = leading_weight(4096, mpmath.mpf(2), coarser=2)

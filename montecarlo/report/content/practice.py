@@ -7,6 +7,7 @@ sampling, and was also drawn.
 import math
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -100,14 +101,11 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
 
     def _values(self) -> Iterator[Value]:
         for sizes in self.sizes.values():
-            for pair in sizes.values():
-                yield from pair
+            yield from chain(*sizes.values())
         for growth in self.growth.values():
-            yield from (one for one in growth.values() if one is not None)
-        for beside in self.beside.values():
-            yield from beside.values()
-        for planted in self.planted.values():
-            yield from planted
+            yield from filter(None, growth.values())
+        yield from chain(*(line.values() for line in self.beside.values()))
+        yield from chain(*self.planted.values())
 
 
 @cache

@@ -507,11 +507,8 @@ def logarithmic(
     x: bool = False,
 ) -> None:
     """Make the y or x axis logarithmic with few labels, between limits where given."""
-    axis = axes.xaxis if x else axes.yaxis
-    if x:
-        axes.set(xscale="log", xlim=(low, high))
-    else:
-        axes.set(yscale="log", ylim=(low, high))
+    name, axis = ("x", axes.xaxis) if x else ("y", axes.yaxis)
+    axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     axis.set_major_locator(LogLocator(numticks=5))
     axis.set_major_formatter(FuncFormatter(decimal_power))
     axis.set_minor_locator(NullLocator())

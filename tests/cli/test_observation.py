@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
+from montecarlo.cli.observation import RECORD, SCALES, TABLE
 from montecarlo.cli.observe import main
 from montecarlo.report.figures.applied_scale import build_scales
-from montecarlo.report.observation import RECORD, SCALES, TABLE
 from montecarlo.study.folder import STAGING, read_run
 
 FIGURE = "figures/applied-scales.svg"

@@ -8,10 +8,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from montecarlo.cli.command_line import ObserveOptions
 from montecarlo.errors import InputError, reading
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.model.answers import (
@@ -20,7 +20,6 @@ from montecarlo.model.answers import (
     ScaleAnswer,
     answer_scales,
     implied_divisor,
-    require_rtol,
     say_answer,
     say_findings,
     say_next,
@@ -46,7 +45,7 @@ from montecarlo.model.observing import (
     tidy,
 )
 from montecarlo.model.scales import describe, find_scales, scales_table
-from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_seed
+from montecarlo.names import look_up_all, require_number
 from montecarlo.plain_text import on_one_line, printable
 from montecarlo.printing import print_lines
 from montecarlo.report.figures.applied_scale import draw_scales, write_figure
@@ -67,26 +66,6 @@ MOST_LINES, MOST_CAUSES = 12, 3
 SHOWN = ("score_variance", "score_row_variance", "scaled_row_variance", "unit_divisor")
 
 
-@dataclass(frozen=True, slots=True)
-class ObserveOptions:
-    """What was typed; see the help of `observe` for what each option means."""
-
-    files: Sequence[str]
-    output: str
-    seed: str
-    rtol: str
-    expect: str | None = None
-    config: str | None = None
-    figure: str | None = None
-    divisor: str | None = None
-    axes: Sequence[str] | None = None
-    names: str | None = None
-    fail_on: Sequence[str] | None = None
-    causal: bool = False
-    json: bool = False
-    quiet: bool = False
-
-
 def observe_files(
     options: ObserveOptions, typed: Sequence[str]
 ) -> tuple[bool, str | None]:
@@ -102,21 +81,19 @@ def observe_files(
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    seed = parse_seed(options.seed)
     if options.divisor is not None:
         divisor_value(options.divisor, 1)
     config = check_expected(options)
     check_figure(options)
-    rtol = require_rtol(parse_decimal("rtol", options.rtol))
-    files, quiet = read_files(options.files), options.quiet or options.json
-    failing = look_up_all(
-        "fail-on", options.fail_on or (), dict(zip(STATES, STATES, strict=True))
-    )
-    output = parse_folder("output", options.output)
-    with publishing(output, typed) as edition:
+    require_number("rtol", options.rtol, 0.0, 1.0, ends=False)
+    require_different(options.files)
+    quiet = options.quiet or options.json
+    states = {state: state for state in STATES}
+    failing = look_up_all("fail-on", options.fail_on or (), states)
+    with publishing(options.output, typed) as edition:
         with tempfile.TemporaryDirectory(dir=edition.folder) as folder:
             model = open_files(
-                files,
+                options.files,
                 Path(folder),
                 axes=options.axes,
                 names=options.names,
@@ -138,31 +115,27 @@ def observe_files(
                 d_k=model.d_k,
                 n_heads=scales.n_heads,
             )
-            told = answer_scales(scales, expected, rtol)
+            told = answer_scales(scales, expected, options.rtol)
             named = options.divisor or implied_divisor(scales)
             divisor = divisor_value(named, model.d_k)
             with _bar("observing", n_heads, quiet=quiet) as progress:
-                observation = observe_model(model, divisor, seed, progress)
+                observation = observe_model(model, divisor, options.seed, progress)
         edition.note_time("observing")
         write_observation(observation, told, edition.folder)
         edition.note_time("writing")
         edition.record = {
             "kind": "observation",
-            "command": canonical_command(options, files, seed),
+            "command": canonical_command(options),
             "files": [
-                {
-                    "name": f.name,
-                    "bytes": f.stat().st_size,
-                    "sha256": file_hash(f),
-                }
-                for f in (*files, *([Path(options.config)] if options.config else []))
+                {"name": f.name, "bytes": f.stat().st_size, "sha256": file_hash(f)}
+                for f in (*options.files, *([options.config] if options.config else []))
             ],
             "divisor": named,
-            "seed": seed,
+            "seed": options.seed,
             **made_with(),
         }
     if options.figure:
-        write_figure(told, Path(options.figure))
+        write_figure(told, options.figure)
     if options.json:
         text = json.dumps(_finite(record_scales(told)), indent=2)
         # what stands for the bracket in JSON: a CI runner obeys it within a line
@@ -185,17 +158,15 @@ def check_figure(options: ObserveOptions) -> None:
     """Check where the figure is to be written, and as what."""
     if options.figure is None:
         return
-    path = Path(options.figure)
-    if path.suffix.removeprefix(".") not in FORMATS:
+    if options.figure.suffix.removeprefix(".") not in FORMATS:
         raise InputError(
-            f"figure must end in .{', .'.join(FORMATS)}, got {options.figure!r}"
+            f"figure must end in .{', .'.join(FORMATS)}, got {str(options.figure)!r}"
         )
-    require_writable("figure", path)
+    require_writable("figure", options.figure)
 
 
-def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
-    """Return paths of files; none but queries and keys in one array is given twice."""
-    files = tuple(map(Path, typed))
+def require_different(files: Sequence[Path]) -> None:
+    """Refuse files that are not there, or are given twice, but queries as keys."""
     for file in files:
         with reading("file", file):
             file.stat()
@@ -205,7 +176,6 @@ def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
         raise InputError(
             f"files must be different ones, got {', '.join(map(str, files))}"
         )
-    return files
 
 
 @contextmanager
@@ -216,23 +186,22 @@ def _bar(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], obje
         yield lambda done: update(completed=done)
 
 
-def canonical_command(options: ObserveOptions, files: Sequence[Path], seed: int) -> str:
+def canonical_command(options: ObserveOptions) -> str:
     """Return what to type to observe the same again."""
-    names = [path.name for path in files]
+    names = [path.name for path in options.files]
     alike = len(set(names)) < len(names)
     words = ["python -m montecarlo observe"]
-    words += [shlex.quote(str(path) if alike else path.name) for path in files]
+    words += [shlex.quote(str(path) if alike else path.name) for path in options.files]
     if options.axes:
         words.append(f"--axes {shlex.quote(','.join(options.axes))}")
     for name in ("names", "causal", "expect", "config", "rtol", "divisor"):
         value = getattr(options, name)
-        if name == "config" and value:
-            value = Path(value).name
         if value is True:
             words.append(f"--{name}")
-        elif value and (name, value) != ("rtol", str(RTOL)):
-            words.append(f"--{name} {shlex.quote(value)}")
-    return " ".join([*words, f"--seed {seed}"])
+        elif value and (name, value) != ("rtol", RTOL):
+            told = value.name if name == "config" else str(value)
+            words.append(f"--{name} {shlex.quote(told)}")
+    return " ".join([*words, f"--seed {options.seed}"])
 
 
 def write_observation(
