@@ -130,28 +130,33 @@ def test_killed_runs_go_on(attempt, tmp_path):
     assert tuple(told) == MOMENTS
 
 
+def count_batches(folder):
+    """Count the batches that a run has finished so far."""
+    return sum(path.is_file() for path in (folder / "output" / JOURNAL).rglob("*"))
+
+
 @pytest.mark.slow
 def test_killed_from_outside_with_workers(tmp_path):
-    """The real command with two workers, which is killed, or loses a worker, after
-    times drawn at random: it goes on to the bytes of one that was never interrupted.
-    A lost worker is a line and status 3; no process outlives the command.
+    """The real command with two workers, which is killed, or loses a worker, when some
+    batches are there, a number drawn at random: it goes on to the bytes of one that was
+    never interrupted.  A lost worker is a line and status 3; no process outlives the
+    command.
     """
     folder, whole = prepare(tmp_path / "killed"), tmp_path / "whole"
     typed = [sys.executable, "-m", "montecarlo", "report", "--quiet", "--jobs", "2"]
     typed += ["--config", str(folder / "study.toml"), "--format", "markdown"]
     typed += ["--output"]
-    started = time.monotonic()
     subprocess.run([*typed, str(whole / "output")], check=True)  # noqa: S603
-    seconds = time.monotonic() - started
     rng, killed = random.Random(21), Counter()  # noqa: S311
     for victim in ("worker", "command"):
         process = subprocess.Popen(  # noqa: S603
             [*typed, str(folder / "output")], stderr=subprocess.PIPE, text=True
         )
+        batches = count_batches(folder) + rng.randint(1, 3)
+        while process.poll() is None and count_batches(folder) < batches:
+            time.sleep(0.005)
         family = []
-        try:
-            process.wait(rng.uniform(0.4, 0.9) * seconds)
-        except subprocess.TimeoutExpired:
+        if process.poll() is None:
             family = psutil.Process(process.pid).children(recursive=True)
             if victim == "command":
                 process.kill()

@@ -30,7 +30,7 @@ import pytest
 from scipy.special import ndtri
 
 from montecarlo.attention import gradients, softmax
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import DIVISORS, Product
 from montecarlo.attention.grids import LayeredGrid
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import ROW_QUANTITIES
@@ -68,7 +68,7 @@ def plant_variance(monkeypatch):
 
 def plant_exponent(monkeypatch):
     """sqrt(d_k) is d_k**0.495: a variance of 1.07 at d_k = 1024, tolerance 5 %."""
-    wrong = replace(DIVISORS["sqrt"], power=0.495)
+    wrong = replace(DIVISORS["sqrt"], formula=Product(1.0, 0.495))
     monkeypatch.setitem(DIVISORS, "sqrt", wrong)
 
 
