@@ -1,7 +1,7 @@
 """How often the judge's intervals miss: the table by which it pays for that.
 
-Run as ``python -m studies.calibration [--short] [--seed N]``: a quarter of an hour of
-one core; --short a minute, for a few lines of it by other trials, printed only.  Out:
+Run as ``python -m studies.calibration [--short] [--seed N]``; --short takes a minute,
+for a few lines of it by other trials, printed only.  Out:
 ``montecarlo/claims/calibration.csv``, which `montecarlo.claims.calibration` reads.
 
 Replicates of a point are drawn once, a bank.  A trial takes as many of them, with
