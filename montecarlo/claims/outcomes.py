@@ -23,9 +23,9 @@ from montecarlo.claims.schema import (
 from montecarlo.claims.verdicts import Logic, Verdict
 from montecarlo.claims.z_scores import ZScores
 from montecarlo.estimation.intervals import factor_of
-from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.curves import CURVE_FILES
 from montecarlo.study.folder import RUN_FILE, ResultsError, read_run
+from montecarlo.study.measured import MEASUREMENTS
 
 
 class _Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

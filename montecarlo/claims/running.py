@@ -36,11 +36,11 @@ from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import require_error_rate
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.curves import tabulate_curves, write_curves, write_table
 from montecarlo.study.executors import finish
 from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
+from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Advance, Grid
 from montecarlo.study.table import (
     PointTable,

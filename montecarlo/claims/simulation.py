@@ -34,7 +34,7 @@ from montecarlo.estimation.estimates import Estimate, log_log_slope, ratio_of_en
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, lacks
 from montecarlo.sampling.design_points import DesignPoint, name_of
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
-from montecarlo.study.columns import row_id
+from montecarlo.study.measured import row_id
 from montecarlo.study.table import PointTable
 from montecarlo.theory.limits import limit_of
 

@@ -25,21 +25,21 @@ Logic = Literal["always", "can", "usually", "generic", "limit", "equality", "deg
 
 
 class Verdict(StrEnum):
-    """How a case, an interpretation or a claim came out.
+    """How a case, an interpretation or a claim came out, as a page counts them.
 
-    The first three are those of a case, with `NOT_APPLICABLE`.
+    A case is supported, refuted, undecided or not applicable.
     """
 
     SUPPORTED = "supported"
-    REFUTED = "refuted"
-    UNDECIDED = "undecided"
     APPROXIMATE = "approximate"
     DEPENDS = "depends"
-    DEGREE = "degree"
+    REFUTED = "refuted"
     TALLY = "tally"
-    PREMISE = "premise"
+    DEGREE = "degree"
+    UNDECIDED = "undecided"
     DOCUMENTED = "documented"
     CONTRADICTED_BY_RECORD = "contradicted_by_record"
+    PREMISE = "premise"
     NOT_APPLICABLE = "not_applicable"
     NOT_MEASURED = "not_measured"
 

@@ -18,7 +18,7 @@ from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.engine import OVERFLOW
-from montecarlo.study.columns import COLUMNS, IDENTITY
+from montecarlo.study.measured import COLUMNS, IDENTITY
 
 #: Probability that a right simulator is refuted: a quarter for each side of the largest
 #: and of the mean square.

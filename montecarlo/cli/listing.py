@@ -12,10 +12,9 @@ from montecarlo.names import look_up
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
 from montecarlo.report.running import choose_languages
-from montecarlo.report.terminal import make_table
 from montecarlo.sampling.design_points import NORMS, SHAPES, WEIGHT_KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS, OF_SCIPY, SCIPY
-from montecarlo.study.console import open_console
+from montecarlo.study.console import make_table, open_console
 from montecarlo.study.measured import SUMMARIES, plain_words
 from montecarlo.study.presets import PRESETS
 

@@ -50,9 +50,8 @@ from montecarlo.plain_text import on_one_line, printable
 from montecarlo.printing import print_lines
 from montecarlo.report.figures.applied_scale import draw_scales, write_figure
 from montecarlo.report.figures.files import FORMATS
-from montecarlo.report.terminal import make_table
 from montecarlo.small_files import require_writable
-from montecarlo.study.console import open_console
+from montecarlo.study.console import make_table, open_console
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.folder import file_hash, publishing, write_json
 from montecarlo.study.progress import open_bar

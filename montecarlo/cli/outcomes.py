@@ -11,8 +11,7 @@ from montecarlo.names import look_up_all
 from montecarlo.printing import print_lines
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.render.contents import canonical_command
-from montecarlo.report.terminal import make_table
-from montecarlo.study.console import open_console
+from montecarlo.study.console import make_table, open_console
 
 #: Where a report is written if nothing is said.
 DEFAULT_OUTPUT = "output"

@@ -25,8 +25,8 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.columns import IDENTITY, MEASUREMENTS
 from montecarlo.study.executors import Task
+from montecarlo.study.measured import IDENTITY, MEASUREMENTS
 from montecarlo.study.measurement import measure
 from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.table import tail_task

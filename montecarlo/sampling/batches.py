@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from montecarlo.attention.softmax import Array
 
 Counts = NDArray[np.int64]
+#: NumPy parses headers as Python, which before 3.12 no two threads may do at once where
+#: the garbage collector has callbacks (cpython issue 106905).
+_reading = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ def join(parts: Iterable[bytes]) -> Batch:
 
     There is at least one.
     """
-    files = [np.load(BytesIO(part)) for part in parts]
+    with _reading:
+        files = [{**np.load(BytesIO(part))} for part in parts]
     shapes = files[0]["shapes"].tolist()
     ends = np.cumsum([rows * n_bins for rows, n_bins in shapes], dtype=np.int64)
     flat = np.zeros(int(ends[-1]) if len(ends) else 0, np.int64)

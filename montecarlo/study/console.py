@@ -1,9 +1,12 @@
-"""A console on a stream, as rich has it."""
+"""A console on a stream, and tables on it, as rich has them."""
 
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 from rich.console import Console
+from rich.table import Table
 
+from montecarlo.plain_text import printable
 from montecarlo.printing import printing
 
 #: Lines of a table that is piped are not cut to a terminal's width.
@@ -27,3 +30,19 @@ def open_console(stream: TextIO, *, highlight: bool = True) -> Console:
     return _Console(
         file=stream, width=width, markup=False, emoji=False, highlight=highlight
     )
+
+
+def make_table(
+    headings: Iterable[str], rows: Iterable[Iterable[str]], *, right: int = 0
+) -> Table:
+    """Return a table without borders, its first columns set to the right."""
+    table = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(headings):
+        table.add_column(
+            heading,
+            justify="right" if number < right else "left",
+            overflow="fold",  # a phrase without spaces is wrapped, not cut
+        )
+    for row in rows:
+        table.add_row(*map(printable, row))
+    return table

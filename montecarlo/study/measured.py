@@ -1,9 +1,10 @@
-"""One row as an answer: its numbers, and how they are said."""
+"""A row of measurements.csv: its name, its numbers, and how they are said."""
 
+import hashlib
 import html
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from montecarlo.attention.divisors import parse_divisor
@@ -16,6 +17,8 @@ from montecarlo.attention.quantities import (
     range_of,
 )
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, factor_of, round_end
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.sampling.design_points import DesignPoint
 
 #: What the summaries of rows are called.
 SUMMARIES = {
@@ -216,6 +219,47 @@ class Measurement:
         if self.is_bound:
             return f"at most {high}" if self.ends_known[0] else f"at least {low}"
         return f"[{low}, {high}]"
+
+
+MEASUREMENTS = "measurements.csv"
+#: The columns of measurements.csv, in order; docs/results-folder.md says what they are.
+COLUMNS = tuple(one.name for one in fields(Measurement))
+#: What identifies a row.
+IDENTITY = COLUMNS[: COLUMNS.index("estimate")]
+
+
+def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
+    """Return the values of the columns that identify a row, in order."""
+    return (
+        *point.names,
+        point.d_k,
+        point.shape[0],
+        point.n_keys,
+        key.divisor,
+        key.number_format,
+        key.softmax,
+        key.quantity,
+        key.summary,
+    )
+
+
+def table_row(
+    point: DesignPoint, key: RowKey, *numbers: float | None
+) -> tuple[object, ...]:
+    """Return a row: what identifies it, numbers as `COLUMNS` has them, and its name."""
+    return (*identity(point, key), *numbers, row_id(point, key))
+
+
+def row_id(point: DesignPoint, key: RowKey) -> str:
+    """Return the name of a row: a hash of what identifies it.
+
+    Without a normalisation it is what it was before there were any.
+    """
+    named = dict(zip(IDENTITY, identity(point, key), strict=True))
+    if not point.is_normalised:
+        del named["normalisation"]
+    text = ";".join(map(str, named.values()))
+    return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
 
 
 def round_to(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str:

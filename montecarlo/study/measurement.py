@@ -63,9 +63,8 @@ from montecarlo.sampling.cost import (
     require_spread,
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
-from montecarlo.study.columns import table_row
 from montecarlo.study.executors import finish, make_executor
-from montecarlo.study.measured import Measurement
+from montecarlo.study.measured import Measurement, table_row
 from montecarlo.study.presets import MOST_REPLICATES, Advance
 from montecarlo.study.progress import progress_bar
 from montecarlo.theory.references import reference

@@ -30,9 +30,9 @@ from montecarlo.sampling.batches import join
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.rare_events import Tail, estimate_tail
-from montecarlo.study.columns import COLUMNS, table_row
 from montecarlo.study.curves import CurveLine
 from montecarlo.study.executors import Task, finish
+from montecarlo.study.measured import COLUMNS, table_row
 from montecarlo.theory.references import reference
 from montecarlo.theory.row_integrals import Reference
 from montecarlo.theory.score_distribution import distribution_gap, log_score_tail

@@ -16,9 +16,9 @@ from montecarlo.claims.running import Study, needed_budgets, run_study, write_re
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation import engine
 from montecarlo.study import table
-from montecarlo.study.columns import IDENTITY
 from montecarlo.study.executors import limit_blas, make_executor
 from montecarlo.study.folder import file_hash, files_of
+from montecarlo.study.measured import IDENTITY
 from montecarlo.study.presets import Block, Grid
 
 #: A point of every kind: pairs and rows, several distributions, one without fourth

@@ -1,7 +1,10 @@
 """Replicates: the same bytes in any company, and counts that are what they say."""
 
 import dataclasses
+import gc
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ from montecarlo.attention.quantities import (
     costly_rows,
     query_rows,
 )
-from montecarlo.sampling import replicates
+from montecarlo.sampling import batches, replicates
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import (
@@ -73,6 +76,24 @@ def test_one_by_one_equals_all_at_once(point):
     assert together.means.tobytes() == b"".join(one.means.tobytes() for one in alone)
     for i, counts in enumerate(together.counts):
         assert np.array_equal(counts, sum(one.counts[i] for one in alone))
+
+
+def test_threads_unpack_beside_each_other():
+    """Also where the collector has callbacks: before Python 3.12 two headers that were
+    parsed at once ended in a SystemError, without the lock some of these.
+    """
+    packed = batches.pack(sample(SMALL, SEED, 0, 1, ALL))
+    gc.callbacks.append(lambda *_: sum(range(200)))
+    interval, threshold = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(50)
+    try:
+        with ThreadPoolExecutor(3) as executor:
+            assert all(executor.map(lambda _: batches.join([packed]), range(300)))
+    finally:
+        gc.callbacks.pop()
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("point", [*POINTS[:3], FURTHER[0], FURTHER[2]], ids=str)

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from montecarlo.study.columns import COLUMNS
 from montecarlo.study.curves import CURVES
+from montecarlo.study.measured import COLUMNS
 
 PAGE = Path(__file__).parents[2] / "docs" / "results-folder.md"
 

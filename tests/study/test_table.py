@@ -15,8 +15,8 @@ from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.columns import row_id
 from montecarlo.study.curves import tabulate_curves
+from montecarlo.study.measured import row_id
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.table import (
     DISTRIBUTION_D_K,

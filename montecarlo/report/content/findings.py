@@ -35,24 +35,9 @@ from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.training import ReportRecord, read_claims
 from montecarlo.report.language.symbols import check_formula
-from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.curves import read_curves, read_table
+from montecarlo.study.measured import MEASUREMENTS
 
-#: Verdicts in the order in which a page counts them.
-VERDICTS = (
-    "supported",
-    "approximate",
-    "depends",
-    "refuted",
-    "tally",
-    "degree",
-    "undecided",
-    "documented",
-    "contradicted_by_record",
-    "premise",
-    "not_applicable",
-    "not_measured",
-)
 #: Verdicts of claims that a right sentence is set beside.
 FAILING = ("refuted", "contradicted_by_record")
 
@@ -107,7 +92,7 @@ class Findings:
     def counts(self) -> list[tuple[str, int]]:
         """How many claims of texts have each verdict that any has."""
         found = Counter(claim.verdict for claim in self.of_texts)
-        return [(v, found[Verdict(v)]) for v in VERDICTS if found[Verdict(v)]]
+        return [(v.value, found[v]) for v in Verdict if found[v]]
 
     def by_topic(self, topic: str) -> list[ClaimOutcome]:
         """Return the claims of a topic, in the order of the catalogue."""

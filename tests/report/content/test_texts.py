@@ -23,7 +23,6 @@ from montecarlo.claims.schema import (
     TextEntry,
 )
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.report.content.findings import VERDICTS
 from montecarlo.report.content.texts import (
     Assertion,
     Erratum,
@@ -127,7 +126,7 @@ def test_entries_come_in_the_order_of_the_text():
     assert found[1].places == (PLACES[1], PLACES[3])
 
 
-@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("verdict", [verdict.value for verdict in Verdict])
 def test_only_what_fails_is_an_entry(verdict):
     """What the words of a text support, or nobody measured, is held against nobody."""
     found = compose_entries([said("a", verdict, PLACES[0])])

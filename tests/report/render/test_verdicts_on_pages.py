@@ -2,8 +2,11 @@
 
 import pytest
 
-from montecarlo.report.content.findings import FAILING, VERDICTS
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.report.content.findings import FAILING
 from tests.report.conftest import words
+
+VERDICTS = [verdict.value for verdict in Verdict]
 
 
 def turned(report, shift):
