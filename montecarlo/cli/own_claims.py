@@ -10,12 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pandas as pd
 
-from montecarlo.claims.outcomes import (
-    CaseOutcome,
-    ClaimOutcome,
-    ClaimsRecord,
-    InterpretationOutcome,
-)
+from montecarlo.claims.outcomes import ClaimOutcome, ClaimsRecord, InterpretationOutcome
 from montecarlo.claims.own_claims import (
     find_unjudged,
     most_seconds,
@@ -190,13 +185,9 @@ def _tell_worst(one: InterpretationOutcome) -> list[str]:
     for outcome in ("refuted", "undecided", "supported"):
         found = [c for c in cases if c.outcome == outcome and c.estimate is not None]
         if found:
-            one_case = min(found, key=_size)
+            one_case = min(found, key=lambda c: (c.d_k_range or (0,), c.n_keys or 0))
             where, measured, claimed = say_case(one_case)
             exact = "" if one_case.exact is None else f", exact {one_case.exact:.6g}"
             exact += ", which decides" if one_case.by_theory else ""
             return [f"{where}: {measured}{exact}, claimed {claimed}"]
     return []
-
-
-def _size(case: CaseOutcome) -> tuple[int, int]:
-    return (case.d_k_range or (0, 0))[1], case.n_keys or 0

@@ -116,7 +116,8 @@ def _reduce_pairs(drawn: list[Scores], at: float) -> list[float]:
 
     A distribution without a variance, for which ``at`` is infinite, has no gap.
     """
-    q, k, scores = (_in_rows(x) for x in drawn)
+    # cut into the rows along which they are added up
+    q, k, scores = (x.reshape(-1, math.gcd(x.size, ADDED_AT_ONCE)) for x in drawn)
     squares = np.square(scores)
     return [
         *(_mean(q), _mean_product(q, q), _mean(k), _mean_product(k, k)),
@@ -126,11 +127,6 @@ def _reduce_pairs(drawn: list[Scores], at: float) -> list[float]:
         if math.isfinite(at)
         else math.nan,
     ]
-
-
-def _in_rows(values: Scores) -> Scores:
-    """Cut a block into the rows along which it is added up."""
-    return values.reshape(-1, math.gcd(values.size, ADDED_AT_ONCE))
 
 
 def _mean(values: Scores) -> float:

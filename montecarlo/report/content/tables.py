@@ -18,8 +18,6 @@ from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS
 
 #: A panel over d_k needs at least so many of them.
 FEWEST_POINTS = 2
-#: d_k of the figure over n, of those that have equally many n.
-LARGEST_D_K = 64
 #: Rows of a topic's table at most: every d_k of a fine grid would be too many.
 MOST_ROWS = 8
 #: Number of keys that the tables of rows are made for, where the grid has it.
@@ -58,7 +56,6 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, tuple[TableCell | None, ...]], ...]
     n_keys: int | None = None  # of all rows
-    head: str = "d_k"  # what the rows are of, as LaTeX
     d_k: int | None = None  # of all rows
 
 
@@ -81,7 +78,6 @@ def make_tables(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, T
         ]
         tables["gradients"] = _table(rows, gradients, n_keys)
     tables["saturation"] = saturation_table(measurements)
-    tables["largest-score"] = largest_score_table(measurements)
     tables["tails"] = tail_table(measurements)
     tables["saturated"] = saturated_rows(measurements)
     tables["divisors"] = divisor_table(measurements, curves)
@@ -94,23 +90,6 @@ def saturation_table(measurements: pd.DataFrame) -> Table:
     cells = read_cells(rows, "d_k", "n_keys")
     sizes = thin(sorted({int(n_keys) for n_keys in rows["n_keys"]}))
     return Table(tuple(f"n = {n}" for n in sizes), _lines(cells, sizes))
-
-
-def largest_score_table(measurements: pd.DataFrame) -> Table:
-    """Set the mean largest scaled score beside sqrt(2 ln n), one row for each n."""
-    rows = []
-    d_k = None
-    for row in largest_scores(measurements).to_dict("records"):
-        d_k = int(row["d_k"])
-        mean, n_keys = read_cell(row), int(row["n_keys"])
-        limit = math.sqrt(2.0 * math.log(n_keys))
-        ratio = limit / mean.value
-        error = None if mean.error is None else ratio * mean.error / mean.value
-        rows.append((n_keys, (mean, TableCell(limit), TableCell(ratio, error))))
-    limit_symbol = r"\sqrt{2\ln n}"
-    ratio_symbol = rf"{limit_symbol}\,/\operatorname{{E}}\, s_{{\max}}"
-    columns = (row_symbol("score_max", "mean", "sqrt"), limit_symbol, ratio_symbol)
-    return Table(columns, tuple(rows), head="n", d_k=d_k)
 
 
 def tail_table(measurements: pd.DataFrame) -> Table:
@@ -336,21 +315,6 @@ def saturation_cells(measurements: pd.DataFrame) -> pd.DataFrame:
         rows = rows[cells >= max(FEWEST_POINTS, 0.5 * cells.max())]
     is_map = rows[["d_k", "n_keys"]].nunique().min() >= FEWEST_POINTS
     return rows if is_map else rows.iloc[:0]
-
-
-def largest_scores(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean largest scaled scores at the d_k that has them for most n.
-
-    By rising ``n_keys``, each with an exact value; none where no d_k has several n.
-    """
-    rows = gaussian_rows(
-        measurements, quantity="score_max", divisor="sqrt", summary="mean"
-    )
-    rows = with_interval(rows[rows["reference"].notna()])
-    sizes = rows.groupby("d_k")["n_keys"].nunique()
-    sizes = sizes[sizes >= FEWEST_POINTS]
-    d_k = nearest(sizes.index[sizes == sizes.max()], LARGEST_D_K)
-    return rows[rows["d_k"].eq(d_k or 0)].sort_values("n_keys")
 
 
 def nearest(values: Iterable[float], wanted: float) -> int | None:

@@ -114,7 +114,7 @@ class Contents:
 Order = Mapping[str, tuple[str, ...]]
 TABLES: Order = {
     "variance": ("audit", "variance"),
-    "weights": ("saturation", "largest-score", "weights", "divisors"),
+    "weights": ("saturation", "weights", "divisors"),
     "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
     "training": ("training", "language"),

@@ -5,7 +5,6 @@ import pytest
 
 from montecarlo.report.content.tables import (
     key_counts,
-    largest_scores,
     nearest,
     saturation_cells,
 )
@@ -26,17 +25,6 @@ def test_nearest_is_by_ratio():
     """128 is nearer to 256 than to 32; of nothing, nothing is nearest."""
     assert nearest([32, 256], 128) == 256
     assert nearest([], 128) is None
-
-
-def test_largest_scores_are_of_the_d_k_with_most_keys():
-    """The figure against n takes the d_k that has most n, or else one near 64."""
-    score = {"quantity": "score_max", "summary": "mean", "divisor": "sqrt"}
-    grid = {(d_k, n): 2.0 for d_k in (1, 16, 128) for n in (8, 32)}
-    assert set(largest_scores(measured(grid, **score))["d_k"]) == {128}
-    more = measured(grid | {(16, 2048): 3.0}, **score)
-    assert largest_scores(more)["n_keys"].tolist() == [8, 32, 2048]
-    assert set(largest_scores(more)["d_k"]) == {16}
-    assert largest_scores(measured({(64, 8): 1.4, (16, 32): 2.0}, **score)).empty
 
 
 def test_cell_far_off_is_left_out_of_the_map():

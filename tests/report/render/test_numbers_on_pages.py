@@ -598,22 +598,6 @@ def test_topic_tables_show_rows_of_the_table(evidence, report):
                         assert row["n_keys"] == (32, 128)[[*line].index(case) - 1]
 
 
-def test_table_of_largest_scores_sets_the_formula_beside_them(evidence, report):
-    """Mean and exact value are a row's; the formula and its ratio follow from n."""
-    rows = report.results.measurements.set_index("row_id")
-    lines = evidence.by_id["table-largest-score"].findall("tbody/tr")
-    assert [values(evidence, line[0]) for line in lines] == [[32], [128]]
-    for line in lines:
-        row = row_of(evidence, line[1], rows)
-        assert (row["quantity"], row["divisor"]) == ("score_max", "sqrt")
-        assert [row["d_k"], row["n_keys"]] == [64, *values(evidence, line[0])]
-        limit = math.sqrt(2.0 * math.log(row["n_keys"]))
-        assert values(evidence, line[2]) == [limit]
-        ratio, error = values(evidence, line[3])
-        assert ratio == limit / row["estimate"]
-        assert error == pytest.approx(ratio * row["std_error"] / row["estimate"])
-
-
 #: Powers of ten in plain text, as a parser reads them.
 RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
 LOWERED = dict(zip(map(ord, RAISED), "-0123456789", strict=True))
