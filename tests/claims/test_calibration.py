@@ -2,7 +2,6 @@
 
 import csv
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -167,7 +166,7 @@ def write(path, *lines):
 def test_intervals_that_are_paid_for_miss_as_often_as_wanted(tmp_path, wanted):
     """By the worst line of its kind; one that misses less than stated costs nothing."""
     half = line_of(lambda rate: 0.5 * rate)
-    other = replace(half, kind="share")
+    other = half._replace(kind="share")
     path = write(tmp_path / "worst.csv", half, line_of(actual), half, other)
     assert actual(nominal_rate(wanted, "mean", path)) == pytest.approx(wanted, rel=5e-3)
     assert nominal_rate(wanted, "share", path) == wanted

@@ -1,7 +1,5 @@
 """Rows of Gaussian scores: identities, and the errors of a grid that is too coarse."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -41,15 +39,11 @@ def test_a_grid_that_is_too_coarse_owns_up(monkeypatch):
     """With four times the steps the stated errors cover what they do to the values."""
     exact = expect(256, 1.0)
     profile = gaussian_profile(np.array([1.0]))
-    thin = {
-        field.name: getattr(profile, field.name)[..., ::6]
-        for field in dataclasses.fields(profile)
-    }
-    coarse = integrate_row(row_integrals.Profile(**thin), 256)
+    thin = row_integrals.Profile(*(part[..., ::6] for part in profile))
+    coarse = integrate_row(thin, 256)
     largest = largest_profile(np.array([1.0]))
     monkeypatch.setattr("montecarlo.theory.row_integrals.STEP_G", 0.04 * 10)
-    thin_largest = dataclasses.replace(
-        largest,
+    thin_largest = largest._replace(
         g=largest.g[::10],
         log_psi=largest.log_psi[:, ::10],
         log_below=largest.log_below[::10],
