@@ -46,7 +46,7 @@ HINTS = {
     "padded": "is it the width of a head padded to {width}?",
 }
 #: And what is said before them where a divisor has several names or looks.
-SEVERAL = "several things would give this number, perhaps one of these:"
+SEVERAL = "several things would give this number, among them:"
 #: What is said where no scale is told.
 OUTCOMES = {
     "uniform": "every key that is not hidden counts the same: the scale is 0",

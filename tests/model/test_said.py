@@ -150,7 +150,7 @@ def attended(divisor, d_k, heads):
 
 def test_a_hint_by_coincidence_says_so():
     """d_k^(1/4) is sqrt(h) at 64 and 8; at 64 and 4 heads stand alone."""
-    several = "several things would give this number, perhaps one of these: "
+    several = "several things would give this number, among them: "
     hint = "the number of heads where their width belongs?"
     with pytest.raises(AssertionError) as error:
         assert_attention_scale(attended(64**0.25, 64, 8))
