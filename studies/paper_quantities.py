@@ -15,7 +15,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq, minimize
 from scipy.special import digamma, expit, gamma, log_softmax, ndtr, softmax
 
-from montecarlo.attention.number_formats import NUMBER_FORMATS, ROUNDINGS
+from montecarlo.attention.number_formats import ALL_FORMATS, NUMBER_FORMATS
 from montecarlo.estimation.estimates import Estimate, mean_estimate, share_estimate
 from montecarlo.sampling.streams import named_stream
 from montecarlo.theory import expected_row, query_gradient_squared
@@ -376,7 +376,8 @@ def normalised_underflow(n: int, std: float, number_format: str) -> Estimate:
 
     def lost(_: Generator, rows: Array) -> Array:
         weights = np.exp(log_softmax(std * rows, axis=1))
-        return np.asarray((ROUNDINGS[number_format](weights) == 0.0).mean(axis=1))
+        rounded = ALL_FORMATS[number_format].round(weights)
+        return np.asarray((rounded == 0.0).mean(axis=1))
 
     return _mean(f"normalised_underflow {n} {std} {number_format}", n, lost)
 
@@ -421,7 +422,7 @@ def several_are_one(n: int, std: float, gap: float) -> float:
 
 def several_rounded(n: int, std: float, gap: float) -> Estimate:
     """Estimate it where scores are rounded to bfloat16 as well."""
-    rounding = ROUNDINGS["bfloat16"]
+    rounding = ALL_FORMATS["bfloat16"].round
 
     def several(_: Generator, rows: Array) -> Array:
         scores = std * rows

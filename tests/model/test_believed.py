@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from montecarlo import assert_attention_scale
-from montecarlo.attention.number_formats import ROUNDINGS
+from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.model.answers import (
     NO,
     REASONS,
@@ -34,7 +34,7 @@ def attend(seed, number_format="float32", d_k=64, sequences=2, size=1.0, **added
     of softmax, ``kept`` (the format of the weights), ``fused`` (scores not rounded).
     """
     rng = np.random.default_rng((31, seed))
-    nearest = ROUNDINGS[number_format]
+    nearest = ALL_FORMATS[number_format].round
     between = (lambda x: x) if added.get("fused") else nearest
     shape = (sequences, TOKENS, d_k)
     q, k = (nearest(size * rng.normal(size=shape)) for _ in "qk")
@@ -47,7 +47,7 @@ def attend(seed, number_format="float32", d_k=64, sequences=2, size=1.0, **added
     if added.get("causal"):
         logits = np.where(np.tri(TOKENS, dtype=bool), logits, -np.inf)
     weights = softmax(logits, axis=added.get("axis", -1))
-    p = ROUNDINGS[added.get("kept", number_format)](weights)
+    p = ALL_FORMATS[added.get("kept", number_format)].round(weights)
     return {"q": q, "k": k, "v": v, "weights": p, "outputs": nearest(p @ v)}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from montecarlo.attention.number_formats import ROUNDINGS
+from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.theory import expected_row
 from montecarlo.theory.row_integrals import ROW_NAMES, gaussian_profile, integrate_row
@@ -325,10 +325,8 @@ def test_what_is_lost_is_what_rounding_makes_zero(name):
     for scale in (1.0, 256.0):
         far = pq.lost_below(name, scale)
         below, above = scale * np.exp([-far * (1 + 1e-9), -far * (1 - 1e-9)])
-        assert ROUNDINGS[name](np.array([below, above])).astype(bool).tolist() == [
-            False,
-            True,
-        ]
+        rounded = ALL_FORMATS[name].round(np.array([below, above]))
+        assert rounded.astype(bool).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("gap", "scale"), [(2.0, 1.0), (6.0, 1.0), (8.0, 256.0)])
@@ -380,7 +378,7 @@ def test_an_exponential_rounds_to_one_from_the_middle_on():
     """1 - 2^-9 is a tie, and goes to 1; the number below it does not."""
     assert math.exp(-pq.below_one()) == pytest.approx(1.0 - 2.0**-9, rel=1e-15)
     middle = np.array([1.0 - 2.0**-9, np.nextafter(1.0 - 2.0**-9, 0.0)])
-    assert ROUNDINGS["bfloat16"](middle).tolist() == [1.0, 1.0 - 2.0**-8]
+    assert ALL_FORMATS["bfloat16"].round(middle).tolist() == [1.0, 1.0 - 2.0**-8]
 
 
 def test_rounded_scores_have_more_equal_maxima(monkeypatch):
