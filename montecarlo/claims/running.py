@@ -38,6 +38,7 @@ from montecarlo.names import require_error_rate
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.curves import tabulate_curves, write_curves, write_table
 from montecarlo.study.executors import finish
+from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.measured import MEASUREMENTS
@@ -210,14 +211,18 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         recorded = Recorded(study.catalogue, Simulation(most, divisors, exact))
         asked = frozenset(map(row_key, of_samples))
         if study.replicates is None:
-            limited = not run(
+            sufficed, failures = run(
                 plan, store, work, undecided, advance, in_time or (lambda: True)
             )
+            limited = not sufficed
         else:
             taken = {c: study.replicates[c.name] for c in budgets}
             again = {c: Budget(number, number) for c, number in taken.items()}
-            run(replace(plan, budgets=again), store, work, lambda _: (), advance)
+            _, failures = run(
+                replace(plan, budgets=again), store, work, lambda _: (), advance
+            )
             limited = study.time_limit_reached
+        raise_failed_batches(failures, study.seed)
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
         simulation = sampled_on(most)

@@ -17,7 +17,7 @@ from scipy.special import chdtri, gammaincinv, ndtri, stdtr
 from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.estimation.engine import OVERFLOW
+from montecarlo.sampling.rare_events import OVERFLOW
 from montecarlo.study.measured import COLUMNS, IDENTITY
 
 #: Probability that a right simulator is refuted: a quarter for each side of the largest

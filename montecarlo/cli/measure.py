@@ -75,7 +75,7 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
     """Measure what was asked for, and print it."""
     with importing("measure"):
         from montecarlo.cli.points import answer, format_answer
-        from montecarlo.estimation.engine import OVERFLOW
+        from montecarlo.sampling.rare_events import OVERFLOW
 
         if options.row is not None or options.replicates is not None:
             from montecarlo.cli.replay import answer_row, replay

@@ -13,7 +13,6 @@ from montecarlo.claims.outcomes import read_report_run
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.points import Answer
 from montecarlo.errors import InputError
-from montecarlo.estimation.engine import OVERFLOW
 from montecarlo.names import look_up, parse_folder
 from montecarlo.sampling.cost import (
     replicate_seconds,
@@ -23,7 +22,7 @@ from montecarlo.sampling.cost import (
     tail_seconds,
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
-from montecarlo.sampling.rare_events import estimate_tail
+from montecarlo.sampling.rare_events import OVERFLOW, estimate_tail
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.executors import Task
 from montecarlo.study.measured import IDENTITY, MEASUREMENTS

@@ -1,21 +1,18 @@
 """The engine: samples points in rounds that double, until nothing is undecided.
 
-It knows neither claims nor workers: it is given a function that returns the points that
-are still undecided, a store for finished batches, and a function that runs batches.
-Failures are raised when the other points are finished: which replicates, why, and the
-command that samples exactly the same again.
+It knows neither claims nor workers nor commands.  It is given a function that returns
+the points that are still undecided, a store for finished batches, and a function that
+runs batches.  When all points are finished it returns which replicates failed, and why.
 """
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from montecarlo.errors import UnfinishedError
 from montecarlo.sampling.batches import Batch, join, pack
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.design_points import INDEPENDENT, DesignPoint
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 
 
@@ -69,92 +66,6 @@ class SampleStore:
         return join(self.packed(point))
 
 
-#: Failures whose full message is shown.
-SHOWN = 3
-#: Quantity of the rows that are not sampled in replicates.
-OVERFLOW = "overflow_probability"
-#: Any but float64: number formats are computed all, or none.
-SOME_FORMAT = "float16"
-
-
-def tell_failed_batch(
-    point: DesignPoint, seed: int, indices: range, error: BaseException
-) -> RuntimeError:
-    """Return the error of a failed batch, with the command that replays it."""
-    which = f"replicates {indices.start} to {indices.stop - 1} of {point.name}"
-    return _failure(which, error, batch_command(point, seed, indices))
-
-
-def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
-    """Return the command that samples exactly these replicates of a point."""
-    options = {
-        "--distribution-q": point.distribution_q.name,
-        "--distribution-k": point.distribution_k.name,
-        "--d-k": point.d_k,
-        "--seed": seed,
-        "--replicates": f"{indices.start}:{indices.stop}",
-    }
-    if point.has_rows:
-        options["--keys"] = point.n_keys
-    if point.dependence != INDEPENDENT:
-        options["--dependence"] = point.dependence.name
-    if point.initialisation:
-        options["--initialisation"] = point.initialisation.name
-    if point.is_normalised:
-        options["--normalisation"] = point.normalisation.name
-    if point.formats:
-        options["--number-format"] = SOME_FORMAT
-    return _command(options)
-
-
-def tell_failed_tail(
-    d_k: int, number_format: str, seed: int, blocks: int, error: BaseException
-) -> RuntimeError:
-    """Return the error of a failed overflow probability, as `tell_failed_batch`."""
-    options = {
-        "--d-k": d_k,
-        "--quantity": OVERFLOW,
-        "--number-format": number_format,
-        "--seed": seed,
-        "--replicates": f"0:{blocks}",
-    }
-    which = f"{OVERFLOW} at d_k={d_k} in {number_format}"
-    return _failure(which, error, _command(options))
-
-
-def raise_failures(failures: Mapping[Any, RuntimeError]) -> None:
-    """Raise one error for all failures, if there are any.
-
-    Raises
-    ------
-    UnfinishedError
-        If workers died or had no memory.
-    RuntimeError
-        If any other error is among them: a bug, which is the cause shown.
-    """
-    if not failures:
-        return
-    found = list(failures.values())
-    more = f"; and {len(found) - SHOWN} more" if found[SHOWN:] else ""
-    first = min(found, key=lambda one: isinstance(one, UnfinishedError))
-    raise type(first)("; ".join(map(str, found[:SHOWN])) + more) from first.__cause__
-
-
-def _failure(which: str, error: BaseException, command: str) -> RuntimeError:
-    expected = isinstance(error, UnfinishedError | MemoryError)
-    reason = str(error).partition("\n")[0]
-    failure = (UnfinishedError if expected else RuntimeError)(
-        f"{which} failed ({type(error).__name__}: {reason}), replay: {command}"
-    )
-    failure.__cause__ = error
-    return failure
-
-
-def _command(options: Mapping[str, object]) -> str:
-    words = [str(word) for pair in options.items() for word in pair]
-    return f"python -m montecarlo measure {shlex.join(words)}"
-
-
 #: Work sent to a worker at once, in seconds: long against the cost of sending it.
 BATCH_SECONDS = 0.15
 #: Replicates of every point that a run takes, however short its time: of fewer
@@ -167,6 +78,13 @@ Finish = Callable[
     [Callable[..., bytes], Iterable[Task], Callable[[Task], bool]],
     Iterator[tuple[Task, Future[bytes]]],
 ]
+
+
+class FailedBatch(NamedTuple):
+    """Replicates that failed, and why."""
+
+    indices: range
+    error: BaseException
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +144,7 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     undecided: Callable[[SampleStore], Iterable[DesignPoint]],
     advance: Callable[[DesignPoint, int, int], None] = lambda *_: None,
     in_time: Callable[[], bool] = lambda: True,
-) -> bool:
+) -> tuple[bool, dict[DesignPoint, FailedBatch]]:
     """Sample every point of a plan until it is decided or its budget is spent.
 
     Parameters
@@ -246,15 +164,11 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
 
     Returns
     -------
-    bool
+    sufficed : bool
         Whether the time sufficed.  If not, the store has been rid of replicates that
         others before them are missing of.
-
-    Raises
-    ------
-    UnfinishedError, RuntimeError
-        If sampling failed in some points, at the end of the others: which, why,
-        and the commands that replay it (see `raise_failures`).
+    failures : dict
+        The first batch that failed of each point in which sampling failed.
     """
     sampling = _Sampling(plan, store, finish, advance, in_time)
     active = list(plan.budgets)
@@ -274,8 +188,7 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
         active = [point for point in plan.budgets if point in remaining]
         if not active:
             break
-    raise_failures(sampling.failures)
-    return sufficed
+    return sufficed, sampling.failures
 
 
 def sample_packed(
@@ -294,7 +207,7 @@ class _Sampling:
     finish: Finish
     advance: Callable[[DesignPoint, int, int], None]
     in_time: Callable[[], bool]
-    failures: dict[DesignPoint, RuntimeError] = field(default_factory=dict)
+    failures: dict[DesignPoint, FailedBatch] = field(default_factory=dict)
 
     def bring_to(self, wanted: Mapping[DesignPoint, int]) -> bool:
         """Bring points that do not fail to their numbers; tells if time sufficed."""
@@ -305,10 +218,10 @@ class _Sampling:
         ]
         without = {c for c in wanted if not self.store.n_replicates(c)}
         for task, future in self.finish(sample_packed, tasks, self._has_failed):
-            point, seed, first, last, _ = task
+            point, _, first, last, _ = task
             if error := future.exception():
-                told = tell_failed_batch(point, seed, range(first, last), error)
-                self.failures.setdefault(point, told)
+                failed = FailedBatch(range(first, last), error)
+                self.failures.setdefault(point, failed)
                 without.discard(point)
                 continue
             self.store.add(point, first, last, future.result())

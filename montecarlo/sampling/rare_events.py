@@ -14,6 +14,8 @@ import numpy as np
 
 from montecarlo.sampling.design_points import parse_point, stream
 
+#: The quantity of tables that is estimated in this way, and not in replicates.
+OVERFLOW = "overflow_probability"
 #: Draws of a block; a block is the unit of a random stream.
 BLOCK = 4096
 

@@ -64,6 +64,7 @@ from montecarlo.sampling.cost import (
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study.executors import finish, make_executor
+from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.measured import Measurement, table_row
 from montecarlo.study.presets import MOST_REPLICATES, Advance
 from montecarlo.study.progress import progress_bar
@@ -380,10 +381,11 @@ class PreciseRows:
         work = partial(finish, workers)
         try:
             with threadpool_limits(limits=1, user_api="blas"):
-                run(plan, self.store, work, self._unfinished, advance)
+                _, failures = run(plan, self.store, work, self._unfinished, advance)
         except KeyboardInterrupt:
             self.store.drop_after_gaps()
             raise
+        raise_failed_batches(failures, self.effort.seed)
 
     def _unfinished(self, _: SampleStore) -> Iterable[DesignPoint]:
         """Name the points with rows that more replicates can make precise enough."""

@@ -23,15 +23,15 @@ from montecarlo.attention.softmax import (
     weights_in_order,
     widen,
 )
-from montecarlo.estimation.engine import OVERFLOW, raise_failures, tell_failed_tail
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.batches import join
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.rare_events import Tail, estimate_tail
+from montecarlo.sampling.rare_events import OVERFLOW, Tail, estimate_tail
 from montecarlo.study.curves import CurveLine
 from montecarlo.study.executors import Task, finish
+from montecarlo.study.failures import failed_tail, raise_failures
 from montecarlo.study.measured import COLUMNS, table_row
 from montecarlo.theory.references import reference
 from montecarlo.theory.row_integrals import Reference
@@ -303,11 +303,11 @@ def tail_rows(
         for d_k, blocks in tails
         for name in FORMATS
     }
-    found, failures = {}, {}
+    found, failures = {}, []
     for task, future in finish(executor, estimate_tail, asked):
         d_k, blocks, name = asked[task]
         if error := future.exception():
-            failures[task] = tell_failed_tail(d_k, name, seed, blocks, error)
+            failures.append(failed_tail(d_k, name, seed, blocks, error))
         else:
             found[task] = future.result()
     raise_failures(failures)

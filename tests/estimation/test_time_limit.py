@@ -26,7 +26,9 @@ def run_for(times):
     store, in_time = SampleStore(), asked_until(times)
     with make_executor(1) as workers:
         done = partial(finish, workers)
-        return store, run(PLAN, store, done, lambda _: POINTS, in_time=in_time)
+        sufficed, failures = run(PLAN, store, done, lambda _: POINTS, in_time=in_time)
+    assert not failures
+    return store, sufficed
 
 
 @pytest.mark.parametrize("times", [0, 1, 5, 12, 14])

@@ -11,8 +11,8 @@ from montecarlo.cli.exits import BUG
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
-from montecarlo.estimation.engine import batch_command
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.failures import batch_command
 from montecarlo.study.presets import PRESETS
 
 pytestmark = pytest.mark.usefixtures("one_figure")
