@@ -17,11 +17,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from montecarlo.attention.divisors import name_divisor
+from montecarlo.attention.divisors import parse_divisor
 from montecarlo.errors import InputError, show
 from montecarlo.names import MOST_SIZE, require_flag, require_number, require_whole
-from montecarlo.sampling.design_points import parse_point
-from montecarlo.theory.references import MOST_STD, divisor_value
+from montecarlo.theory.references import MOST_STD
 from montecarlo.theory.row_expectations import expect_gaussian_length, interpolate
 from montecarlo.theory.row_integrals import (
     ROUNDING,
@@ -254,12 +253,10 @@ def scales_of(
     d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
     if not isinstance(divisor, str):
         divisor = repr(require_number("divisor", divisor))
-    name = name_divisor(divisor)
-    number = divisor_value(name, parse_point("gaussian", "gaussian", d_k, n_keys))
-    if number is None:
-        raise InputError(f"divisor must be one divisor, got {name!r}")
-    spread = math.sqrt(d_k) / number
-    require_number(f"sqrt(d_k) over the divisor {name!r}", spread, LEAST_STD, MOST_STD)
+    rule = parse_divisor(divisor)
+    number = rule.value(d_k, n_keys)
+    spread, over = math.sqrt(d_k) / number, f"the divisor {rule.name!r}"
+    require_number(f"sqrt(d_k) over {over}", spread, LEAST_STD, MOST_STD)
     return 1.0 / number, d_k
 
 

@@ -115,19 +115,8 @@ def _find(quantity: str) -> Find | None:
     return (_share if found[1] == "saturated" else _number_above)(float(found[2]))
 
 
-def divisor_value(divisor: str, point: DesignPoint) -> float | None:
-    """Return the number that scores are divided by, None for a pair of divisors."""
-    if "/" in divisor:
-        return None
-    rule = parse_divisor(divisor)
-    factor, power, n_power, log_power = rule.formula
-    found = float(factor * point.d_k**power)
-    if not rule.needs_keys:
-        return found
-    if point.n_keys is None:
-        return None
-    log_keys = math.log(point.n_keys)
-    return found * math.exp(n_power * log_keys) * float(log_keys**log_power)
+def _divisor_value(divisor: str, point: DesignPoint) -> float:
+    return parse_divisor(divisor).value(point.d_k, point.n_keys)
 
 
 def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
@@ -163,10 +152,10 @@ def _scale_of(point: DesignPoint, divisor: str) -> float | None:
 
     Queries must have mean 0, and scores must not be too wide for the grids.
     """
-    number = divisor_value(divisor, point)
-    if number is None or not point.has_rows or not point.is_independent:
+    if not point.has_rows or not point.is_independent:
         return None
     _, n_keys = point.shape
+    number = _divisor_value(divisor, point)
     scale = point.distribution_q.std * point.distribution_k.std / number
     too_wide = scale * math.sqrt(point.d_k) > MOST_STD
     if point.distribution_q.mean or too_wide or math.log(n_keys) > MOST_LOG_KEYS:
@@ -266,9 +255,6 @@ def _score_variance(point: DesignPoint, divisor: str) -> Reference | None:
     tokens and weights.  Matching Gaussian pairs: d (1 + rho²); of other distributions,
     with copied entries, d (1 + rho (kurtosis - 1) - rho²).
     """
-    number = divisor_value(divisor, point)
-    if number is None:
-        return None
     initialisation = point.initialisation
     dependence = point.dependence
     distribution = point.distribution_k
@@ -287,7 +273,7 @@ def _score_variance(point: DesignPoint, divisor: str) -> Reference | None:
         raw = point.d_k * distribution.std**4 * (1.0 + part)
     else:
         return _closed(moments.score_variance, 2)(point, divisor)
-    value = raw / number**2
+    value = raw / _divisor_value(divisor, point) ** 2
     return Reference(value, ROUNDING * value)
 
 
@@ -295,13 +281,12 @@ def _closed(form: ClosedForm, degree: int, rounding: float = ROUNDING) -> Find:
     """Refer to a closed form; a divisor c turns it into itself over c**degree."""
 
     def find(point: DesignPoint, divisor: str) -> Reference | None:
-        number = divisor_value(divisor, point) if degree else 1.0
-        if number is None or not point.is_independent:
+        if not point.is_independent:
             return None
         raw = form(point.distribution_q, point.distribution_k, point.d_k)
         if raw is None:
             return None
-        value = raw / number**degree
+        value = raw / _divisor_value(divisor, point) ** degree
         return Reference(value, rounding * abs(value))
 
     return find
@@ -351,10 +336,8 @@ def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
 
 def _score_max(point: DesignPoint, divisor: str) -> Reference | None:
     """Refer to the largest score of a row: E|q| times that of n normal ones."""
-    number = divisor_value(divisor, point)
     q, k = point.distribution_q, point.distribution_k
-    known = point.has_rows and point.is_independent
-    if number is None or not known or q.mean or k.mean:
+    if not point.has_rows or not point.is_independent or q.mean or k.mean:
         return None
     if k.family != "gaussian":
         return None
@@ -367,7 +350,8 @@ def _score_max(point: DesignPoint, divisor: str) -> Reference | None:
             scale = math.sqrt(point.d_k) * q.std * k.std
         case _:
             return None
-    value = scale / number * expected_maximum(point.shape[1])
+    scale /= _divisor_value(divisor, point)
+    value = scale * expected_maximum(point.shape[1])
     return Reference(value, QUADRATURE * value)
 
 
