@@ -137,11 +137,6 @@ class Estimate:
             return self
         return replace(self, value=value, within=within)
 
-    def moments(self) -> Moments:
-        """Return what the interval is made of."""
-        numbers = (self.value, self.std_error, self.skewness)
-        return Moments(*map(np.asarray, numbers))
-
     def times(self, factor: float) -> "Estimate":
         """Return the same estimate times an exact positive factor."""
         bounds = self.bounds
@@ -218,9 +213,12 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     floor = math.sqrt(inside * (1.0 - inside) / rows)
     estimate = replace(estimate, std_error=max(estimate.std_error, floor))
 
+    numbers = (estimate.value, estimate.std_error, estimate.skewness)
+    moments = Moments(*map(np.asarray, numbers))
+
     def bounds(error_rate: float) -> Interval:
         # rare rows are no surprise here: the binomial interval knows of them
-        ends = interval_ends(estimate.moments(), estimate.n_replicates, error_rate)
+        ends = interval_ends(moments, estimate.n_replicates, error_rate)
         low, high = map(float, ends)
         least, most = clopper_pearson(hits, rows, error_rate)
         return Interval(min(low, least), max(high, most))
@@ -281,50 +279,36 @@ def jackknife(
     return replace(plain, bounds=bounds)
 
 
-def product(parts: Sequence[tuple[Estimate, int]]) -> Estimate:
-    """Estimate a product of powers of positive quantities, dependent or not.
+def ratio(over: Estimate, under: Estimate) -> Estimate:
+    """Estimate a ratio of two positive quantities, dependent or not.
 
-    Parameters
-    ----------
-    parts : sequence of (Estimate, int)
-        Factors and their exponents, 1 or -1.
-
-    Returns
-    -------
-    Estimate
-        Its interval is made of the factors' intervals, the error rate split over them:
-        valid for any dependence.
+    Its interval is made of theirs, the error rate split between the two: valid for any
+    dependence.
     """
 
-    def end(interval: Interval, power: int, *, upper: bool) -> float:
-        if power > 0:
-            return max(0.0, interval.high if upper else interval.low)
-        divisor = max(0.0, interval.low if upper else interval.high)
-        return math.inf if divisor == 0.0 else 1.0 / divisor
+    def divide(one: Interval, other: Interval) -> Interval:
+        low = max(0.0, one.low) * _reciprocal(other.high)
+        high = max(0.0, one.high) * _reciprocal(other.low)
+        # 0 over 0 may be anything
+        return Interval(
+            0.0 if math.isnan(low) else low, math.inf if math.isnan(high) else high
+        )
 
     def bounds(error_rate: float) -> Interval:
-        share = error_rate / len(parts)
-        return combine([(part.interval(share), power) for part, power in parts])
+        each = 0.5 * error_rate
+        return divide(over.interval(each), under.interval(each))
 
-    def combine(intervals: Sequence[tuple[Interval, int]]) -> Interval:
-        low = math.prod(end(i, power, upper=False) for i, power in intervals)
-        high = math.prod(end(i, power, upper=True) for i, power in intervals)
-        # 0 over 0 may be anything
-        low, high = (low, high) if low >= 0.0 else (0.0, high)
-        return Interval(low, high if high >= 0.0 else math.inf)
-
-    n = min(part.n_replicates for part, _ in parts)
-    value = math.prod(
-        end(Interval(part.value, part.value), power, upper=True)
-        for part, power in parts
-    )
-    if any(math.isnan(one) for one in (value, *(part.value for part, _ in parts))):
+    n = min(over.n_replicates, under.n_replicates)
+    value = max(0.0, over.value) * _reciprocal(under.value)
+    if any(map(math.isnan, (value, over.value, under.value))):
         return Estimate(math.nan, math.nan, n, bounds=bounds)
-    finest = None
-    if all(part.finest is not None for part, _ in parts):
-        finest = combine([(p.finest, power) for p, power in parts if p.finest])
-    error = half_width_error(bounds, n)
-    return Estimate(value, error, n, bounds=bounds, finest=finest)
+    finest = over.finest and under.finest and divide(over.finest, under.finest)
+    return Estimate(value, half_width_error(bounds, n), n, bounds=bounds, finest=finest)
+
+
+def _reciprocal(value: float) -> float:
+    """Return one over a number, infinite of what an interval pushed below 0."""
+    return 1.0 / value if value > 0.0 else math.inf
 
 
 def half_width_error(bounds: Callable[[float], Interval], n_replicates: int) -> float:
@@ -435,47 +419,33 @@ def ratio_of_ends(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def _contrast(weights: Array, estimates: Sequence[Estimate]) -> Estimate:
-    """Estimate a weighted sum of logarithms of independent estimates."""
+    """Estimate a weighted sum of logarithms of independent estimates.
+
+    The logarithmic half-widths of their own intervals are added in squares.  Each side
+    separately, since intervals of skewed quantities are not symmetric; for symmetric
+    ones this is the usual propagation of errors.
+    """
     n = min(estimate.n_replicates for estimate in estimates)
     logs = [_log(estimate.value) for estimate in estimates]
     value = _weigh(weights, logs)
 
+    def combine(intervals: Sequence[Interval]) -> Interval:
+        down = up = 0.0
+        for weight, centre, (low, high) in zip(weights, logs, intervals, strict=True):
+            below, above = centre - _log(low), _log(high) - centre
+            if weight < 0.0:
+                below, above = above, below
+            if weight != 0.0:
+                down += (weight * below) ** 2
+                up += (weight * above) ** 2
+        return Interval(value - math.sqrt(down), value + math.sqrt(up))
+
     def bounds(error_rate: float) -> Interval:
-        intervals = [estimate.interval(error_rate) for estimate in estimates]
-        return _contrast_bounds(weights, estimates, value, intervals)
+        return combine([estimate.interval(error_rate) for estimate in estimates])
 
-    low, high = bounds(POINTWISE)
-    error = (high - low) / (2.0 * t_quantile(POINTWISE, n))
     bins = [estimate.finest for estimate in estimates if estimate.finest is not None]
-    finest = None
-    if len(bins) == len(estimates):
-        finest = _contrast_bounds(weights, estimates, value, bins)
-    return Estimate(value, error, n, bounds=bounds, finest=finest)
-
-
-def _contrast_bounds(
-    weights: Array,
-    estimates: Sequence[Estimate],
-    value: float,
-    intervals: Sequence[Interval],
-) -> Interval:
-    """Add the logarithmic half-widths of the estimates' own intervals in squares.
-
-    Each side separately, since intervals of skewed quantities are not symmetric; for
-    symmetric ones this is the usual propagation of errors.
-    """
-    down = up = 0.0
-    for weight, estimate, (low, high) in zip(
-        weights, estimates, intervals, strict=True
-    ):
-        centre = _log(estimate.value)
-        below, above = centre - _log(low), _log(high) - centre
-        if weight < 0.0:
-            below, above = above, below
-        if weight != 0.0:
-            down += (weight * below) ** 2
-            up += (weight * above) ** 2
-    return Interval(value - math.sqrt(down), value + math.sqrt(up))
+    finest = combine(bins) if len(bins) == len(estimates) else None
+    return Estimate(value, half_width_error(bounds, n), n, bounds=bounds, finest=finest)
 
 
 def _weigh(weights: Array, values: Sequence[float]) -> float:

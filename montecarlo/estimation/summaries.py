@@ -18,6 +18,7 @@ from montecarlo.attention.quantities import (
     NOT_NEGATIVE,
     PAIR_MEANS,
     PAIR_QUANTITIES,
+    QUANTILES,
     QUANTITIES,
     ROW_QUANTITIES,
     SHARE,
@@ -34,7 +35,7 @@ from montecarlo.estimation.estimates import (
     bounded_estimate,
     jackknife,
     mean_estimate,
-    product,
+    ratio,
     share_estimate,
 )
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
@@ -212,10 +213,11 @@ class Summaries:
         if QUANTITIES[key.quantity].given:
             return self._of_some(key)
         if key.summary == QUANTILE_RATIO:
-            high, low = (self._quantile(key, name) for name in ("q90", "q10"))
-            return product([(high, 1), (low, -1)])
-        if quantile_level(key.summary) is not None:
-            return self._quantile(key, key.summary)
+            rows = self._rows(key)
+            high, low = (quantile_estimate(rows, QUANTILES[q]) for q in ("q90", "q10"))
+            return ratio(high, low)
+        if (level := quantile_level(key.summary)) is not None:
+            return quantile_estimate(self._rows(key), level)
         return self._mean(key)
 
     def _mean(self, key: RowKey) -> Estimate:
@@ -249,8 +251,8 @@ class Summaries:
             rows = self._rows(key._replace(divisor=over))
             return share_above(rows, mean)
         if key.summary != "mean":
-            parts = [self.estimate(key._replace(divisor=d)) for d in (over, under)]
-            return product([(parts[0], 1), (parts[1], -1)])
+            parts = (self.estimate(key._replace(divisor=d)) for d in (over, under))
+            return ratio(*parts)
         columns = [self._column(divisor, key.quantity) for divisor in (over, under)]
         with np.errstate(invalid="ignore"):  # 0 over 0 is not known, and says so
             return jackknife(np.stack(columns), lambda means: means[0] / means[1])
@@ -267,17 +269,9 @@ class Summaries:
         n_filled, n = filled.shape[-1], self.samples.n_replicates
         if n_filled < min(FEWEST_BEHIND_A_MEAN, n):
             return Estimate(math.nan, math.nan, n)
-        if quantile_level(key.summary) is not None:
-            return self._quantile(key, key.summary, n_filled)
+        if (level := quantile_level(key.summary)) is not None:
+            return quantile_estimate(self._rows(key, n_filled), level)
         return jackknife(filled, lambda means: means[0] / means[1])
-
-    def _quantile(
-        self, key: RowKey, summary: str, n_replicates: int | None = None
-    ) -> Estimate:
-        level = quantile_level(summary)
-        if level is None:
-            raise LookupError(f"{summary} is no quantile")
-        return quantile_estimate(self._rows(key, n_replicates), level)
 
     def distribution(self, divisor: str, quantity: str) -> RowDistribution:
         """Return the distribution over rows of a quantity that is counted."""

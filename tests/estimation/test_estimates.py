@@ -18,7 +18,7 @@ from montecarlo.estimation.estimates import (
     log_log_slope,
     mean_estimate,
     median_estimate,
-    product,
+    ratio,
     ratio_of_ends,
     share_estimate,
 )
@@ -76,42 +76,41 @@ def test_interval_is_made_on_its_scale():
     assert RECIPROCAL.back(np.array([0.0, 0.1])) == pytest.approx(math.inf)
 
 
-POSITIVE = st.floats(1e-3, 1e3)
-PARTS = st.lists(
-    st.tuples(POSITIVE, st.floats(0.0, 0.5), st.sampled_from([1, -1])),
-    min_size=1,
-    max_size=4,
+ESTIMATES = st.builds(
+    lambda value, error: Estimate(value, value * error, 64),
+    st.floats(1e-3, 1e3),
+    st.floats(0.0, 0.5),
 )
 
 
-def make_parts(drawn):
-    """Estimates of the drawn values, with errors relative to them."""
-    return [(Estimate(v, v * error, 64), power) for v, error, power in drawn]
-
-
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(drawn=PARTS, error_rate=st.floats(1e-6, 0.2))
-def test_product_holds_every_corner(drawn, error_rate):
-    """Its interval is that of the corners of its factors' intervals."""
-    parts = make_parts(drawn)
-    low, high = product(parts).interval(error_rate)
-    corners = [1.0]
-    for part, power in parts:
-        ends = [max(0.0, end) for end in part.interval(error_rate / len(parts))]
-        corners = [
-            corner * (end**power if end > 0.0 or power > 0 else math.inf)
-            for corner in corners
-            for end in ends
-        ]
-    finite = [corner for corner in corners if not math.isnan(corner)]  # not 0 · inf
+@given(over=ESTIMATES, under=ESTIMATES, error_rate=st.floats(1e-6, 0.2))
+def test_ratio_holds_every_corner(over, under, error_rate):
+    """Its interval is that of the corners of the two intervals."""
+    low, high = ratio(over, under).interval(error_rate)
+    above, below = (
+        [max(0.0, end) for end in part.interval(0.5 * error_rate)]
+        for part in (over, under)
+    )
+    corners = [a / b if b > 0.0 else math.inf for a in above for b in below if a or b]
 
-    assert low == pytest.approx(min(finite), rel=1e-9)
-    if not any(math.isnan(corner) for corner in corners):
-        assert high == pytest.approx(max(finite), rel=1e-9)
-    value = math.prod(part.value**power for part, power in parts)
-    assert product(parts).value == pytest.approx(value, rel=1e-9)
+    assert low == pytest.approx(min(corners), rel=1e-9)
+    assert high == pytest.approx(max(corners), rel=1e-9)
+    value = over.value / under.value
+    assert ratio(over, under).value == pytest.approx(value, rel=1e-9)
     assert low <= value * (1 + 1e-9)
     assert high >= value * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("over", "under", "expected", "ends"),
+    [(0.0, 0.0, math.nan, (0.0, math.inf)), (1.0, 0.0, math.inf, (math.inf, math.inf))],
+)
+def test_ratio_over_zero(over, under, expected, ends):
+    """0 over 0 may be anything; what is not 0 over 0 is infinite."""
+    found = ratio(Estimate(over, 0.0, 64), Estimate(under, 0.0, 64))
+    assert found.value == pytest.approx(expected, nan_ok=True)
+    assert found.interval(0.025) == ends
 
 
 def clopper_pearson(hits, rows, error_rate):

@@ -8,7 +8,7 @@ import scipy.stats
 
 from montecarlo.attention.grids import DEEP, FINE, Layer, LayeredGrid
 from montecarlo.attention.quantities import QUANTILES
-from montecarlo.estimation.estimates import log_log_slope, product
+from montecarlo.estimation.estimates import log_log_slope, ratio
 from montecarlo.estimation.intervals import undo_skewness
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
 from montecarlo.sampling.replicates import count_bins, count_some
@@ -186,7 +186,7 @@ def test_what_is_known_to_a_bin_has_no_error_of_its_own():
         assert low <= 0.7 <= high
         assert high / low == pytest.approx(BIN)
         assert estimate.times(3.0).is_binned
-        assert product([(estimate, 1), (estimate, -1)]).is_binned
+        assert ratio(estimate, estimate).is_binned
         assert log_log_slope((1.0, 2.0), [estimate, estimate]).is_binned
     spread = quantile_estimate(distribution_of(VALUES), 0.5)
     assert not spread.is_binned
