@@ -16,7 +16,7 @@ import ast
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -82,12 +82,50 @@ def name_formula(product: Product) -> str:
     >>> name_formula(Product(2.0, d_k=0.6, log_n=0.5))
     '2*d_k^0.6*sqrt(ln(n))'
     """
-    return _write(product, _NAMES)
+    bases, powers = ("d_k", "n", "ln(n)"), ("d_k^{}", "n^{}", "ln(n)^{}")
+    return _write(product, bases, powers, "sqrt({})", "*", _spell_number)
 
 
 def typeset_formula(product: Product) -> str:
     """Write a product as LaTeX, numbers to six digits."""
-    return _write(product, _SYMBOLS)
+    bases = ("d_k", "n", r"\ln n")
+    powers = ("d_k^{{{}}}", "n^{{{}}}", r"(\ln n)^{{{}}}")
+    return _write(product, bases, powers, r"\sqrt{{{}}}", r"\,", _typeset_number)
+
+
+def _write(  # noqa: PLR0913, PLR0917 - a notation
+    product: Product,
+    bases: Sequence[str],
+    powers: Sequence[str],
+    root: str,
+    joint: str,
+    number: Callable[[float], str],
+) -> str:
+    """Write a product of powers: the factor, powers, and one root of the rest."""
+    written, under_root = [], []
+    for base, power, exponent in zip(bases, powers, product[1:], strict=True):
+        if exponent == 0.5:
+            under_root.append(base)
+        elif exponent != 0.0:
+            written.append(base if exponent == 1.0 else power.format(number(exponent)))
+    if under_root:
+        written.append(root.format(joint.join(under_root)))
+    if product.factor != 1.0 or not written:
+        written.insert(0, number(product.factor))
+    return joint.join(written)
+
+
+def _spell_number(value: float) -> str:
+    """Write a number as it can be typed: 2, 0.5, 1e-5."""
+    mantissa, _, exponent = repr(value).partition("e")
+    mantissa = mantissa.removesuffix(".0")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def _typeset_number(value: float) -> str:
+    """Write a number as LaTeX, to six digits."""
+    mantissa, _, exponent = f"{value:g}".partition("e")
+    return rf"{mantissa}\times 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
 _BASES = {
@@ -123,52 +161,6 @@ def _exponent(node: ast.expr) -> float:
     if any(found[1:]):
         raise ValueError("an exponent must be a number")
     return found.factor
-
-
-class _Spelling(NamedTuple):
-    """How a product is written."""
-
-    bases: tuple[str, str, str]
-    power: str
-    root: str
-    joint: str
-    digits: Callable[[float], str]
-    exponent: str  # of ten
-
-
-_NAMES = _Spelling(("d_k", "n", "ln(n)"), "{}^{}", "sqrt({})", "*", repr, "e{}")
-_SYMBOLS = _Spelling(
-    ("d_k", "n", r"\ln n"),
-    "{}^{{{}}}",
-    r"\sqrt{{{}}}",
-    r"\,",
-    "{:g}".format,
-    r"\times 10^{{{}}}",
-)
-
-
-def _write(product: Product, spelling: _Spelling) -> str:
-    """Write a product of powers: the factor, powers, and one root of the rest."""
-    written, under_root = [], []
-    for base, power in zip(spelling.bases, product[1:], strict=True):
-        if power == 0.5:
-            under_root.append(base)
-        elif power == 1.0:
-            written.append(base)
-        elif power != 0.0:
-            bracketed = rf"({base})" if base.startswith("\\") else base
-            written.append(spelling.power.format(bracketed, _number(power, spelling)))
-    if under_root:
-        written.append(spelling.root.format(spelling.joint.join(under_root)))
-    if product.factor != 1.0 or not written:
-        written.insert(0, _number(product.factor, spelling))
-    return spelling.joint.join(written)
-
-
-def _number(value: float, spelling: _Spelling) -> str:
-    digits = spelling.digits(value).removesuffix(".0")
-    mantissa, _, exponent = digits.partition("e")
-    return mantissa + spelling.exponent.format(int(exponent)) if exponent else mantissa
 
 
 @dataclass(frozen=True, slots=True)
