@@ -57,9 +57,16 @@ SHARE: Range = (0.0, 1.0)
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 #: Any other: its percentage.
 _PERCENTILE = re.compile(r"q([0-9]{1,2}(?:\.[0-9]{1,3})?)\Z")
+#: The ratio q90 over q10: how far apart rows of a point lie.
+QUANTILE_RATIO = "spread"
+#: The share of the rows under the first of two divisors that lie above the mean under
+#: the second.
+SHARE_ABOVE = "share_above"
 MEAN = ("mean",)
-SKEWED = ("mean", "median", "q10", "q90")
+SKEWED = ("mean", "median", "q10", "q90", QUANTILE_RATIO)
 TYPICAL = ("mean", "median")
+#: Of two divisors.
+COMPARED = ("mean", QUANTILE_RATIO)
 
 #: Moments of the entries that an interval needs: three times the power of a score that
 #: is averaged, for the skewness of the replicates to exist.  Weights are bounded, but
@@ -135,11 +142,9 @@ class Quantity:
         Where its interval is made, if not as it is.
     grid : LayeredGrid, SignedGrid or None
         Of rows: what quantiles are read from, if there are any; see `grid_for`.
-    compared : bool
-        Whether ratios between divisors are rows of the table.
-    typical_compared : bool
-        Whether the table also compares typical rows of two divisors: their medians, and
-        the share of the rows under one that lie above the mean under the other.
+    compared : tuple of str
+        Of which summaries the table holds comparisons of two divisors, `SHARE_ABOVE`
+        among them; none: it is not compared.
     needs : {"", "gaussian keys", "planted keys"}
         What it means something for only: rows of Gaussian keys; rows where key i is
         planted for query i.
@@ -165,8 +170,7 @@ class Quantity:
     degree: int = 0
     interval_scale: Scale | None = None
     grid: Grid | None = None
-    compared: bool = False
-    typical_compared: bool = False
+    compared: tuple[str, ...] = ()
     needs: Literal["", "gaussian keys", "planted keys"] = ""
     given: str = ""
     multiple_of: str = ""
@@ -192,11 +196,6 @@ class Quantity:
     def has_quantiles(self) -> bool:
         """Whether the table has a quantile of it."""
         return any(name in QUANTILES for name in self.summaries)
-
-    @property
-    def has_quantile_ratio(self) -> bool:
-        """Whether both outer quantiles are there, and so their ratio."""
-        return {"q10", "q90"} <= set(self.summaries)
 
     def divisors(self, every: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of some divisors that it is measured under."""
@@ -461,8 +460,7 @@ def _among_saturated(quantity: Quantity, given: str) -> Quantity:
         symbol=rf"\left({quantity.symbol} | {_at_least(SATURATED[given])}\right)",
         words=f"{quantity.words}, of rows with ${_at_least(SATURATED[given])}$ alone",
         summaries=TYPICAL,
-        compared=False,
-        typical_compared=False,
+        compared=(),
         given=given,
     )
 
@@ -475,7 +473,7 @@ _TRACE = _of_rows(
     lambda n: (0.0, 1.0 - 1.0 / n),
     SKEWED,
     grid=DEEP,
-    compared=True,
+    compared=COMPARED,
 )
 _FROBENIUS = _of_rows(
     "jacobian_frobenius",
@@ -485,8 +483,7 @@ _FROBENIUS = _of_rows(
     (0.0, MOST_FROBENIUS),
     SKEWED,
     grid=DEEP,
-    compared=True,
-    typical_compared=True,
+    compared=(*COMPARED, "median", SHARE_ABOVE),
 )
 _QUERY = _of_rows(
     "gradient_query",
@@ -496,7 +493,7 @@ _QUERY = _of_rows(
     NOT_NEGATIVE,
     SKEWED,
     grid=DEEP,
-    compared=True,
+    compared=COMPARED,
 )
 
 _TABLE = (
@@ -614,7 +611,7 @@ _TABLE = (
         lambda n: (1.0, n),
         SKEWED,
         grid=FINE,
-        compared=True,
+        compared=COMPARED,
     ),
     _of_rows(
         "inverse_participation",
@@ -642,7 +639,7 @@ _TABLE = (
         (0.0, MOST_SPECTRAL),
         SKEWED,
         grid=DEEP,
-        compared=True,
+        compared=COMPARED,
     ),
     _of_rows(
         "gradient_scores",
@@ -652,7 +649,7 @@ _TABLE = (
         NOT_NEGATIVE,
         SKEWED,
         grid=DEEP,
-        compared=True,
+        compared=COMPARED,
     ),
     _QUERY,
     _of_rows(
@@ -663,7 +660,7 @@ _TABLE = (
         NOT_NEGATIVE,
         TYPICAL,
         grid=DEEP,
-        compared=True,
+        compared=MEAN,
         multiple_of="gradient_query",
     ),
     _of_rows(
@@ -691,7 +688,7 @@ _TABLE = (
         SHARE,
         SKEWED,
         grid=FINE,
-        compared=True,
+        compared=COMPARED,
         needs="planted keys",
     ),
     _of_rows(
@@ -701,7 +698,7 @@ _TABLE = (
         lambda b: softmax.matching_is_largest(b.where),
         SHARE,
         indicator=True,
-        compared=True,
+        compared=MEAN,
         needs="planted keys",
     ),
     _of_rows(

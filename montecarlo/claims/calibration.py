@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
+    QUANTILE_RATIO,
     is_indicator,
     quantile_level,
 )
@@ -19,7 +20,6 @@ from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Calibration
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.estimation.estimates import POINTWISE, clopper_pearson
-from montecarlo.estimation.summaries import QUANTILE_RATIO
 
 TABLE = Path(__file__).with_name("calibration.csv")
 #: Nominal one-sided error rates at which misses are counted.

@@ -34,7 +34,7 @@ from montecarlo.claims.schema import SHARE, Catalogue, Claim, Interpretation, Se
 from montecarlo.claims.simulation import canonical_distributions
 from montecarlo.claims.yardsticks import NUMBERS
 from montecarlo.errors import InputError, show
-from montecarlo.estimation.summaries import offered_summaries, summaries_compared
+from montecarlo.estimation.summaries import offered_summaries
 from montecarlo.names import look_up, require_number, require_text
 from montecarlo.sampling.design_points import (
     name_of,
@@ -277,7 +277,7 @@ def _summaries(check: Check) -> tuple[str, ...]:
     if check.quantity not in ROW_QUANTITIES:
         return summaries_named(check.quantity)
     if "/" in check.divisor:
-        return summaries_compared(ROW_QUANTITIES[check.quantity])
+        return ROW_QUANTITIES[check.quantity].compared
     asked = [summary for _, summary in beyond_table(check.quantity, check.summary)]
     return (*asked, *summaries_named(check.quantity))
 

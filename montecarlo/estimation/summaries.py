@@ -18,10 +18,12 @@ from montecarlo.attention.quantities import (
     NOT_NEGATIVE,
     PAIR_MEANS,
     PAIR_QUANTITIES,
+    QUANTILE_RATIO,
     QUANTILES,
     QUANTITIES,
     ROW_QUANTITIES,
     SHARE,
+    SHARE_ABOVE,
     Quantity,
     Range,
     is_indicator,
@@ -58,11 +60,6 @@ from montecarlo.sampling.replicates import (
     rows_column,
 )
 
-#: The name, in tables, of the ratio q90 over q10: how far apart rows of a point lie.
-QUANTILE_RATIO = "spread"
-#: The share of the rows under the first of two divisors that lie above the mean under
-#: the second.
-SHARE_ABOVE = "share_above"
 #: Stands in messages for the quantiles that tables lack.
 ANY_QUANTILE = "q99 or any other percentage"
 
@@ -115,37 +112,22 @@ def _keys_of(
 ) -> Iterator[RowKey]:
     """Name the rows of one quantity."""
     for divisor in quantity.divisors(divisors):
-        for summary in summaries_of(quantity):
+        for summary in quantity.summaries:
             yield RowKey(divisor, quantity.name, summary)
-    if quantity.compared:
-        for pair in ratios:
-            for summary in summaries_compared(quantity):
-                yield RowKey(pair, quantity.name, summary)
+    for pair in ratios:
+        for summary in quantity.compared:
+            yield RowKey(pair, quantity.name, summary)
     for summary in asked:
-        if quantity.grid is not None and summary not in summaries_of(quantity):
+        if quantity.grid is not None and summary not in quantity.summaries:
             for divisor in quantity.divisors(divisors):
                 yield RowKey(divisor, quantity.name, summary)
 
 
-def summaries_of(quantity: Quantity) -> tuple[str, ...]:
-    """Name the summaries of a quantity of rows under one divisor."""
-    ratio = (QUANTILE_RATIO,) if quantity.has_quantile_ratio else ()
-    return (*quantity.summaries, *ratio)
-
-
-def summaries_compared(quantity: Quantity) -> tuple[str, ...]:
-    """Name the summaries of a quantity of rows that compare two divisors."""
-    spread = (QUANTILE_RATIO,) if quantity.has_quantile_ratio else ()
-    typical = ("median", SHARE_ABOVE) if quantity.typical_compared else ()
-    return ("mean", *spread, *typical)
-
-
 def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
     """Say which summaries of a quantity of rows can be asked for, for a message."""
-    listed = summaries_of(quantity)
     if quantity.grid is None:
-        return listed
-    return (*dict.fromkeys((*listed, "median")), ANY_QUANTILE)
+        return quantity.summaries
+    return (*dict.fromkeys((*quantity.summaries, "median")), ANY_QUANTILE)
 
 
 def has_interval(point: DesignPoint, quantity: str) -> bool:

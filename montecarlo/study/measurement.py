@@ -27,9 +27,11 @@ from montecarlo.attention.number_formats import FLOAT8, FLOAT8_SOFTMAX
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     PAIR_QUANTITIES,
+    QUANTILE_RATIO,
     QUANTITIES,
     ROW_QUANTITIES,
     SHARE,
+    SHARE_ABOVE,
     beyond_table,
     is_indicator,
     quantile_level,
@@ -38,8 +40,6 @@ from montecarlo.errors import MOST_QUOTED, InputError, show
 from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import Estimate, share_of_replicates
 from montecarlo.estimation.summaries import (
-    QUANTILE_RATIO,
-    SHARE_ABOVE,
     RowKey,
     Summaries,
     lacks,
