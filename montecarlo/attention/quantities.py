@@ -18,7 +18,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from itertools import starmap
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -328,6 +327,10 @@ def _score_overflows(rows: FormatRows) -> Array:
 
 _of_pairs = partial(Quantity, "pairs", summaries=("value",), within=NOT_NEGATIVE)
 _of_rows = partial(Quantity, "rows")
+#: Of the size of a gradient.
+_norm = partial(
+    _of_rows, within=NOT_NEGATIVE, summaries=SKEWED, grid=DEEP, compared=COMPARED
+)
 _of_formats = partial(Quantity, "formats", within=SHARE, moments=0.0)
 
 
@@ -335,27 +338,23 @@ def _at_least(threshold: float) -> str:
     return rf"p_{{\max}} \ge {threshold}"
 
 
-def _saturation(name: str, threshold: float, words: str = "") -> Quantity:
-    """Make the indicator of rows whose largest weight is at least a threshold."""
+def _saturated(threshold: float) -> Quantity:
+    """Make the indicator of rows whose largest weight is at least a threshold.
+
+    Those of the table have names of their own.
+    """
+    name = next((one for one, known in SATURATED.items() if known == threshold), "")
+    words = "share of rows whose largest weight is at least the number in brackets"
     return _of_rows(
-        name,
+        name or f"saturated({threshold!r})",
         rf"\mathbb{{1}}[{_at_least(threshold)}]",
-        words or f"share of rows with ${_at_least(threshold)}$",
+        f"share of rows with ${_at_least(threshold)}$" if name else words,
         lambda b: np.asarray(softmax.weight_max(b.sums) >= threshold, np.float64),
-        within=SHARE,
+        SHARE,
         moments=SHARES,
         indicator=True,
+        tabled=bool(name),
     )
-
-
-def _saturated(threshold: float) -> Quantity:
-    """Make the indicator for any threshold; those of the table keep their names."""
-    names = [name for name, known in SATURATED.items() if known == threshold]
-    if names:
-        return _saturation(names[0], threshold)
-    words = "share of rows whose largest weight is at least the number in brackets"
-    name = f"saturated({threshold!r})"
-    return replace(_saturation(name, threshold, words), tabled=False)
 
 
 def _weight_above(threshold: float) -> Quantity:
@@ -465,35 +464,26 @@ def _among_saturated(quantity: Quantity, given: str) -> Quantity:
     )
 
 
-_TRACE = _of_rows(
+_TRACE = _norm(
     "jacobian_trace",
     r"\operatorname{tr} J",
     "trace of the softmax Jacobian",
     lambda b: gradients.jacobian_trace(b.sums),
-    lambda n: (0.0, 1.0 - 1.0 / n),
-    SKEWED,
-    grid=DEEP,
-    compared=COMPARED,
+    within=lambda n: (0.0, 1.0 - 1.0 / n),
 )
-_FROBENIUS = _of_rows(
+_FROBENIUS = _norm(
     "jacobian_frobenius",
     r"\lVert J\rVert_F",
     "Frobenius norm of the softmax Jacobian",
     lambda b: gradients.jacobian_frobenius(b.sums),
-    (0.0, MOST_FROBENIUS),
-    SKEWED,
-    grid=DEEP,
+    within=(0.0, MOST_FROBENIUS),
     compared=(*COMPARED, "median", SHARE_ABOVE),
 )
-_QUERY = _of_rows(
+_QUERY = _norm(
     "gradient_query",
     r"\lVert \lambda K^{\top} J v\rVert",
     "norm of the query gradient",
     lambda b: b.gradient_query,
-    NOT_NEGATIVE,
-    SKEWED,
-    grid=DEEP,
-    compared=COMPARED,
 )
 
 _TABLE = (
@@ -631,35 +621,26 @@ _TABLE = (
         (0.0, MOST_FROBENIUS**2),
         grid=DEEPER,
     ),
-    _of_rows(
+    _norm(
         "jacobian_spectral",
         r"\lVert J\rVert_2",
         "spectral norm of the softmax Jacobian",
         lambda b: gradients.jacobian_spectral(b.spectral),
-        (0.0, MOST_SPECTRAL),
-        SKEWED,
-        grid=DEEP,
-        compared=COMPARED,
+        within=(0.0, MOST_SPECTRAL),
     ),
-    _of_rows(
+    _norm(
         "gradient_scores",
         r"\lVert \lambda J v\rVert",
         "norm of the gradient by the scores before they are divided",
         lambda b: b.gradient_scores,
-        NOT_NEGATIVE,
-        SKEWED,
-        grid=DEEP,
-        compared=COMPARED,
     ),
     _QUERY,
-    _of_rows(
+    _norm(
         "gradient_query_undivided",
         r"\lVert K^{\top} J v\rVert",
         "norm of the query gradient, times the divisor",
         lambda b: b.gradient_query * b.sums.divisor,
-        NOT_NEGATIVE,
-        TYPICAL,
-        grid=DEEP,
+        summaries=TYPICAL,
         compared=MEAN,
         multiple_of="gradient_query",
     ),
@@ -708,11 +689,9 @@ _TABLE = (
         _entropy_identity,
         needs="gaussian keys",
     ),
-    *(_saturation(name, threshold) for name, threshold in SATURATED.items()),
-    *starmap(
-        _quantity_with,
-        (("saturated", 0.5), ("weight_above", 0.01), ("keys_holding", 0.9)),
-    ),
+    *(_quantity_with("saturated", one) for one in (*SATURATED.values(), 0.5)),
+    _quantity_with("weight_above", 0.01),
+    _quantity_with("keys_holding", 0.9),
     *(
         _among_saturated(quantity, given)
         for quantity in (_TRACE, _FROBENIUS, _QUERY)
