@@ -5,7 +5,7 @@ Nothing is imported but these lines until a test asks for the scale.
 
 import math
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from inspect import signature
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -62,11 +62,15 @@ def attention_scale(
 
     def checked(
         source: object | None = None,
-        *more: object,
         **options: Any,  # noqa: ANN401 - of assert_attention_scale
     ) -> Recording | None:
         __tracebackhide__ = True
-        _require_options(more, options)
+        from montecarlo.model.checking import assert_attention_scale
+
+        try:  # now, not where the block ends
+            signature(assert_attention_scale).bind(source, **options)
+        except TypeError as error:
+            raise TypeError(f"attention_scale {error}") from None
 
         def check(found: "Source") -> None:
             __tracebackhide__ = True
@@ -86,26 +90,6 @@ def attention_scale(
             "the model: nothing was checked",
             pytrace=False,
         )
-
-
-def _require_options(more: Sequence[object], options: Iterable[str]) -> None:
-    """Refuse further sources, and options of another name."""
-    __tracebackhide__ = True
-    from montecarlo.errors import InputError
-    from montecarlo.model.checking import assert_attention_scale
-    from montecarlo.names import look_up
-
-    if more:
-        raise InputError(
-            "attention_scale must be given one source, such as a model or {'q': q, "
-            f"'k': k, 'weights': w}}, and options by name, got {1 + len(more)} sources"
-        )
-    _, *known = signature(assert_attention_scale).parameters
-    for name in options:
-        try:
-            look_up("option of attention_scale", name, dict.fromkeys(known))
-        except InputError as error:  # again, without the way to it
-            raise InputError(error) from None
 
 
 def _check(
