@@ -54,9 +54,11 @@ class RowDistribution:
     )
 
     def bounds(self, level: float, error_rate: float) -> Interval:
-        """Return the interval of a quantile; the same one is asked for many times.
+        """Return the interval of a quantile; each is computed once.
 
         The level is the part of the rows below the quantile; the rate is one-sided.
+        The bounds of the distribution function are inverted, rounded outwards to whole
+        bins: where in a bin its values lie is not known, and all of them may be equal.
         """
         if error_rate not in self._ends:
             parts = (self.share, self.error, self.skewness)
@@ -64,8 +66,9 @@ class RowDistribution:
             ends = interval_ends(moments, self.n_replicates, error_rate)
             self._ends[error_rate] = ends
         if (level, error_rate) not in self._bounds:
-            ends = self._ends[error_rate]
-            self._bounds[level, error_rate] = _invert(self, ends, level)
+            low, high = self._ends[error_rate]
+            first, last = (_grid_bin(bin_of(end, level), self) for end in (high, low))
+            self._bounds[level, error_rate] = _bins(self, first, last)
         return self._bounds[level, error_rate]
 
 
@@ -85,18 +88,18 @@ def row_distribution(counts: Counts, grid: Grid, n_replicates: int) -> RowDistri
     -----
     Given its keys, the rows of a replicate are independent, so the true error is at
     least the binomial one.  Few replicates may agree by chance; where their variance is
-    smaller than that (p taken half a row from 0 and 1), it is not believed.
+    smaller than that (p taken half a row from 0 and 1), it is not used.
     """
     sums = counts.cumsum(axis=1).astype(np.float64)
     first, full = (int((sums[0] >= rows).argmax()) for rows in (1.0, sums[0, -1]))
     inside = slice(max(0, first - 1), full + 1)
     if len(counts) == 3:
-        found = shares(sums[:, inside], sums[0, -1], n_replicates)
+        moments = shares(sums[:, inside], sums[0, -1], n_replicates)
     else:
-        found = shares_of_some(sums[:, inside], sums[:3, -1], n_replicates)
+        moments = shares_of_some(sums[:, inside], sums[:3, -1], n_replicates)
     # most of a grid is empty, and all is the same there as at the nearest bin inside
     nearest = np.arange(grid.n_bins).clip(inside.start, full) - inside.start
-    share, error, skewness = (part[nearest] for part in found)
+    share, error, skewness = (part[nearest] for part in moments)
     return RowDistribution(
         grid.edges(), share, error, skewness, n_replicates, inside, grid
     )
@@ -131,8 +134,8 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
     # no replicate lies farther from the mean than 1: rounding cannot blow this up
     third = cube - 3.0 * share * square + 2.0 * share**3
     third = np.where(cube > 0.0, third, 0.0)  # no cubes: as if there were no skewness
-    believed = np.maximum(variance, n_replicates * least)
-    return Moments(share, error, third / (believed * np.sqrt(believed)))
+    floored = np.maximum(variance, n_replicates * least)
+    return Moments(share, error, third / (floored * np.sqrt(floored)))
 
 
 def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
@@ -169,8 +172,8 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
     inside = (c + 0.5) / (m + 1.0)
     least = inside * (1.0 - inside) / m
     error = np.sqrt(np.maximum(second * n_replicates / (n_replicates - 1), least))
-    believed = np.maximum(second, least)
-    skewness = math.sqrt(n_replicates) * third / (believed * np.sqrt(believed))
+    floored = np.maximum(second, least)
+    skewness = math.sqrt(n_replicates) * third / (floored * np.sqrt(floored))
     return Moments(share, error, skewness)
 
 
@@ -181,35 +184,35 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     standard error: the interval, from there on, is what is known.
     """
     bounds = partial(rows.bounds, level)
-    if int(bin_of(rows.share, level)) in rows.grid.open_bins:
+    bin_ = int(bin_of(rows.share, level))
+    if bin_ in rows.grid.open_bins:
         return Estimate(math.nan, math.nan, rows.n_replicates, bounds=bounds)
-    value = _crossing(rows.edges, rows.share, level)
+    value = _crossing(rows, level, bin_)
     if rows.n_replicates < 2:
         return Estimate(value, math.nan, rows.n_replicates)
     error = half_width_error(bounds, rows.n_replicates)
-    found = int(bin_of(rows.share, level))
-    finest = _bins(rows, found, found)
+    finest = _bins(rows, bin_, bin_)
     return Estimate(value, error, rows.n_replicates, bounds=bounds, finest=finest)
 
 
-def share_above(rows: RowDistribution, border: Estimate) -> Estimate:
+def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
     """Estimate the share of rows above a number that is an estimate itself.
 
     Parameters
     ----------
     rows : RowDistribution
-    border : Estimate
+    threshold : Estimate
         Of the same replicates, or of others.
 
     Returns
     -------
     Estimate
         Its interval covers whatever the two have to do with each other: the error rate
-        is split over the border and the share, which is taken at whole bins.
+        is split over the threshold and the share, which is taken at whole bins.
     """
 
     def shares_between(ends: Interval, low: Array, high: Array) -> Interval:
-        # the first edge at or above the border: at most this share lies below it
+        # the first edge at or above the threshold: at most this share lies below it
         above = min(int(np.searchsorted(rows.edges, ends.high)), len(high) - 1)
         below = int(np.searchsorted(rows.edges, ends.low, side="right")) - 1
         least = 1.0 - float(high[above])
@@ -217,26 +220,18 @@ def share_above(rows: RowDistribution, border: Estimate) -> Estimate:
         return Interval(max(0.0, least), min(1.0, most))
 
     def bounds(error_rate: float) -> Interval:
-        ends = border.interval(0.5 * error_rate)
+        ends = threshold.interval(0.5 * error_rate)
         parts = (rows.share, rows.error, rows.skewness)
         low, high = interval_ends(Moments(*parts), rows.n_replicates, 0.5 * error_rate)
         return shares_between(ends, low, high)
 
-    place = float(np.interp(border.value, rows.edges, rows.share))
+    share_below = float(np.interp(threshold.value, rows.edges, rows.share))
     error = half_width_error(bounds, rows.n_replicates)
-    known = Interval(border.value, border.value)
-    finest = shares_between(known, rows.share, rows.share)
-    return Estimate(1.0 - place, error, rows.n_replicates, bounds=bounds, finest=finest)
-
-
-def _invert(rows: RowDistribution, ends: tuple[Array, Array], level: float) -> Interval:
-    """Invert the bounds of the distribution function, rounded outwards to whole bins.
-
-    Where in a bin its values lie is not known: all of them may be equal.
-    """
-    low, high = ends
-    first, last = (_place(int(bin_of(end, level)), rows) for end in (high, low))
-    return _bins(rows, first, last)
+    point = Interval(threshold.value, threshold.value)
+    finest = shares_between(point, rows.share, rows.share)
+    return Estimate(
+        1.0 - share_below, error, rows.n_replicates, bounds=bounds, finest=finest
+    )
 
 
 def _bins(rows: RowDistribution, first: int, last: int) -> Interval:
@@ -249,15 +244,15 @@ def _bins(rows: RowDistribution, first: int, last: int) -> Interval:
     )
 
 
-def _place(bin_: int, rows: RowDistribution) -> int:
+def _grid_bin(inside_bin: Bins, rows: RowDistribution) -> int:
     """Turn a bin counted from the first inside into one of the whole grid.
 
     The first inside stands for all below it, and one past the last for none at all.
     """
-    if bin_ == 0:
+    if inside_bin == 0:
         return 0
-    place = rows.inside.start + bin_
-    return len(rows.edges) if place >= rows.inside.stop else int(place)
+    grid_bin = int(rows.inside.start + inside_bin)
+    return len(rows.edges) if grid_bin >= rows.inside.stop else grid_bin
 
 
 def bin_of(curves: Array, level: float) -> Bins:
@@ -269,24 +264,23 @@ def bin_of(curves: Array, level: float) -> Bins:
         One past the last where they never do.
     """
     reached = curves >= level
-    found = reached.argmax(axis=-1)
-    nowhere = (found == 0) & ~reached[..., 0]
-    return np.asarray(np.where(nowhere, curves.shape[-1], found))
+    first = reached.argmax(axis=-1)
+    nowhere = (first == 0) & ~reached[..., 0]
+    return np.asarray(np.where(nowhere, curves.shape[-1], first))
 
 
-def _crossing(edges: Array, curve: Array, level: float) -> float:
-    """Return where a curve over the edges first reaches a level.
+def _crossing(rows: RowDistribution, level: float, bin_: int) -> float:
+    """Return where the distribution function reaches a level within a bin.
 
-    Even in the logarithm, but around zero; infinite where it never does.
+    Even in the logarithm, but around zero; infinite past the last bin.
     """
-    bin_ = int(bin_of(curve, level))
-    if bin_ == len(curve):
+    if bin_ == len(rows.edges):
         return math.inf
     if bin_ < 2:  # exact zero, or the first bin of the grid
-        return float(edges[bin_])
-    below, above = curve[bin_ - 1], curve[bin_]
+        return float(rows.edges[bin_])
+    below, above = rows.share[bin_ - 1], rows.share[bin_]
     part = float((level - below) / (above - below)) if above > below else 1.0
-    low, high = float(edges[bin_ - 1]), float(edges[bin_])
+    low, high = float(rows.edges[bin_ - 1]), float(rows.edges[bin_])
     if low * high <= 0.0:
         return low + part * (high - low)
     return float(low * (high / low) ** part)
