@@ -26,7 +26,7 @@ from montecarlo.names import require_number
 
 MOST_CHARACTERS = 100
 #: What Python takes for a number beside these: 1_000, 0x10.
-_NO_NUMBER = re.compile("[0-9]_|0[box]", re.IGNORECASE)
+_OTHER_NUMBER = re.compile("[0-9]_|0[box]", re.IGNORECASE)
 
 
 class Product(NamedTuple):
@@ -38,7 +38,7 @@ class Product(NamedTuple):
     log_n: float = 0.0
 
     def times(self, other: "Product", sign: float = 1.0) -> "Product":
-        """Return it times the other, or over it with the sign -1."""
+        """Multiply by another; with the sign -1 divide by it."""
         powers = (a + sign * b for a, b in zip(self[1:], other[1:], strict=True))
         factor = (
             self.factor * other.factor if sign > 0.0 else self.factor / other.factor
@@ -46,12 +46,12 @@ class Product(NamedTuple):
         return Product(factor, *powers)
 
     def to(self, power: float) -> "Product":
-        """Return a power of it."""
+        """Raise to a power."""
         return Product(self.factor**power, *(0.0 + power * one for one in self[1:]))
 
 
 def read_formula(text: str) -> Product:
-    """Return what a formula says.
+    """Parse a formula.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def read_formula(text: str) -> Product:
     """
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"formula must have at most {MOST_CHARACTERS} characters")
-    if _NO_NUMBER.search(text):
+    if _OTHER_NUMBER.search(text):
         raise ValueError("numbers must be decimal ones, as 1000 or 1e3")
     try:
         tree = ast.parse(text.strip().replace("^", "**"), mode="eval")
@@ -157,10 +157,10 @@ def _exponent(node: ast.expr) -> float:
     """Return an exponent: a number, or a fraction of two."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_exponent(node.operand)
-    found = _evaluate(node)
-    if any(found[1:]):
+    factor, *powers = _evaluate(node)
+    if any(powers):
         raise ValueError("an exponent must be a number")
-    return found.factor
+    return factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +201,13 @@ class Divisor:
             beyond all use.
         """
         factor, power, n_power, log_power = self.formula
-        found = float(factor * d_k**power)
+        value = float(factor * d_k**power)
         if self.needs_keys:
             if n_keys is None or n_keys < 2:
                 got = "none" if n_keys is None else str(n_keys)
                 raise InputError(f"divisor {self.name} needs rows of 2 keys, got {got}")
-            found *= float(n_keys**n_power * math.log(n_keys) ** log_power)
-        return require_number("divisor", found, LEAST_VALUE, MOST_VALUE)
+            value *= float(n_keys**n_power * math.log(n_keys) ** log_power)
+        return require_number("divisor", value, LEAST_VALUE, MOST_VALUE)
 
 
 DIVISORS = {
@@ -266,7 +266,7 @@ def name_divisor(text: str) -> str:
     Raises
     ------
     InputError
-        If it is neither, or could be meant as a fraction.
+        If it is neither, or could be a fraction as well.
 
     Examples
     --------
@@ -278,8 +278,8 @@ def name_divisor(text: str) -> str:
         raise InputError(
             f"divisor must be one divisor or a ratio of two, got {show(text)}"
         )
-    clear = any(part in DIVISORS or part.startswith("(") for part in parts)
-    if len(parts) == 2 and all(parts) and not clear:
+    is_plain = any(part in DIVISORS or part.startswith("(") for part in parts)
+    if len(parts) == 2 and all(parts) and not is_plain:
         raise InputError(
             "divisor must have brackets around all of a fraction, (d_k/8), or around "
             "a part of a ratio of two divisors, d_k^0.6/(8): it could be either, got "
@@ -319,7 +319,7 @@ def parse_divisor(text: str) -> Divisor:
 @lru_cache(maxsize=1024)
 def _parse_formula(formula: str) -> Divisor:
     try:
-        found = read_formula(formula)
+        product = read_formula(formula)
     except ValueError:
         near = difflib.get_close_matches(formula, DIVISORS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -328,16 +328,16 @@ def _parse_formula(formula: str) -> Divisor:
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
             f"got {show(formula)}.{hint}"
         ) from None
-    require_number("divisor", found.factor, LEAST_FACTOR, MOST_FACTOR)
-    if max(map(abs, found[1:])) > MOST_POWER:
+    require_number("divisor", product.factor, LEAST_FACTOR, MOST_FACTOR)
+    if max(map(abs, product[1:])) > MOST_POWER:
         raise InputError(
             f"divisor must have powers between -{MOST_POWER:g} and {MOST_POWER:g}, "
             f"got {show(formula)}"
         )
     for known in DIVISORS.values():
-        if found == known.formula:
+        if product == known.formula:
             return known
-    return Divisor(name_formula(found), typeset_formula(found), found)
+    return Divisor(name_formula(product), typeset_formula(product), product)
 
 
 def _split(text: str) -> list[str]:

@@ -5,7 +5,7 @@ Every operation is rounded to the format, to nearest even.  Three ways to comput
 as libraries do; both add the exponentials up in the format, one by one.  The ``_wide``
 ones add them up in float64 and round the sum.
 
-In eight bits, e4m3 and e5m2, only exponentials are kept, less the largest score: they
+In eight bits, e4m3 and e5m2, only exponentials are stored, less the largest score: they
 are made and added up in float64, then rounded, as kernels do before the product with
 the values.
 
@@ -49,8 +49,8 @@ class NumberFormat:
         The largest finite number.
     native : type or None
         NumPy's type, None where it is emulated.
-    kept_only : bool
-        Whether exponentials are kept in it, and nothing is computed.
+    storage_only : bool
+        Whether exponentials are stored in it, and nothing is computed.
     """
 
     name: str
@@ -58,7 +58,7 @@ class NumberFormat:
     least_exponent: int
     largest: float
     native: type[np.floating] | None = None
-    kept_only: bool = False
+    storage_only: bool = False
 
     @property
     def log_largest(self) -> float:
@@ -104,8 +104,8 @@ NUMBER_FORMATS = {
 #: Formats of eight bits.  e4m3 is the one without an infinity: NVIDIA and others,
 #: "FP8 Formats for Deep Learning", arXiv:2209.05433.
 FLOAT8 = {
-    "e4m3": NumberFormat("e4m3", 4, -6, 448.0, kept_only=True),
-    "e5m2": NumberFormat("e5m2", 3, -14, 57344.0, kept_only=True),
+    "e4m3": NumberFormat("e4m3", 4, -6, 448.0, storage_only=True),
+    "e5m2": NumberFormat("e5m2", 3, -14, 57344.0, storage_only=True),
 }
 #: The way in which they are computed.
 FLOAT8_SOFTMAX = "shifted_wide"
@@ -136,14 +136,15 @@ def exponentials_in(
 ) -> Array:
     """Exponentiate rows of divided scores in a number format, as float64.
 
-    Where a format only keeps them, they are not rounded yet.
+    Where a format only stores them, they are not rounded yet.
     """
-    computed = NUMBER_FORMATS["float64"] if number_format.kept_only else number_format
+    exact = NUMBER_FORMATS["float64"]
+    rounded = (exact if number_format.storage_only else number_format).round
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        x = computed.round(scores)
+        x = rounded(scores)
         if shifted:  # from an infinite score nothing is left
-            x = computed.round(x - x.max(axis=-1, keepdims=True))
-        return computed.round(np.exp(x))
+            x = rounded(x - x.max(axis=-1, keepdims=True))
+        return rounded(np.exp(x))
 
 
 def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
@@ -158,7 +159,7 @@ def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
         Whether they are added up in float64.
     """
     rounded = number_format.round
-    if number_format.kept_only:
+    if number_format.storage_only:
         return np.asarray(rounded(e) / e.sum(axis=-1, keepdims=True))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         total = rounded(e.sum(axis=-1)) if wide else _sum_in(e, number_format)
@@ -254,6 +255,6 @@ def most_weight_error(number_format: NumberFormat, n_keys: int, softmax: str) ->
     rounded loses at most 2**-bits of the result, so that what n weights add up to is
     at most 1 + 2 n 2**-bits, with their own rounding.
     """
-    if number_format.kept_only or softmax.endswith("_wide"):
+    if number_format.storage_only or softmax.endswith("_wide"):
         return 1.0
     return 1.0 + n_keys * 2.0**-number_format.bits

@@ -99,13 +99,13 @@ def add_up(values: Scores) -> Array:
 
 
 def pick(values: Scores, where: NDArray[np.intp]) -> Scores:
-    """Return the value of each row at a key of its own."""
+    """Return one value of each row, that of the given key."""
     flat: Scores = values.reshape(-1)[_places(values, where)]
     return flat.reshape(where.shape)
 
 
 def put(values: Scores, where: NDArray[np.intp], value: float | Scores) -> None:
-    """Set the value of each row at a key of its own, in place."""
+    """Set one value of each row, that of the given key, in place."""
     values.reshape(-1)[_places(values, where)] = (
         value if isinstance(value, float) else value.ravel()
     )
@@ -248,8 +248,8 @@ def inverse_participation(sums: RowSums) -> Array:
 def matching_gaps(scores: Scores, gaps: Gaps) -> Array:
     """Return the score that query i gives to key i minus the largest of its row."""
     n_queries = scores.shape[-2]
-    own = np.diagonal(scores[..., :n_queries], axis1=-2, axis2=-1)
-    return own - gaps.largest
+    matching = np.diagonal(scores[..., :n_queries], axis1=-2, axis2=-1)
+    return matching - gaps.largest
 
 
 def matching_weight(sums: RowSums, matching: Array) -> Array:
@@ -262,8 +262,8 @@ def matching_is_largest(where: NDArray[np.intp]) -> Array:
 
     Dividing keeps the order, so that this is the same under every divisor.
     """
-    found: Array = (where == np.arange(where.shape[-1])).astype(np.float64)
-    return found
+    is_largest: Array = (where == np.arange(where.shape[-1])).astype(np.float64)
+    return is_largest
 
 
 def weights_in_order(rows: SoftmaxRows) -> Array:
@@ -280,8 +280,9 @@ def weights_by_rank(rows: SoftmaxRows) -> Array:
 
 def number_above(rows: SoftmaxRows, threshold: float) -> Array:
     """Return how many weights of each row are at least a threshold."""
-    found: Array = (weights_in_order(rows) >= threshold).sum(axis=-1, dtype=np.float64)
-    return found
+    above = weights_in_order(rows) >= threshold
+    number: Array = above.sum(axis=-1, dtype=np.float64)
+    return number
 
 
 def keys_holding(rows: SoftmaxRows, part: float) -> Array:

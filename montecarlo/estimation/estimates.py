@@ -53,8 +53,8 @@ class Estimate:
     within : (float, float)
         The range of the estimated quantity, to which intervals are cut.
     finest : Interval or None
-        Of what is read from a histogram: what its interval comes to with any number of
-        replicates, whole bins.  None: a point.
+        The bins of an estimate from a histogram: with any number of replicates its
+        interval is no smaller.  None for other estimates.
     """
 
     value: float
@@ -182,14 +182,14 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
     """
     estimate = mean_estimate(values).in_range(within)
     value, n = estimate.value, estimate.n_replicates
-    is_wrong = estimate.within != within
-    if is_wrong or (estimate.std_error > 0.0 and estimate.is_bounded):
+    is_out_of_range = estimate.within != within
+    if is_out_of_range or (estimate.std_error > 0.0 and estimate.is_bounded):
         return estimate
     low, high = within
 
     def bounds(error_rate: float) -> Interval:
-        reach = (high - low) * math.sqrt(-math.log(error_rate) / (2.0 * n))
-        return Interval(max(low, value - reach), min(high, value + reach))
+        half_width = (high - low) * math.sqrt(-math.log(error_rate) / (2.0 * n))
+        return Interval(max(low, value - half_width), min(high, value + half_width))
 
     error = half_width_error(bounds, max(2, n))
     return replace(estimate, std_error=error, skewness=0.0, bounds=bounds)
@@ -202,15 +202,15 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     -----
     Given its keys, the rows of a replicate are independent, so the true interval is at
     least the binomial one, of Clopper and Pearson.  Where replicates agree by chance,
-    all 0 for example, their variance is not believed: the interval covers both, and the
+    all 0 for example, their variance is not used: the interval covers both, and the
     t interval of at least the binomial error (half a row taken off 0 and 1), which is
     the wider one for few replicates.
     """
     estimate = mean_estimate(values)
     rows = n_rows * estimate.n_replicates
     hits = round(estimate.value * rows)
-    inside = (hits + 0.5) / (rows + 1.0)
-    floor = math.sqrt(inside * (1.0 - inside) / rows)
+    share = (hits + 0.5) / (rows + 1.0)
+    floor = math.sqrt(share * (1.0 - share) / rows)
     estimate = replace(estimate, std_error=max(estimate.std_error, floor))
 
     numbers = (estimate.value, estimate.std_error, estimate.skewness)
