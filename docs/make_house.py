@@ -15,10 +15,10 @@ ROOMS = {
     "sampling": "distributions and replicates: the only one that draws",
     "theory": "exact values",
     "estimation": "replicates to estimates and intervals",
+    "model": "the scale that a model applies",
     "study": "plan, run and keep many points; measure and grid",
     "records": "results of long runs, read",
     "claims": "what texts say, checks, the judge",
-    "model": "the scale that a model applies",
     "report": "pages, figures, languages",
     "cli": "one module a command",
 }

@@ -29,8 +29,8 @@ Look at a model
 first asked for.
 
 The folders read as a pipeline: ``attention`` (arrays in, arrays out), ``sampling`` (the
-only one that draws), ``theory`` (exact values), ``estimation``, ``study``, ``claims``,
-``model``, ``report`` (pages and figures), and ``cli`` (commands).
+only one that draws), ``theory`` (exact values), ``estimation``, ``model``, ``study``,
+``claims``, ``report`` (pages and figures), and ``cli`` (commands).
 """
 
 from importlib import import_module

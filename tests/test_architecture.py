@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,11 +22,11 @@ STAGES = (
     "sampling",
     "theory",
     "estimation",
+    "model",
+    "pytest_plugin",
     "study",
     "records",
     "claims",
-    "model",
-    "pytest_plugin",
     "report.language",
     "report.content",
     "report.pages",
@@ -46,6 +47,13 @@ ONLY_IN = {
     "secrets": "sampling",
     "numpy.random": "sampling",
 }
+#: All that model/ imports of the house: what it says of heads is its own.
+OPEN_TO_MODEL = (
+    *STAGES[: STAGES.index("attention") + 1],
+    "sampling.streams",
+    "estimation.intervals",
+    "model",
+)
 #: Attributes and names that draw, or make a generator.
 DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "urandom"}
 
@@ -167,9 +175,17 @@ def independence(modules: Modules) -> Iterator[str]:
             yield str(item)
 
 
+def closed(modules: Modules) -> Iterator[str]:
+    """What looks at models imports little, and no judgements of others."""
+    for item, target in own_imports(modules):
+        is_open = {target, stage_of(target)} & set(OPEN_TO_MODEL)
+        if stage_of(item.module) == "model" and not is_open:
+            yield str(item)
+
+
 RULES: dict[str, Callable[[Modules], Iterator[str]]] = {
     rule.__name__: rule
-    for rule in (order, cycles, entries, libraries, drawing, independence)
+    for rule in (order, cycles, entries, libraries, drawing, independence, closed)
 }
 
 
@@ -184,3 +200,23 @@ def test_package_keeps_rule(modules, rule):
     """The package keeps every rule of the house."""
     assert {"names", "attention.softmax", "sampling.distributions"} <= set(modules)
     assert list(RULES[rule](modules)) == []
+
+
+def test_closed_room_is_watched():
+    """A judgement, a sampler or another estimator that model/ imports is seen."""
+    code = """
+    from montecarlo.claims.verdicts import decide
+    from montecarlo.sampling.replicates import draw
+    from montecarlo.estimation import estimates
+    from montecarlo.sampling.streams import row_positions
+    from montecarlo.errors import InputError
+    """
+    names = ("claims.verdicts", "sampling.replicates", "estimation.estimates")
+    more = ("sampling.streams", "errors")
+    planted = {name: ast.parse("") for name in (*names, *more)}
+    planted["model.one"] = ast.parse(inspect.cleandoc(code))
+    assert [line.split()[-1].rpartition(".")[0] for line in closed(planted)] == [
+        "montecarlo.claims.verdicts",
+        "montecarlo.sampling.replicates",
+        "montecarlo.estimation",
+    ]

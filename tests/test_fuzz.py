@@ -65,7 +65,7 @@ WORK = (
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
     ("montecarlo.cli.replay", "sample"),
     ("montecarlo.cli.replay", "tail_task"),
-    ("montecarlo.cli.observation", "observe_model"),
+    ("montecarlo.model.observed_files", "observe_model"),
 )
 
 

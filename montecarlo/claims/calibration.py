@@ -19,7 +19,8 @@ from montecarlo.attention.quantities import (
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Calibration
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.estimation.estimates import POINTWISE, clopper_pearson
+from montecarlo.estimation.estimates import clopper_pearson
+from montecarlo.estimation.intervals import POINTWISE
 
 TABLE = Path(__file__).with_name("calibration.csv")
 #: Nominal one-sided error rates at which misses are counted.

@@ -32,7 +32,7 @@ from montecarlo.claims.simulation import (
 from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
-from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.estimation.intervals import POINTWISE
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import require_error_rate
 from montecarlo.sampling.design_points import DesignPoint

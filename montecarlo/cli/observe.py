@@ -5,11 +5,22 @@ Exit status: 0 no head is in a state named by ``--fail-on``, and all divide by w
 4 what ``--expect`` asks cannot be told; 70 a bug; 130 interrupted.
 """
 
-from collections.abc import Sequence
+import json
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 from montecarlo.cli.command_line import ObserveOptions
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED, importing, run
 from montecarlo.cli.options import Parser
+from montecarlo.errors import InputError
+from montecarlo.names import look_up_all
+from montecarlo.printing import print_lines
+
+Item = TypeVar("Item")
 
 
 def build_parser() -> Parser:
@@ -27,15 +38,102 @@ def build_parser() -> Parser:
 
 
 def work(options: ObserveOptions, typed: Sequence[str]) -> int:
-    """Observe the files, and write what was found."""
+    """Observe the files, write a folder of results, and print what it says."""
     with importing("observe"):
-        from montecarlo.cli.observation import observe_files
-        from montecarlo.model.answers import NO, UNTOLD
+        from montecarlo.model import observed_files as observed
+        from montecarlo.model.answers import NO, UNTOLD, implied_divisor
+        from montecarlo.model.observing import STATES
+        from montecarlo.report.figures import applied_scale
+        from montecarlo.study.console import make_table, open_console
+        from montecarlo.study.fingerprint import made_with
+        from montecarlo.study.folder import file_hash, publishing, write_json
+        from montecarlo.study.progress import open_bar
 
-    failing, answer = observe_files(options, typed)
-    if failing or answer == NO:
+    def track(items: Sequence[Item], name: str) -> Iterator[Item]:
+        with open_bar(name, quiet=options.quiet or options.json) as update:
+            update(total=len(items))
+            for done, item in enumerate(items, start=1):
+                yield item
+                update(completed=done)
+
+    states = {state: state for state in STATES}
+    failing = look_up_all("fail-on", options.fail_on or (), states)
+    applied_scale.require_figure(options.figure)
+    with publishing(options.output, typed) as edition:
+        with tempfile.TemporaryDirectory(dir=edition.folder) as scratch:
+            observation, answer = observed.observe_files(
+                options.files,
+                Path(scratch),
+                axes=options.axes,
+                names=options.names,
+                causal=options.causal,
+                expect=options.expect,
+                config=options.config,
+                rtol=options.rtol,
+                divisor=options.divisor,
+                seed=options.seed,
+                track=track,
+            )
+        if options.figure and not answer.scales.heads:
+            raise InputError(
+                "figure must be of divisors, which need weights, or v and outputs: got "
+                "neither"
+            )
+        edition.note_time("observing")
+        for name, table in observed.make_tables(observation, answer).items():
+            table.to_csv(edition.folder / name, index=False, lineterminator="\n")
+        record = observed.record_observation(observation, answer)
+        write_json(edition.folder / "observation.json", record)
+        applied_scale.draw_scales(answer, edition.folder)
+        edition.note_time("writing")
+        edition.record = {
+            "kind": "observation",
+            "command": canonical_command(options),
+            "files": [
+                {"name": f.name, "bytes": f.stat().st_size, "sha256": file_hash(f)}
+                for f in (*options.files, *([options.config] if options.config else []))
+            ],
+            "divisor": options.divisor or implied_divisor(answer.scales),
+            "seed": options.seed,
+            **made_with(),
+        }
+    if options.figure:
+        applied_scale.write_figure(answer, options.figure)
+    if options.json:
+        text = json.dumps(record["applied"], indent=2)
+        # what stands for the bracket in JSON: a CI runner obeys it within a line
+        print_lines(text.replace("##[", r"##\u005b"))
+    elif not options.quiet:
+        print_lines("\n".join(observed.say_scales(observation, answer)))
+        headings, rows = observed.list_heads(observation, answer)
+        listed = make_table(headings, rows, right=len(headings) - 2)
+        open_console(sys.stdout, highlight=False).print(listed)
+        last = [*observed.say_states(observation), *map(str, edition.written)]
+        print_lines("\n".join(last))
+    is_expected = options.expect is not None or options.config is not None
+    if {one.state for one in observation.heads} & set(failing):
         return FAILING
-    return NOT_REACHED if answer == UNTOLD else DONE
+    if not is_expected:
+        return DONE
+    return {NO: FAILING, UNTOLD: NOT_REACHED}.get(answer.answer, DONE)
+
+
+def canonical_command(options: ObserveOptions) -> str:
+    """Return what to type to observe the same again."""
+    names = [path.name for path in options.files]
+    alike = len(set(names)) < len(names)
+    words = ["python -m montecarlo observe"]
+    words += [shlex.quote(str(path) if alike else path.name) for path in options.files]
+    if options.axes:
+        words.append(f"--axes {shlex.quote(','.join(options.axes))}")
+    for name in ("names", "causal", "expect", "config", "rtol", "divisor"):
+        value = getattr(options, name)
+        if value is True:
+            words.append(f"--{name}")
+        elif value and (name, value) != ("rtol", ObserveOptions.rtol):
+            text = value.name if name == "config" else str(value)
+            words.append(f"--{name} {shlex.quote(text)}")
+    return " ".join([*words, f"--seed {options.seed}"])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -15,6 +15,7 @@ from scipy.special import bdtr, betaincinv
 from montecarlo.attention.quantities import ANY, Range, Scale, clip
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import (
+    POINTWISE,
     Interval,
     Moments,
     interval_ends,
@@ -28,8 +29,6 @@ from montecarlo.estimation.intervals import (
 LAST_PLACES = 2.0**-50
 #: Error that single precision may leave in a value of 1 or 0.
 ROUNDING = 1e-6
-#: One-sided error of the pointwise 95 % intervals of the tables.
-POINTWISE = 0.025
 #: By what part neighbouring bins may differ in width.
 LIKE_NEIGHBOURS = 0.01
 

@@ -15,7 +15,8 @@ from scipy.special import stdtrit
 
 from montecarlo.attention.softmax import Array
 
-#: Standard errors on either side of a 95 % interval.
+#: One-sided error of a pointwise 95 % interval, and standard errors on either side.
+POINTWISE = 0.025
 NORMAL = 1.959963984540054
 #: Skewness over the root of the number of replicates that makes no difference.
 SYMMETRIC = 1e-7
@@ -82,7 +83,7 @@ class Moments(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def t_quantile(error_rate: float, n_replicates: int) -> float:
+def t_quantile(error_rate: float, n_replicates: float) -> float:
     """Return the upper quantile of Student's t with n - 1 degrees of freedom."""
     if n_replicates < 2:
         return math.nan

@@ -6,7 +6,7 @@ which reads one sequence of one head at a time, as float64.
 
 import math
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -62,8 +62,6 @@ Index = tuple[int | slice, ...]
 #: Of each sequence of a recorded call, by name, shape (n_heads, n_tokens, ...).
 Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 ALL_TOKENS = slice(None)
-#: What is told how many heads are done.
-Progress = Callable[[int], object]
 
 
 class Tensor(NamedTuple):
@@ -335,6 +333,15 @@ class Head(NamedTuple):
 
     layer: int
     head: int
+
+
+#: Shows how far work on heads is: the heads and the work's name in, the heads out.
+Track = Callable[[Sequence[Head], str], Iterable[Head]]
+
+
+def untracked(heads: Sequence[Head], _: str) -> Iterable[Head]:
+    """Show nothing."""
+    return heads
 
 
 @dataclass(frozen=True)

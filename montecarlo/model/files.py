@@ -94,15 +94,7 @@ def open_files(
     InputError
         If a file is not usable, or arrays do not fit each other.
     """
-    for path in paths:
-        if path.suffix not in KINDS:
-            raise InputError(f"file must end in {', '.join(KINDS)}, got {str(path)!r}")
-        require_regular("file", path)  # pipes and devices are not opened
-        with reading("file", path):
-            path.open("rb").close()
-    kind, *others = sorted({path.suffix for path in paths})
-    if others:
-        raise InputError(f"files must be of one kind, got {', '.join([kind, *others])}")
+    kind = _require_files(paths)
     if kind == ".safetensors":
         pattern = "{side}" if names is None else names
         found, counted = find_tensors(paths, pattern)
@@ -130,6 +122,26 @@ def open_files(
         tensors, left = npz_tensors(path, scratch / str(number), wanted)
         sources.append(make_source(tensors, axes, left=left))
     return make_model(sources, causal=causal)
+
+
+def _require_files(paths: Sequence[Path]) -> str:
+    """Refuse files that cannot be read together; returns of what kind they are."""
+    for path in paths:
+        if path.suffix not in KINDS:
+            raise InputError(f"file must end in {', '.join(KINDS)}, got {str(path)!r}")
+        require_regular("file", path)  # pipes and devices are not opened
+        with reading("file", path):
+            path.open("rb").close()
+    # sequences that count twice are no sequences; queries may be the keys
+    several = [path.resolve() for path in paths if path.suffix != ".npy"]
+    if len(set(several)) < len(several):
+        raise InputError(
+            f"files must be different ones, got {', '.join(map(str, paths))}"
+        )
+    kind, *others = sorted({path.suffix for path in paths})
+    if others:
+        raise InputError(f"files must be of one kind, got {', '.join([kind, *others])}")
+    return kind
 
 
 def read_names(typed: str) -> dict[str, str]:

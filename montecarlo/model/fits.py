@@ -29,12 +29,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import least_squares
 from scipy.sparse.linalg import lsmr
-from scipy.special import stdtrit
 
 from montecarlo.attention.number_formats import ALL_FORMATS, NumberFormat
 from montecarlo.attention.softmax import Array
-from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.intervals import Interval
+from montecarlo.estimation.intervals import POINTWISE, Interval, t_quantile
 from montecarlo.model.arrays import UNSEEN, Rows
 
 #: A later form is believed if it leaves less than this part of what an earlier leaves.
@@ -146,8 +144,7 @@ class Fit:
 
         It is Student's over rows, and has the misfit beside it.
         """
-        quantile = -float(stdtrit(max(self.n_rows - 1.0, 1.0), error))
-        half = quantile * self.std_error + self.misfit
+        half = t_quantile(error, max(self.n_rows, 2.0)) * self.std_error + self.misfit
         return Interval(self.scale - half, self.scale + half)
 
 

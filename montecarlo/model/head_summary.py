@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from montecarlo.attention.quantities import SATURATED
 from montecarlo.attention.softmax import Array
-from montecarlo.claims.yardsticks import ONE_HOT
 from montecarlo.model.arrays import UNSEEN, Arrays
 
 #: Of the largest scores of rows.
@@ -240,6 +240,6 @@ def summarise(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
             # each is a value that was seen
             told[1:4] = np.quantile(largest, QUANTILES, axis=1, method="inverted_cdf")
             told[4:7] = [one.mean(axis=1) for one in (entropy, share, weight)]
-            told[7] = (weight >= ONE_HOT).mean(axis=1)
+            told[7] = (weight >= SATURATED["saturated"]).mean(axis=1)
     table = np.vstack([told, scale]).T.tolist()
     return [HeadSummary(layer, n, n_rows, *row) for n, row in enumerate(table)]

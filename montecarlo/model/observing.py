@@ -13,7 +13,7 @@ The first term is what the entries' variances alone make, d_k σq² σk², plus 
 anisotropy adds.  Pairs that attention forms are of one sequence, and seen: what that
 changes are two further parts, ``sequence`` and ``mask``.
 
-Borders are those of the claims; what is said of a head rests on that head alone.
+What is said of a head rests on that head alone.
 
 >>> import numpy as np
 >>> from montecarlo.model import observe
@@ -33,19 +33,11 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention import gradients, softmax
-from montecarlo.attention.quantities import PAIR_QUANTITIES
+from montecarlo.attention.quantities import PAIR_QUANTITIES, SATURATED
 from montecarlo.attention.softmax import Array, SoftmaxRows
-from montecarlo.claims.verdicts import Verdict, decide
-from montecarlo.claims.yardsticks import (
-    BALANCED,
-    BALANCED_WEIGHT,
-    NEAR_UNIFORM,
-    ONE_HOT,
-)
 from montecarlo.errors import InputError
-from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.intervals import Interval, t_quantile
-from montecarlo.model.arrays import Head, Model, Progress, open_arrays
+from montecarlo.estimation.intervals import POINTWISE, Interval, t_quantile
+from montecarlo.model.arrays import Head, Model, Track, open_arrays, untracked
 from montecarlo.model.expected import divisor_value
 from montecarlo.names import require_whole
 from montecarlo.sampling.streams import keys_of_others, pooled_positions, row_positions
@@ -89,7 +81,7 @@ ROW_FUNCTIONS: Mapping[str, Callable[[SoftmaxRows, NDArray[np.intp]], Array]] = 
     "score_max": lambda rows, _: rows.sums.largest,
     "weight_max": lambda rows, _: softmax.weight_max(rows.sums),
     "saturated_rows": lambda rows, _: np.where(
-        softmax.weight_max(rows.sums) >= ONE_HOT, 1.0, 0.0
+        softmax.weight_max(rows.sums) >= SATURATED["saturated"], 1.0, 0.0
     ),
     "entropy": lambda rows, _: softmax.entropy(rows.sums),
     "effective_keys": lambda rows, _: softmax.effective_keys(rows.sums),
@@ -466,7 +458,10 @@ ALL = "all"
 #: What the divisor does, from the most concentrated rows on; ``peaked`` lies between
 #: balanced and one-hot.
 STATES = ("saturated", "peaked", "balanced", "flat")
-#: A factor of the variance that is so far from 1 is off, as in the claims.
+#: Effective keys, as a part of those seen: from the one on a head is balanced, if the
+#: largest weight is not beyond the next, and from the last on flat.
+BALANCED, BALANCED_WEIGHT, FLAT = 0.25, 0.5, 0.9
+#: A factor of the variance that is so far from 1 is off.
 TOLERANCE = 0.05
 #: What a factor is counted as at least: its logarithm says how far off it is.
 LEAST = 1e-9
@@ -477,7 +472,7 @@ class Assumption(NamedTuple):
 
     name: str  # one of `FACTORS`
     factor: HeadEstimate  # what it alone would multiply the variance of a score by
-    verdict: Verdict  # supported if the factor is 1 up to the tolerance
+    verdict: str  # of `judge_factor`
 
     @property
     def size(self) -> float:
@@ -496,7 +491,7 @@ class ObservedHead(NamedTuple):
     @property
     def failing(self) -> tuple[Assumption, ...]:
         """Assumptions that fail; with too few sequences, on the tokens at hand."""
-        return tuple(f for f in self.assumptions if f.verdict is Verdict.REFUTED)
+        return tuple(f for f in self.assumptions if f.verdict == "refuted")
 
 
 class Observation(NamedTuple):
@@ -571,20 +566,18 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
 
 
 def observe_model(
-    model: Model, divisor: float, seed: int = 1, progress: Progress = lambda done: None
+    model: Model, divisor: float, seed: int = 1, track: Track = untracked
 ) -> Observation:
     """Observe every head of a model but dead ones.
 
-    These are heads whose queries or keys are the same for every token.
-
-    ``progress`` is told how many are done.
+    These are heads whose queries or keys are the same for every token.  ``track`` shows
+    how many heads are done.
     """
-    heads = model.heads()
     views = []
     varied = np.zeros(2, dtype=bool)
     total: Stacks = {}
     with threadpool_limits(limits=1, user_api="blas"):
-        for done, head in enumerate(heads, start=1):
+        for head in track(model.heads(), "observing"):
             varies = _vary(model, head)
             varied |= varies
             if varies.all():
@@ -597,7 +590,6 @@ def observe_model(
                 views.append(
                     ObservedHead(head, estimates, state_of(estimates), checked)
                 )
-            progress(done)
     if not views:
         sides = [name for name, some in zip("qk", varied, strict=True) if not some]
         raise InputError(
@@ -623,19 +615,32 @@ def check_assumptions(found: Mapping[str, HeadEstimate]) -> tuple[Assumption, ..
         interval = factor.interval(POINTWISE)
         if factor.n_groups < FEWEST:
             interval = Interval(factor.value, factor.value)
-        region = (1.0 - TOLERANCE, 1.0 + TOLERANCE)
-        checked.append(Assumption(name, factor, decide(interval, region)))
+        checked.append(Assumption(name, factor, judge_factor(interval)))
     checked.sort(key=lambda one: -one.size)
     return tuple(checked)
 
 
+def judge_factor(interval: Interval) -> str:
+    """Say whether a factor is 1 up to the tolerance.
+
+    Returns
+    -------
+    {"supported", "refuted", "undecided"}
+    """
+    low, high = interval
+    if low >= 1.0 - TOLERANCE and high <= 1.0 + TOLERANCE:
+        return "supported"
+    is_off = high < 1.0 - TOLERANCE or low > 1.0 + TOLERANCE
+    return "refuted" if is_off else "undecided"
+
+
 def state_of(found: Mapping[str, HeadEstimate]) -> str:
-    """Say what the divisor makes of a head's rows, by the borders of the claims."""
+    """Say what the divisor makes of a head's rows."""
     share, largest = found[SHARE].value, found["weight_max"].value
     # a median of at least 0.9: at least half of the rows
     if found["saturated_rows"].value >= 0.5:
         return "saturated"
-    if share >= NEAR_UNIFORM:
+    if share >= FLAT:
         return "flat"
     if share >= BALANCED and largest <= BALANCED_WEIGHT:
         return "balanced"

@@ -22,9 +22,16 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
-from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.intervals import Interval
-from montecarlo.model.arrays import ADDED, Head, Model, Progress, Rows, open_arrays
+from montecarlo.estimation.intervals import POINTWISE, Interval
+from montecarlo.model.arrays import (
+    ADDED,
+    Head,
+    Model,
+    Rows,
+    Track,
+    open_arrays,
+    untracked,
+)
 from montecarlo.model.expected import KNOWN, KnownDivisor, divisors_within
 from montecarlo.model.fits import (
     GIVEN,
@@ -230,15 +237,12 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     return scales_table(find_scales(model))
 
 
-def find_scales(model: Model, progress: Progress = lambda done: None) -> ModelScales:
-    """Find the scale of every head; ``progress`` is told how many are done."""
-    found = []
-    if model.source is not None:
-        with threadpool_limits(limits=1, user_api="blas"):
-            for done, head in enumerate(model.heads(), start=1):
-                found.append(find_scale(model, head, model.source))
-                progress(done)
-    return ModelScales(model.d_k, len(model.head_labels), tuple(found))
+def find_scales(model: Model, track: Track = untracked) -> ModelScales:
+    """Find the scale of every head; ``track`` shows how many are done."""
+    heads = track(model.heads() if model.source else [], "applied scale")
+    with threadpool_limits(limits=1, user_api="blas"):
+        scales = tuple(find_scale(model, head, str(model.source)) for head in heads)
+    return ModelScales(model.d_k, len(model.head_labels), scales)
 
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
-from montecarlo.estimation.estimates import POINTWISE, clopper_pearson, median_estimate
+from montecarlo.estimation.estimates import clopper_pearson, median_estimate
+from montecarlo.estimation.intervals import POINTWISE
 from montecarlo.records.training import (
     ARMS,
     RATES,

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from montecarlo.cli.observation import RECORD, SCALES, TABLE
 from montecarlo.cli.observe import main
 from montecarlo.report.figures.applied_scale import build_scales
 from montecarlo.study.folder import STAGING, read_run
 
-FIGURE = "figures/applied-scales.svg"
+TABLE, RECORD = "observation.csv", "observation.json"
+SCALES, FIGURE = "applied-scale.csv", "figures/applied-scales.svg"
 
 
 def planted_weights(q, k):

@@ -1,0 +1,262 @@
+"""Files of queries and keys, observed: tables, a record of data, and lines of text.
+
+This is all that ``python -m montecarlo observe`` writes and prints, but for its figure.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from montecarlo.estimation.intervals import POINTWISE
+from montecarlo.model.answers import (
+    RTOL,
+    Finding,
+    ScaleAnswer,
+    answer_scales,
+    implied_divisor,
+    say_answer,
+    say_findings,
+    say_next,
+    say_without_evidence,
+)
+from montecarlo.model.arrays import Head, Track, untracked
+from montecarlo.model.expected import divisor_value, find_expected, read_config
+from montecarlo.model.files import open_files
+from montecarlo.model.observing import (
+    FEWEST,
+    LEAST,
+    MOST_ROWS,
+    SPECTRAL_ROWS,
+    STATES,
+    Observation,
+    ObservedHead,
+    observe_model,
+    tidy,
+)
+from montecarlo.model.scales import describe, find_scales, scales_table
+from montecarlo.names import require_number
+from montecarlo.plain_text import on_one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Heads that the terminal lists, and failing assumptions in the line of each.
+MOST_LINES, MOST_CAUSES = 12, 3
+#: Quantities in the line of a head, and their headings.
+SHOWN = {
+    "score_variance": "Var(q.k)",
+    "score_row_variance": "within rows",
+    "scaled_row_variance": "divided",
+    "unit_divisor": "right divisor",
+}
+
+
+def observe_files(  # noqa: PLR0913 - what is typed
+    files: Sequence[Path],
+    scratch: Path,
+    *,
+    axes: Sequence[str] | None = None,
+    names: str | None = None,
+    causal: bool = False,
+    expect: str | None = None,
+    config: Path | None = None,
+    rtol: float = RTOL,
+    divisor: str | None = None,
+    seed: int = 1,
+    track: Track = untracked,
+) -> tuple[Observation, ScaleAnswer]:
+    """Find the scales that heads apply, and observe the heads under a divisor.
+
+    Parameters
+    ----------
+    files, scratch, axes, names, causal
+        As for `montecarlo.model.files.open_files`.
+    expect, config
+        As for `montecarlo.model.expected.find_expected`.
+    rtol : float
+        How far a divisor may be from the one expected, as a part of it.
+    divisor : str, optional
+        What tables divide by; by default what the model does.
+    seed : int
+        Of the keys that are drawn from other sequences.
+    track : callable
+        Shows how many heads are done.
+
+    Raises
+    ------
+    InputError
+        If an argument or a file is not usable; arguments are looked at first.
+    """
+    fields = None if config is None else read_config(config)
+    find_expected(expect, fields, (), layers=(), d_k=1, n_heads=1)
+    if divisor is not None:
+        divisor_value(divisor, 1)
+    require_number("rtol", rtol, 0.0, 1.0, ends=False)
+    model = open_files(files, scratch, axes=axes, names=names, causal=causal)
+    scales = find_scales(model, track)
+    sizes = {"d_k": model.d_k, "n_heads": scales.n_heads}
+    expected = find_expected(expect, fields, (), layers=model.layers, **sizes)
+    value = divisor_value(divisor or implied_divisor(scales), model.d_k)
+    observation = observe_model(model, value, seed, track)
+    return observation, answer_scales(scales, expected, rtol)
+
+
+def make_tables(
+    observation: Observation, answer: ScaleAnswer
+) -> dict[str, "pd.DataFrame"]:
+    """Return the tables of a folder of results, by the names of their files."""
+    tables = {"observation.csv": tidy(observation)}
+    if answer.scales.heads:
+        tables["applied-scale.csv"] = scales_table(answer.scales)
+    return tables
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - any data
+    """Return data for JSON, which has no infinity and no NaN: null."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    is_number = not isinstance(value, float) or math.isfinite(value)
+    return value if is_number else None
+
+
+def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[str, Any]:
+    """Return what an observation says, as data for JSON."""
+    model = observation.model
+    record = {
+        "d_k": model.d_k,
+        "layers": model.layers,
+        "heads_per_layer": len(model.head_labels),
+        "key_heads_per_layer": len(set(model.key_heads.values())),
+        "n_sequences": observation.n_sequences,
+        "intervals": observation.n_sequences >= FEWEST,
+        "most_keys": model.most_tokens,
+        "most_rows": MOST_ROWS,
+        "spectral_rows": SPECTRAL_ROWS,
+        "causal": model.causal,
+        "divisor": observation.divisor,
+        "seed": observation.seed,
+        "heads": [_record_head(one) for one in observation.heads],
+        "dead": observation.dead,
+        "applied": record_scales(answer),
+    }
+    finite: dict[str, Any] = _finite(record)
+    return finite
+
+
+def _record_head(one: ObservedHead) -> dict[str, Any]:
+    assumptions = []
+    for each in one.assumptions:
+        low, high = each.factor.interval(POINTWISE)
+        factor = {"factor": each.factor.value, "low": low, "high": high}
+        assumptions.append({"name": each.name, "verdict": each.verdict} | factor)
+    return one.head._asdict() | {"state": one.state, "assumptions": assumptions}
+
+
+def record_scales(answer: ScaleAnswer) -> dict[str, Any]:
+    """Return what is said of the applied scale, as data for JSON."""
+    heads = answer.scales.heads
+    record = {
+        "expected": answer.expected.typed,
+        "expected_divisor": answer.expected.value,
+        "expected_by": answer.expected.said or None,
+        "source": heads[0].source if heads else None,
+        "rtol": answer.rtol,
+        "answer": answer.answer,
+        "heads": [describe(one) for one in heads],
+        "findings": [_record_finding(one) for one in answer.findings],
+    }
+    finite: dict[str, Any] = _finite(record)
+    return finite
+
+
+def _record_finding(finding: Finding) -> dict[str, Any]:
+    first = finding.first
+    known = [one.name for one in first.known]
+    return {
+        "places": finding.places,
+        "outcome": first.outcome,
+        "answer": finding.answer,
+        "divisor": finding.divisor,
+        "half_width": finding.half_width,
+        "within": known if first.is_known else [],
+        "nearest": known,
+        "ratio": finding.ratio,
+        "hints": finding.hints,
+        "form": first.form,
+        "parameter": first.parameter,
+        **first.mask._asdict(),
+    }
+
+
+def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
+    """Say what heads divide by; first what arrays in the files were not read."""
+    model = observation.model
+    if model.unread:
+        more = ", ..." if len(model.unread) > MOST_LINES else ""
+        yield (
+            f"not read: {on_one_line(', '.join(model.unread[:MOST_LINES]))}{more} "
+            "(--names tells what arrays are: of attention weights, or of values and "
+            "outputs together)"
+        )
+    yield say_answer(answer)
+    yield say_next(answer)
+    if answer.scales.heads:
+        for line in say_findings(answer):
+            yield f"  {line}"
+    else:
+        size = math.sqrt(observation.overall["score_variance"].value / model.d_k)
+        yield f"  {say_without_evidence(size)}"
+    if observation.dead:
+        yield (
+            "left out, since queries or keys are the same for every token (layer, "
+            f"head): {_list(observation.dead)}"
+        )
+
+
+def list_heads(
+    observation: Observation, answer: ScaleAnswer
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return headings and cells of the heads whose divisor is farthest off.
+
+    All columns but the last two are numbers.
+    """
+    divisors = {
+        one.head: "-" if math.isnan(one.divisor) else f"{one.divisor:.4g}"
+        for one in answer.scales.heads
+    }
+    applied = ("applied divisor",) * bool(divisors)
+    words = ("state", "what fails, and the factor it alone makes")
+    rows = []
+    for one in sorted(observation.heads, key=_closeness)[:MOST_LINES]:
+        causes = (f"{x.name} {x.factor.value:.3g}" for x in one.failing[:MOST_CAUSES])
+        numbers = (f"{one.found[name].value:.4g}" for name in SHOWN)
+        divisor = (divisors[one.head],) if divisors else ()
+        cells = (*map(str, one.head), *numbers, *divisor)
+        rows.append((*cells, one.state, ", ".join(causes) or "-"))
+    return ("layer", "head", *SHOWN.values(), *applied, *words), rows
+
+
+def _closeness(one: ObservedHead) -> float:
+    """Sort heads by how far the divisor is off, those farthest off first."""
+    return -abs(math.log(max(one.found["scaled_row_variance"].value, LEAST)))
+
+
+def say_states(observation: Observation) -> Iterator[str]:
+    """Count heads by what the divisor makes of them."""
+    counts = Counter(one.state for one in observation.heads)
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    yield (
+        f"{len(observation.heads)} heads, d_k = {observation.model.d_k}, "
+        f"divisor {observation.divisor:.4g}: {states}"
+    )
+    if observation.n_sequences < FEWEST:
+        yield "fewer than 5 sequences: these tokens are described, no more"
+
+
+def _list(heads: Iterable[Head]) -> str:
+    named = [f"({head.layer}, {head.head})" for head in heads]
+    return " ".join(named[:MOST_LINES]) + " ..." * (len(named) > MOST_LINES)
