@@ -235,6 +235,13 @@ def entropy(sums: RowSums) -> Array:
     return result
 
 
+def entropy_of_weights(weights: Scores) -> Scores:
+    """Return the entropy of rows of weights that are given, in nats."""
+    logs = np.log(np.where(weights > 0.0, weights, 1.0))
+    found: Scores = -(weights * logs).sum(axis=-1)
+    return found
+
+
 def effective_keys(sums: RowSums) -> Array:
     """Return exp H: the number of keys a uniform row of the same entropy has."""
     return np.exp(entropy(sums))

@@ -123,7 +123,12 @@ def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Mome
     whole = function(total / n)[..., 0]
     if n < 2:
         return Moments(whole, np.full_like(whole, np.nan), np.zeros_like(whole))
-    left_out = function((total - values) / (n - 1))
+    return leave_one_out_moments(whole, function((total - values) / (n - 1)))
+
+
+def leave_one_out_moments(whole: Array, left_out: Array) -> Moments:
+    """Return `jackknife_moments` of a value from those without each replicate."""
+    n = left_out.shape[-1]
     centre = left_out.mean(axis=-1)
     # what a replicate adds is what the value loses without it
     deviation, skewness = _measure_deviations(centre[..., np.newaxis] - left_out)

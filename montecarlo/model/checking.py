@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from montecarlo.attention.softmax import Array
+from montecarlo.attention.softmax import Array, entropy_of_weights
 from montecarlo.errors import InputError, show
 from montecarlo.model.answers import (
     RTOL,
@@ -34,7 +34,6 @@ from montecarlo.model.captured import Captured
 from montecarlo.model.expected import Caller, Config, find_expected
 from montecarlo.model.files import open_files
 from montecarlo.model.fits import format_of
-from montecarlo.model.head_summary import entropy_of
 from montecarlo.model.scales import find_scale, find_scales
 from montecarlo.names import require_number
 
@@ -305,7 +304,9 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[Difference]:
         variances = [float((r.queries @ r.keys.T).var()) for r in (mine, other)]
         found.setdefault("score_variance", []).append(_ratio(*variances))
         if "weights" in pairs:
-            entropies = [float(entropy_of(one).mean()) for one in pairs["weights"]]
+            entropies = [
+                float(entropy_of_weights(one).mean()) for one in pairs["weights"]
+            ]
             found.setdefault("entropy", []).append(_ratio(*entropies))
     if ours.source and theirs.source:
         scales = [

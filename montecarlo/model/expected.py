@@ -1,6 +1,7 @@
 """What a model should divide its scores by: as somebody says, or its configuration.
 
-Divisors that models have are a table, an entry each, and so are hints of a wrong one.
+Divisors that models have are a table, the house's and a few more, and so are hints of a
+wrong one.
 
 The configuration is that of transformers; how a divisor follows from it, and where it
 is applied, is the convention of the architecture.  Nothing is read from the module that
@@ -19,7 +20,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.divisors import (
+    DIVISORS,
+    Product,
+    parse_divisor,
+    read_formula,
+)
 from montecarlo.errors import InputError, show
 from montecarlo.model.conventions import CONVENTIONS, Convention
 from montecarlo.names import require_number
@@ -35,36 +41,39 @@ NEAR = 0.01
 
 
 class KnownDivisor(NamedTuple):
-    """A divisor: factor · d_k**power · h**head_power, h the number of heads."""
+    """A divisor that models have: one of d_k, times a power of the number of heads."""
 
     name: str
-    text: str  # what it is called in a sentence
-    factor: float = 1.0
-    power: float = 0.0
+    text: str  # what it is called in a sentence, h being the number of heads
+    formula: Product
     head_power: float = 0.0
 
     @property
     def inverse(self) -> str:
         """One over it, plain."""
-        told = self.text.removeprefix("1/")
-        return told if told != self.text or told == "1" else f"1/({told})"
+        plain = self.text.removeprefix("1/")
+        return plain if plain != self.text or plain == "1" else f"1/({plain})"
 
     def value(self, d_k: int, n_heads: int) -> float:
         """Return the divisor of a model."""
-        return float(self.factor * d_k**self.power * n_heads**self.head_power)
+        factor, power, *_ = self.formula
+        return float(factor * d_k**power * n_heads**self.head_power)
 
 
-KNOWN = (
-    KnownDivisor("none", "1"),
-    KnownDivisor("sqrt", "sqrt(d_k)", power=0.5),
-    KnownDivisor("2sqrt", "2 sqrt(d_k)", 2.0, 0.5),
-    KnownDivisor("linear", "d_k", power=1.0),
-    KnownDivisor("inverse_sqrt", "1/sqrt(d_k)", power=-0.5),
-    KnownDivisor("fourth_root", "d_k^(1/4)", power=0.25),
-    KnownDivisor("sqrt_width", "sqrt(h d_k)", power=0.5, head_power=0.5),
-    KnownDivisor("width", "h d_k", power=1.0, head_power=1.0),
-    KnownDivisor("sqrt_heads", "sqrt(h)", head_power=0.5),
-)
+#: Those of the house, and others, by their names.
+KNOWN = {
+    name: KnownDivisor(name, one.text.replace("*", " "), one.formula)
+    for name, one in DIVISORS.items()
+} | {
+    name: KnownDivisor(name, text, read_formula(formula), head_power)
+    for name, text, formula, head_power in (
+        ("inverse_sqrt", "1/sqrt(d_k)", "1/sqrt(d_k)", 0.0),
+        ("fourth_root", "d_k^(1/4)", "d_k^(1/4)", 0.0),
+        ("sqrt_width", "sqrt(h d_k)", "sqrt(d_k)", 0.5),
+        ("width", "h d_k", "d_k", 1.0),
+        ("sqrt_heads", "sqrt(h)", "1", 0.5),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +104,8 @@ class Expected:
         """What it is called in a sentence."""
         if self.said:
             return self.said
-        named = {one.name: one.text for one in KNOWN}
-        if self.typed in named:
-            return f"{named[self.typed]} = {self.value:.4g}"
+        if self.typed in KNOWN:
+            return f"{KNOWN[self.typed].text} = {self.value:.4g}"
         return f"{self.value:.6g}"
 
 
@@ -109,18 +117,16 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
     InputError
         If it is neither, or no divisor.
     """
-    names = {one.name: one for one in KNOWN}
     name = str(typed)
-    if name not in names:
+    if name not in KNOWN:
         try:
-            divisor = parse_divisor(name)
+            name = parse_divisor(name).name
         except InputError as error:
             raise InputError(
-                f"expect must be one of {', '.join(names)}, or a divisor: {error}"
+                f"expect must be one of {', '.join(KNOWN)}, or a divisor: {error}"
             ) from None
-        name = divisor.name
-    if name in names:
-        return Expected(name, names[name].value(d_k, n_heads))
+    if name in KNOWN:
+        return Expected(name, KNOWN[name].value(d_k, n_heads))
     return Expected(str(typed), divisor_value(typed, d_k, "expect"))
 
 
@@ -139,10 +145,10 @@ def divisors_within(
     """
     return tuple(
         one
-        for one in KNOWN
+        for one in KNOWN.values()
         if low <= one.value(d_k, n_heads) <= high
         and not (n_heads == 1 and one.head_power)
-        and not (d_k == 1 and one.power)
+        and not (d_k == 1 and one.formula.d_k)
     )
 
 

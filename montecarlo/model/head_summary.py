@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from montecarlo.attention.quantities import SATURATED
-from montecarlo.attention.softmax import Array
+from montecarlo.attention.softmax import Array, entropy_of_weights
 from montecarlo.model.arrays import UNSEEN, Arrays
 
 #: Of the largest scores of rows.
@@ -133,11 +134,13 @@ def _measure(
         count = seen.sum(axis=-1)
         largest = np.abs(scores).max(axis=-1, where=seen, initial=0.0)
     weights = arrays.get("weights")
-    if weights is not None and _are_whole(weights):
-        weights = weights.astype(np.float32, copy=False)
-        weight, entropy = weights.max(axis=-1), entropy_of(weights)
-    else:
-        weight, entropy = _of_scores(scores if bias is None else scores + bias, seen)
+    if weights is None or not _are_whole(weights):
+        logits = scores if bias is None else scores + bias
+        weights = softmax(
+            logits if seen is None else np.where(seen, logits, -np.inf), axis=-1
+        )
+    weights = weights.astype(np.float32, copy=False)
+    weight, entropy = weights.max(axis=-1), entropy_of_weights(weights)
     share = entropy / np.log(np.maximum(count, 2))
     kept = (count > 1).all(axis=0)
     if seen is not None and passed.get("queries") == n_keys:
@@ -175,25 +178,6 @@ def _are_whole(weights: Numbers) -> bool:
     """Tell whether the weights of rows add up to 1: nothing was dropped."""
     sums = weights.sum(axis=-1, dtype=np.float32)
     return bool((np.abs(sums - 1.0)[sums > 0.0] <= ONE).all())
-
-
-def entropy_of(weights: Numbers) -> Numbers:
-    """Return the entropy of rows of weights, in nats."""
-    logs = np.log(np.where(weights > 0.0, weights, 1.0))
-    found: Numbers = -(weights * logs).sum(axis=-1)
-    return found
-
-
-def _of_scores(
-    scores: Numbers, seen: NDArray[np.bool_] | None
-) -> tuple[Numbers, Numbers]:
-    """Return the largest weight that softmax makes of each row, and the entropy."""
-    away = scores if seen is None else np.where(seen, scores, -np.inf)
-    away = away - away.max(axis=-1, keepdims=True)
-    parts = np.exp(away)
-    total = parts.sum(axis=-1)
-    lost = np.where(parts > 0.0, away, 0.0)  # a hidden key has no part
-    return parts.max(axis=-1) / total, np.log(total) - (parts * lost).sum(-1) / total
 
 
 def _find_scale(

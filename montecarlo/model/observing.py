@@ -36,7 +36,12 @@ from montecarlo.attention import gradients, softmax
 from montecarlo.attention.quantities import PAIR_QUANTITIES, SATURATED
 from montecarlo.attention.softmax import Array, SoftmaxRows
 from montecarlo.errors import InputError
-from montecarlo.estimation.intervals import POINTWISE, Interval, t_quantile
+from montecarlo.estimation.intervals import (
+    POINTWISE,
+    Interval,
+    leave_one_out_moments,
+    t_quantile,
+)
 from montecarlo.model.arrays import Head, Model, Track, open_arrays, untracked
 from montecarlo.model.expected import divisor_value
 from montecarlo.names import require_whole
@@ -433,20 +438,12 @@ def _factors(d_k: int, found: Mapping[str, Array]) -> Stacks:
 
 
 def estimate(stack: Array) -> HeadEstimate:
-    """Turn a stack of `quantities` into value, standard error and number of groups.
-
-    Notes
-    -----
-    The jackknife over groups.  What its correction of bias amounts to is not known
-    better than itself, so it counts into the error.
-    """
+    """Turn a stack of `quantities` into an estimate, by the jackknife over groups."""
     value, groups = float(stack[0]), len(stack) - 1
     if groups < FEWEST:
         return HeadEstimate(value, math.nan, math.nan, max(groups, 1))
-    left_out = stack[1:]
-    bias = (groups - 1) * (float(left_out.mean()) - value)
-    error = math.sqrt((groups - 1) * float(left_out.var()))
-    return HeadEstimate(value, value - bias, math.hypot(error, bias), groups)
+    moments = leave_one_out_moments(stack[0], stack[1:])
+    return HeadEstimate(value, float(moments.value), float(moments.std_error), groups)
 
 
 COLUMNS = (

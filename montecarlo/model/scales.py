@@ -282,7 +282,10 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     known = within = divisors_within(*found.named, *size)
     if not within and found.scale > 0.0:
         wanted = -math.log(found.scale)
-        known = (min(KNOWN, key=lambda one: abs(math.log(one.value(*size)) - wanted)),)
+        nearest = min(
+            KNOWN.values(), key=lambda one: abs(math.log(one.value(*size)) - wanted)
+        )
+        known = (nearest,)
     ratio = 1.0 / (found.scale * known[0].value(*size)) if known else math.nan
     return replace(found, known=known, is_known=bool(within), ratio=ratio)
 
