@@ -18,11 +18,10 @@ what they leave is seen, and the scale is refused.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,11 +148,8 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Evidence(ABC):
-    """Numbers that a form should make: logarithms of weights, or entries of outputs.
-
-    What a form makes of them has ``parameters``, the scale first.
-    """
+class Numbers:
+    """Numbers that a form should make, and how they are weighed."""
 
     rows: Labels  # of each number
     weights: Array  # of the squares that are made least
@@ -161,36 +157,6 @@ class Evidence(ABC):
     spread: float  # standard deviation of the scores within rows
     n_constants: int  # that are fitted beside a form's parameters
     groups: Labels | None  # of numbers that share a constant, beside rows
-    most_steps = 60  # evaluations of a search at most
-
-    @abstractmethod
-    def left(self, form: str, parameters: Array) -> Array:
-        """Return the numbers less what a form makes."""
-
-    @abstractmethod
-    def slopes(self, form: str, parameters: Array) -> Array:
-        """Return derivatives of what it makes, one in each column."""
-
-    @abstractmethod
-    def start(self, form: str, scale: float | None) -> Array | None:
-        """Return where a search begins; None where the form is linear."""
-
-    @abstractmethod
-    def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return what rounding of numbers moves, of scores, and 1 more of each score.
-
-        The first two are in units of its part.
-        """
-
-    @abstractmethod
-    def explained(
-        self, form: str, parameters: Array, left: Array, direction: Array
-    ) -> float:
-        """Return the root mean square that scores explain, beside the rest."""
-
-    @abstractmethod
-    def bends(self, form: str, parameters: Array) -> list[Array]:
-        """Return what squares and cubes of scores, and ties to distance, would add."""
 
     def product(self, first: Array, second: Array) -> float:
         """Return the weighted sum of products."""
@@ -210,6 +176,15 @@ class Evidence(ABC):
         found = np.linalg.lstsq(scaled * root[:, None], values * root)[0]
         rest: Array = values - scaled @ found
         return rest
+
+
+#: What a form is fitted to.  Of a form and its parameters, the scale first, each gives:
+#: ``left``, the numbers less what the form makes; ``slopes``, its derivatives, one in
+#: each column; ``roundings``, what rounding of the numbers moves and of the scores, as
+#: parts, and what 1 more of each score does; ``explained``, the root mean square that
+#: scores explain; ``bends``, what squares and cubes of scores, and ties to distance,
+#: would add.  ``start`` is where a search begins, None where a form is linear.
+Evidence: TypeAlias = "LogWeights | Outputs"
 
 
 class Fitted(NamedTuple):
@@ -463,14 +438,14 @@ def unit_of(number_format: NumberFormat) -> float:
 
 
 @dataclass(frozen=True)
-class LogWeights(Evidence):
+class LogWeights(Numbers):
     """Logarithms of weights of pairs, up to a constant of each row."""
 
     scores: Array
     logs: Array  # less the constants
     away: Array  # distances of key and query
     project: Callable[[Array], Array]  # takes constants off
-    most_steps = 12
+    most_steps: ClassVar = 12  # evaluations of a search at most
 
     def left(self, form: str, parameters: Array) -> Array:
         """Return the logarithms less what a form makes."""
@@ -631,9 +606,22 @@ class Made(NamedTuple):
     """What a form makes of a block."""
 
     outputs: Array  # shape (n_rows, d_v)
-    slopes: list[Array]  # their derivatives by the parameters
     weights: Array  # shape (n_rows, n_keys)
-    moved: Callable[[Array], Array]  # what adding to the scores moves the outputs by
+    values: Array  # shape (n_keys, d_v)
+    terms: list[Array]  # derivatives of what went into softmax, by the parameters
+    sink: Array | float  # the weight of a key that is not there, shape (n_rows, 1)
+
+    def moved(self, added: Array) -> Array:
+        """Return what adding to the scores moves the outputs by."""
+        pulled = self.weights * added
+        change: Array = pulled @ self.values
+        change -= pulled.sum(axis=1)[:, None] * self.outputs
+        return change
+
+    def slopes(self, form: str) -> list[Array]:
+        """Return derivatives of the outputs by the parameters."""
+        sink = [-self.sink * self.outputs] if form == "sink" else []
+        return [self.moved(term) for term in self.terms] + sink
 
 
 def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
@@ -651,25 +639,16 @@ def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
     total = e.sum(axis=1, keepdims=True) + extra
     weights = e / total
     outputs = weights @ block.values
-
-    def moved(added: Array) -> Array:
-        pulled = weights * added
-        change: Array = pulled @ block.values
-        change -= pulled.sum(axis=1)[:, None] * outputs
-        return change
-
-    made = [moved(slope) for slope in slopes]
-    if form == "sink":
-        made.append(-extra / total * outputs)
-    return Made(outputs, made, weights, moved)
+    return Made(outputs, weights, block.values, slopes, extra / total)
 
 
 @dataclass(frozen=True)
-class Outputs(Evidence):
+class Outputs(Numbers):
     """Entries of outputs of rows, under a mask."""
 
     blocks: Sequence[Rows]
     mask: str  # a key of `MASKS`, or `GIVEN`
+    most_steps: ClassVar = 60
 
     def make(self, form: str, parameters: Array) -> list[tuple[Rows, Made]]:
         """Return blocks with what a form makes of them."""
@@ -682,7 +661,8 @@ class Outputs(Evidence):
 
     def slopes(self, form: str, parameters: Array) -> Array:
         """Return derivatives of the outputs by the parameters, one in each column."""
-        columns = zip(*(m.slopes for _, m in self.make(form, parameters)), strict=True)
+        made = (one.slopes(form) for _, one in self.make(form, parameters))
+        columns = zip(*made, strict=True)
         return np.stack([_joined(one) for one in columns], axis=1)
 
     def start(self, form: str, scale: float | None) -> Array | None:
@@ -708,8 +688,8 @@ class Outputs(Evidence):
                 seen = keys_seen(block, self.mask)
                 terms = np.where(seen, terms + block.added, 0.0)
             own = np.sqrt(np.square(made.outputs) + squares @ np.square(block.values))
-            by_scores = _size_of_changes(squares * terms**2, made, block)
-            parts.append((own, by_scores, _size_of_changes(squares, made, block)))
+            by_scores = _size_of_changes(squares * terms**2, made)
+            parts.append((own, by_scores, _size_of_changes(squares, made)))
         own, by_scores, per_score = map(_joined, zip(*parts, strict=True))
         return own, by_scores, per_score
 
@@ -787,13 +767,13 @@ def _fits(task: Outputs, plain: Fitted) -> Iterator[Fitted]:
             yield fit_form(task, form, plain.fit.scale if plain.fit.holds else None)
 
 
-def _size_of_changes(squares: Array, made: Made, block: Rows) -> Array:
+def _size_of_changes(squares: Array, made: Made) -> Array:
     """Return what independent changes of scores move each output by.
 
     ``squares`` are those of the changes, times those of the weights.  The derivative of
     an output by a score is the weight times what the value is off the output.
     """
-    values = block.values
+    values = made.values
     found: Array = (
         squares @ np.square(values)
         - 2.0 * made.outputs * (squares @ values)

@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.quantities import PAIR_QUANTITIES, SATURATED
-from montecarlo.attention.softmax import Array, SoftmaxRows
+from montecarlo.attention.softmax import Array, RowSums
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import (
     POINTWISE,
@@ -69,11 +69,9 @@ FACTORS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation", "sequence
 #: Quantities of rows that are compared with those of keys of other sequences.
 COMPARED = (
     *("weight_max", "entropy", "effective_keys"),
-    *("jacobian_trace", "jacobian_frobenius", "jacobian_spectral"),
+    *("jacobian_trace", "jacobian_frobenius"),
 )
 Stacks = dict[str, Array]
-#: Rows of a sequence whose spectral norm is found: it costs an iteration.
-SPECTRAL_ROWS = 16
 #: What a hidden key's score lies below the largest: its exponential is 0, and so is
 #: its product with it.
 HIDDEN = 1e300
@@ -81,23 +79,20 @@ HIDDEN = 1e300
 
 #: A part of the keys that a row sees.
 SHARE = "effective_share"
-#: From rows, and the number of keys that each sees, to a value of each row.
-ROW_FUNCTIONS: Mapping[str, Callable[[SoftmaxRows, NDArray[np.intp]], Array]] = {
-    "score_max": lambda rows, _: rows.sums.largest,
-    "weight_max": lambda rows, _: softmax.weight_max(rows.sums),
-    "saturated_rows": lambda rows, _: np.where(
-        softmax.weight_max(rows.sums) >= SATURATED["saturated"], 1.0, 0.0
+#: From sums over rows, and the number of keys that each sees, to a value of each row.
+ROW_FUNCTIONS: Mapping[str, Callable[[RowSums, NDArray[np.intp]], Array]] = {
+    "score_max": lambda sums, _: sums.largest,
+    "weight_max": lambda sums, _: softmax.weight_max(sums),
+    "saturated_rows": lambda sums, _: np.where(
+        softmax.weight_max(sums) >= SATURATED["saturated"], 1.0, 0.0
     ),
-    "entropy": lambda rows, _: softmax.entropy(rows.sums),
-    "effective_keys": lambda rows, _: softmax.effective_keys(rows.sums),
-    "inverse_participation": lambda rows, _: softmax.inverse_participation(rows.sums),
-    "jacobian_trace": lambda rows, _: gradients.jacobian_trace(rows.sums),
-    "jacobian_frobenius": lambda rows, _: gradients.jacobian_frobenius(rows.sums),
-    "jacobian_spectral": lambda rows, _: gradients.jacobian_spectral(rows),
-    SHARE: lambda rows, seen: softmax.effective_keys(rows.sums) / seen,
+    "entropy": lambda sums, _: softmax.entropy(sums),
+    "effective_keys": lambda sums, _: softmax.effective_keys(sums),
+    "inverse_participation": lambda sums, _: softmax.inverse_participation(sums),
+    "jacobian_trace": lambda sums, _: gradients.jacobian_trace(sums),
+    "jacobian_frobenius": lambda sums, _: gradients.jacobian_frobenius(sums),
+    SHARE: lambda sums, seen: softmax.effective_keys(sums) / seen,
 }
-#: Quantities that are found for few rows only.
-FEW_ROWS = frozenset({"jacobian_spectral"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +156,7 @@ def sum_head(model: Model, head: Head, divisor: float, seed: int) -> HeadSums:
                 "q and k must have scores whose fourth powers float64 can hold, got "
                 f"larger ones in layer {head.layer}, head {head.head}"
             )
-        rows, few = row_positions(
-            seed, head, sequence, len(q), [MOST_ROWS, SPECTRAL_ROWS]
-        )
+        rows = row_positions(seed, head, sequence, len(q), MOST_ROWS)
         seen = rows + 1 if model.causal else np.full(len(rows), len(k))
         drawn: list[tuple[Array, Collection[str], str]] = [(k, ROW_FUNCTIONS, "")]
         if n > 1:
@@ -174,8 +167,7 @@ def sum_head(model: Model, head: Head, divisor: float, seed: int) -> HeadSums:
             for start in range(0, len(rows), step):
                 part = slice(start, start + step)
                 scores = q[rows[part]] @ keys.T
-                is_few = np.isin(rows[part], few)
-                found = _sum_rows(scores, seen[part], divisor, names, is_few)
+                found = _sum_rows(scores, seen[part], divisor, names)
                 for name, added in found.items():
                     sums.rows[name + suffix][group] += added
     _require_scores(head, sums)
@@ -269,37 +261,24 @@ def _add_pairs(
 
 
 def _sum_rows(
-    scores: Array,
-    seen: NDArray[np.intp],
-    divisor: float,
-    names: Collection[str],
-    few: NDArray[np.bool_],
+    scores: Array, seen: NDArray[np.intp], divisor: float, names: Collection[str]
 ) -> dict[str, tuple[float, int]]:
     """Return sum and number of rows for some of `ROW_FUNCTIONS`.
 
     A row that sees a single key, as the first causal one does, does not count: it has
-    nothing to choose.  ``seen`` are how many of the first keys each row sees, ``few``
-    the rows that quantities of `FEW_ROWS` are found for.
+    nothing to choose.  ``seen`` are how many of the first keys each row sees; hidden
+    keys get scores far below those seen.
     """
-    sums = {}
-    for is_few, kept in ((False, seen > 1), (True, (seen > 1) & few)):
-        if not kept.any():
-            continue
-        rows, visible = _softmax(scores[kept], seen[kept], divisor), seen[kept]
-        for name in names:
-            if (name in FEW_ROWS) == is_few:
-                values = ROW_FUNCTIONS[name](rows, visible)
-                sums[name] = float(values.sum()), len(values)
-    return sums
-
-
-def _softmax(scores: Array, seen: NDArray[np.intp], divisor: float) -> SoftmaxRows:
-    """Return softmax of divided scores; hidden keys lie far below those seen."""
-    n_keys = scores.shape[-1]
-    if seen.min() < n_keys:
-        hidden = np.arange(n_keys) >= seen[:, np.newaxis]
-        scores = np.where(hidden, -HIDDEN, scores)
-    return softmax.softmax_rows(softmax.measure_gaps(scores), divisor)
+    scores, seen = scores[seen > 1], seen[seen > 1]
+    if not len(seen):
+        return {}
+    hidden = np.arange(scores.shape[-1]) >= seen[:, np.newaxis]
+    gaps = softmax.measure_gaps(np.where(hidden, -HIDDEN, scores))
+    sums = softmax.softmax_rows(gaps, divisor).sums
+    return {
+        name: (float(ROW_FUNCTIONS[name](sums, seen).sum()), len(seen))
+        for name in names
+    }
 
 
 class HeadEstimate(NamedTuple):

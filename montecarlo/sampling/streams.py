@@ -46,9 +46,9 @@ def pooled_positions(
 
 
 def row_positions(
-    seed: int, head: tuple[int, int], sequence: int, n_tokens: int, counts: list[int]
-) -> list[Positions]:
-    """Choose some rows of a sequence, some of these, and so on.
+    seed: int, head: tuple[int, int], sequence: int, n_tokens: int, count: int
+) -> Positions:
+    """Choose some rows of a sequence.
 
     Parameters
     ----------
@@ -56,23 +56,19 @@ def row_positions(
     head : (int, int)
         Layer and head.
     sequence, n_tokens : int
-    counts : list of int
+    count : int
         How many; all, where there are fewer.
 
     Returns
     -------
-    list of ndarray of int, ascending
+    ndarray of int, ascending
         One row drawn from each of as many equal stretches: even, and no
         rhythm of the text is met by one of theirs.
     """
-    rng = _generator(seed, head, sequence, ROWS)
-    chosen, found = np.arange(n_tokens), []
-    for count in counts:
-        if count < len(chosen):
-            ends = np.arange(count + 1) * len(chosen) // count
-            chosen = chosen[rng.integers(ends[:-1], ends[1:])]
-        found.append(chosen)
-    return found
+    if count >= n_tokens:
+        return np.arange(n_tokens)
+    ends = np.arange(count + 1) * n_tokens // count
+    return _generator(seed, head, sequence, ROWS).integers(ends[:-1], ends[1:])
 
 
 def keys_of_others(
