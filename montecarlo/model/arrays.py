@@ -64,6 +64,30 @@ Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 ALL_TOKENS = slice(None)
 
 
+@dataclass
+class Sink:
+    """Where recorded calls go: to who keeps them, or to one that is within another."""
+
+    rows: int | None  # the last queries of each sequence that are kept; None for all
+    room: Callable[[], int]  # how many sequences there is room for
+    keep: Callable[[Arrays, Mapping[str, object]], None]
+    note: Callable[..., None]  # what is not followed, and whether it is attention
+    config: Mapping[str, object] | None = None  # of the model that runs
+    within: list[Arrays] | None = None  # calls within one that is recorded as a whole
+
+    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
+        """Keep a call, or hold it for the one that it is within."""
+        if self.within is None:
+            self.keep(arrays, passed)
+        else:
+            self.within.append(arrays)
+
+    def miss(self, told: str, *, is_certain: bool) -> None:
+        """Note attention that could not be followed, except within what is recorded."""
+        if self.within is None:
+            self.note(told, is_certain=is_certain)
+
+
 class Tensor(NamedTuple):
     """An array that is read in blocks."""
 

@@ -25,6 +25,7 @@ from montecarlo.errors import InputError
 from montecarlo.model.arrays import (
     Arrays,
     Model,
+    Sink,
     Tensor,
     Tensors,
     make_model,
@@ -437,8 +438,9 @@ def capture(
     """
     rows = None if rows is None else require_whole("rows", rows, 2)
     sequences = require_whole("sequences", sequences, 1)
-    from montecarlo.model.torch_calls import recording
+    from montecarlo.model.torch_calls import config_of, recording
 
-    captured = Captured(rows, sequences)
-    with recording(captured, model):
+    captured = Captured(rows, sequences, config_of(model))
+    sink = Sink(rows, captured.room, captured.add, captured.miss, captured.config)
+    with recording(sink, model, captured.begin):
         yield captured

@@ -11,14 +11,14 @@ sums is that of the keys.  A trail ends with its tensor.
 import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from montecarlo.model.arrays import Arrays, to_numpy
+from montecarlo.model.arrays import Sink, to_numpy
 
 #: Operations that multiply two matrices, and the places of these among the arguments.
 PRODUCTS = {"bmm": 0, "mm": 0, "baddbmm": 1, "addmm": 1}
@@ -177,45 +177,6 @@ def _varies(label: Tensor, axis: int) -> bool:
     small = label[once]
     differ = (small != small.narrow(axis, 0, 1)) & (small != NOWHERE)
     return bool(differ.any())
-
-
-class Kept(Protocol):
-    """What calls are kept in: `montecarlo.model.captured.Captured`."""
-
-    rows: int | None
-    config: Mapping[str, object] | None
-
-    def begin(self) -> None:
-        """Begin another pass of the model."""
-
-    def room(self) -> int:
-        """Return how many sequences there is room for."""
-
-    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call."""
-
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed."""
-
-
-class Sink:
-    """Where calls go: to what keeps them, or to one that is recorded as a whole."""
-
-    def __init__(self, kept: Kept) -> None:
-        self.kept, self.rows, self.room = kept, kept.rows, kept.room
-        self.within: list[Arrays] | None = None
-
-    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call, or hold it for the one that it is within."""
-        if self.within is None:
-            self.kept.add(arrays, passed)
-        else:
-            self.within.append(arrays)
-
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed, except within what is recorded."""
-        if self.within is None:
-            self.kept.miss(told, is_certain=is_certain)
 
 
 class Follower:

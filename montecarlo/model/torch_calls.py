@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import HIDDEN, Arrays, to_numpy
+from montecarlo.model.arrays import HIDDEN, Arrays, Sink, to_numpy
 from montecarlo.model.expected import Caller
 
 try:
@@ -30,9 +30,7 @@ except ImportError as error:  # an extra
 from montecarlo.model.following import (
     SOFTMAX,
     Follower,
-    Kept,
     Operation,
-    Sink,
     base_name,
 )
 
@@ -86,16 +84,17 @@ class Hook:
 
 
 @contextmanager
-def recording(captured: Kept, model: object | None) -> Iterator[None]:
-    """Record what runs inside."""
+def recording(
+    sink: Sink, model: object | None = None, begin: Callable[[], None] = lambda: None
+) -> Iterator[None]:
+    """Record what runs inside; ``begin`` is called before each pass of the model."""
     if model is not None and not isinstance(model, torch.nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     with ExitStack() as stack:
-        mode = _Recorder(captured)
+        mode = _Recorder(sink)
         if model is not None:
-            hook = model.register_forward_pre_hook(Hook(lambda *_: captured.begin()))
+            hook = model.register_forward_pre_hook(Hook(lambda *_: begin()))
             stack.callback(hook.remove)
-            captured.config = _config_of(model)
             stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
             stack.enter_context(_wrapped_interface(mode))
@@ -143,9 +142,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         """Tell the compiler of torch not to stop for this one."""
         return True
 
-    def __init__(self, captured: Kept) -> None:
+    def __init__(self, sink: Sink) -> None:
         super().__init__()
-        self.sink = Sink(captured)
+        self.sink = sink
         self.follower = Follower(self.sink)
         self._ways: dict[object, Callable[[Operation], None]] = {}
         self.projections = Projections()
@@ -516,7 +515,7 @@ def _with_heads(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.flatten(0, tensor.ndim - 4)
 
 
-def _config_of(module: torch.nn.Module) -> Mapping[str, object] | None:
+def config_of(module: object) -> Mapping[str, object] | None:
     """Return the configuration that a module of transformers was made from."""
     config: Any = getattr(module, "config", None)
     has_one = hasattr(config, "to_dict") and hasattr(config, "model_type")
@@ -634,7 +633,7 @@ def _record_call(
         "cap": given.get("softcap"),
         "caller": Caller(
             type(module).__name__,
-            _config_of(module) or sink.kept.config,
+            config_of(module) or sink.config,
             getattr(module, "layer_idx", None),
             mode.projections.factor(module, query, key, value),
         ),

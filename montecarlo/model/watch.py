@@ -9,7 +9,6 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from montecarlo.errors import InputError, show
 from montecarlo.model.answers import say_numbers
-from montecarlo.model.arrays import Arrays
+from montecarlo.model.arrays import Arrays, Sink
 from montecarlo.model.head_summary import (
     HeadSummary,
     RowNumbers,
@@ -79,34 +78,6 @@ class Alarm(NamedTuple):
     layer: int
     heads: tuple[int, ...]
     text: str
-
-
-@dataclass(slots=True)
-class _Look:
-    """A pass that is watched: what is kept of each call, numbers of its rows."""
-
-    rows: int | None
-    sequences: int
-    config: Mapping[str, object] | None = None
-    calls: list[RowNumbers] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
-
-    def begin(self) -> None:
-        """Begin a pass: there is one only."""
-
-    def room(self) -> int:
-        """Return how many sequences are taken."""
-        return self.sequences
-
-    def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Measure a call; one with a single key has no choice."""
-        if max(one.shape[1] for one in arrays["k"]) > 1:
-            self.calls.append(measure_rows(arrays, passed))
-
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed."""
-        del is_certain
-        self.missed.append(told)
 
 
 class _Watched:
@@ -269,17 +240,25 @@ class ScoreWatch:
             return call(*args, **kwargs)
         from montecarlo.model.torch_calls import recording, uncompiled
 
-        look = _Look(ROWS, SEQUENCES)
-        with uncompiled(), recording(look, None):
+        found: list[RowNumbers] = []
+        missed: list[str] = []
+
+        def measure(arrays: Arrays, passed: Mapping[str, object]) -> None:
+            if max(one.shape[1] for one in arrays["k"]) > 1:  # else there is no choice
+                found.append(measure_rows(arrays, passed))
+
+        def note(told: str, **_: object) -> None:
+            missed.append(told)
+
+        with uncompiled(), recording(Sink(ROWS, lambda: SEQUENCES, measure, note)):
             made = call(*args, **kwargs)
-        if look.calls:
-            self._tell(look.calls)
+        if found:
+            self._tell(found)
         elif not (self.summaries or self._has_seen_nothing):
             self._has_seen_nothing = True
-            missed = "; ".join(look.missed) or "none"
             warnings.warn(
                 f"step {self._step}: no attention with several keys was followed, so "
-                f"there is nothing to watch; missed: {missed}",
+                f"there is nothing to watch; missed: {'; '.join(missed) or 'none'}",
                 ScoreWarning,
                 stacklevel=_frames_to_user(),
             )
