@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention import gradients, softmax
-from montecarlo.attention.quantities import PAIR_QUANTITIES, SATURATED
+from montecarlo.attention.quantities import SATURATED
 from montecarlo.attention.softmax import Array, RowSums
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import (
@@ -58,8 +58,8 @@ MOST_GROUPS = 64
 MOST_ROWS = 256
 #: Keys in a head's pool: at least so many, and so many times a row's.
 POOL, POOL_TIMES = 4096, 4
-#: Sums over pairs: numbers of them, powers of the centred score, and what rows vary by.
-PAIR_SUMS = ("count", "s", "s2", "s3", "s4", "within")
+#: Sums over pairs: numbers of them, the centred score, its square, what rows vary by.
+PAIR_SUMS = ("count", "s", "s2", "within")
 #: With fewer sequences there is no interval.
 FEWEST = 5
 #: Parts of the variance of the scores, in the order in which they are shown.
@@ -151,10 +151,10 @@ def sum_head(model: Model, head: Head, divisor: float, seed: int) -> HeadSums:
         group = group_of(sequence, n)
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below
             _sum_pairs(q, k, sums, group, causal=model.causal)
-        if not np.isfinite(sums.pairs["all_s4"][group]):
+        if not np.isfinite(sums.pairs["all_s2"][group]):
             raise InputError(
-                "q and k must have scores whose fourth powers float64 can hold, got "
-                f"larger ones in layer {head.layer}, head {head.head}"
+                "q and k must have scores whose squares float64 can hold, got larger "
+                f"ones in layer {head.layer}, head {head.head}"
             )
         rows = row_positions(seed, head, sequence, len(q), MOST_ROWS)
         seen = rows + 1 if model.causal else np.full(len(rows), len(k))
@@ -250,10 +250,9 @@ def _add_pairs(
     """Add the pairs that rows see; returns each row's variance, n - 1 below."""
     visible = np.arange(scores.shape[1]) < seen[:, np.newaxis]
     kept = scores if visible.all() else scores * visible
-    squares = kept * kept
     away = scores - (kept.sum(axis=1) / seen)[:, np.newaxis]
     within = (np.square(away) * visible).sum(axis=1)
-    terms = seen, kept, squares, squares * kept, squares * squares, within
+    terms = seen, kept, kept * kept, within
     for name, term in zip(PAIR_SUMS, terms, strict=True):
         pairs[prefix + name][group] += term.sum()
     variance: Array = within / np.maximum(seen - 1, 1)
@@ -369,22 +368,16 @@ def _scores(sums: HeadSums, moments: Mapping[str, Array]) -> Stacks:
     shift = float(sums.q.centre @ sums.k.centre)
     pairs = {name: _stack(values) for name, values in sums.pairs.items()}
     count = pairs["count"]
-    means = {name: pairs[name] / count for name in ("s", "s2", "s3", "s4")}
-
-    def of_pairs(name: str, means: Mapping[str, Array]) -> Array:
-        evaluate: Callable[..., Array] = PAIR_QUANTITIES[name].evaluate
-        return evaluate(means, sums.d_k)
-
-    everywhere = {name: pairs[f"all_{name}"] / pairs["all_count"] for name in means}
-    variance = of_pairs("score_variance", means)
-    unmasked = of_pairs("score_variance", everywhere)
+    mean = pairs["s"] / count
+    variance = pairs["s2"] / count - mean**2
+    everywhere = pairs["all_s"] / pairs["all_count"]
+    unmasked = pairs["all_s2"] / pairs["all_count"] - everywhere**2
     any_pair = sum(moments[f"part_{name}"] for name in PARTS[:4])
     found = {
-        "score_mean": means["s"] + shift,
+        "score_mean": mean + shift,
         "score_variance": variance,
         "score_std": np.sqrt(variance),
         "score_variance_ratio": variance / moments["part_entries"],
-        "score_excess_kurtosis": of_pairs("score_excess_kurtosis", means),
         "score_row_variance": pairs["row_variance"] / pairs["rows"],
         "score_invisible_variance": variance - pairs["within"] / count,
         "part_sequence": unmasked - any_pair,

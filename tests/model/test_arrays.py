@@ -39,7 +39,7 @@ def spoiled(array, value):
 BAD_ARRAYS = [
     (spoiled(Q, np.nan), K, "q must be finite, got nan at sequence 2, layer 1, head 3"),
     (Q, spoiled(K, -np.inf), "head 3, token 4, d 0"),
-    (Q * 1e80, K, "fourth powers"),
+    (Q * 1e160, K, "squares"),
     (Q, K[..., :4], "agree along the axis 'd', got 5 and 4"),
     (Q, K[:, :1], "agree along the axis 'layer', got 2 and 1"),
     (Q[:2], K, "agree along the axis 'sequence', got 2 and 3"),
