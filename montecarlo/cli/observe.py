@@ -42,6 +42,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
     with importing("observe"):
         from montecarlo.model import observed_files as observed
         from montecarlo.model.answers import NO, UNTOLD, implied_divisor
+        from montecarlo.model.files import require_files
         from montecarlo.model.observing import STATES
         from montecarlo.report.figures import applied_scale
         from montecarlo.study.console import make_table, open_console
@@ -59,6 +60,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
     states = {state: state for state in STATES}
     failing = look_up_all("fail-on", options.fail_on or (), states)
     applied_scale.require_figure(options.figure)
+    require_files(options.files)  # before a folder is made for them
     with publishing(options.output, typed) as edition:
         with tempfile.TemporaryDirectory(dir=edition.folder) as scratch:
             observation, answer = observed.observe_files(

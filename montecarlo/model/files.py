@@ -94,7 +94,7 @@ def open_files(
     InputError
         If a file is not usable, or arrays do not fit each other.
     """
-    kind = _require_files(paths)
+    kind = require_files(paths)
     if kind == ".safetensors":
         pattern = "{side}" if names is None else names
         found, counted = find_tensors(paths, pattern)
@@ -124,7 +124,7 @@ def open_files(
     return make_model(sources, causal=causal)
 
 
-def _require_files(paths: Sequence[Path]) -> str:
+def require_files(paths: Sequence[Path]) -> str:
     """Refuse files that cannot be read together; returns of what kind they are."""
     for path in paths:
         if path.suffix not in KINDS:
