@@ -16,6 +16,7 @@ for bfloat16 (a third).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,11 @@ FORMAT_SCORES = 2**16
 MOST_STEPS = 4096
 #: The exponent among the bits of a float64.
 EXPONENT = np.uint64(0x7FF << 52)
+#: Types that NumPy rounds to fast.
+WIDE = (np.float32, np.float64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NumberFormat:
     """A floating-point format.
 
@@ -65,21 +68,30 @@ class NumberFormat:
         """Natural logarithm of the largest finite number."""
         return float(np.log(self.largest))
 
+    @cached_property
+    def _lifting(self) -> tuple[np.uint64, np.uint64]:
+        """The bits of the least power of 2, and what makes an anchor of one.
+
+        An anchor is 1.5 times 2**(53 - bits) times a number's power of 2: added to the
+        number and taken away again, it leaves it rounded to its last place.
+        """
+        lift = (53 - self.bits << 52) + (1 << 51)
+        return np.uint64(1023 + self.least_exponent << 52), np.uint64(lift)
+
     def round(self, values: Array) -> Array:
         """Return the nearest numbers of the format, as float64.
 
         Beyond the largest, infinity, also in e4m3, which has none.  Of float16 ten
         times as fast as NumPy's own.
         """
-        if self.native in {np.float32, np.float64}:
+        if self.native in WIDE:
             with np.errstate(over="ignore", under="ignore"):
                 native = values.astype(self.native, copy=False)
                 return native.astype(np.float64, copy=False)
-        # 1.5 times 2**(53 - bits) times its power of 2, added to a number and taken
-        # away again, leaves it rounded to its last place
+        floor, lift = self._lifting
         bits = values.view(np.uint64) & EXPONENT
-        np.maximum(bits, np.uint64(1023 + self.least_exponent << 52), out=bits)
-        bits += np.uint64((53 - self.bits << 52) + (1 << 51))
+        np.maximum(bits, floor, out=bits)
+        bits += lift
         anchor = bits.view(np.float64)
         with np.errstate(invalid="ignore"):
             rounded = values + anchor
