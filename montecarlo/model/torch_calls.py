@@ -267,46 +267,48 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         self.sink.add(arrays, {**passed, "queries": query.shape[2]})
 
     def _record_fast(self, done: Operation) -> None:
-        """Record a whole layer that ran as one operation.
+        """Record a whole layer that ran as one operation, and gave back no weights.
 
-        It gives back no weights of single heads: these are asked of the same operation
-        once more, for the sequences that are kept.
+        Its attention is computed once more as torch does elsewhere, and seen there, for
+        the sequences that are kept.
         """
+        if not (room := self.sink.room()):
+            return
         given = _by_name(done)
-        if done.name == FAST_LAYER:
-            source = given["src"]
-            if given["norm_first"]:
-                norm = given["norm_weight_1"], given["norm_bias_1"]
-                source = functional.layer_norm(
-                    source, source.shape[-1:], *norm, given["eps"]
-                )
-            inputs, n_heads = [source] * 3, given["num_heads"]
-        else:
-            inputs = [given[name] for name in ("query", "key", "value")]
-            n_heads = given["num_head"]
-        mask, kind = given.get("mask"), given.get("mask_type")
-        batches = [inputs]
+        names = ("src",) * 3 if done.name == FAST_LAYER else ("query", "key", "value")
+        inputs = [given[name] for name in names]
+        mask, kind, hidden = given.get("mask"), given.get("mask_type"), None
         if inputs[0].is_nested:  # of sequences that differ in length
-            batches = [
-                [one[None] for one in each]
-                for each in zip(*(i.unbind() for i in inputs), strict=True)
-            ]
-        found: dict[str, list[NDArray[Any]]] = {"q": [], "k": [], "weights": []}
-        for batch in batches:
-            if not (room := self.sink.room() - len(found["q"])) > 0:
-                break
-            few = [one[:room] for one in batch]
-            if mask is not None and kind != 0:  # it has an axis of sequences
-                given["mask"] = mask[:room]
-            arrays = self.some(_run_fast(given, few, n_heads))
-            for name, array in arrays.items():
-                found[name] += list(array)
-        if found["q"]:
-            kinds = {None: "none", 1: "hidden keys"}
-            told = kinds.get(None if mask is None else kind, "added")
-            passed = {"source": "torch", "scale": None, "mask": told, "cap": None}
-            n_queries = max(batch[0].shape[-2] for batch in batches)
-            self.sink.add(found, passed | {"n_queries": n_queries})
+            ends = torch.tensor([[len(one)] for one in inputs[1].unbind()])
+            inputs = [torch.nested.to_padded_tensor(one, 0.0) for one in inputs]
+            hidden = (torch.arange(inputs[1].shape[1]) >= ends)[:room].to(ends.device)
+        elif mask is not None:
+            mask = mask.bool() if kind == 0 else mask[:room].bool()
+            if kind == 1:
+                mask, hidden = None, mask
+            elif kind == 2:
+                mask = mask.flatten(0, 1)
+        inputs = [one[:room].transpose(0, 1) for one in inputs]
+        if given.get("norm_first"):
+            norm = given["norm_weight_1"], given["norm_bias_1"], given["eps"]
+            inputs = [functional.layer_norm(inputs[0], inputs[0].shape[-1:], *norm)] * 3
+        with self:
+            functional.multi_head_attention_forward(
+                *inputs,
+                given["embed_dim"],
+                given.get("num_heads", given.get("num_head")),
+                given["qkv_weight"],
+                given["qkv_bias"],
+                bias_k=None,
+                bias_v=None,
+                add_zero_attn=False,
+                dropout_p=0.0,
+                out_proj_weight=given["proj_weight"],
+                out_proj_bias=given["proj_bias"],
+                training=False,
+                key_padding_mask=hidden,
+                attn_mask=mask,
+            )
 
     def some(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
         """Return some rows and sequences of tensors (sequence, head, token, ...)."""
@@ -461,37 +463,6 @@ def _at_places(
         function = torch.vmap(function, tuple(along))
     with wrapped.TransformGetItemToIndex():
         return function(*first, *places, *buffers)
-
-
-def _run_fast(
-    given: Mapping[str, Any], inputs: Sequence[torch.Tensor], n_heads: int
-) -> dict[str, torch.Tensor]:
-    """Return queries, keys and weights of a layer that runs as one operation."""
-    weight, bias = given["qkv_weight"], given["qkv_bias"]
-    width = given["embed_dim"]
-    with torch.no_grad():
-        _, weights = torch._native_multi_head_attention(
-            *inputs,
-            width,
-            n_heads,
-            weight,
-            bias,
-            given["proj_weight"],
-            given["proj_bias"],
-            given.get("mask"),
-            True,  # weights, and  # noqa: FBT003
-            False,  # those of each head  # noqa: FBT003
-            given.get("mask_type"),
-        )
-        projected = [
-            functional.linear(one, weight[rows], bias[rows])
-            .unflatten(-1, (n_heads, -1))
-            .transpose(1, 2)
-            for one, rows in zip(
-                inputs, (slice(width), slice(width, 2 * width)), strict=False
-            )
-        ]
-    return {"q": projected[0], "k": projected[1], "weights": weights}
 
 
 def _read_mask(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
