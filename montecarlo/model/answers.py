@@ -7,9 +7,15 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from montecarlo.attention.divisors import DIVISORS, parse_divisor
+from montecarlo.attention.divisors import DIVISORS
 from montecarlo.errors import InputError
-from montecarlo.model.expected import EXPECTED, NEAR, Expected, hints_at
+from montecarlo.model.expected import (
+    EXPECTED,
+    NEAR,
+    Expected,
+    divisor_value,
+    hints_at,
+)
 from montecarlo.model.scales import HeadScale, ModelScales
 
 #: To "does it divide by what I think?", and how it is said.
@@ -280,14 +286,12 @@ def implied_divisor(scales: ModelScales) -> str:
     if not told:
         return EXPECTED
     middle = told[len(told) // 2]
-    named = [one.name for one in middle.known if one.name in DIVISORS]
-    low, high = middle.named
-    for name in named:
-        if low <= DIVISORS[name].value(scales.d_k) <= high:
-            return name
+    for known in middle.known if middle.is_known else ():
+        if known.name in DIVISORS:
+            return known.name
     implied = f"{1.0 / middle.scale:.6g}"
     try:
-        parse_divisor(implied).value(scales.d_k)
+        divisor_value(implied, scales.d_k)
     except InputError:  # queries or keys of another size than the model's
         return EXPECTED
     return implied

@@ -277,11 +277,9 @@ def _require_more_tokens(queries: ArraySet) -> None:
 
 def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return names of axes, other words for them replaced."""
-    if isinstance(axes, str):
-        raise InputError(f"axes must be a sequence of names, got the text {axes!r}")
     given: Any = axes
-    is_short = isinstance(given, Sequence) and len(given) <= MOST_AXES
-    if not is_short or not all(isinstance(axis, str) for axis in given):
+    are_several = isinstance(given, Sequence) and not isinstance(given, str)
+    if not are_several or not all(isinstance(axis, str) for axis in given[:MOST_AXES]):
         raise InputError(f"axes must be a sequence of names, got {show(axes)}")
     axes = [ALSO.get(axis, axis) for axis in axes]
     for axis in axes:
@@ -546,13 +544,7 @@ def make_model(
             )
         _require_fit(source, causal=causal, fewest=fewest)
         for name in ("q", "k"):
-            for axis in ("layer", "head", "d"):
-                if source.arrays[name].labels(axis) != first[name].labels(axis):
-                    raise InputError(
-                        f"{name} must have the same {axis!r} in every file, got "
-                        f"{source.arrays[name].size(axis)} after "
-                        f"{first[name].size(axis)}"
-                    )
+            _require_agreement(source.arrays[name], first[name], ("layer", "head", "d"))
     return Model(
         d_k=first["q"].size("d"),
         layers=first["q"].labels("layer"),
@@ -567,9 +559,10 @@ def make_model(
 def _require_agreement(one: ArraySet, other: ArraySet, axes: Sequence[str]) -> None:
     for axis in axes:
         if one.labels(axis) != other.labels(axis):
+            both = " and ".join(dict.fromkeys((one.name, other.name)))
             raise InputError(
-                f"{one.name} and {other.name} must agree along the axis {axis!r}, got "
-                f"{one.size(axis)} and {other.size(axis)}"
+                f"{both} must agree along the axis {axis!r}, got {one.size(axis)} and "
+                f"{other.size(axis)}"
             )
 
 

@@ -347,16 +347,14 @@ class Captured:
                 [calls[layer].arrays[name] for layer in chosen]
                 for calls in self._passes
             ]
-            shapes = {
-                one.shape for arrays in passes for array in arrays for one in array
-            }
-            if len(shapes) > 1:
+            try:
+                stacked = [np.stack(arrays, axis=1) for arrays in passes]
+                joined[name] = np.concatenate(stacked)
+            except ValueError as error:
                 raise InputError(
                     f"{name} must have one shape in all layers and passes to be "
-                    f"written, got {', '.join(map(str, sorted(shapes)))}: name layers"
-                )
-            stacked = [np.stack(arrays, axis=1) for arrays in passes]
-            joined[name] = np.concatenate(stacked)
+                    f"written: name layers ({error})"
+                ) from None
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
         name = str(path) if str(path).endswith(".npz") else f"{path}.npz"

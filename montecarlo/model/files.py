@@ -369,12 +369,6 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
             "names must hold {side}, and may hold {layer}, {head}, {sequence}, each "
             f"once, got {pattern!r}"
         )
-    counted = "|".join(COUNTED)
-    if re.search(rf"\{{({counted})\}}[0-9]*\{{({counted})\}}", pattern):
-        raise InputError(
-            "names must have something between two numbers that is no digit, got "
-            f"{pattern!r}"
-        )
     text = re.escape(pattern)
     for field in fields:
         inner = "|".join(SIDES) if field == "side" else f"[0-9]{{1,{MOST_DIGITS}}}"

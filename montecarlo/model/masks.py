@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.model.arrays import Rows
-from montecarlo.model.fits import Fit, format_of, unit_of
+from montecarlo.model.fits import Fit, format_of, keys_seen, unit_of
 
 #: How far a row's weights may add up to something else than 1, in roundings; and at
 #: least: numbers that were written with few digits do not add up to 1 either.
@@ -39,6 +39,12 @@ def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
     if not are_one(sums, unit):
         found = "less" if (sums < 1.0 + _allowed(unit)).all() else "other"
     return Mask(mask, window, float(sums.mean()), found)
+
+
+def passed_mask(blocks: Sequence[Rows]) -> Mask:
+    """Name the mask that was passed beside values and outputs."""
+    seen = [keys_seen(one) for one in blocks]
+    return Mask(*name_mask(blocks, [~one for one in seen], seen))
 
 
 def are_one(sums: Array, unit: float) -> bool:

@@ -14,7 +14,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,7 +42,7 @@ from montecarlo.model.fits import (
     keys_seen,
     unit_of,
 )
-from montecarlo.model.masks import Mask, are_one, find_mask, name_mask
+from montecarlo.model.masks import Mask, are_one, find_mask, passed_mask
 
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
@@ -56,17 +56,14 @@ MOST_PAIRS_OF_OUTPUTS = 2**15
 MOST_EVEN = 0.5
 #: Weights that are added up over queries, about.
 MOST_SUMMED = 2**22
-#: How a head may come out.
-OUTCOMES = (
-    "scale",  # its scale is told
-    "uniform",  # every key that is not hidden counts the same
-    "by_row",  # rows have scales of their own, and no single one fits
-    "over_queries",  # softmax runs over the queries: columns of weights add up to 1
-    "dead",  # its queries, its keys, or what is made of them are all 0
-    "no_fit",  # no scale fits: what was given does not belong together
-    "no_information",  # rounding, or too few weights that differ, hide the scale
-)
-#: Of these, that tell what scores are multiplied by.
+#: How a head may come out: with a scale; or every key that is not hidden counts the
+#: same; rows have scales of their own; softmax runs over the queries; queries, keys or
+#: what is made of them are all 0; what was given does not belong together; rounding, or
+#: too few weights that differ, hide the scale.
+Outcome = Literal[
+    "scale", "uniform", "by_row", "over_queries", "dead", "no_fit", "no_information"
+]
+#: Of these, that say what scores are multiplied by.
 TOLD = ("scale", "uniform", "over_queries")
 #: Scaled scores that differ by less are all the same, whatever the format.
 UNIFORM = 1e-9
@@ -89,7 +86,7 @@ class HeadScale:
 
     head: Head
     source: str  # ``weights`` or ``outputs``: what it was told from
-    outcome: str  # one of `OUTCOMES`
+    outcome: Outcome
     fit: Fit | None  # None where the rows hold no information
     mask: Mask
     unit: float  # what rounding moves a number by, as a part of it
@@ -247,24 +244,19 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     """Find the scale that one head applies; ``source`` is a key of `EVIDENCE`."""
-    mask, left_out, unit = Mask(), 0, 0.0
+    mask, unit = Mask(), 0.0
     fit: Fit | None = None
-    if source == "weights":
-        rows, left_out = read_weights(model, head)
-        if rows:
-            unit = unit_of(format_of([one.weights for one in rows]))
-            fit = fit_weights(rows)
-        if fit is not None:
-            mask = find_mask(rows, fit)
-    else:
-        rows, left_out = _read_outputs(model, head)
-        if rows:
-            unit = unit_of(format_of([one.outputs for one in rows]))
-            fit, name = fit_outputs(rows) or (None, "")
-            mask = Mask(name)
-        if mask.mask == GIVEN:
-            seen = [keys_seen(one) for one in rows]
-            mask = Mask(*name_mask(rows, [~one for one in seen], seen))
+    rows, left_out = {"weights": read_weights, "outputs": _read_outputs}[source](
+        model, head
+    )
+    if rows:
+        unit = unit_of(format_of([one.made[source] for one in rows]))
+    if rows and source == "weights":
+        fit = fit_weights(rows)
+        mask = find_mask(rows, fit) if fit is not None else mask
+    elif rows:
+        fit, name = fit_outputs(rows) or (None, "")
+        mask = passed_mask(rows) if name == GIVEN else Mask(name)
     outcome = _outcome(fit, unit, model.d_k)
     if outcome == "no_information" and _is_dead(model, head):
         outcome = "dead"
@@ -378,7 +370,7 @@ def _column_sums(model: Model, head: Head) -> Array:
     return np.concatenate(sums)
 
 
-def _outcome(fit: Fit | None, unit: float, d_k: int) -> str:
+def _outcome(fit: Fit | None, unit: float, d_k: int) -> Outcome:
     """Say what a fit tells.
 
     No scale is told by a fit that does not hold, not even that it is 0.

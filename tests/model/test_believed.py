@@ -1,6 +1,7 @@
 """What is believed of a fit: no scale of heads that do not belong, or have several."""
 
 from collections import Counter
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from montecarlo.model.arrays import open_arrays
 from montecarlo.model.expected import expected_divisor
 from montecarlo.model.fits import fit_weights
 from montecarlo.model.masks import find_mask
-from montecarlo.model.scales import OUTCOMES, applied_scale, find_scales
+from montecarlo.model.scales import Outcome, applied_scale, find_scales
 
 AXES = ("sequence", "token", "d")
 TOKENS = 64
@@ -261,5 +262,5 @@ def test_a_size_that_is_not_the_model_s_is_named():
 
 def test_every_outcome_has_its_words():
     """Whatever a head comes out as, a line says so."""
-    assert {*SAID, "scale", "no_information"} == set(OUTCOMES)
+    assert {*SAID, "scale", "no_information"} == set(get_args(Outcome))
     assert set(REASONS) == {"few", "coarse", "peaked"}
