@@ -36,7 +36,7 @@ ROWS, SEQUENCES = 16, 4
 #: scores or normalising queries and keys.
 HOT = 100.0
 #: Largest scores that become so many times as large grow.
-FACTOR = 2.0
+GROWTH = 2.0
 #: A part of the largest possible entropy, below which a head looks at one key.
 FROZEN = 0.01
 #: Growth is judged over so many looks, and only of scores that have come so far: from
@@ -147,14 +147,14 @@ class ScoreWatch:
         Of heads; and once, if the first look sees no attention with several keys.
     """
 
-    def __init__(  # noqa: PLR0913 - how often, whom to tell, and three borders
+    def __init__(  # noqa: PLR0913 - how often, whom to tell, and three thresholds
         self,
         model: object,
         *,
         every: int = EVERY,
         writer: Writer | None = None,
         hot: float = HOT,
-        growth: float = FACTOR,
+        growth: float = GROWTH,
         frozen: float = FROZEN,
     ) -> None:
         if writer is not None and not callable(writer):

@@ -1,6 +1,8 @@
 """Numbers of rows are those of a loop over them, whatever was handed over."""
 
+import inspect
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from scipy.special import softmax
 
 from montecarlo.model.captured import Captured
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
+from montecarlo.model.watch import FROZEN, GROWN, HOT, LOOKS, ScoreWatch
 
 SHAPE = SEQUENCES, HEADS, TOKENS, D_K = 2, 4, 12, 8
 ROWS = 5
@@ -201,3 +204,20 @@ def test_summary_of_what_was_captured():
         for q, k in map(entries, (11, 12))
     )
     assert frame["score_max"][0] == pytest.approx(largest / D_K**0.5, rel=1e-5)
+
+
+def test_thresholds_of_the_watch_are_those_of_its_page():
+    """And of its docstring, where they are no defaults that it shows."""
+    page = (Path(__file__).parents[2] / "docs" / "watch.md").read_text(encoding="utf-8")
+    options = inspect.signature(ScoreWatch).parameters
+    for name in ("hot", "growth", "frozen"):
+        assert f" | `{name}={options[name].default}` |\n" in page
+    for said in (
+        f"is beyond {HOT:g}, or",
+        f"is below {100.0 * FROZEN:g} % of",
+        f"the last {LOOKS} looks",
+        f"is beyond {GROWN:g}, and",
+    ):
+        assert said in page
+    described = " ".join(inspect.getdoc(ScoreWatch).split())
+    assert f"the last looks, {LOOKS} of them, is now beyond {GROWN:g}," in described
