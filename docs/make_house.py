@@ -17,8 +17,7 @@ ROOMS = {
     "estimation": "replicates to estimates and intervals",
     "model": "the scale that a model applies",
     "study": "plan, run and keep many points; measure and grid",
-    "records": "results of long runs, read",
-    "claims": "what texts say, checks, the judge",
+    "claims": "what texts say, checks, evidence, the judge",
     "report": "pages, figures, languages",
     "cli": "one module a command",
 }

@@ -22,7 +22,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.records.training import ARM, FOLDER, read_language
+from montecarlo.claims.training import ARM
+from montecarlo.report.content.training import LANGUAGE_FOLDER, read_language
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores
 from studies.program import ROOT, Arrays, parse, require_extra, run_program
@@ -295,7 +296,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         *("language_model", __doc__, argv),
         jobs=jobs,
         work=work,
-        output=FOLDER,
+        output=LANGUAGE_FOLDER,
     )
     seeds = [(seed,) for seed in (*TUNING, *JUDGED)]
     found = run_parts(run_seed, seeds, options.jobs, options.work, "language")

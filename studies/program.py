@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from montecarlo import records
+from montecarlo.claims import training as training_record
 from montecarlo.cli.exits import EXPECTED, INPUT_ERROR
 from montecarlo.errors import InputError
 from montecarlo.study.fingerprint import fingerprint
@@ -177,7 +177,6 @@ def _read(path: Path) -> Arrays:
 def code() -> str:
     """Return a hash of the programs here, and of what they record."""
     found = hashlib.sha256()
-    for folder in (HERE, Path(records.__path__[0])):
-        for path in sorted(folder.glob("*.py")):
-            found.update(path.read_bytes())
+    for path in (*sorted(HERE.glob("*.py")), Path(training_record.__file__)):
+        found.update(path.read_bytes())
     return found.hexdigest()

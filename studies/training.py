@@ -36,9 +36,7 @@ from montecarlo.claims.judging import Judge
 from montecarlo.claims.recorded import TRAINING_QUANTITIES, Recorded
 from montecarlo.claims.running import Study, error_rates_of, exact_value
 from montecarlo.claims.simulation import Simulation
-from montecarlo.claims.verdicts import Verdict
-from montecarlo.errors import InputError
-from montecarlo.records.training import (
+from montecarlo.claims.training import (
     ARM,
     ARMS,
     CASE,
@@ -54,6 +52,8 @@ from montecarlo.records.training import (
     Rescaled,
     read_record,
 )
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.errors import InputError
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores, limit_blas, make_executor
 from montecarlo.study.fingerprint import made_with

@@ -25,7 +25,6 @@ STAGES = (
     "model",
     "pytest_plugin",
     "study",
-    "records",
     "claims",
     "report.language",
     "report.content",

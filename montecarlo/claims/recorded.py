@@ -25,8 +25,7 @@ from montecarlo.attention.softmax import Array
 from montecarlo.claims.checks import Check, Domain, Level, region_of
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, ModelSize
-from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
-from montecarlo.records.training import (
+from montecarlo.claims.training import (
     ARMS,
     COMPARED,
     D_K,
@@ -36,6 +35,7 @@ from montecarlo.records.training import (
     Record,
     read_record,
 )
+from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
 from montecarlo.theory.limits import Limit
 from montecarlo.theory.score_distribution import largest_gap
 

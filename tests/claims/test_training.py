@@ -16,7 +16,7 @@ from montecarlo.claims.recorded import TRAINING_QUANTITIES, Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
-from montecarlo.records.training import (
+from montecarlo.claims.training import (
     ARM,
     ARMS,
     CASE,

@@ -11,7 +11,7 @@ jax = pytest.importorskip("jax")
 
 import pandas as pd  # noqa: E402
 
-from montecarlo.records.training import read_language  # noqa: E402
+from montecarlo.report.content.training import read_language  # noqa: E402
 from studies import language_model as model  # noqa: E402
 from studies.language_model import (  # noqa: E402
     ARMS,

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
-from montecarlo.errors import InputError
-from montecarlo.records.training import (
+from montecarlo.claims.training import (
     ARM,
     ARMS,
     CASE,
@@ -23,6 +22,7 @@ from montecarlo.records.training import (
     Rescaled,
     read_record,
 )
+from montecarlo.errors import InputError
 from studies import training
 from studies.training import (
     BATCH,

@@ -8,12 +8,13 @@ claims.json of a report holds it beside how everything came out: `ReportRecord`.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,20 +23,22 @@ from numpy.typing import NDArray
 
 from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
-from montecarlo.estimation.estimates import clopper_pearson, median_estimate
-from montecarlo.estimation.intervals import POINTWISE
-from montecarlo.records.training import (
+from montecarlo.claims.training import (
     ARMS,
     RATES,
-    LanguageRecord,
     Record,
-    read_language,
+    read_about,
     read_record,
+    read_table,
 )
+from montecarlo.estimation.estimates import clopper_pearson, median_estimate
+from montecarlo.estimation.intervals import POINTWISE
 from montecarlo.small_files import read_small
 from montecarlo.study.curves import CurveLine, tabulate_curves
 from montecarlo.study.folder import ResultsError
 
+#: Where the language model's record is, made by ``python -m studies.language_model``.
+LANGUAGE_FOLDER = Path(__file__).parent
 #: The curve of its figure: steps by the first gradient; `summary` is one of `MEDIAN`.
 START_CURVE = "training_start"
 #: Median, and the ends of its interval.
@@ -43,6 +46,37 @@ MEDIAN = ("median", "low", "high")
 
 #: A number, and the ends of its interval.
 WithEnds = tuple[float | None, float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageRecord:
+    """The record of the language model, of seeds that are judged.
+
+    Attributes
+    ----------
+    runs : DataFrame
+        Columns arm, d_k, rate, seed, steps, held_out, gradient_queries and
+        gradient_keys, at the rate that is chosen for each arm and d_k.
+    about : dict
+        Configuration, versions and command.
+    """
+
+    runs: pd.DataFrame
+    about: Mapping[str, Any]
+
+
+@cache
+def read_language(folder: Path = LANGUAGE_FOLDER) -> LanguageRecord:
+    """Read the language model's record.
+
+    Raises
+    ------
+    InputError
+        If a file is missing.
+    """
+    return LanguageRecord(
+        read_table(folder, "language"), read_about(folder, "language")
+    )
 
 
 @dataclass(frozen=True, slots=True)

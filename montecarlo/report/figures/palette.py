@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from matplotlib.colors import get_named_colors_mapping
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.records.training import ARMS
+from montecarlo.claims.training import ARMS
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from pandas import DataFrame
 
-from montecarlo.records.training import STEPS as MOST_STEPS
+from montecarlo.claims.training import STEPS as MOST_STEPS
 from montecarlo.report.content.training import START_CURVE
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Panel, Picture

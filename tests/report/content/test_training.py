@@ -8,20 +8,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from montecarlo.records.training import (
+from montecarlo.claims.training import (
     ARM,
     ARMS,
     CASE,
-    FOLDER,
     MEASURED,
     RATES,
     SLOPE,
     Record,
     Rescaled,
-    read_language,
 )
 from montecarlo.report.content.training import (
+    LANGUAGE_FOLDER,
     median_with_ends,
+    read_language,
     share_with_ends,
     view_language,
     view_training,
@@ -110,7 +110,7 @@ def test_language_lines_are_those_of_the_record():
     """Of the language model, each number by a loop over lines of the record."""
     record = read_language()
     view = view_language(record)
-    with (FOLDER / "language.csv").open(encoding="utf-8", newline="") as file:
+    with (LANGUAGE_FOLDER / "language.csv").open(encoding="utf-8", newline="") as file:
         runs = list(csv.DictReader(file))
     assert view.seeds == len(record.about["seeds"]["judged"])
     for line in view.lines:
@@ -131,3 +131,17 @@ def test_language_lines_are_those_of_the_record():
         mine = [line.learned for line in view.lines if line.arm == arm]
         sizes = {line.d_k for line in view.lines}
         assert view.count(arm) == (sum(mine), len(sizes) * view.seeds)
+
+
+def test_the_language_record_is_whole():
+    """All arms with all seeds, of which 8 are judged, on others than are tuned."""
+    found = read_language()
+    sizes, seeds = found.about["configuration"], found.about["seeds"]
+    assert not set(seeds["tuning"]) & set(seeds["judged"])
+    assert len(seeds["judged"]) >= 8
+    arms = dict(iter(found.runs.groupby(["arm", "d_k"])))
+    assert set(arms) == {(arm, d_k) for arm in sizes["arms"] for d_k in sizes["d_k"]}
+    for runs in arms.values():
+        assert sorted(runs["seed"]) == seeds["judged"]
+        (rate,) = set(runs["rate"])
+        assert rate in sizes["rates"]

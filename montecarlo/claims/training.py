@@ -1,8 +1,8 @@
-"""The training records: steps to learn, first gradients, and a language model.
+"""The record of training that claims are judged on: steps to learn, first gradients.
 
-``python -m studies.training`` and ``python -m studies.language_model`` run the layer
-and the model, and reduce their runs to these tables: of seeds that are judged, at
-learning rates that were chosen on others.
+``python -m studies.training`` runs a layer that learns to retrieve, and reduces its
+runs to these tables: of seeds that are judged, at learning rates that were chosen on
+others.
 """
 
 import json
@@ -17,8 +17,8 @@ import pandas as pd
 
 from montecarlo.errors import InputError, reading
 
-#: The records that the report shows.
-FOLDER = Path(__file__).parent / "data" / "training"
+#: The record that ships with the package.
+FOLDER = Path(__file__).parent / "training_record"
 #: What is compared, by name: its divisor.  Queries of `small-queries` begin smaller by
 #: sqrt(d_k), as T5 draws them; queries and keys of `normalised` are divided by their
 #: root mean square, and their product is multiplied by a gain that is learned.
@@ -111,23 +111,6 @@ class Record:
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageRecord:
-    """The record of the language model, of seeds that are judged.
-
-    Attributes
-    ----------
-    runs : DataFrame
-        Columns arm, d_k, rate, seed, steps, held_out, gradient_queries and
-        gradient_keys, at the rate that is chosen for each arm and d_k.
-    about : dict
-        Configuration, versions and command.
-    """
-
-    runs: pd.DataFrame
-    about: Mapping[str, Any]
-
-
 @cache
 def read_record(folder: Path = FOLDER) -> Record:
     """Read the record of the layer that retrieves.
@@ -137,21 +120,15 @@ def read_record(folder: Path = FOLDER) -> Record:
     InputError
         If a file is missing, or arms that are compared have other seeds.
     """
-    about = _read_about(folder, "record")
-    runs, gradients = _read_table(folder, "steps"), _read_table(folder, "gradients")
+    about = read_about(folder, "record")
+    runs, gradients = read_table(folder, "steps"), read_table(folder, "gradients")
     require_paired(runs, gradients)
     rescaled = tuple(Rescaled(**one) for one in about.pop("rescaled"))
     return Record(runs, gradients, rescaled, about)
 
 
-@cache
-def read_language(folder: Path = FOLDER) -> LanguageRecord:
-    """Read the language model's record, as `read_record` does the layer's."""
-    runs, about = _read_table(folder, "language"), _read_about(folder, "language")
-    return LanguageRecord(runs, about)
-
-
-def _read_about(folder: Path, name: str) -> dict[str, Any]:
+def read_about(folder: Path, name: str) -> dict[str, Any]:
+    """Read how a record was made: configuration, seeds and versions."""
     with reading("record", folder):
         found: dict[str, Any] = json.loads(
             (folder / f"{name}.json").read_text(encoding="utf-8")
@@ -159,8 +136,8 @@ def _read_about(folder: Path, name: str) -> dict[str, Any]:
     return found
 
 
-def _read_table(folder: Path, name: str) -> pd.DataFrame:
-    """Read a table; an empty number of steps is infinite."""
+def read_table(folder: Path, name: str) -> pd.DataFrame:
+    """Read a table of a record; an empty number of steps is infinite."""
     with reading("record", folder):
         table = pd.read_csv(folder / f"{name}.csv")
     steps = {

@@ -1,4 +1,4 @@
-"""The training records: all of their seeds, and small enough to ship."""
+"""The record of training: all of its seeds, and small enough to ship."""
 
 import shutil
 
@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from montecarlo.errors import InputError
-from montecarlo.records.training import (
+from montecarlo.claims.training import (
     ARM,
     ARMS,
     CASE,
@@ -17,9 +16,9 @@ from montecarlo.records.training import (
     MEASURED,
     RATES,
     SLOPE,
-    read_language,
     read_record,
 )
+from montecarlo.errors import InputError
 
 #: Bytes of all files.
 MOST = 300_000
@@ -83,20 +82,6 @@ def test_a_record_that_is_not_there(tmp_path):
         read_record(tmp_path / "nowhere")
 
 
-def test_the_language_record_is_whole():
-    """All arms with all seeds, of which 8 are judged, on others than are tuned."""
-    found = read_language()
-    sizes, seeds = found.about["configuration"], found.about["seeds"]
-    assert not set(seeds["tuning"]) & set(seeds["judged"])
-    assert len(seeds["judged"]) >= 8
-    arms = dict(iter(found.runs.groupby(["arm", "d_k"])))
-    assert set(arms) == {(arm, d_k) for arm in sizes["arms"] for d_k in sizes["d_k"]}
-    for runs in arms.values():
-        assert sorted(runs["seed"]) == seeds["judged"]
-        (rate,) = set(runs["rate"])
-        assert rate in sizes["rates"]
-
-
-def test_the_records_are_small():
-    """They ship with the package."""
+def test_the_record_is_small():
+    """It ships with the package."""
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < MOST
