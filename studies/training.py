@@ -52,7 +52,7 @@ from montecarlo.claims.training import (
     Rescaled,
     read_record,
 )
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import Outcome
 from montecarlo.errors import InputError
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores, limit_blas, make_executor
@@ -388,7 +388,7 @@ def find_undecided(runs: pd.DataFrame, among: Collection[Case] = CASES) -> list[
         if check.quantity not in TRAINING_QUANTITIES:
             continue
         for case in judge.judge_check(check).cases:
-            if case.outcome == Verdict.UNDECIDED and case.d_k is not None:
+            if case.outcome == Outcome.UNDECIDED and case.d_k is not None:
                 sizes = {case.d_k}
                 if check.quantity == "training_growth":
                     sizes.add(D_K[0])

@@ -97,7 +97,7 @@ def test_what_is_refuted_fails_a_job_whatever_lies_there(tmp_path, checkout):
     text = example.read_text(encoding="utf-8")
     second = text.index("[[claim]]", text.index("[[claim]]") + 1)
     sound.write_text(text[:second], encoding="utf-8")
-    given = {"claims": f"{sound}\n{example}\n", "fail-on": "refuted"}
+    given = {"claims": f"{sound}\n{example}\n", "fail-on": "fails"}
     assert run_step("judge", tmp_path, cwd=checkout, **given) == 1
     file = model(tmp_path / "qk.npz", 4.0 * 1.07)
     given = {"model": file, "axes": "head,token,d"}

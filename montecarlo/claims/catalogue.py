@@ -30,8 +30,9 @@ from montecarlo.attention.quantities import (
 from montecarlo.claims import checks, schema
 from montecarlo.claims.checks import CONTROL, Check, Domain, Words
 from montecarlo.claims.recorded import FACTS, KINDS, RECORDED
-from montecarlo.claims.schema import SHARE, Catalogue, Claim, Interpretation, Sentence
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation, Sentence
 from montecarlo.claims.simulation import canonical_distributions
+from montecarlo.claims.words import read_words
 from montecarlo.claims.yardsticks import NUMBERS
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.summaries import offered_summaries
@@ -384,10 +385,11 @@ def interpretation_faults(one: Interpretation, claim: Claim, *, own: bool) -> Fa
     """Yield why an interpretation has no outcome, or votes other than texts say it."""
     for check in one.check:
         yield from check_faults(check)
-    if one.share != SHARE and one.quantifier != "usually":
-        must = f"must be left out for {one.quantifier}"
-        yield "field share", f"{must}, got {one.share!r}"
-    if own or not claim.source:
+    if own:
+        return
+    for name in one.words:
+        yield from _refused("words", look_up, "word", name, read_words())
+    if not claim.source:
         return
     sources = [s for s in claim.source if one.id in (s.admits or claim.admitted())]
     if one.beyond == bool(sources):
@@ -397,6 +399,9 @@ def interpretation_faults(one: Interpretation, claim: Claim, *, own: bool) -> Fa
     if sources and said not in {(s.quantifier, s.form) for s in sources}:
         must = "must be said so by a source that admits it"
         yield "field quantifier", f"{must}, got {' '.join(said)}"
+    used = {text for name in one.words for text in read_words()[name].texts}
+    for text in {source.text for source in sources} - used if one.words else ():
+        yield "field words", f"must be words of {text}, got {', '.join(one.words)}"
 
 
 def _twice(what: str, values: Iterable[str]) -> Faults:

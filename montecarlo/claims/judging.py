@@ -28,7 +28,7 @@ from montecarlo.claims.outcomes import (
     SentenceOutcome,
     locate,
 )
-from montecarlo.claims.recorded import Evidence, Found, with_facts
+from montecarlo.claims.recorded import RECORDED, Evidence, Found, with_facts
 from montecarlo.claims.schema import (
     OTHERS,
     Catalogue,
@@ -40,14 +40,21 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.claims.verdicts import (
     DECIDED,
+    UNREACHED,
+    Outcome,
+    Reason,
+    Ruling,
     Verdict,
     all_of,
     decide,
     decide_exactly,
-    interpretation_verdict,
-    join_verdicts,
+    join_cases,
+    join_conditions,
+    join_parts,
+    join_texts,
     replicates_needed,
 )
+from montecarlo.claims.words import without_measure
 from montecarlo.estimation.intervals import Interval, round_end
 
 
@@ -122,7 +129,7 @@ def judge_sentence(
 
 def check_holds(check: CheckOutcome) -> bool:
     """Tell whether a check holds at every point of its domain that can be judged."""
-    judged = [c for c in check.cases if c.outcome != Verdict.NOT_APPLICABLE]
+    judged = [c for c in check.cases if c.outcome != Outcome.NOT_APPLICABLE]
     return bool(judged) and all(map(_case_holds, judged))
 
 
@@ -132,15 +139,15 @@ def _case_holds(case: CaseOutcome) -> bool:
     By exact theory, if the sample does not say otherwise; else by the sample.
     """
     if case.exact is None:
-        return case.outcome == Verdict.SUPPORTED
-    return _exact_agrees(case) and case.outcome != Verdict.REFUTED
+        return case.outcome == Outcome.SUPPORTED
+    return _exact_agrees(case) and case.outcome != Outcome.REFUTED
 
 
 def contradicts_theory(case: CaseOutcome) -> bool:
     """Tell whether a decided case came out against its exact value."""
     if case.exact is None:
         return False
-    against = Verdict.REFUTED if _exact_agrees(case) else Verdict.SUPPORTED
+    against = Outcome.REFUTED if _exact_agrees(case) else Outcome.SUPPORTED
     return case.outcome == against
 
 
@@ -219,7 +226,7 @@ def _is_at(case: CaseOutcome | JointOutcome, value: Value) -> bool:
         wanted = case.distribution != "gaussian"
     return (
         wanted
-        and case.outcome != Verdict.NOT_APPLICABLE
+        and case.outcome != Outcome.NOT_APPLICABLE
         and value.d_k in (None, case.d_k)
         and value.n_keys in (None, case.n_keys)
         and value.context in ("", case.context)
@@ -233,7 +240,7 @@ def _count(cases: Sequence[CaseOutcome | JointOutcome], which: Counted) -> int:
         return len({case.distribution for case in cases})
     if which == "contexts":
         return len({case.context for case in cases})
-    return sum(case.outcome == Verdict(which) for case in cases)
+    return sum(case.outcome == Outcome(which) for case in cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,10 +265,13 @@ class Judge:
         self_checks = []
         for entry in catalogue.self_check:
             # whether the sample agrees with theory is not for theory to say
-            of_sample = Interpretation(entry.id, entry.check)
-            one = self.judge_interpretation(of_sample, by_theory=False)
+            checks = tuple(
+                self.judge_check(check, by_theory=False) for check in entry.check
+            )
             self_checks.append(
-                SelfCheckOutcome(id=entry.id, verdict=one.verdict, checks=one.checks)
+                SelfCheckOutcome(
+                    id=entry.id, outcome=join_checks(checks), checks=checks
+                )
             )
         claims = tuple(self.judge_claim(claim) for claim in catalogue.claim)
         return Judgement(
@@ -282,26 +292,27 @@ class Judge:
         """Judge a claim: as all texts say it, and as each does."""
         asked, claim = claim, with_facts(claim)
         interpretations = self.judge_meanings(claim)
-        verdicts = {one.id: one.verdict for one in interpretations}
-
-        def join_votes(text: str | None = None) -> Verdict:
-            return verdict_of(claim, [verdicts[name] for name in claim.admitted(text)])
-
-        verdict = join_votes()
+        keys = dict.fromkeys(source.text for source in claim.source)
+        texts = {key: rule_on(claim, interpretations, key) for key in keys}
+        ruling = (
+            join_texts(texts.values()) if texts else rule_on(claim, interpretations)
+        )
 
         def say(sentence: Sentence) -> SentenceOutcome:
-            return judge_sentence(sentence, self.judge_check, interpretations, verdict)
+            return judge_sentence(
+                sentence, self.judge_check, interpretations, ruling.verdict
+            )
 
         right, concedes = claim.right, claim.concedes
-        keys = dict.fromkeys(source.text for source in claim.source)
         return ClaimOutcome(
             id=claim.id,
             kind=claim.kind,
             topic=claim.topic,
             sources=claim.source,
-            verdict=verdict,
+            verdict=ruling.verdict,
+            reason=ruling.reason,
             error_rate=shorten(self.error_rates.get(claim.id, 0.0)) or 0.0,
-            texts={key: join_votes(key) for key in keys},
+            texts=texts,
             tested=asked.tested,
             changed=asked.changed,
             interpretations=interpretations if asked.interpretation else (),
@@ -319,45 +330,28 @@ class Judge:
         )
 
     def judge_interpretation(
-        self,
-        interpretation: Interpretation,
-        *,
-        votes: bool = True,
-        by_theory: bool = True,
+        self, interpretation: Interpretation, *, votes: bool = True
     ) -> InterpretationOutcome:
         """Judge an interpretation: its checks together, in each of their cases.
 
-        Parameters
-        ----------
-        interpretation : Interpretation
-        votes : bool
-            Whether a text says it so.
-        by_theory : bool
-            Whether an exact value decides what the sample leaves undecided.
+        ``votes``: whether a text says it so.
         """
-        checks = tuple(
-            self.judge_check(check, by_theory=by_theory)
-            for check in interpretation.check
-        )
-        cases = tuple(join_cases(checks))
-        outcomes = [case.outcome for case in cases]
-        verdict = interpretation_verdict(
-            interpretation.logic,
-            outcomes,
-            share=interpretation.share,
-            reached=all(map(self.evidence.reaches, interpretation.check)),
-        )
-        if verdict != Verdict.REFUTED and not all(check.cases for check in checks):
-            verdict = Verdict.NOT_MEASURED
+        checks = tuple(map(self.judge_check, interpretation.check))
+        cases = tuple(join_checks_by_case(checks))
+        reached = all(map(self.evidence.reaches, interpretation.check))
+        ruling = rule_on_cases(interpretation, cases, reached=reached)
+        if ruling.verdict != Verdict.FAILS and not all(check.cases for check in checks):
+            ruling = UNREACHED
         return InterpretationOutcome(
             id=interpretation.id,
             quantifier=interpretation.quantifier,
             form=interpretation.form,
-            share=interpretation.share,
+            omits=interpretation.omits,
             votes=votes,
             tested=interpretation.tested,
-            degree=interpretation.degree,
-            verdict=verdict,
+            words=without_measure(interpretation.words),
+            verdict=ruling.verdict,
+            reason=ruling.reason,
             cases=cases,
             borders=tuple(find_borders(cases)),
             checks=checks,
@@ -384,23 +378,23 @@ class Judge:
         What is held against the exact value itself is for the sample alone to decide.
         """
         estimate, region = found.estimate, found.region or (-math.inf, math.inf)
-        verdict, interval, needed = Verdict.NOT_APPLICABLE, None, None
+        outcome, interval, needed = Outcome.NOT_APPLICABLE, None, None
         by_theory = by_theory and found.exact is not None
         by_theory = by_theory and check.expected != "reference"
         if check.relation == "tends_to":  # theory decides
             if found.limit is not None:
                 agrees = found.limit.tends_to == check.to
-                verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
+                outcome = Outcome.SUPPORTED if agrees else Outcome.REFUTED
         elif estimate is not None and found.region is not None:
             rate = self.stated(check)
             interval = estimate.interval(rate)
-            verdict = decide(interval, region)
-            if verdict == Verdict.UNDECIDED and found.most is not None:
+            outcome = decide(interval, region)
+            if outcome == Outcome.UNDECIDED and found.most is not None:
                 needed = replicates_needed(estimate, region, rate, found.most)
-        by_theory = by_theory and verdict == Verdict.UNDECIDED
+        by_theory = by_theory and outcome == Outcome.UNDECIDED
         if by_theory and found.exact is not None:
-            verdict = decide_exactly(found.exact, region)
-            by_theory = verdict != Verdict.UNDECIDED
+            outcome = decide_exactly(found.exact, region)
+            by_theory = outcome != Outcome.UNDECIDED
         low, high = ends(interval, region)
         return CaseOutcome(
             **msgspec.structs.asdict(case),
@@ -417,39 +411,99 @@ class Judge:
             limit=msgspec.convert(
                 found.limit, LimitOutcome | None, from_attributes=True
             ),
-            outcome=verdict,
+            outcome=outcome,
             by_theory=by_theory,
             replicates_needed=needed,
         )
 
 
-def verdict_of(claim: Claim, interpretations: Sequence[Verdict]) -> Verdict:
-    """Join the interpretations of a claim, by its kind.
+def rule_on(
+    claim: Claim,
+    interpretations: Sequence[InterpretationOutcome],
+    text: str | None = None,
+) -> Ruling:
+    """Rule on a claim as a text says it, or as all do, by its kind.
 
-    What is held against the published record is documented, or contradicted by it.
+    What is held against the published record is decided by a source.
     """
     if claim.kind == "assumption":
-        return Verdict.PREMISE
-    verdict = join_verdicts(interpretations)
-    if claim.kind == "record":
-        agrees = verdict == Verdict.SUPPORTED
-        return Verdict.DOCUMENTED if agrees else Verdict.CONTRADICTED_BY_RECORD
-    return verdict
+        return Ruling(Verdict.ASSUMED, Reason.PREMISE)
+    by_id = {one.id: one for one in interpretations}
+    admitted = [by_id[name] for name in claim.admitted(text)]
+    ruling = join_parts(Ruling(one.verdict, one.reason) for one in admitted)
+    if claim.kind == "record" and ruling.verdict in (Verdict.HOLDS, Verdict.FAILS):
+        return Ruling(ruling.verdict, Reason.SOURCE)
+    return ruling
 
 
-def join_cases(checks: Sequence[CheckOutcome]) -> Iterator[JointOutcome]:
+def rule_on_cases(
+    interpretation: Interpretation, cases: Sequence[JointOutcome], *, reached: bool
+) -> Ruling:
+    """Rule on an interpretation, by how it is said.
+
+    Parameters
+    ----------
+    interpretation : Interpretation
+    cases : sequence of JointOutcome
+    reached : bool
+        Whether they reach the whole scope.
+    """
+    judged = [case for case in cases if case.outcome != Outcome.NOT_APPLICABLE]
+    recorded = [RECORDED.get(check.quantity) for check in interpretation.check]
+    published = all(one is not None and one.published for one in recorded)
+    if not judged:
+        return UNREACHED
+    if without_measure(interpretation.words):
+        return Ruling(Verdict.VAGUE, Reason.WORD)
+    if interpretation.quantifier == "usually" and not published:
+        return Ruling(Verdict.VAGUE, Reason.LIST)
+    groups: dict[str, list[Outcome]] = {}
+    for case in judged:
+        value = getattr(case, interpretation.omits) if interpretation.omits else ""
+        groups.setdefault(value, []).append(case.outcome)
+    verdict = join_conditions(
+        join_cases(interpretation.quantifier, outcomes, reached=reached)
+        for outcomes in groups.values()
+    )
+    if verdict == Verdict.HOLDS and interpretation.form == "equality":
+        return Ruling(Verdict.PARTLY, Reason.NEARLY)
+    reason = {
+        Verdict.PARTLY: Reason.DEPENDS,
+        Verdict.OPEN: Reason.SAMPLE
+        if any(case.outcome == Outcome.UNDECIDED for case in judged)
+        else Reason.REACH,
+    }
+    decided = Reason.THEORY if all(c.by_theory for c in judged) else Reason.MEASURED
+    return Ruling(verdict, reason.get(verdict, decided))
+
+
+def join_checks(checks: Sequence[CheckOutcome]) -> Outcome:
+    """Join checks, each of which has to hold in all of its cases."""
+    outcomes = [case.outcome for check in checks for case in check.cases]
+    judged = [one for one in outcomes if one != Outcome.NOT_APPLICABLE]
+    if Outcome.REFUTED not in judged and not (judged and all(c.cases for c in checks)):
+        return Outcome.NOT_APPLICABLE
+    return all_of(judged)
+
+
+def join_checks_by_case(checks: Sequence[CheckOutcome]) -> Iterator[JointOutcome]:
     """Yield each case of some checks, with how all of them came out there."""
-    joined: dict[Located, list[Verdict]] = {}
+    joined: dict[Located, list[CaseOutcome]] = {}
     for check in checks:
         for found in check.cases:
-            joined.setdefault(locate(found), []).append(found.outcome)
+            joined.setdefault(locate(found), []).append(found)
 
     # checks may differ in their domains, so the cases come in no order
     def order(case: Located) -> tuple[object, ...]:
         return case.distribution, case.context, case.n_keys or 0, case.d_k or 0
 
     for case in sorted(joined, key=order):
-        yield JointOutcome(**msgspec.structs.asdict(case), outcome=all_of(joined[case]))
+        there = joined[case]
+        yield JointOutcome(
+            **msgspec.structs.asdict(case),
+            outcome=all_of(one.outcome for one in there),
+            by_theory=all(one.is_exact for one in there),
+        )
 
 
 def find_borders(cases: Sequence[JointOutcome]) -> Iterator[Border]:

@@ -14,13 +14,18 @@ from montecarlo.claims.checks import Check, Limiting
 from montecarlo.claims.schema import (
     Form,
     ModelSize,
-    Quantifier,
+    Omitted,
     RecordEntry,
     Source,
     Topic,
-    logic_of,
 )
-from montecarlo.claims.verdicts import Logic, Verdict
+from montecarlo.claims.verdicts import (
+    Outcome,
+    Quantifier,
+    Reason,
+    Ruling,
+    Verdict,
+)
 from montecarlo.claims.z_scores import ZScores
 from montecarlo.estimation.intervals import factor_of
 from montecarlo.study.curves import CURVE_FILES
@@ -72,7 +77,9 @@ def locate(case: Located, **changed: None) -> Located:
 class JointOutcome(Located, frozen=True, kw_only=True):
     """A case that an interpretation looks at, and how all its checks came out there."""
 
-    outcome: Verdict
+    outcome: Outcome
+    #: whether theory decided all of them
+    by_theory: bool = False
 
 
 class Border(Located, frozen=True, kw_only=True):
@@ -80,7 +87,7 @@ class Border(Located, frozen=True, kw_only=True):
 
     #: d_k before and after
     between: tuple[int, int]
-    outcomes: tuple[Verdict, Verdict]
+    outcomes: tuple[Outcome, Outcome]
 
 
 class LimitOutcome(_Record, frozen=True, kw_only=True):
@@ -120,11 +127,17 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
     exact: float | None = None
     #: null: none known
     limit: LimitOutcome | None = None
-    outcome: Verdict
+    outcome: Outcome
     #: whether the exact value decided what the sample left undecided
     by_theory: bool = False
     #: for the sample to decide it, about; null: it did, or is too close to
     replicates_needed: int | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether theory or algebra decided it, not a sample or a record of runs."""
+        computed = self.exact is not None and not self.rows
+        return self.by_theory or self.limit is not None or computed
 
     @property
     def row(self) -> str:
@@ -186,26 +199,23 @@ class InterpretationOutcome(_Record, frozen=True, kw_only=True):
     quantifier: Quantifier
     #: outright, or as an implication
     form: Form
-    #: of the cases, that `usually` asks for
-    share: float
+    #: the premise that it omits and that may decide it; empty: none
+    omits: Omitted = ""
     #: whether a text says it so
     votes: bool
     #: the tested proposition, in English; empty: none
     tested: str = ""
-    #: the text's word that has no border there; empty: none
-    degree: str = ""
+    #: words of degree that have no measure in their text
+    words: tuple[str, ...] = ()
     verdict: Verdict
+    #: why
+    reason: Reason
     #: where it was looked at
     cases: tuple[JointOutcome, ...]
     #: where the outcome changes
     borders: tuple[Border, ...]
     #: what must hold
     checks: tuple[CheckOutcome, ...]
-
-    @property
-    def logic(self) -> Logic:
-        """What it needs of its cases."""
-        return logic_of(self.quantifier, self.form, self.degree)
 
 
 class NumberOutcome(_Record, frozen=True, kw_only=True):
@@ -251,6 +261,8 @@ class ClaimOutcome(_Record, frozen=True, kw_only=True):
     #: where texts say it, and how
     sources: tuple[Source, ...]
     verdict: Verdict
+    #: why
+    reason: Reason
     #: nominal, of all its checks
     error_rate: float
     #: the tested proposition where interpretations have none
@@ -258,7 +270,7 @@ class ClaimOutcome(_Record, frozen=True, kw_only=True):
     #: whether its rule was changed after results had been seen
     changed: bool = False
     #: by key: as each text says it
-    texts: dict[str, Verdict]
+    texts: dict[str, Ruling]
     #: its meanings
     interpretations: tuple[InterpretationOutcome, ...]
     #: what may be said of it
@@ -269,14 +281,16 @@ class ClaimOutcome(_Record, frozen=True, kw_only=True):
     concedes: SentenceOutcome | None
 
     @property
+    def rulings(self) -> set[Ruling]:
+        """Return the ruling on it, and those on the propositions that texts state."""
+        voting = (one for one in self.interpretations if one.votes)
+        rulings = {Ruling(one.verdict, one.reason) for one in voting}
+        return {Ruling(self.verdict, self.reason), *rulings}
+
+    @property
     def verdicts(self) -> set[Verdict]:
-        """Its verdict, and of a tally those of what texts say."""
-        if self.verdict != Verdict.TALLY:
-            return {self.verdict}
-        return {
-            self.verdict,
-            *(one.verdict for one in self.interpretations if one.votes),
-        }
+        """Its verdict, and those on the propositions that texts state."""
+        return {ruling.verdict for ruling in self.rulings}
 
     def verdicts_on(self, source: Source) -> set[Verdict]:
         """Return the verdicts on what is said in one place."""
@@ -298,7 +312,7 @@ class SelfCheckOutcome(_Record, frozen=True, kw_only=True):
 
     #: of the catalogue
     id: str
-    verdict: Verdict
+    outcome: Outcome
     #: what must hold
     checks: tuple[CheckOutcome, ...]
 
@@ -362,8 +376,8 @@ class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def failed_self_checks(self) -> list[str]:
         """Return the ids of the refuted self-checks, ``z-scores`` last."""
-        failed = [c.id for c in self.self_checks if c.verdict == Verdict.REFUTED]
-        if self.z_scores.verdict == Verdict.REFUTED:
+        failed = [c.id for c in self.self_checks if c.outcome == Outcome.REFUTED]
+        if self.z_scores.outcome == Outcome.REFUTED:
             failed.append("z-scores")
         return failed
 

@@ -102,6 +102,8 @@ class RecordedQuantity(NamedTuple):
         What stands between two divisors that are compared, replicate by replicate.
     exact : bool
         Whether the estimates have no error, and take no share of the error rate.
+    published : bool
+        Whether others published them: a list on which "usually" can be decided.
     looks : int
         At how much evidence it may be decided; the error rate is split over them.
     words : str
@@ -116,6 +118,7 @@ class RecordedQuantity(NamedTuple):
     parts: tuple[str, ...] = ()
     sign: str = "/"
     exact: bool = False
+    published: bool = False
     looks: int = 1
     words: str = ""
 
@@ -132,8 +135,10 @@ INTRODUCED = 2017
 PRACTICE = (64, 128, 256)
 #: Largest weights of peaked rows, and numbers of the other keys, of equal weights.
 PEAKS, OTHER_KEYS = (0.9, 0.99, 0.999), (1, 127, 16383)
-#: Scores from 0 to 1, the range that a text has for an example.
-SCORES = np.linspace(0.0, 1.0, 5)
+#: Scores from 0 to 1, the range that a text has for an example, and how far they move.
+SCORES, MOVED = np.linspace(0.0, 1.0, 5), 8.0
+#: How far the scores of a row lie apart.
+RANGES = (1.0, 0.1, 0.01)
 #: These numbers are exact, but for rounding.
 EXACT = 1e-9
 
@@ -169,10 +174,26 @@ def of_models(value: Callable[[ModelSize], float], catalogue: Catalogue) -> Valu
     }
 
 
-def compare_weights() -> Values:
-    """Return how many times the smallest weight the largest is, for scores 0 to 1."""
-    weights = softmax(SCORES)
-    return {Located(part="0 to 1"): float(weights.max() / weights.min())}
+def move_scores() -> Values:
+    """Return by how much a weight changes at most if scores leave the range 0 to 1.
+
+    All by the same number, so that they lie beyond that range and as far apart.
+    """
+    moved = softmax(SCORES + MOVED) - softmax(SCORES)
+    return {Located(part="0 to 1"): float(np.abs(moved).max())}
+
+
+def even_weights() -> Values:
+    """Return n times the largest weight over e**r, for n scores within a range r.
+
+    That is the most peaked row that there is: one score r above the others.
+    """
+    return {
+        Located(part=f"r = {r}, n = {others + 1}"): (others + 1)
+        / (math.exp(r) + others)
+        for r in RANGES
+        for others in OTHER_KEYS
+    }
 
 
 def find_distance() -> Values:
@@ -214,7 +235,11 @@ def date_record(catalogue: Catalogue) -> Values:
 
 
 def _fact(
-    find: Callable[[Catalogue], Values], symbol: str = "", words: str = ""
+    find: Callable[[Catalogue], Values],
+    symbol: str = "",
+    words: str = "",
+    *,
+    published: bool = False,
 ) -> RecordedQuantity:
     """Make a quantity of numbers without error."""
     return RecordedQuantity(
@@ -223,6 +248,7 @@ def _fact(
         },
         symbol,
         exact=True,
+        published=published,
         words=words,
     )
 
@@ -233,13 +259,14 @@ FACT_QUANTITIES = {
     "product_columns": _fact(lambda _: count_along(1)),
     "score_size": _fact(lambda _: count_score()),
     "width_over_d_k": _fact(
-        partial(of_models, lambda model: model.d_model / model.d_k)
+        partial(of_models, lambda model: model.d_model / model.d_k), published=True
     ),
     "common_d_k": _fact(
-        partial(of_models, lambda one: one.d_k in COMMON or one.d_k >= LARGE)
+        partial(of_models, lambda one: one.d_k in COMMON or one.d_k >= LARGE),
+        published=True,
     ),
-    "weights_compared": _fact(lambda _: compare_weights()),
-    "year": _fact(date_record),
+    "weights_moved": _fact(lambda _: move_scores()),
+    "year": _fact(date_record, published=True),
     "normal_distance": _fact(
         lambda _: find_distance(),
         r"\sup_x \lvert F(x) - \Phi(x)\rvert",
@@ -250,6 +277,11 @@ FACT_QUANTITIES = {
         lambda _: relate_traces(),
         r"\frac{\operatorname{tr} J}{1 - p_{\max}}",
         "trace of the softmax Jacobian over the weight that the largest leaves",
+    ),
+    "largest_over_range": _fact(
+        lambda _: even_weights(),
+        r"\frac{n\,p_{\max}}{e^{r}}",
+        "largest weight over $1/n$, over the exponential of how far scores lie apart",
     ),
     "element_over_rest": _fact(
         lambda _: relate_elements(),
@@ -282,14 +314,21 @@ FACTS: dict[str, tuple[Interpretation, ...]] = {
         Interpretation("number", (_equals("score_size", Level(d_k_power=2.0)),)),
     ),
     "input-dimension": (Interpretation("same", (_equals("width_over_d_k", 1.0),)),),
-    # what range is reasonable the text does not say: 0 to 1 is its example
+    # if scores need the range, 0 to 1 for example, weights beyond it differ
     "scores-need-range": (
         Interpretation(
-            "width", (_equals("weights_compared", math.e),), degree="reasonable"
+            "range",
+            (Check("weights_moved", "at_least", "value", low=EXACT, domain=ANY),),
+            words=("reasonable-example",),
         ),
     ),
     "head-dimensions": (
-        Interpretation("common", (_equals("common_d_k", 1.0),), quantifier="usually"),
+        Interpretation(
+            "common",
+            (_equals("common_d_k", 1.0),),
+            quantifier="usually",
+            words=("commonly",),
+        ),
     ),
     "introduced-2017": (Interpretation("year", (_equals("year", INTRODUCED),)),),
 }

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from montecarlo.claims.checks import CONTROL, Check, Name, Size, Text, Words
-from montecarlo.claims.verdicts import Logic, Verdict
+from montecarlo.claims.verdicts import Quantifier, Verdict
+from montecarlo.claims.words import read_words
 from montecarlo.names import look_up
 
 #: What a sentence rests on where nothing is measured.
@@ -140,24 +141,15 @@ class Passage(Struct, frozen=True, forbid_unknown_fields=True):
     sentence: Sentence
 
 
-#: How a text says it: of all cases, of most, of at least one, of the limit; or of no
-#: condition in particular, where it is known to depend on one.
-Quantifier = Literal["always", "usually", "can", "limit", "generic"]
 #: Said outright; said of what follows where something else does; or said to be equal
 #: in distribution.
 Form = Literal["statement", "implication", "equality"]
 #: What a text assumes of the entries before it says something.
 Premise = Literal["independent", "mean-0", "variance-1", "normal"]
-
-#: What part of the cases ``usually`` asks for, if nothing else is said.
-SHARE = 0.5
-
-
-def logic_of(quantifier: Quantifier, form: Form, degree: str) -> Logic:
-    """Return what a sentence needs of its cases."""
-    if degree:
-        return "degree"
-    return "equality" if form == "equality" else quantifier
+#: What cases differ in that a sentence may omit.
+Omitted = Literal[
+    "", "distribution", "dependence", "initialisation", "normalisation", "part"
+]
 
 
 class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -170,16 +162,18 @@ class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
     label : Words or None
         None: the quantity and summary of its first check.
     quantifier, form : str
-    share : float
-        What part of the cases ``usually`` asks for; each case weighs the same.
+    omits : str
+        The premise that the sentence omits and that may decide it: then it is partly
+        so where it holds for one value of that and fails for another.
     beyond : bool
         Whether it goes beyond what is said: it is shown, and does not vote.
     tested : str
         The tested proposition: one sentence, in English.  Of a user's own it may be
         left out.
-    degree : str
-        The text's word of degree that has no border in the text, in English: then the
-        number stands in place of a verdict, and bounds of the check are ours.
+    words : tuple of str
+        The words of degree that it is said with: lines of the table of words, or of a
+        user's own any.  Where one has no measure it is vague: bounds of the check are
+        ours, or the user's, and the number answers.
     """
 
     id: Name
@@ -187,15 +181,10 @@ class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
     label: Words | None = None
     quantifier: Quantifier = "always"
     form: Form = "statement"
-    share: Annotated[float, Meta(gt=0, le=1)] = SHARE
+    omits: Omitted = ""
     beyond: bool = False
     tested: Annotated[str, Meta(max_length=2000)] = ""
-    degree: Annotated[str, Meta(max_length=60)] = ""
-
-    @property
-    def logic(self) -> Logic:
-        """What it needs of its cases."""
-        return logic_of(self.quantifier, self.form, self.degree)
+    words: tuple[Annotated[str, Meta(min_length=1, max_length=60)], ...] = ()
 
 
 class Source(Struct, frozen=True, forbid_unknown_fields=True):
@@ -419,8 +408,9 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, claim=kept, passage=())
 
     def digest(self) -> str:
-        """Return the SHA-256 of all that it says, by which results name it."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+        """Return the SHA-256 of all that it says, and of the table of words."""
+        judged_by = self, list(read_words().values())
+        return hashlib.sha256(msgspec.json.encode(judged_by)).hexdigest()
 
     def words(self) -> Iterator[tuple[Words, str]]:
         """Yield every text that pages show, with the place where it stands."""

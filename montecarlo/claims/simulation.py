@@ -28,7 +28,7 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.recorded import RECORDED, Found, Recorded
 from montecarlo.claims.schema import Catalogue
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import Outcome
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate, log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, lacks
@@ -471,7 +471,7 @@ def _open_cases(judged: Judgement) -> Iterator[tuple[CheckOutcome, CaseOutcome]]
 
 
 def _is_open(case: CaseOutcome) -> bool:
-    undecided = case.outcome == Verdict.UNDECIDED or case.by_theory
+    undecided = case.outcome == Outcome.UNDECIDED or case.by_theory
     return undecided and case.replicates_needed is not None
 
 

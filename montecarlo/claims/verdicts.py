@@ -1,14 +1,16 @@
-"""Verdicts: from intervals and regions up to interpretations and claims.
+"""Outcomes of checks, and verdicts on propositions and claims.
 
 A case is decided by equivalence: supported where the simultaneous interval lies inside
 the region that matters, refuted where it lies outside, undecided across an end.  How
-cases join depends on the logic of the sentence, which the catalogue states.
+cases join into a verdict follows from how the sentence is said, which is data.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct
 
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
@@ -19,128 +21,163 @@ MOST_BUDGETS = 100
 #: Errors of exact values are smaller than this part of them, and of 1.
 NUMERICAL = 2e-6
 
-#: What a sentence needs of its cases.  ``equality`` is one of distributions, ``degree``
-#: a word that its text sets no border for.
-Logic = Literal["always", "can", "usually", "generic", "limit", "equality", "degree"]
+#: What a sentence says of its cases: that it is so in all of them, in most of a list
+#: that others published, in at least one, or in the limit.
+Quantifier = Literal["always", "usually", "can", "limit"]
+
+
+class Outcome(StrEnum):
+    """How a check came out, in one case or in all."""
+
+    SUPPORTED = "supported"
+    REFUTED = "refuted"
+    UNDECIDED = "undecided"
+    NOT_APPLICABLE = "not_applicable"
 
 
 class Verdict(StrEnum):
-    """How a case, an interpretation or a claim came out, as a page counts them.
+    """How a claim came out, or one proposition of it."""
 
-    A case is supported, refuted, undecided or not applicable.
-    """
+    HOLDS = "holds"
+    PARTLY = "partly"
+    VAGUE = "vague"
+    FAILS = "fails"
+    OPEN = "open"
+    ASSUMED = "assumed"
 
-    SUPPORTED = "supported"
-    APPROXIMATE = "approximate"
+
+class Reason(StrEnum):
+    """Why a verdict is what it is."""
+
+    #: holds, fails: by measurement, by theory or algebra, by a source
+    MEASURED = "measured"
+    THEORY = "theory"
+    SOURCE = "source"
+    #: partly: an equality that is not exact; it depends on a premise that the sentence
+    #: omits; so is one part of what is said, and not another; its texts differ
+    NEARLY = "nearly"
     DEPENDS = "depends"
-    REFUTED = "refuted"
-    TALLY = "tally"
-    DEGREE = "degree"
-    UNDECIDED = "undecided"
-    DOCUMENTED = "documented"
-    CONTRADICTED_BY_RECORD = "contradicted_by_record"
+    HALF = "half"
+    TEXTS = "texts"
+    #: vague: a word without a measure in its text; "usually", without a published list
+    WORD = "word"
+    LIST = "list"
+    #: open: the sample does not tell; it does not reach
+    SAMPLE = "sample"
+    REACH = "reach"
+    #: assumed
     PREMISE = "premise"
-    NOT_APPLICABLE = "not_applicable"
-    NOT_MEASURED = "not_measured"
 
 
+class Ruling(Struct, frozen=True, forbid_unknown_fields=True):
+    """A verdict with its reason."""
+
+    verdict: Verdict
+    reason: Reason
+
+
+UNREACHED = Ruling(Verdict.OPEN, Reason.REACH)
 #: Those of a case that was decided.
-DECIDED = frozenset({Verdict.SUPPORTED, Verdict.REFUTED})
+DECIDED = frozenset({Outcome.SUPPORTED, Outcome.REFUTED})
 
 
-def decide(interval: Interval, region: tuple[float, float]) -> Verdict:
+def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
     """Compare an interval with the region that matters, both ends included."""
     if math.isnan(interval.low) or math.isnan(interval.high):
-        return Verdict.UNDECIDED
+        return Outcome.UNDECIDED
     if region[0] <= interval.low and interval.high <= region[1]:
-        return Verdict.SUPPORTED
+        return Outcome.SUPPORTED
     if interval.high < region[0] or region[1] < interval.low:
-        return Verdict.REFUTED
-    return Verdict.UNDECIDED
+        return Outcome.REFUTED
+    return Outcome.UNDECIDED
 
 
-def decide_exactly(exact: float, region: tuple[float, float]) -> Verdict:
+def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
     """Compare an exact value with the region that matters, both ends included.
 
     Undecided next to an end, where its numerical error may lie between the two.
     """
     slack = NUMERICAL * max(1.0, abs(exact))
     if any(0.0 < abs(exact - end) <= slack for end in region):
-        return Verdict.UNDECIDED
+        return Outcome.UNDECIDED
     return decide(Interval(exact, exact), region)
 
 
-def all_of(outcomes: Iterable[Verdict]) -> Verdict:
+def all_of(outcomes: Iterable[Outcome]) -> Outcome:
     """Join the checks of one case: each of them has to hold there."""
     found = set(outcomes)
-    for verdict in (
-        Verdict.REFUTED,
-        Verdict.UNDECIDED,
-        Verdict.NOT_APPLICABLE,
-        Verdict.SUPPORTED,
-    ):
-        if verdict in found:
-            return verdict
-    return Verdict.NOT_MEASURED
+    ranked = (Outcome.REFUTED, Outcome.UNDECIDED, Outcome.NOT_APPLICABLE)
+    return next((one for one in ranked if one in found), Outcome.SUPPORTED)
 
 
-def interpretation_verdict(
-    logic: Logic,
-    outcomes: Sequence[Verdict],
-    *,
-    share: float = 0.5,
-    reached: bool = True,
+def join_cases(
+    quantifier: Quantifier, outcomes: Iterable[Outcome], *, reached: bool = True
 ) -> Verdict:
-    """Join the cases of one interpretation by the logic of its sentence.
+    """Return whether a proposition holds, fails or is open, from its cases.
 
     Parameters
     ----------
-    logic : str
-        ``always`` and ``limit`` (whose cases are numbers of keys): one case against it
-        refutes.  ``can``: one case supports.  ``usually``: a share of the cases, each
-        of the same weight.  ``generic`` depends where cases differ.  ``equality`` is
-        an approximation where all cases are within tolerance.  ``degree``: no verdict
-        but the number.
-    outcomes : sequence of Verdict
-        One per case; those that are not applicable do not vote.
-    share : float
-        What part of the cases ``usually`` asks for.
+    quantifier : str
+        ``always`` and ``limit``, whose cases are numbers of keys: one case against it,
+        and it fails.  ``can``: it holds by one case.  ``usually``: by more than half.
+    outcomes : iterable of Outcome
+        One for each case; those that are not applicable do not count.
     reached : bool
         Whether the cases reach the whole scope.  If not, that none of them is for it
-        does not refute what is said of one, nor can a share be told.
+        does not refute what can be, nor is a share known.
     """
-    found = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
-    if not found:
-        return Verdict.NOT_APPLICABLE if outcomes else Verdict.NOT_MEASURED
-    supported, undecided = (
-        found.count(Verdict.SUPPORTED),
-        found.count(Verdict.UNDECIDED),
-    )
-    refuted = len(found) - supported - undecided
-    if not reached and (logic == "usually" or (logic == "can" and not supported)):
-        return Verdict.NOT_MEASURED
-    if logic == "degree":
-        return Verdict.DEGREE
-    if logic == "generic" and supported and refuted:
-        return Verdict.DEPENDS
-    # how many cases must support it; a generic sentence waits for all of them
-    wanted = {"can": 1.0, "usually": share * len(found)}.get(logic, len(found))
-    if supported >= wanted:
-        return Verdict.APPROXIMATE if logic == "equality" else Verdict.SUPPORTED
-    open_still = supported + undecided >= wanted or (logic == "generic" and undecided)
-    return Verdict.UNDECIDED if open_still else Verdict.REFUTED
+    found = [one for one in outcomes if one != Outcome.NOT_APPLICABLE]
+    supported = found.count(Outcome.SUPPORTED)
+    refuted = found.count(Outcome.REFUTED)
+    if quantifier == "usually":
+        holds, fails = 2 * supported > len(found), 2 * refuted >= len(found)
+        holds, fails = reached and holds, reached and fails
+    elif quantifier == "can":
+        holds, fails = supported > 0, reached and refuted == len(found)
+    else:
+        holds, fails = supported == len(found), refuted > 0
+    if not found or not (holds or fails):
+        return Verdict.OPEN
+    return Verdict.HOLDS if holds else Verdict.FAILS
 
 
-def join_verdicts(verdicts: Iterable[Verdict]) -> Verdict:
-    """Join propositions: what all of them came out as, else a tally of them.
-
-    Those that are not applicable do not count.
-    """
+def join_conditions(verdicts: Iterable[Verdict]) -> Verdict:
+    """Join the values of a premise that a sentence omits: partly, where it decides."""
     found = set(verdicts)
-    found = found - {Verdict.NOT_APPLICABLE} or found
-    if len(found) > 1:
-        return Verdict.TALLY
-    return next(iter(found), Verdict.NOT_MEASURED)
+    if {Verdict.HOLDS, Verdict.FAILS} <= found:
+        return Verdict.PARTLY
+    return Verdict.OPEN if len(found) != 1 else found.pop()
+
+
+def join_parts(rulings: Iterable[Ruling]) -> Ruling:
+    """Join the propositions that one text puts into a claim.
+
+    It is partly so where one of them holds and another does not; where none holds, it
+    fails if one of them fails.
+    """
+    found = [*dict.fromkeys(rulings)]
+    verdicts = {one.verdict for one in found}
+    if len(found) < 2:
+        return found[0] if found else UNREACHED
+    if verdicts == {Verdict.HOLDS}:
+        return Ruling(Verdict.HOLDS, Reason.MEASURED)
+    if verdicts & {Verdict.HOLDS, Verdict.PARTLY} and verdicts - {
+        Verdict.HOLDS,
+        Verdict.OPEN,
+    }:
+        return Ruling(Verdict.PARTLY, Reason.HALF)
+    ranked = (Verdict.OPEN, Verdict.FAILS, Verdict.VAGUE)
+    worst = next(one for one in ranked if one in verdicts)
+    return next(one for one in found if one.verdict == worst)
+
+
+def join_texts(rulings: Iterable[Ruling]) -> Ruling:
+    """Join what texts say: partly so where they came out differently."""
+    found = [*dict.fromkeys(rulings)]
+    decided = {one.verdict for one in found} - {Verdict.OPEN}
+    if len(decided) > 1 or (decided == {Verdict.PARTLY} and len(found) > 1):
+        return Ruling(Verdict.PARTLY, Reason.TEXTS)
+    return join_parts(found)
 
 
 def replicates_needed(

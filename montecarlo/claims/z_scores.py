@@ -16,7 +16,7 @@ from scipy.special import chdtri, gammaincinv, ndtri, stdtr
 
 from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.attention.softmax import Array
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import Outcome
 from montecarlo.sampling.rare_events import OVERFLOW
 from montecarlo.study.measured import COLUMNS, IDENTITY
 
@@ -35,7 +35,7 @@ class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How the distances to exact values came out: a self-check."""
 
     #: how it came out
-    verdict: Verdict
+    outcome: Outcome
     #: how often a right simulator is refuted
     false_alarm: float
     #: of z scores
@@ -61,18 +61,18 @@ def judge_z_scores(measurements: pd.DataFrame) -> ZScores:
     """
     scores = z_scores(measurements)
     if scores.empty:
-        verdict, numbers = Verdict.NOT_MEASURED, np.zeros(5)
+        outcome, numbers = Outcome.NOT_APPLICABLE, np.zeros(5)
     else:
         z = scores["z"].to_numpy()
         sizes = np.asarray(scores.groupby("point").size(), dtype=np.float64)
         low, high = mean_square_limits(sizes)
         found = [np.square(z).mean(), low, high, np.abs(z).max(), largest_limit(len(z))]
         inside = low <= found[0] <= high and found[3] <= found[4]
-        verdict = Verdict.SUPPORTED if inside else Verdict.REFUTED
+        outcome = Outcome.SUPPORTED if inside else Outcome.REFUTED
         numbers = np.array(found)
     names = ZScores.__struct_fields__[4:]
     return ZScores(
-        verdict=verdict,
+        outcome=outcome,
         false_alarm=FALSE_ALARM,
         number=len(scores),
         points=scores["point"].nunique(),

@@ -23,7 +23,7 @@ ROW, TEXTS, LOOKS = "which row", "texts and checks", "how they look"
 ARRAYS, JUDGED = "how the arrays lie", "what is judged"
 #: Pixels an inch of PNG files.
 DPI = 200
-OF_JUDGE = "refuted,undecided,self-check"
+OF_JUDGE = "fails,open,self-check"
 SELF_CHECK = "self-check, where a check of the simulator itself is refuted"
 
 
@@ -76,8 +76,8 @@ class ReportOptions(StudyOptions):
     )
     fail_on: Names | None = option_field(
         TEXTS,
-        f"outcomes that make `report` exit 1: verdicts such as refuted, or {SELF_CHECK}"
-        "; none (default)",
+        "outcomes that make `report` exit 1: verdicts (holds, partly, vague, fails, "
+        f"open, assumed), or {SELF_CHECK}; none (default)",
     )
     verbose: bool = option_field(
         OTHER, "print the files written, and each claim's verdict", default=False

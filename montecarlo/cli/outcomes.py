@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from montecarlo.claims.outcomes import ClaimsRecord
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import UNREACHED, Verdict
 from montecarlo.names import look_up_all
 from montecarlo.printing import print_lines
 from montecarlo.report.content.findings import Findings
@@ -31,9 +31,15 @@ def read_fail_on(names: Sequence[str]) -> set[str]:
     return set(look_up_all("fail-on", names, {name: name for name in known}))
 
 
-def outcomes_of(record: ClaimsRecord) -> set[str]:
-    """Return all that came out of a study, by the names that ``--fail-on`` has."""
-    found = {str(verdict) for claim in record.claims for verdict in claim.verdicts}
+def outcomes_of(record: ClaimsRecord, *, unreached: bool = True) -> set[str]:
+    """Return all that came out of a study, by the names that ``--fail-on`` has.
+
+    ``unreached``: whether what the sample does not reach counts as open.
+    """
+    rulings = {ruling for claim in record.claims for ruling in claim.rulings}
+    if not unreached:
+        rulings.discard(UNREACHED)
+    found = {str(ruling.verdict) for ruling in rulings}
     return found | ({SELF_CHECK} if record.failed_self_checks() else set())
 
 

@@ -61,8 +61,10 @@ def answer(options: JudgeOptions, typed: Sequence[str]) -> tuple[str, int]:
         judged, measurements = _judge(one, options)
         if failed := judged.failed_self_checks():
             print_lines(f"judge: self-checks refuted: {', '.join(failed)}", sys.stderr)
+        # what cannot be judged has a status of its own
+        found = outcomes_of(judged, unreached=not open_ends)
         unreached = NOT_REACHED if open_ends else DONE
-        statuses.append(FAILING if fail_on & outcomes_of(judged) else unreached)
+        statuses.append(FAILING if fail_on & found else unreached)
         named = {"file": str(one.file)} if several else {}
         records.append(named | _record(one.study, judged))
         text = "\n".join(_tell(one, judged, measurements))
@@ -126,7 +128,7 @@ def _tell(asked: Asked, judged: ClaimsRecord, measurements: pd.DataFrame) -> lis
     lines = [] if asked.target is None else [str(asked.target.output / "index.html")]
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
     lines += [line for claim in judged.claims for line in _lines(claim, d_k)]
-    lines += [f"{one.verdict:<14} {one.id} (self-check)" for one in judged.self_checks]
+    lines += [f"{one.outcome:<14} {one.id} (self-check)" for one in judged.self_checks]
     nominal = 100.0 * asked.study.error_rate
     return [*lines, f"error rate     nominal {nominal:.3g} % for the whole file"]
 

@@ -18,7 +18,7 @@ from montecarlo.claims.recorded import (
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.schema import Catalogue, ModelSize, RecordEntry
 from montecarlo.claims.simulation import Simulation
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import Outcome, Reason, Verdict
 
 NOTHING = Catalogue()
 CLAIMS = {claim.id: claim for claim in read_catalogue().claim}
@@ -64,8 +64,9 @@ def counted(name):
 
 def test_the_product_is_not_d_k_by_d_k():
     """q·k is a number and QKᵀ has a row per query and a column per key."""
-    assert judged("product-shape").verdict == Verdict.REFUTED
-    assert set(outcomes_of("product-shape").values()) == {Verdict.REFUTED}
+    one = judged("product-shape")
+    assert (one.verdict, one.reason) == (Verdict.FAILS, Reason.THEORY)
+    assert set(outcomes_of("product-shape").values()) == {Outcome.REFUTED}
     rows, columns, numbers = (
         {case.d_k: estimate.value for case, estimate in counted(name).items()}
         for name in ("product_rows", "product_columns", "score_size")
@@ -80,9 +81,9 @@ def test_the_product_is_not_d_k_by_d_k():
 @pytest.mark.parametrize(
     ("sizes", "verdict"),
     [
-        ([(512, 8, 64), (768, 12, 64)], Verdict.CONTRADICTED_BY_RECORD),
-        ([(64, 1, 64)], Verdict.DOCUMENTED),
-        ([(512, 8, 64), (64, 1, 64)], Verdict.CONTRADICTED_BY_RECORD),
+        ([(512, 8, 64), (768, 12, 64)], Verdict.FAILS),
+        ([(64, 1, 64)], Verdict.HOLDS),
+        ([(512, 8, 64), (64, 1, 64)], Verdict.FAILS),
     ],
 )
 def test_the_input_dimension_is_that_of_one_head(sizes, verdict):
@@ -90,40 +91,53 @@ def test_the_input_dimension_is_that_of_one_head(sizes, verdict):
     assert judged("input-dimension", models(*sizes)).verdict == verdict
 
 
-def test_no_range_of_scores_is_called_reasonable():
-    """A word of degree, with how far weights are apart for scores from 0 to 1."""
-    assert judged("scores-need-range").verdict == Verdict.DEGREE
-    (found,) = counted("weights_compared").values()
-    assert found.value == pytest.approx(math.e)
+def test_no_range_of_scores_is_needed():
+    """Scores that leave the range 0 to 1 together have the weights that they had."""
+    one = judged("scores-need-range")
+    assert (one.verdict, one.reason) == (Verdict.FAILS, Reason.THEORY)
+    (found,) = counted("weights_moved").values()
+    assert found.value == pytest.approx(0.0, abs=1e-12)
+
+
+def test_weights_of_scores_within_a_range_are_nearly_even():
+    """No row has a larger weight than one whose scores are all equal but for one."""
+    rng = np.random.default_rng(5)
+    found = FACT_QUANTITIES["largest_over_range"].find(NOTHING, None)
+    assert {round(value.value, 12) <= 1.0 for value in found.values()} == {True}
+    for case, most in found.items():
+        reach, n = (float(part.split("=")[1]) for part in case.part.split(","))
+        scores = rng.uniform(0.0, reach, size=(50, int(n)))
+        weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        assert (n * weights.max() / math.exp(reach)) <= most.value + 1e-12
 
 
 @pytest.mark.parametrize(
     ("sizes", "verdict"),
     [
-        ([(512, 8, 64), (4096, 32, 128), (2048, 8, 256)], Verdict.DOCUMENTED),
-        ([(512, 8, 64), (768, 24, 32)], Verdict.DOCUMENTED),
-        ([(512, 8, 64), (768, 24, 32), (96, 3, 32)], Verdict.CONTRADICTED_BY_RECORD),
-        ([(768, 8, 96)], Verdict.CONTRADICTED_BY_RECORD),
-        ([], Verdict.CONTRADICTED_BY_RECORD),
+        ([(512, 8, 64), (4096, 32, 128), (2048, 8, 256)], Verdict.HOLDS),
+        ([(512, 8, 64), (512, 8, 64), (768, 24, 32)], Verdict.HOLDS),
+        ([(512, 8, 64), (768, 24, 32)], Verdict.FAILS),
+        ([(768, 8, 96)], Verdict.FAILS),
+        ([], Verdict.OPEN),
     ],
 )
 def test_common_sizes_are_those_of_the_record(sizes, verdict):
-    """64, 128 or more are on record, in at least half of the models that are listed."""
+    """64, 128 or more are on record, in more than half of the listed models."""
     assert judged("head-dimensions", models(*sizes)).verdict == verdict
 
 
 @pytest.mark.parametrize(
     ("years", "verdict"),
     [
-        ([INTRODUCED], Verdict.DOCUMENTED),
-        ([INTRODUCED + 1, INTRODUCED], Verdict.DOCUMENTED),
-        ([INTRODUCED + 1], Verdict.CONTRADICTED_BY_RECORD),
-        ([INTRODUCED - 3, INTRODUCED], Verdict.CONTRADICTED_BY_RECORD),
-        ([], Verdict.CONTRADICTED_BY_RECORD),
+        ([INTRODUCED], Verdict.HOLDS),
+        ([INTRODUCED + 1, INTRODUCED], Verdict.HOLDS),
+        ([INTRODUCED + 1], Verdict.FAILS),
+        ([INTRODUCED - 3, INTRODUCED], Verdict.FAILS),
+        ([], Verdict.OPEN),
     ],
 )
 def test_the_first_record_counts(years, verdict):
-    """An earlier paper would contradict the year, and so would none at all."""
+    """An earlier paper would contradict the year; without any it is open."""
     entries = [RecordEntry("introduced-2017", year, "s") for year in years]
     other = RecordEntry("head-dimensions", 1990, "s")
     catalogue = Catalogue(record=(other, *entries))

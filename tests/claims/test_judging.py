@@ -43,7 +43,7 @@ from montecarlo.claims.simulation import (
     statistic_of,
     undecided_points,
 )
-from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.claims.verdicts import Outcome, Reason, Ruling, Verdict, decide
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
@@ -225,13 +225,13 @@ def test_distribution_without_moments_does_not_vote():
         case.distribution: (case.outcome, case.estimate)
         for case in claim.interpretations[0].checks[0].cases
     }
-    assert claim.verdict == "supported"
+    assert claim.verdict == Verdict.HOLDS
     assert outcomes["student_t3"] == ("not_applicable", None)
     assert outcomes["gaussian"][0] == "supported"
 
     alone = equals_one("sqrt", 0.3, domain=Domain(distributions=("student_t3",)))
     claim = study_claims(catalogue_of((alone,)), t3).claims[0]
-    assert claim.verdict == "not_applicable"
+    assert (claim.verdict, claim.reason) == (Verdict.OPEN, Reason.REACH)
 
 
 def fixed(values):
@@ -277,15 +277,15 @@ def test_places_need_all_checks_of_a_interpretation():
     (interpretation,) = outcome.interpretations
 
     assert [case.outcome for case in interpretation.cases] == [
-        Verdict.SUPPORTED,
-        Verdict.SUPPORTED,
-        Verdict.REFUTED,
+        Outcome.SUPPORTED,
+        Outcome.SUPPORTED,
+        Outcome.REFUTED,
     ]
-    assert outcome.verdict == Verdict.REFUTED
+    assert outcome.verdict == Verdict.FAILS
     assert [border.between for border in interpretation.borders] == [(128, 256)]
     assert undecided == set()
     outcome, _ = judged([(HIGH, SMALL_WEIGHT)], values_of((2.0, 2.0, 2.0), weight=0.95))
-    assert outcome.verdict == Verdict.REFUTED
+    assert outcome.verdict == Verdict.FAILS
 
 
 def test_undecided_places_are_asked_for():
@@ -296,7 +296,7 @@ def test_undecided_places_are_asked_for():
         case.replicates_needed for case in outcome.interpretations[0].checks[0].cases
     ]
 
-    assert outcome.verdict == Verdict.UNDECIDED
+    assert outcome.verdict == Verdict.OPEN
     assert undecided == {64}
     assert needed[0] > 64
     assert needed[1:] == [None, None]
@@ -323,7 +323,7 @@ def test_hopeless_places_are_given_up(budgets, hope):
 
     assert undecided == ({64} if hope else set())
     assert outcome.interpretations[0].checks[0].cases[0].replicates_needed == needed
-    assert outcome.verdict == Verdict.UNDECIDED
+    assert outcome.verdict == Verdict.OPEN
 
 
 def test_estimates_without_error_decide_nothing():
@@ -331,19 +331,19 @@ def test_estimates_without_error_decide_nothing():
     values = values_of((2.0, 2.0, 2.0), error=math.nan)
     outcome, undecided = judged([(HIGH,)], values, reference=unknown)
 
-    assert outcome.verdict == Verdict.UNDECIDED
+    assert outcome.verdict == Verdict.OPEN
     assert undecided == set()
     (check,) = outcome.interpretations[0].checks
     assert {case.replicates_needed for case in check.cases} == {None}
 
 
 def test_self_checks_are_judged_like_claims():
-    """A self-check has a verdict of its own and its share of the error rate."""
+    """A self-check has an outcome of its own and its share of the error rate."""
     wrong = SelfCheck("wrong", "s", (equals_one("none", 0.2),))
     right = SelfCheck("right", "s", (equals_one("sqrt", 0.2),))
     record = study_claims(Catalogue(self_check=(wrong, right)), PAIRS)
 
-    assert [check.verdict for check in record.self_checks] == ["refuted", "supported"]
+    assert [check.outcome for check in record.self_checks] == ["refuted", "supported"]
     share = RATE / (2 * 2 * 2)  # cases · analyses
     assert record.simultaneous_error == pytest.approx(share)
 
@@ -362,7 +362,7 @@ def test_undecided_sentences_ask_for_more(said):
     plain = {"budget": 512, "reference": lambda *_: None, **said}
     outcome, undecided = judged([(HIGH,)], values, **plain)
 
-    assert outcome.verdict == Verdict.SUPPORTED
+    assert outcome.verdict == Verdict.HOLDS
     assert not next(iter(outcome.sentences())).holds or "finding" not in said
     assert undecided == {128}
     known = plain | {"reference": lambda *_: 2.02}
@@ -407,16 +407,16 @@ def test_texts_have_verdicts_of_their_own():
     said = {"interpretation": interpretations, "source": sources}
     outcome, _ = judged([(HIGH,)], values_of((2.0, 2.0, 2.0)), **said)
     assert outcome.texts == {
-        "a": Verdict.SUPPORTED,
-        "b": Verdict.REFUTED,
-        "d": Verdict.TALLY,
+        "a": Ruling(Verdict.HOLDS, Reason.MEASURED),
+        "b": Ruling(Verdict.FAILS, Reason.MEASURED),
+        "d": Ruling(Verdict.PARTLY, Reason.HALF),
     }
-    assert outcome.verdict == Verdict.TALLY
+    assert (outcome.verdict, outcome.reason) == (Verdict.PARTLY, Reason.TEXTS)
     beyond = msgspec.structs.replace(interpretations[1], beyond=True)
     said = {"interpretation": (interpretations[0], beyond), "source": sources[:1]}
     outcome, _ = judged([(HIGH,)], values_of((2.0, 2.0, 2.0)), **said)
-    assert [r.verdict for r in outcome.interpretations] == ["supported", "refuted"]
-    assert outcome.verdict == outcome.texts["a"] == Verdict.SUPPORTED
+    assert [r.verdict for r in outcome.interpretations] == ["holds", "fails"]
+    assert outcome.verdict == outcome.texts["a"].verdict == Verdict.HOLDS
 
 
 def test_limits_are_judged_by_theory():
@@ -425,31 +425,32 @@ def test_limits_are_judged_by_theory():
     rising = {(d, "jacobian_trace"): (float(d), 0.01) for d in (64, 128, 256)}
     rising |= {(d, "score_max"): (1.0, 0.01) for d in (64, 128, 256)}
     for quantity, to, verdict in (
-        ("jacobian_trace", "zero", Verdict.SUPPORTED),
-        ("jacobian_trace", "constant", Verdict.REFUTED),
-        ("score_max", "infinity", Verdict.SUPPORTED),
-        ("score_max", "zero", Verdict.REFUTED),
+        ("jacobian_trace", "zero", Verdict.HOLDS),
+        ("jacobian_trace", "constant", Verdict.FAILS),
+        ("score_max", "infinity", Verdict.HOLDS),
+        ("score_max", "zero", Verdict.FAILS),
     ):
         check = Check(quantity, "tends_to", to=to, domain=gaussian)
         outcome, undecided = judged([(check,)], rising)
         (case,) = outcome.interpretations[0].checks[0].cases
         assert outcome.verdict == verdict
-        assert case.limit.tends_to != to or verdict == Verdict.SUPPORTED
+        assert outcome.reason == Reason.THEORY
+        assert case.limit.tends_to != to or verdict == Verdict.HOLDS
         assert (case.simultaneous_low, case.simultaneous_high) == (None, None)
         assert undecided == set()
     spread = Check("score_max", "tends_to", "spread", to="zero", domain=gaussian)
     outcome, _ = judged([(spread,)], rising)
-    assert outcome.verdict == Verdict.NOT_APPLICABLE
+    assert (outcome.verdict, outcome.reason) == (Verdict.OPEN, Reason.REACH)
 
 
 def test_check_without_a_place_leaves_its_interpretation_open():
     """Where the grid has no place for one of the checks, nothing is measured."""
     far = equals_one("sqrt", domain=Domain(d_k=(512, 1024)))
     claim = study_claims(catalogue_of((variance(), far)), PAIRS).claims[0]
-    assert claim.verdict == "not_measured"
+    assert (claim.verdict, claim.reason) == (Verdict.OPEN, Reason.REACH)
     wrong = equals_one("none", 0.2)
     claim = study_claims(catalogue_of((wrong, far)), PAIRS).claims[0]
-    assert claim.verdict == "refuted"  # one place is enough for that
+    assert claim.verdict == "fails"  # one place is enough for that
 
 
 def test_borders_lie_within_their_context():
@@ -478,7 +479,7 @@ def test_borders_lie_within_their_context():
     assert found == [("pairs(0.5)", (128, 256)), ("pairs(1.0)", (64, 128))]
 
 
-S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
+S, R, I = Outcome.SUPPORTED, Outcome.REFUTED, Outcome.UNDECIDED  # noqa: E741
 
 
 def along_d_k(*outcomes, distribution="gaussian", n_keys=32, dependence="none"):
@@ -507,7 +508,7 @@ def test_borders():
     assert borders(across + along_d_k(S, distribution="laplace")) == []
     assert borders(along_d_k(S) + along_d_k(R, R, dependence="planted(0.5)")) == []
     # between decided cases an open one widens the border, and NA is no outcome
-    (border,) = borders(along_d_k(S, I, Verdict.NOT_APPLICABLE, R))
+    (border,) = borders(along_d_k(S, I, Outcome.NOT_APPLICABLE, R))
     assert border.between == (16, 128)
 
 
@@ -535,8 +536,8 @@ def test_right_numbers_are_those_of_theory(claim, check):
         for sign in (-2.0, 2.0):
             moved = (low + sign * half, high + sign * half)
             sharp = Interval(truth - 0.01 * half, truth + 0.01 * half)
-            assert decide(sharp, (low, high)) == Verdict.SUPPORTED
-            assert decide(sharp, moved) == Verdict.REFUTED
+            assert decide(sharp, (low, high)) == Outcome.SUPPORTED
+            assert decide(sharp, moved) == Outcome.REFUTED
 
 
 def test_theory_costs_nothing():
@@ -619,7 +620,9 @@ def test_theory_decides_what_the_sample_leaves_open(low, outcome):
     ((one,), (other,)) = (i.checks[0].cases for i in claim.interpretations)
     assert (one.outcome, one.by_theory) == (outcome, True)
     assert one.simultaneous_low < low < one.simultaneous_high
-    assert claim.interpretations[0].verdict == outcome
+    ruled = {"supported": Verdict.HOLDS, "refuted": Verdict.FAILS}
+    assert claim.interpretations[0].verdict == ruled[outcome]
+    assert claim.interpretations[0].reason == Reason.THEORY
     assert (other.outcome, other.by_theory) == ("undecided", False)
     (case,) = self_check.checks[0].cases
     assert (case.outcome, case.by_theory) == ("undecided", False)

@@ -98,7 +98,7 @@ OTHER_NUMBERS = {
 
 def unknown_numbers(interpretation):
     """The numbers of a label that no check of the interpretation has."""
-    known = {interpretation.share}.union(*map(numbers_of, interpretation.check))
+    known = set().union(*map(numbers_of, interpretation.check))
     return numbers_in(interpretation.label or "") - known
 
 
@@ -156,7 +156,7 @@ BOUNDS = {
     "scaled-mean-zero, both-means": {0.0},
     "scaled-standard-normal, other-distributions": {0.01},
     "double-root-variance, equals": {0.25},
-    "score-reaches-dimension, independent": {256.0},
+    "score-reaches-dimension, size": {256.0},
     "scaled-score-twenty-two, independent": {20.0, 25.0},
     "softmax-sensitive, twice": {10.0},
     "scaled-balanced, between": {0.25, 0.9, 0.5},

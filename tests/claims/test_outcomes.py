@@ -19,7 +19,7 @@ from montecarlo.claims.outcomes import (
 from montecarlo.claims.recorded import Found, Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation
-from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.claims.verdicts import Outcome, decide
 from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
@@ -89,18 +89,18 @@ def record_of(z_scores="supported", **parts):
         simultaneous_error=1e-6,
         calibration=calibrate(1e-5),
         analyses=1,
-        z_scores=replace(judge_z_scores(tabulate(())), verdict=Verdict(z_scores)),
+        z_scores=replace(judge_z_scores(tabulate(())), outcome=Outcome(z_scores)),
     )
 
 
 def test_failed_self_checks_are_named():
     """Those that are refuted, z scores among them; not what could not be decided."""
     checks = tuple(
-        SelfCheckOutcome(id=v, verdict=Verdict(v), checks=())
+        SelfCheckOutcome(id=v, outcome=Outcome(v), checks=())
         for v in ("supported", "refuted", "undecided")
     )
     for z_scores, failed in (
-        ("not_measured", ["refuted"]),
+        ("not_applicable", ["refuted"]),
         ("supported", ["refuted"]),
         ("refuted", ["refuted", "z-scores"]),
     ):
@@ -167,4 +167,4 @@ def test_ends_keep_six_digits():
     """An interval is itself an estimate: more digits would say nothing; outwards."""
     case = case_of(Interval(0.123456789, 1234567.89), (0.0, math.inf))
     assert (case.simultaneous_low, case.simultaneous_high) == (0.123456, 1234570.0)
-    assert case.outcome == Verdict.SUPPORTED
+    assert case.outcome == Outcome.SUPPORTED

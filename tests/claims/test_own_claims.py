@@ -47,8 +47,8 @@ def test_example_is_judged(capsys):
     """The documented example runs: one claim holds, the other does not."""
     assert main([str(EXAMPLE), "--jobs", "1"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["supported", "halved-head-halves-variance"]
-    assert lines[3].split() == ["refuted", "temperature-two-is-one-hot"]
+    assert lines[0].split() == ["holds", "halved-head-halves-variance"]
+    assert lines[3].split() == ["fails", "temperature-two-is-one-hot"]
     # what was measured, what is exact where theory has it, and what was claimed
     number = r"[0-9.]+ ± [0-9.]+"
     first = rf"gaussian, d_k = .*: {number}, exact 32, claimed .* to .*"
@@ -65,9 +65,9 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     The status is 1 for the verdicts named by `--fail-on`, and only then.
     """
     path = write(tmp_path / "claim.toml", expected=48.0, d_k=48)
-    assert main([path, "--fail-on", "supported", "--jobs", "1"]) == 1
+    assert main([path, "--fail-on", "holds", "--jobs", "1"]) == 1
     capsys.readouterr()
-    assert main([path, "--json", "--fail-on", "refuted", "--jobs", "1"]) == 0
+    assert main([path, "--json", "--fail-on", "fails", "--jobs", "1"]) == 0
     record = json.loads(capsys.readouterr().out)
     (claim,) = record["claims"]
     assert claim["error_rate"] == record["error_rate"]
@@ -131,7 +131,7 @@ def test_several_files_are_judged_by_themselves(tmp_path, capsys):
     assert main([*typed, "--json"]) == 1
     first, second = json.loads(capsys.readouterr().out)["files"]
     assert first == {"file": good, **alone}
-    assert second["claims"][0]["verdict"] == "refuted"
+    assert second["claims"][0]["verdict"] == "fails"
     broken = tmp_path / "broken.toml"
     broken.write_text("[[claim]]\nide = 1\n")
     with pytest.MonkeyPatch.context() as patch:
@@ -165,7 +165,7 @@ def test_a_ratio_is_held_against_that_of_two_expectations():
     found = judge(claims)
     assert found["not_judged"] == []
     (judged,) = found["claims"]
-    assert judged["verdict"] == "supported"
+    assert judged["verdict"] == "holds"
     (case,) = judged["interpretations"][0]["checks"][0]["cases"]
     point = parse_point("gaussian", "gaussian", 16, 32)
     exact = reference("jacobian_trace", point, "d_k^0.6/sqrt", "mean")
@@ -184,7 +184,7 @@ def entropy_of_unit_vectors():
     return scipy.special.entr(weights).sum(axis=1).mean()
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "supported"), (1.1, "refuted")])
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "holds"), (1.1, "fails")])
 def test_normalised_queries_and_keys_are_judged(factor, verdict):
     """Where a domain says so; another entropy is refuted, and cases name it."""
     names = ["l2(gain=10.0)", "none"]
@@ -292,7 +292,7 @@ def test_an_error_of_weights_above_1_can_be_judged():
     """
     claims = claims_of(LONG_SUMS, "arithmetic")
     (judged,) = judge(claims)["claims"]
-    assert judged["verdict"] == "supported"
+    assert judged["verdict"] == "holds"
     (case,) = judged["interpretations"][0]["checks"][0]["cases"]
     assert case["estimate"] == pytest.approx(1.26, abs=0.12)
 

@@ -107,7 +107,7 @@ def verdict_of_points(case):
     }
     if check["relation"] == "slope_between":
         sizes, values = np.log([[d, p.estimate] for (d, _), p in found.items()]).T
-        return "supported" if np.polyfit(sizes, values, 1)[0] > check["low"] else "no"
+        return "holds" if np.polyfit(sizes, values, 1)[0] > check["low"] else "no"
     outcomes = set()
     for (d, _), point in found.items():
         low, high = check.get("low", -math.inf), check.get("high", math.inf)
@@ -116,7 +116,7 @@ def verdict_of_points(case):
         inside = min(point.estimate - low, high - point.estimate)
         if abs(inside) > CLEAR * point.std_error:
             outcomes.add("supported" if inside > 0.0 else "refuted")
-    return "refuted" if "refuted" in outcomes else "supported"
+    return "fails" if "refuted" in outcomes else "holds"
 
 
 #: These take seconds.

@@ -9,7 +9,7 @@ from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import (
     check_holds,
     contradicts_theory,
-    join_cases,
+    join_checks_by_case,
     judge_sentence,
 )
 from montecarlo.claims.outcomes import (
@@ -19,10 +19,9 @@ from montecarlo.claims.outcomes import (
     LimitOutcome,
 )
 from montecarlo.claims.schema import Sentence, Value
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import Outcome, Reason, Verdict
 
-S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
-NA = Verdict.NOT_APPLICABLE
+S, R, I, NA = Outcome  # noqa: E741 - in their order
 CHECK = Check("entropy", "between", low=1.0, high=2.0)
 REGION = (1.0, 2.0)
 
@@ -64,10 +63,10 @@ def interpretation(verdict, *cases):
         id="r",
         quantifier="always",
         form="statement",
-        share=0.5,
         votes=True,
         verdict=verdict,
-        cases=tuple(join_cases(checks)),
+        reason=Reason.MEASURED,
+        cases=tuple(join_checks_by_case(checks)),
         borders=(),
         checks=checks,
     )
@@ -129,17 +128,15 @@ def test_every_check_has_to_hold():
         assert [outcome.asked for outcome in found.checks] == [CHECK, other]
 
 
-@pytest.mark.parametrize("found", [S, R, I, Verdict.DEGREE])
-@pytest.mark.parametrize("asserted", [S, R, I, Verdict.DEGREE])
+@pytest.mark.parametrize("found", Verdict)
+@pytest.mark.parametrize("asserted", Verdict)
 def test_interpretations_and_verdicts_have_to_be_as_asserted(asserted, found):
     """What a sentence says of an interpretation, or goes with, is what came out."""
     agrees = asserted == found
-    of_interpretation = Sentence("x", interpretations={"r": asserted.value})
-    outcome = said(
-        of_interpretation, interpretations=[interpretation(found, case(found))]
-    )
+    of_interpretation = Sentence("x", interpretations={"r": asserted})
+    outcome = said(of_interpretation, interpretations=[interpretation(found, case())])
     assert outcome.holds is agrees
-    of_claim = Sentence("x", verdict=asserted.value, basis="definition")
+    of_claim = Sentence("x", verdict=asserted, basis="definition")
     assert said(of_claim, verdict=found).holds is agrees
 
 
@@ -151,9 +148,9 @@ def test_interpretations_against_theory_are_not_spoken_of(verdict, exact, agains
     """One decided against the exact value says nothing."""
     one = case(verdict, exact=exact)
     assert contradicts_theory(one) is against
-    sentence = Sentence("x", interpretations={"r": verdict.value})
+    sentence = Sentence("x", interpretations={"r": Verdict.HOLDS})
     assert (
-        said(sentence, interpretations=[interpretation(verdict, one)]).holds
+        said(sentence, interpretations=[interpretation(Verdict.HOLDS, one)]).holds
         is not against
     )
 
@@ -212,7 +209,7 @@ def test_counts_are_of_places(count, number):
     verdicts = (S, R, I, S, NA)
     cases = [case(verdict, 2**i) for i, verdict in enumerate(verdicts)]
     value = {"a": Value(interpretation="r", count=count)}
-    sentence = Sentence("%(a)s", interpretations={"r": "refuted"}, value=value)
-    outcome = said(sentence, interpretations=[interpretation(Verdict.REFUTED, *cases)])
+    sentence = Sentence("%(a)s", interpretations={"r": Verdict.FAILS}, value=value)
+    outcome = said(sentence, interpretations=[interpretation(Verdict.FAILS, *cases)])
     assert outcome.numbers["a"].value == number
     assert outcome.numbers["a"].row == ""

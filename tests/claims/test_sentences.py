@@ -15,12 +15,12 @@ import pytest
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import region_of
-from montecarlo.claims.judging import Judge, join_cases, judge_sentence
+from montecarlo.claims.judging import Judge, join_checks_by_case, judge_sentence
 from montecarlo.claims.outcomes import InterpretationOutcome
 from montecarlo.claims.recorded import RECORDED, Found, Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation, cases_of, is_applicable, region_in
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import Reason, Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.study.presets import PRESETS, Grid
@@ -164,7 +164,7 @@ def interpretations_of(sentence, interpretations, grid=STANDARD):
     made = []
     for name, entry in interpretations.items():
         checks = tuple(outcome_of(check, grid=grid) for check in entry.check)
-        verdict = Verdict.UNDECIDED
+        verdict = Verdict.OPEN
         if name in sentence.interpretations and all(one.cases for one in checks):
             verdict = Verdict(sentence.interpretations[name])
         made.append(
@@ -172,10 +172,10 @@ def interpretations_of(sentence, interpretations, grid=STANDARD):
                 id=entry.id,
                 quantifier=entry.quantifier,
                 form=entry.form,
-                share=entry.share,
                 votes=not entry.beyond,
                 verdict=verdict,
-                cases=tuple(join_cases(checks)),
+                reason=Reason.MEASURED,
+                cases=tuple(join_checks_by_case(checks)),
                 borders=(),
                 checks=checks,
             )
@@ -225,7 +225,7 @@ def test_it_goes_where_a_interpretation_differs(
     """Each interpretation that it speaks of has to have the verdict that it says."""
     del owner, place
     for name, verdict in sentence.interpretations.items():
-        other = "refuted" if verdict != "refuted" else "supported"
+        other = Verdict.HOLDS if verdict == Verdict.FAILS else Verdict.FAILS
         changed = msgspec.structs.replace(
             sentence, interpretations={**sentence.interpretations, name: other}
         )

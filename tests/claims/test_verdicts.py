@@ -9,20 +9,25 @@ from hypothesis import strategies as st
 
 from montecarlo.claims.verdicts import (
     MOST_BUDGETS,
+    UNREACHED,
+    Outcome,
+    Reason,
+    Ruling,
     Verdict,
     all_of,
     decide,
     decide_exactly,
-    interpretation_verdict,
-    join_verdicts,
+    join_cases,
+    join_conditions,
+    join_parts,
+    join_texts,
     replicates_needed,
 )
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
 
-S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
-NA, NM = Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED
-A, D, P, T = Verdict.APPROXIMATE, Verdict.DEGREE, Verdict.DEPENDS, Verdict.TALLY
+S, R, I, NA = Outcome  # noqa: E741 - in their order
+H, P, V, F, O, _ = Verdict  # noqa: E741
 NAN, INF = math.nan, math.inf
 
 
@@ -73,7 +78,6 @@ def test_decisions_are_right_where_the_interval_covers(interval, region, truth):
 @pytest.mark.parametrize(
     ("outcomes", "verdict"),
     [
-        ([], NM),
         ([S], S),
         ([S, S], S),
         ([S, R], R),
@@ -91,109 +95,115 @@ def test_checks_of_a_place(outcomes, verdict):
         assert all_of(order) == verdict
 
 
-#: Outcomes of cases, then the verdict by each logic; the share of `usually` is a half.
-LOGICS = ("always", "can", "usually", "generic", "equality", "degree")
+#: Outcomes of cases, then the verdict by each quantifier.
+QUANTIFIERS = ("always", "can", "usually")
 TABLE = [
-    ([], NM, NM, NM, NM, NM, NM),
-    ([NA], NA, NA, NA, NA, NA, NA),
-    ([S], S, S, S, S, A, D),
-    ([S, S, NA], S, S, S, S, A, D),
-    ([R, R, NA], R, R, R, R, R, D),
-    ([S, R], R, S, S, P, R, D),  # one counterexample refutes; one case is enough
-    ([S, R, R], R, S, R, P, R, D),
-    ([S, I], I, S, S, I, I, D),
-    ([R, I], R, I, I, I, R, D),  # nothing that is still open can save it
-    ([S, R, I], R, S, I, P, R, D),
-    ([R, R, I], R, I, R, I, R, D),
-    ([I, NA], I, I, I, I, I, D),
+    ([], O, O, O),
+    ([NA], O, O, O),
+    ([S], H, H, H),
+    ([S, S, NA], H, H, H),
+    ([R, R, NA], F, F, F),
+    ([S, R], F, H, F),  # one counterexample; one case is enough; half is not more
+    ([S, R, R], F, H, F),
+    ([S, S, R], F, H, H),
+    ([S, I], O, H, O),
+    ([R, I], F, O, F),  # nothing that is still open can save it
+    ([S, R, I], F, H, O),
+    ([R, R, I], F, O, F),
+    ([I, NA], O, O, O),
 ]
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: ".".join(row[0]) or "none")
-def test_logic_of_a_sentence(row):
-    """Each logic joins its cases as the sentence needs, in any order."""
+def test_cases_join_as_a_sentence_is_said(row):
+    """Each quantifier joins its cases as the sentence needs, in any order."""
     outcomes, *verdicts = row
     for order in itertools.permutations(outcomes):
-        for logic, verdict in zip(LOGICS, verdicts, strict=True):
-            assert interpretation_verdict(logic, order) == verdict, logic
-        limit = interpretation_verdict("limit", order)
-        assert limit == interpretation_verdict("always", order)
+        for quantifier, verdict in zip(QUANTIFIERS, verdicts, strict=True):
+            assert join_cases(quantifier, order) == verdict, quantifier
+        assert join_cases("limit", order) == join_cases("always", order)
 
 
 @pytest.mark.parametrize(
-    ("logic", "outcomes", "verdict"),
+    ("quantifier", "outcomes", "verdict"),
     [
-        ("can", [R], NM),
-        ("can", [R, I], NM),
-        ("can", [R, S], S),  # one case is one case
-        ("usually", [S], NM),
-        ("usually", [R], NM),
-        ("always", [R], R),  # a counterexample is one wherever it is found
-        ("always", [S], S),
+        ("can", [R], O),
+        ("can", [R, I], O),
+        ("can", [R, S], H),  # one case is one case
+        ("usually", [S], O),
+        ("usually", [R], O),
+        ("always", [R], F),  # a counterexample is one wherever it is found
+        ("always", [S], H),
     ],
 )
-def test_a_corner_of_a_scope(logic, outcomes, verdict):
+def test_a_corner_of_a_scope(quantifier, outcomes, verdict):
     """Cases that do not reach the whole scope refute no existence and tell no share."""
-    assert interpretation_verdict(logic, outcomes, reached=False) == verdict
-
-
-#: Outcomes of cases, the share that is asked for, and the verdict.
-USUALLY = [
-    ([S], 1.0, S),
-    ([S, R], 0.5, S),  # half is enough where half is asked for
-    ([S, R], 0.51, R),
-    ([R, R, NA], 0.01, R),
-    ([S, R, NA], 0.5, S),  # what is not applicable does not count
-    ([S, I, R], 0.5, I),
-    ([I, R, R], 0.5, R),
-    ([I, I, R, R], 0.5, I),
-    ([S, S, S, R], 0.75, S),
-    ([S, S, S, R], 0.76, R),
-]
-
-
-@pytest.mark.parametrize(("outcomes", "share", "verdict"), USUALLY)
-def test_share_of_cases(outcomes, share, verdict):
-    """What is said usually holds in a share of the cases, each of the same weight."""
-    for order in itertools.permutations(outcomes):
-        assert interpretation_verdict("usually", order, share=share) == verdict
+    assert join_cases(quantifier, outcomes, reached=False) == verdict
 
 
 @pytest.mark.parametrize(
-    ("propositions", "verdict"),
+    ("verdicts", "joined"),
+    [([H], H), ([H, H], H), ([F, F], F), ([H, F], P), ([H, O], O), ([H, F, O], P)],
+)
+def test_a_premise_that_is_omitted(verdicts, joined):
+    """Where it decides, what is said is partly so; what is open stays open."""
+    for order in itertools.permutations(verdicts):
+        assert join_conditions(order) == joined
+
+
+def ruling(verdict, reason=Reason.MEASURED):
+    """Return a ruling whose reason does not matter."""
+    return Ruling(verdict, reason)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "parts", "texts"),
     [
-        ([], NM),
-        ([S], S),
-        ([R, R], R),
-        ([S, R], T),
-        ([S, I], T),  # decided texts are not called open for one that is
-        ([S, D], T),
-        ([D, D], D),
-        ([S, NM], T),
-        ([S, NA], S),
-        ([NA, NA], NA),
+        ([], O, O),
+        ([H], H, H),
+        ([F, F], F, F),
+        ([H, F], P, P),
+        ([H, V], P, P),  # half of it holds
+        ([V, F], F, P),  # nothing in it holds; but texts differ
+        ([V, V], V, V),
+        ([H, O], O, O),
+        ([V, O], O, O),
+        ([F, O], O, O),  # it fails, or it holds partly
+        ([P, V], P, P),
+        ([H, F, O], P, P),
     ],
 )
-def test_propositions_of_a_claim(propositions, verdict):
-    """Texts that say different things have no common verdict."""
-    for order in itertools.permutations(propositions):
-        assert join_verdicts(order) == verdict
+def test_parts_and_texts_of_a_claim(verdicts, parts, texts):
+    """Partly where a part holds and another does not, or where texts differ."""
+    for order in itertools.permutations(map(ruling, verdicts)):
+        assert join_parts(order).verdict == parts
+        assert join_texts(order).verdict == texts
+
+
+def test_reasons_of_what_is_joined():
+    """A ruling keeps its reason where all have it."""
+    theory, measured = ruling(H, Reason.THEORY), ruling(H)
+    assert join_parts([theory, theory]) == theory
+    assert join_parts([theory, measured]) == join_texts([measured, theory]) == measured
+    assert join_parts([]) == join_texts([]) == UNREACHED
+    halves, differ = ruling(P, Reason.HALF), ruling(P, Reason.TEXTS)
+    assert join_parts([theory, ruling(F)]) == halves
+    assert join_texts([theory, ruling(F)]) == differ
+    assert join_texts([halves, halves]) == halves
+    assert join_texts([halves, ruling(P, Reason.DEPENDS)]) == differ
 
 
 OUTCOMES = st.lists(st.sampled_from([S, R, I, NA]), min_size=1, max_size=6)
-QUANTIFIERS = st.sampled_from(["always", "usually", "can", "limit"])
-SHARES = st.floats(0.01, 1.0)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(outcomes=OUTCOMES, quantifier=QUANTIFIERS, share=SHARES)
-def test_deciding_an_open_case_never_swaps_the_verdict(outcomes, quantifier, share):
+@given(outcomes=OUTCOMES, quantifier=st.sampled_from(QUANTIFIERS))
+def test_deciding_an_open_case_never_swaps_the_verdict(outcomes, quantifier):
     """Deciding an open case never turns support into refutation or the reverse."""
-    before = interpretation_verdict(quantifier, outcomes, share=share)
-    for verdict in (S, R):
-        decided = [verdict if outcome == I else outcome for outcome in outcomes]
-        after = interpretation_verdict(quantifier, decided, share=share)
-        assert {before, after} != {S, R}
+    before = join_cases(quantifier, outcomes)
+    for decision in (S, R):
+        decided = [decision if outcome == I else outcome for outcome in outcomes]
+        assert {before, join_cases(quantifier, decided)} != {H, F}
 
 
 ALPHA, BUDGET = 1e-4, 1024
@@ -259,15 +269,15 @@ def test_no_number_of_replicates_divides_a_bin():
 
 
 @pytest.mark.parametrize(
-    ("exact", "verdict"),
+    ("exact", "outcome"),
     [
-        (0.5, Verdict.SUPPORTED),
-        (1.0, Verdict.SUPPORTED),
-        (1.0 + 1e-9, Verdict.UNDECIDED),
-        (1.0 - 1e-9, Verdict.UNDECIDED),
-        (1.001, Verdict.REFUTED),
+        (0.5, S),
+        (1.0, S),
+        (1.0 + 1e-9, I),
+        (1.0 - 1e-9, I),
+        (1.001, R),
     ],
 )
-def test_exact_values_decide_but_next_to_an_end(exact, verdict):
+def test_exact_values_decide_but_next_to_an_end(exact, outcome):
     """Where their numerical error may lie between the two, nothing is decided."""
-    assert decide_exactly(exact, (0.0, 1.0)) == verdict
+    assert decide_exactly(exact, (0.0, 1.0)) == outcome

@@ -35,8 +35,8 @@ GRID = Grid(
 )
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "supported"), (1.04, "refuted")])
-def test_biased_variance_is_seen(monkeypatch, factor, verdict):
+@pytest.mark.parametrize(("factor", "outcome"), [(1.0, "supported"), (1.04, "refuted")])
+def test_biased_variance_is_seen(monkeypatch, factor, outcome):
     """A variance that is 4 % too large is, though its tolerance is 5 %; a right one is
     not refuted.  Both at any seed: 4 % are eight standard errors and more at d_k = 64.
     """
@@ -49,7 +49,7 @@ def test_biased_variance_is_seen(monkeypatch, factor, verdict):
     monkeypatch.setitem(quantities.PAIR_QUANTITIES, "score_variance", wrong)
     with ThreadPoolExecutor(2) as executor:
         record = run_study(Study(Catalogue(), GRID, 35), executor).claims.z_scores
-    assert record.verdict == verdict
+    assert record.outcome == outcome
 
 
 def made_up(n_points, n_each, rng, factor=1.0, shared=1.0):
@@ -101,11 +101,11 @@ def test_limits_hold_their_rate(monkeypatch):
 def test_largest_alone_is_judged(z):
     """One score far out, on either side, is refuted where the mean square is not."""
     table = made_up(200, 5, np.random.default_rng(7), shared=0.3)
-    assert judge_z_scores(table).verdict == "supported"
+    assert judge_z_scores(table).outcome == "supported"
 
     table.loc[3, "estimate"] = 3.0 + 0.5 * z
     record = judge_z_scores(table)
-    assert record.verdict == "refuted"
+    assert record.outcome == "refuted"
     assert record.mean_square < record.mean_square_high
     assert record.largest == pytest.approx(7.0, rel=1e-3)
 
@@ -115,7 +115,7 @@ def test_wrong_errors_are_refuted_on_both_sides(factor):
     """Standard errors that are too large are as wrong as those that are too small."""
     table = made_up(200, 5, np.random.default_rng(8), factor=factor, shared=0.3)
     record = judge_z_scores(table)
-    assert record.verdict == "refuted"
+    assert record.outcome == "refuted"
     inside = record.mean_square_low <= record.mean_square <= record.mean_square_high
     assert not inside
 
@@ -177,7 +177,7 @@ def test_nothing_to_judge_is_said():
     table = made_up(2, 2, np.random.default_rng(10))
     for column, value in (("reference", math.nan), ("ci_high", math.inf)):
         record = judge_z_scores(table.assign(**{column: value}))
-        assert record.verdict == "not_measured"
+        assert record.outcome == "not_applicable"
         assert record.number == 0
     empty = pd.DataFrame(columns=table.columns)
-    assert judge_z_scores(empty).verdict == "not_measured"
+    assert judge_z_scores(empty).outcome == "not_applicable"

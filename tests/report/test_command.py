@@ -138,7 +138,7 @@ REFUSED = """
 --list distribution | list must be one of .*claims; .* Did you mean 'distributions'
 --format markdwon | format must be one of html, .* Did you mean 'markdown'
 --fail-on selfcheck | fail-on must be one of self-check, .* Did you mean 'self-check'
---fail-on refute | Did you mean 'refuted'
+--fail-on fail | Did you mean 'fails'
 --fail-on= | fail-on must have a value
 --max-seconds 0 | max-seconds must be more than 0, got 0.0
 --max-seconds nan | max-seconds must be
@@ -443,7 +443,7 @@ def test_run_prints_claims_and_paths(run, config, tmp_path):
     [
         ([], ["z-scores"], 0),
         (["--fail-on", "self-check"], [], 0),
-        (["--fail-on", "refuted,self-check"], ["entries"], 1),
+        (["--fail-on", "fails,self-check"], ["entries"], 1),
     ],
 )
 def test_refuted_self_check_ends_in_its_status(monkeypatch, typed, failed, status):

@@ -32,14 +32,11 @@ from montecarlo.claims.outcomes import (
     read_report_run,
 )
 from montecarlo.claims.schema import Catalogue, Claim
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import Outcome, Verdict
 from montecarlo.report.content.training import ReportRecord, read_claims
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.curves import read_curves, read_table
 from montecarlo.study.measured import MEASUREMENTS
-
-#: Verdicts of claims that a right sentence is set beside.
-FAILING = ("refuted", "contradicted_by_record")
 
 
 class Said(NamedTuple):
@@ -153,7 +150,7 @@ class Findings:
             groups.setdefault(self.words_of(claim).same or claim.id, []).append(claim)
         found: list[tuple[ClaimOutcome, ...]] = []
         for name, group in groups.items():
-            alike = len({one.verdict for one in group}) == 1
+            alike = len({(one.verdict, one.reason) for one in group}) == 1
             whole = alike and any(one.id == name for one in group)
             found += [tuple(group)] if whole else [(one,) for one in group]
         return sorted(found, key=lambda line: claims.index(line[0]))
@@ -167,7 +164,7 @@ class Findings:
     def right(self, claim: ClaimOutcome) -> tuple[Said, Said] | None:
         """Return what would be right, and a line to redo by hand, if a claim fails."""
         words = self.words_of(claim).right
-        if words is None or not claim.verdicts & {*FAILING}:
+        if words is None or Verdict.FAILS not in claim.verdicts:
             return None
         sentence = _say(claim.right, words.sentence)
         line = _say(claim.right, words.arithmetic)
@@ -176,7 +173,7 @@ class Findings:
     def concedes(self, claim: ClaimOutcome) -> Said | None:
         """Return what is right in a claim that fails."""
         words = self.words_of(claim).concedes
-        if words is None or not claim.verdicts & {*FAILING}:
+        if words is None or Verdict.FAILS not in claim.verdicts:
             return None
         return _say(claim.concedes, words.text)
 
@@ -253,9 +250,9 @@ def count_outcomes(cases: Iterable[CaseOutcome | JointOutcome]) -> Counter[str]:
 def exceptions(interpretation: InterpretationOutcome) -> list[JointOutcome]:
     """Return the series over d_k that are against it, where other cases are for it."""
     cases = interpretation.cases
-    if not any(case.outcome == Verdict.SUPPORTED for case in cases):
+    if not any(case.outcome == Outcome.SUPPORTED for case in cases):
         return []
-    refuted = (case for case in cases if case.outcome == Verdict.REFUTED)
+    refuted = (case for case in cases if case.outcome == Outcome.REFUTED)
     return [case for case in refuted if case.d_k is None]
 
 
@@ -301,19 +298,18 @@ def find_telling(claim: ClaimOutcome) -> Telling | None:
 
     Of a claim that fails somewhere, the smallest counterexample; of one that is open,
     the smallest place that is; of one that holds, the place that it holds by the least
-    among those that are known well; of a word of degree none.
+    among those that are known well.  What is vague has none.
     """
     voting = [one for one in claim.interpretations if one.votes]
-    if claim.verdict == "degree":
-        return None
+    judged = [one for one in voting if one.verdict != Verdict.VAGUE]
     for outcome, verdicts in (
-        ("refuted", ("refuted", "tally", "depends")),
-        ("undecided", ("tally", "undecided")),
+        (Outcome.REFUTED, {Verdict.FAILS, Verdict.PARTLY}),
+        (Outcome.UNDECIDED, {Verdict.OPEN, Verdict.PARTLY}),
     ):
-        found = smallest(voting, outcome) if claim.verdict in verdicts else None
+        found = smallest(judged, outcome) if claim.verdict in verdicts else None
         if found is not None:
             return found
-    held = [pair for pair in _placed(voting) if pair[1].outcome == "supported"]
+    held = [pair for pair in _placed(judged) if pair[1].outcome == Outcome.SUPPORTED]
     return min(held, key=lambda pair: _nearness(pair[1]), default=None)
 
 

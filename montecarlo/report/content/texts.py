@@ -6,16 +6,9 @@ from typing import NamedTuple
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import ClaimOutcome
 from montecarlo.claims.schema import Source, TextEntry
-from montecarlo.claims.verdicts import Verdict
-from montecarlo.report.content.findings import (
-    FAILING,
-    Findings,
-    Telling,
-    smallest,
-)
+from montecarlo.claims.verdicts import Outcome, Verdict
+from montecarlo.report.content.findings import Findings, Telling, smallest
 
-#: Verdicts of what is right as it is said.
-HOLDING = ("supported", "documented")
 #: Sections that have no number.
 INTRODUCTION, SUMMARY = ("0", "introduction"), ("summary",)
 #: Sections of the Chinese post, which pages count as the others do.
@@ -41,12 +34,12 @@ def sayers_of(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[Sayers]:
     for source in claim.sources:
         ways = by_text.setdefault(source.text, {})
         ways.setdefault(source.quantifier, {})[section_number(source.section)] = None
-    differ = len({claim.verdict, *claim.texts.values()}) > 1
+    differ = len({ruling.verdict for ruling in claim.texts.values()}) > 1
     alike: dict[tuple[tuple[tuple[str, tuple[str, ...]], ...], str], list[str]] = {}
     for key, ways in by_text.items():
         shown = tuple((how, tuple(sections)) for how, sections in ways.items())
-        verdict = claim.texts.get(key, claim.verdict)
-        alike.setdefault((shown, verdict if differ else ""), []).append(key)
+        verdict = claim.texts[key].verdict if differ else ""
+        alike.setdefault((shown, verdict), []).append(key)
     return [
         Sayers(tuple((names[key], key) for key in keys), shown, verdict)
         for (shown, verdict), keys in alike.items()
@@ -69,7 +62,7 @@ class Assertion(NamedTuple):
     """A claim as one text says it, and how that came out."""
 
     claim: ClaimOutcome
-    verdict: str  # of the interpretations that the text's words admit
+    verdict: Verdict  # of the interpretations that the text's words admit
     places: tuple[Source, ...]
     #: What it gives at the smallest telling case, and what was measured there.
     telling: Telling | None = None
@@ -102,7 +95,7 @@ def compose_entries(said: Iterable[Assertion]) -> tuple[Assertion, ...]:
     ordered = (
         one._replace(places=tuple(sorted(one.places, key=_position)))
         for one in said
-        if one.verdict in FAILING
+        if one.verdict == Verdict.FAILS
     )
     return tuple(sorted(ordered, key=lambda one: [*map(_position, one.places)]))
 
@@ -114,7 +107,7 @@ def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]]
     So is one whose claim fails as another text says it: what is only hedged here is
     not to be called right.
     """
-    outcomes: dict[tuple[str, int], set[str]] = {}
+    outcomes: dict[tuple[str, int], set[Verdict]] = {}
     by_verdict = [
         (place, {one.verdict, one.claim.verdict})
         for one in said
@@ -122,13 +115,13 @@ def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]]
     ]
     for place, verdicts in sorted(by_verdict, key=lambda pair: _position(pair[0])):
         outcomes.setdefault((part_of(place), place.point), set()).update(verdicts)
-    failing = {key for key, verdicts in outcomes.items() if verdicts & set(FAILING)}
+    failing = {key for key, verdicts in outcomes.items() if Verdict.FAILS in verdicts}
     parts: dict[str, list[int]] = {}
     for (part, point), verdicts in outcomes.items():
         # a part as a whole is not right while one of its points is wrong
         if point == 0 and any(name == part for name, _ in failing):
             continue
-        if verdicts <= set(HOLDING):
+        if verdicts == {Verdict.HOLDS}:
             parts.setdefault(part, []).extend([point] * (point > 0))
     return tuple((part, tuple(sorted(points))) for part, points in parts.items())
 
@@ -148,7 +141,7 @@ def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
             for one in voting
             if one.verdict == verdict and (not admitted or one.id in admitted)
         ]
-        found = smallest(against, "refuted")
+        found = smallest(against, Outcome.REFUTED)
         if found and found[1].limit is not None:
             found = None  # what theory says of a limit is not measured at a place
         yield Assertion(claim, verdict, tuple(sources), found)

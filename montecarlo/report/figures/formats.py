@@ -8,7 +8,7 @@ from montecarlo.report.content.tables import with_interval
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import DIVISOR_LOOKS, REFUTED, keep_looks
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, FAILS, keep_looks
 from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, pair
 
 #: What the report speaks of, or what is nearest to it.
@@ -90,8 +90,8 @@ def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
                 at = places[lines.idxmin()], line
                 panel.notes.append(Note(label, *at, dx=5.0, colour=look.colour))
             for line in lost["number_format"].map(formats.index) + PLACES[divisor]:
-                axes.plot(0.0, line, "X", color=REFUTED, ms=8.0, clip_on=False)
-                panel.notes.append(Note(OVERFLOW, 0.0, line, dx=9.0, colour=REFUTED))
+                axes.plot(0.0, line, "X", color=FAILS, ms=8.0, clip_on=False)
+                panel.notes.append(Note(OVERFLOW, 0.0, line, dx=9.0, colour=FAILS))
         names = [rf"\mathrm{{{name}}}" for name in formats]
         axes.set_yticks(range(len(formats)), names)
         axes.set(xlim=(0.0, MOST_PLACES), ylim=(len(formats) - HALF, -HALF))

@@ -22,10 +22,10 @@ Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 INK, MUTED, GRID, PAGE = "mc:ink", "mc:muted", "mc:grid", "mc:page"
 VERMILLION, BLUE, GREEN = "mc:vermillion", "mc:blue", "mc:green"
 PURPLE, OCHRE = "mc:purple", "mc:ochre"
-#: Verdicts have the colours that they have on pages (report.css); areas in which
-#: nothing is decided are lighter.
-SUPPORTED, REFUTED, CONDITIONAL = "mc:supported", "mc:refuted", "mc:conditional"
-OPEN, UNDECIDED = "mc:open", "mc:undecided"
+#: Verdicts have the colours that they have on pages (report.css); what is claimed is an
+#: area, and lighter.
+HOLDS, PARTLY, VAGUE, FAILS = "mc:holds", "mc:partly", "mc:vague", "mc:fails"
+OPEN, ASSUMED, CLAIMED = "mc:open", "mc:assumed", "mc:claimed"
 #: Shades of a map from 0 to 1, even in lightness: on either page the least is nearest
 #: to the page; INK is read on the lower half, the colour of the page on the upper one.
 SHADES = tuple(f"mc:shade{number}" for number in range(10))
@@ -41,11 +41,13 @@ _COLOURS = {
     GREEN: ("#00835d", "#3ecfa3"),
     PURPLE: ("#a64d8f", "#e79ac7"),
     OCHRE: ("#8a6a00", "#e3bd4d"),
-    SUPPORTED: ("#0b6e4f", "#6fd3a8"),
-    REFUTED: ("#a3262a", "#ff9a94"),
-    CONDITIONAL: ("#8a5a00", "#f0c060"),
-    OPEN: ("#4a5568", "#b8c2d0"),
-    UNDECIDED: ("#c9ced6", "#5b6470"),
+    HOLDS: ("#0b6e4f", "#6fd3a8"),
+    PARTLY: ("#8a5a00", "#f0c060"),
+    VAGUE: ("#5b4a9e", "#b9aef0"),
+    FAILS: ("#a3262a", "#ff9a94"),
+    OPEN: ("#1c5d8c", "#85c5f5"),
+    ASSUMED: ("#55595f", "#a9b0b8"),
+    CLAIMED: ("#c9ced6", "#5b6470"),
     SHADES[0]: ("#dfe0ef", "#151725"),
     SHADES[1]: ("#c7c9e3", "#232943"),
     SHADES[2]: ("#aeb2d7", "#323c64"),

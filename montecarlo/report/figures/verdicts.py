@@ -8,17 +8,18 @@ from pandas import DataFrame
 
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
-from montecarlo.report.content.findings import FAILING
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
-    CONDITIONAL,
+    ASSUMED,
+    CLAIMED,
+    FAILS,
+    HOLDS,
     OPEN,
     PAGE,
-    REFUTED,
-    SUPPORTED,
-    UNDECIDED,
+    PARTLY,
+    VAGUE,
     Look,
 )
 from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
@@ -31,23 +32,19 @@ CURVE = "verdict"
 LINE, BAR = 33.0, 0.45
 WITHIN = draw.WITHIN - 2.0 * draw.RIGHT  # points that a bar is long
 HALF = 0.5
-#: How claims come out, and the colours that their verdicts have on pages.
+#: Verdicts in the order of a bar, with the words and colours that they have on pages.
 PARTS = {
-    "right": (Label(message("right")), SUPPORTED),
-    "mixed": (Label(message("mixed")), CONDITIONAL),
-    "open": (Label(message("left open")), OPEN),
-    "wrong": (Label(message("wrong")), REFUTED),
-}
-PART_OF = {
-    "supported": "right",
-    "documented": "right",
-    **dict.fromkeys(("approximate", "depends", "tally"), "mixed"),
-    **dict.fromkeys(FAILING, "wrong"),
+    "holds": (Label(message("right")), HOLDS),
+    "partly": (Label(message("partly")), PARTLY),
+    "vague": (Label(message("vague")), VAGUE),
+    "open": (Label(message("undecided")), OPEN),
+    "assumed": (Label(message("assumption")), ASSUMED),
+    "fails": (Label(message("wrong")), FAILS),
 }
 #: The part of all claims that few are, at most, and by which about half may miss it.
 FEW = 0.1
 ANSWERED = message(
-    "Few claims are wrong; in each text about half are mixed or left open"
+    "Few claims are wrong; in each text about half are partly right or vague"
 )
 ASKED = message("How the claims of each text fared")
 
@@ -64,7 +61,7 @@ def with_verdicts(
     Texts come in alphabetical order of their keys.
     """
     rows = {
-        (source.text, float(number), str(claim.texts[source.text]))
+        (source.text, float(number), str(claim.texts[source.text].verdict))
         for number, claim in enumerate(claims, start=1)
         for source in claim.sources
     }
@@ -79,21 +76,20 @@ def with_verdicts(
 
 
 def count_parts(curves: DataFrame) -> DataFrame:
-    """Count the claims of each text by how they came out, a column for each of `PARTS`.
+    """Count the claims of each text by verdict, a column for each.
 
     Texts by their names, those with most that is wrong first.
     """
     rows = of_curve(curves, CURVE)
     if rows.empty:  # one's own claims are of no text
         return DataFrame(columns=list(PARTS))
-    part = rows["outcome"].map(lambda outcome: PART_OF.get(outcome, "open"))
-    counts = pd.crosstab([rows["text"], rows["name"]], part)
+    counts = pd.crosstab([rows["text"], rows["name"]], rows["outcome"])
     counts = counts.reindex(columns=list(PARTS), fill_value=0).droplevel("text")
-    return counts.sort_values("wrong", ascending=False, kind="stable")
+    return counts.sort_values("fails", ascending=False, kind="stable")
 
 
 def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build a bar for each text, made of `PARTS`; those of the first have their names.
+    """Build a bar for each text, of its verdicts; those of the first have their words.
 
     The title has the answer where it is true of each text.
     """
@@ -101,17 +97,19 @@ def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
     if counts.empty:
         return None
     shares = counts.div(counts.sum(axis=1), axis=0)
-    middle = shares[["mixed", "open"]].sum(axis=1)
-    wrong = counts["wrong"].sum() / counts.to_numpy().sum()
+    middle = shares[["partly", "vague"]].sum(axis=1)
+    wrong = counts["fails"].sum() / counts.to_numpy().sum()
     answered = middle.sub(HALF).abs().max() <= FEW and 0.0 < wrong <= FEW
     picture = Picture((1,), (LINE * (len(counts) + HALF),))
     picture.headings[0] = Label(ANSWERED if answered else ASKED)
     (panel,), lines = picture.panels, range(len(counts))
     starts = shares.cumsum(axis=1) - shares
     middles = starts + HALF * shares
-    labels = [label for label, _ in PARTS.values()]
-    places = draw.set_beside(starts.iloc[0] * WITHIN, labels, WITHIN)
-    for (part, (label, colour)), x in zip(PARTS.items(), places, strict=True):
+    there = {part: look for part, look in PARTS.items() if counts[part].any()}
+    labels = [label for label, _ in there.values()]
+    first = [WITHIN * starts[part].iloc[0] for part in there]
+    places = draw.set_beside(first, labels, WITHIN)
+    for (part, (label, colour)), x in zip(there.items(), places, strict=True):
         panel.axes.barh(lines, shares[part], BAR, starts[part], color=colour)
         panel.notes.append(Note(label, x / WITHIN, -0.45, colour=colour))
         for line, at, count in zip(lines, middles[part], counts[part], strict=True):
@@ -128,10 +126,10 @@ def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
 
 
 def count_claims(_: DataFrame, curves: DataFrame) -> Fact | None:
-    """Count claims of all texts together, and those of each of `PARTS`."""
+    """Count claims of all texts together, and those of each verdict."""
     totals = count_parts(curves).sum()
-    fact = {"first": float(totals.sum()), "second": float(totals["wrong"])}
-    return {**fact, **totals.drop("wrong").astype(float)} if fact["first"] else None
+    fact = {"first": float(totals.sum()), "second": float(totals["fails"])}
+    return {**fact, **totals.drop("fails").astype(float)} if fact["first"] else None
 
 
 TEXTS = FigureSpec(
@@ -141,13 +139,13 @@ TEXTS = FigureSpec(
     section="record",
     on_report=True,
     caption=message(
-        "Mixed: parts differ, it depends, or nearly holds. Left open: no threshold, "
-        "premise, or undecided."
+        "Partly: nearly, on a condition, or in one part. Vague: a word without a "
+        "measure in its text."
     ),
     alternative=message(
         "The texts make %(first)s claims between them, each counted once for each "
-        "text: %(right)s are right, %(mixed)s mixed, %(open)s left open, and "
-        "%(second)s wrong."
+        "text: %(holds)s are right, %(partly)s partly, %(vague)s vague, %(open)s "
+        "undecided, %(assumed)s assumptions, and %(second)s wrong."
     ),
     fact=count_claims,
 )
@@ -161,11 +159,11 @@ CASE_COLUMNS = 2
 WIDE, TALL = 4.0, 30.0
 #: By outcome.
 CASE_LOOKS = {
-    name: Look(colour, marker, label=Label(words))
+    name: Look(colour, marker, label=Label(words), filled=name != "undecided")
     for name, words, colour, marker in (
-        ("supported", message("supported"), SUPPORTED, "o"),
-        ("refuted", message("refuted"), REFUTED, "X"),
-        ("undecided", message("undecided"), OPEN, "s"),
+        ("supported", message("supported"), HOLDS, "o"),
+        ("refuted", message("refuted"), FAILS, "X"),
+        ("undecided", message("undecided"), OPEN, "o"),
     )
 }
 
@@ -219,7 +217,7 @@ def build_cases(cases: DataFrame, _: DataFrame) -> Picture | None:
         panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
         plot_cases(panel, rows)
     picture.keys = draw.keys_of(CASE_LOOKS, cases["outcome"])
-    claimed = Look(UNDECIDED, "", label=Label(message("what is claimed")))
+    claimed = Look(CLAIMED, "", label=Label(message("what is claimed")))
     picture.keys.append(Key(claimed.label, claimed, "area"))
     return picture
 
@@ -244,7 +242,7 @@ def plot_cases(panel: Panel, rows: DataFrame) -> None:
         draw.mark_ticks(axes.xaxis, sorted(set(at)))
         axes.set_xlim(0.9 * at.min(), 1.1 * at.max())
     shown = np.clip(shown, *axes.get_ylim())  # some have no end
-    axes.vlines(at, shown[:, 3], shown[:, 4], color=UNDECIDED, linewidth=9, zorder=1.5)
+    axes.vlines(at, shown[:, 3], shown[:, 4], color=CLAIMED, linewidth=9, zorder=1.5)
     for outcome, look in CASE_LOOKS.items():
         value, low, high, *_ = shown[rows["outcome"].eq(outcome)].T
         axes.errorbar(

@@ -22,7 +22,7 @@ from montecarlo.claims.schema import (
     Source,
     TextEntry,
 )
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import Outcome, Reason, Ruling, Verdict
 from montecarlo.report.content.texts import (
     Assertion,
     Erratum,
@@ -58,7 +58,7 @@ CASE = CaseOutcome(
     simultaneous_low=0.1,
     simultaneous_high=0.3,
     region_low=1.0,
-    outcome=Verdict.REFUTED,
+    outcome=Outcome.REFUTED,
 )
 HOLDS = SentenceOutcome(holds=True, numbers={}, checks=())
 
@@ -79,6 +79,7 @@ def outcome(name, verdict, **fields):
         kind="measured",
         topic="variance",
         verdict=Verdict(verdict),
+        reason=Reason.MEASURED,
         error_rate=0.0,
         **known,
     )
@@ -116,10 +117,10 @@ def page_of(report, found, **said):
 def test_entries_come_in_the_order_of_the_text():
     """By line and sentence, whatever the order and weight of the claims."""
     claims = [
-        said("d", "refuted", PLACES[3]),
-        said("b", "refuted", PLACES[3], PLACES[1]),
-        said("c", "refuted", PLACES[2]),
-        said("a", "contradicted_by_record", PLACES[0]),
+        said("d", "fails", PLACES[3]),
+        said("b", "fails", PLACES[3], PLACES[1]),
+        said("c", "fails", PLACES[2]),
+        said("a", "fails", PLACES[0]),
     ]
     found = compose_entries(claims)
     assert [entry.claim.id for entry in found] == ["a", "b", "c", "d"]
@@ -130,18 +131,17 @@ def test_entries_come_in_the_order_of_the_text():
 def test_only_what_fails_is_an_entry(verdict):
     """What the words of a text support, or nobody measured, is held against nobody."""
     found = compose_entries([said("a", verdict, PLACES[0])])
-    failing = {"refuted", "contradicted_by_record"}
-    assert bool(found) == (verdict in failing)
+    assert bool(found) == (verdict == "fails")
 
 
 def test_right_is_listed_without_what_has_an_entry():
     """Parts with points; one with an entry, or undecided, is not called right."""
     claims = [
-        said("a", "supported", PLACES[0], PLACES[2], place("三", 2, 20, 1)),
-        said("b", "refuted", PLACES[1]),
-        said("c", "documented", PLACES[3]),
-        said("d", "undecided", place("5", 1, 30, 1)),
-        said("e", "supported", place("1", 0, 2, 1)),
+        said("a", "holds", PLACES[0], PLACES[2], place("三", 2, 20, 1)),
+        said("b", "fails", PLACES[1]),
+        said("c", "holds", PLACES[3]),
+        said("d", "open", place("5", 1, 30, 1)),
+        said("e", "holds", place("1", 0, 2, 1)),
     ]
     assert places_right(claims) == (("1", (2,)), ("summary", ()), ("3", (2,)))
 
@@ -154,9 +154,9 @@ def test_a_text_is_held_against_what_its_words_admit(admits):
             id=name,
             quantifier="always",
             form="statement",
-            share=1.0,
             votes=True,
-            verdict=Verdict.REFUTED,
+            verdict=Verdict.FAILS,
+            reason=Reason.MEASURED,
             cases=(),
             borders=(),
             checks=(check(summary),),
@@ -166,9 +166,9 @@ def test_a_text_is_held_against_what_its_words_admit(admits):
     source = Source(text="de", section="1", admits=admits)
     claim = outcome(
         "claim",
-        "refuted",
+        "fails",
         sources=(source,),
-        texts={"de": "refuted"},
+        texts={"de": Ruling(Verdict.FAILS, Reason.MEASURED)},
         interpretations=meanings,
     )
     (found,) = _find_assertions(claim, "de")
@@ -181,7 +181,7 @@ def test_entry_says_what_it_has_to(report):
     """Where, what is right, what is not, what was measured, what to put there."""
     claim = said(
         "some-claim",
-        "refuted",
+        "fails",
         PLACES[1],
         place("0", 0, 1, 1, 2),
         found=(check(), CASE),
@@ -189,7 +189,7 @@ def test_entry_says_what_it_has_to(report):
         right=HOLDS,
         concedes=HOLDS,
     )
-    other = said("other", "supported", PLACES[2])
+    other = said("other", "holds", PLACES[2])
     root = page_of(
         report,
         erratum([claim, other]),

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import DARK, LIGHT
-from montecarlo.report.figures.verdicts import PART_OF, PARTS
+from montecarlo.report.figures.verdicts import PARTS
 from montecarlo.report.render.pages import stylesheet
 
 
@@ -19,23 +20,9 @@ def test_every_figure_has_its_two_numbers(report):
     ] == []
 
 
-@pytest.mark.parametrize(
-    ("verdict", "name"),
-    [
-        ("supported", "supported"),
-        ("documented", "supported"),
-        ("refuted", "refuted"),
-        ("contradicted_by_record", "refuted"),
-        ("tally", "mixed"),
-        ("depends", "mixed"),
-        ("approximate", "mixed"),
-        ("degree", "undecided"),
-        ("undecided", "undecided"),
-        ("premise", "undecided"),
-    ],
-)
-def test_verdicts_have_the_colours_of_pages(verdict, name):
+@pytest.mark.parametrize("verdict", Verdict)
+def test_verdicts_have_the_colours_of_pages(verdict):
     """A verdict's colour is its badge's, on light and on dark pages."""
-    light, dark = re.findall(rf"--{name}:\s*(#[0-9a-f]{{6}})", stylesheet())[:2]
-    _, colour = PARTS[PART_OF.get(verdict, "open")]
+    light, dark = re.findall(rf"--{verdict}:\s*(#[0-9a-f]{{6}})", stylesheet())[:2]
+    _, colour = PARTS[verdict]
     assert (LIGHT[colour], DARK[colour]) == (light, dark)

@@ -15,20 +15,20 @@ from montecarlo.report.figures.files import (
     style_sheet,
 )
 from montecarlo.report.figures.palette import (
+    CLAIMED,
     DARK,
     GRID,
     LIGHT,
     PAGE,
     SHADES,
     THEMES,
-    UNDECIDED,
 )
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 
 SVG = "http://www.w3.org/2000/svg"
 COUNTERPARTS = {LIGHT[name]: DARK[name] for name in LIGHT}
 #: What must be told from the page; grid lines and undecided areas need not stand out.
-STANDING_OUT = set(LIGHT) - {PAGE, GRID, UNDECIDED, *SHADES}
+STANDING_OUT = set(LIGHT) - {PAGE, GRID, CLAIMED, *SHADES}
 
 
 def parse(text: str) -> ET.Element:

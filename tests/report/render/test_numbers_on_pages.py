@@ -16,7 +16,6 @@ from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.claims.outcomes import CaseOutcome
-from montecarlo.report.content.findings import FAILING
 from montecarlo.report.content.tables import plain_rows
 from montecarlo.report.language.numbers import FROM, UP_TO
 from montecarlo.report.language.numbers import KEPT as NO_BREAK
@@ -43,6 +42,12 @@ def cases_shown(page, claim):
             yield from zip(check["cases"], in_order(page, place, check), strict=True)
 
 
+def verdicts_of(claim):
+    """Return the verdict on a claim, and those on what texts say."""
+    voting = [one["verdict"] for one in claim["interpretations"] if one["votes"]]
+    return {claim["verdict"], *voting}
+
+
 def checks_of(claim):
     """Return the checks behind a claim and its said sentences, in order."""
     checks = [
@@ -52,7 +57,7 @@ def checks_of(claim):
     ]
     finding = next((one for one in claim["findings"] if one["holds"]), None)
     said = [finding]
-    if claim["verdict"] in FAILING:
+    if "fails" in verdicts_of(claim):
         said += [claim["right"], claim["concedes"]]
     if not claim["interpretations"]:
         return []
@@ -461,25 +466,25 @@ def test_interpretations_count_their_places(evidence, report):
 
 
 def test_self_checks_count_their_cases(evidence, report):
-    """The self-checks show verdict and counts of claims.json."""
+    """The self-checks show outcome and counts of claims.json."""
     for check in report.claims["self_checks"]:
         line = evidence.by_id[f"self-check-{check['id']}"]
         found = Counter(case["outcome"] for c in check["checks"] for case in c["cases"])
         outcomes = ("supported", "refuted", "undecided")
         assert values(evidence, line) == [found[outcome] for outcome in outcomes]
-        assert evidence.verdicts(line) == [check["verdict"]]
+        assert evidence.verdicts(line) == [check["outcome"]]
 
 
 def test_z_scores_are_those_of_the_record(evidence, report):
-    """The self-check of z-scores shows verdict, numbers and limits of claims.json."""
+    """The self-check of z-scores shows outcome, numbers and limits of claims.json."""
     record = report.claims["z_scores"]
     line = evidence.by_id["self-check-z-scores"]
-    assert evidence.verdicts(line) == [record["verdict"]]
-    verdicts = ("supported", "refuted", "undecided")
-    assert values(evidence, line) == [record["verdict"] == one for one in verdicts]
+    assert evidence.verdicts(line) == [record["outcome"]]
+    outcomes = ("supported", "refuted", "undecided")
+    assert values(evidence, line) == [record["outcome"] == one for one in outcomes]
     shown = set(values(evidence, evidence.by_id["z-scores-judged"]))
     assert shown == {
-        number for name, number in record.items() if name not in ("verdict", "points")
+        number for name, number in record.items() if name not in ("outcome", "points")
     }
 
 
@@ -571,7 +576,7 @@ def test_hard_interval_agrees_with_its_badge(report, code):
 def test_contradiction_is_seen(report):
     """A badge that its numbers do not bear out would not pass."""
     claims = report.claims
-    claim = next(c for c in claims["claims"] if c["verdict"] == "supported")
+    claim = next(c for c in claims["claims"] if c["id"] == "variance-equals-dimension")
     claim["interpretations"][0]["checks"][0]["cases"][0]["outcome"] = "refuted"
     page = report.render(report.with_claims(claims), evidence=True)
     assert len(contradictions(page, [claim])) == 1
