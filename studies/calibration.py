@@ -23,7 +23,6 @@ from numpy.random import SFC64, Generator
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from montecarlo.attention.grids import Grid
 from montecarlo.attention.quantities import (
     ANY,
     PAIR_QUANTITIES,
@@ -53,13 +52,18 @@ from montecarlo.estimation.intervals import (
     jackknife_moments,
 )
 from montecarlo.estimation.row_distribution import bin_of, shares
-from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.estimation.summaries import (
+    RowKey,
+    Summaries,
+    columns_of,
+    every_key,
+)
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import (
+    Columns,
     count_bins,
-    count_columns,
-    mean_columns,
+    grid_of,
     row_values,
     sample,
 )
@@ -244,18 +248,21 @@ class Bank:
     def estimate(self, key: RowKey, indices: Indices | slice) -> Estimate:
         """Return the report's estimate of a row from some replicates."""
         counts = tuple(
-            count_bins(self.bins[divisor, name][indices], grid.n_bins)
-            if (divisor, name) in self.bins
+            count_bins(
+                self.bins[column][indices], grid_of(self.point, column[1]).n_bins
+            )
+            if column in self.bins
             else np.zeros((3, 1), np.int64)  # no case asks for it
-            for divisor, name, grid in columns_of(self.point)
+            for column in columns_at(self.point).counts
         )
         batch = Batch(self.means[indices], counts)
-        return Summaries(self.point, batch, DIVISORS).estimate(key)
+        return Summaries(self.point, batch, columns_at(self.point)).estimate(key)
 
 
-def columns_of(point: DesignPoint) -> tuple[tuple[str, str, Grid], ...]:
-    """Return what rows of a point are counted by: divisor, quantity and grid."""
-    return count_columns(point, DIVISORS) if point.has_rows else ()
+@lru_cache(maxsize=64)
+def columns_at(point: DesignPoint) -> Columns:
+    """Return what replicates of a point are reduced to."""
+    return columns_of(point, every_key(point, DIVISORS))
 
 
 @lru_cache(maxsize=64)
@@ -263,17 +270,17 @@ def draw_bank(point: DesignPoint, seed: int) -> Bank:
     """Draw the replicates of a point."""
     size = bank_size(point)
     if not point.has_rows:
-        return Bank(point, sample(point, seed, 0, size, DIVISORS).means, {})
+        return Bank(point, sample(point, seed, 0, size, columns_at(point)).means, {})
     parts: list[Array] = []
     bins: dict[tuple[str, str], list[NDArray[np.int16]]] = {}
     for first in range(0, size, TOGETHER):
         indices = range(first, first + TOGETHER)
-        means, values = row_values(point, seed, indices, DIVISORS)
+        means, values = row_values(point, seed, indices, columns_at(point))
         parts.append(means)
-        for (divisor, name, grid), some in zip(columns_of(point), values, strict=True):
-            if name in COUNTED:
-                made = grid.bins(some).astype(np.int16)
-                bins.setdefault((divisor, name), []).append(made)
+        for column, some in zip(columns_at(point).counts, values, strict=True):
+            if column[1] in COUNTED:
+                made = grid_of(point, column[1]).bins(some).astype(np.int16)
+                bins.setdefault(column, []).append(made)
     joined = {name: np.concatenate(some) for name, some in bins.items()}
     return Bank(point, np.concatenate(parts), joined)
 
@@ -313,7 +320,7 @@ def moments_of(
 ) -> Moments:
     """Return what intervals of means, and of functions of means, are made of."""
     names, function = means_of(bank, key)
-    columns, n = mean_columns(bank.point, DIVISORS), indices.shape[1]
+    columns, n = columns_at(bank.point).means, indices.shape[1]
     values = bank.means.T[[columns.index(name) for name in names]]
     if len(names) > 1 or not bank.point.has_rows:
         return jackknife_moments(
@@ -399,12 +406,11 @@ def rows_below(bank: Bank, key: RowKey, n: int) -> tuple[int, Array]:
 def quantile_interval(bank: Bank, key: RowKey, indices: Indices, rates: Levels) -> Ends:
     """Return the ends of a quantile of rows; beyond the bins that are near: far off."""
     trials, n = indices.shape
-    grids = {(divisor, name): grid for divisor, name, grid in columns_of(bank.point)}
     bins = bank.bins[key.divisor, key.quantity]
     first, powers = rows_below(bank, key, n)
     sums = sums_of(indices, len(bins), powers).reshape(trials, 3, -1).swapaxes(0, 1)
     moments = shares(sums, float(n * bins.shape[1]), n)
-    edges, near = grids[key.divisor, key.quantity].edges(), sums.shape[-1]
+    edges, near = grid_of(bank.point, key.quantity).edges(), sums.shape[-1]
     for rate in rates:
         level, ends = QUANTILES[key.summary], interval_ends(moments, n, rate)
         high, low = (bin_of(end, level) for end in ends)

@@ -36,7 +36,12 @@ from montecarlo.attention.softmax import (
     softmax_rows,
     weight_max,
 )
-from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.estimation.summaries import (
+    RowKey,
+    Summaries,
+    columns_of,
+    every_key,
+)
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import SCORES_AT_ONCE, sample, stack
@@ -89,13 +94,12 @@ class Contender:
 
 
 def ours(point: DesignPoint, replicates: int, keys: dict[str, RowKey]) -> Contender:
-    """Return this package, measuring all that the report measures in a point."""
-    divisors = tuple(DIVISORS)
+    """Return this package, measuring every row of a point."""
+    columns = columns_of(point, every_key(point, tuple(DIVISORS)))
 
     def run(seed: int) -> Estimates:
-        batch = sample(point, seed, 0, replicates, divisors)
-        samples = batch
-        summaries = Summaries(point, samples, divisors)
+        batch = sample(point, seed, 0, replicates, columns)
+        summaries = Summaries(point, batch, columns)
         found = {name: summaries.estimate(key) for name, key in keys.items()}
         return {name: (one.value, one.std_error) for name, one in found.items()}
 

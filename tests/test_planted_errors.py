@@ -203,7 +203,7 @@ def stretch_distance_from_top(monkeypatch):
         return found
 
     monkeypatch.setattr(LayeredGrid, "edges", wrong)
-    replicates.count_columns.cache_clear()
+    replicates.grid_of.cache_clear()
 
 
 def drop_saturated_rows(monkeypatch):
@@ -255,7 +255,7 @@ def fit_from_one(monkeypatch):
 
 #: What remembers values of theory, and grids.
 REMEMBERED = (
-    replicates.count_columns,
+    replicates.grid_of,
     row_expectations.expect_fixed_length,
     row_expectations.expect_gaussian_length,
     row_expectations.make_panel,

@@ -13,7 +13,6 @@ are looked at.
 import csv
 import math
 from collections import defaultdict
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -22,13 +21,21 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from montecarlo.attention.quantities import ROW_QUANTITIES, beyond_table
-from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.attention.quantities import ROW_QUANTITIES
+from montecarlo.estimation.summaries import (
+    RowKey,
+    Summaries,
+    columns_of,
+    every_key,
+    has_row,
+    has_summary,
+)
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.presets import PRESETS
 from montecarlo.theory.references import reference
+from tests.samples import sample_all, summarise
 
 FAR, REPLICATES = 6.5, 100
 #: Relative precision of what is computed from float32 scores of size 20.
@@ -71,7 +78,7 @@ def presets_rows():
     names = set()
     for preset in PRESETS.values():
         for point in preset.points():
-            keys = row_keys(point, preset.divisors)
+            keys = every_key(point, preset.divisors)
             names |= {(key.quantity, summary_of(key)) for key in keys}
     return names
 
@@ -96,8 +103,14 @@ def test_every_quantity_and_summary_has_a_second_way():
 def estimates(point, n=N):
     """What the program makes of some replicates."""
     divisors = ("none", "sqrt")
-    batch = sample(point, SEED, 0, n, divisors)
-    return Summaries(point, batch, divisors)
+    batch = sample_all(point, SEED, 0, n, divisors)
+    return summarise(point, batch, divisors)
+
+
+def estimate_alone(point, key):
+    """What it makes of one row, which nothing else is asked beside."""
+    columns = columns_of(point, [key])
+    return Summaries(point, sample(point, SEED, 0, N, columns), columns).estimate(key)
 
 
 def point_of(quantity):
@@ -109,7 +122,7 @@ def point_of(quantity):
 
 def keys_of(point, name):
     """The rows of a point that a line of the table speaks of."""
-    keys = row_keys(point, ("none", "sqrt"))
+    keys = every_key(point, ("none", "sqrt"))
     return [key for key in keys if (key.quantity, summary_of(key)) == name]
 
 
@@ -142,6 +155,7 @@ def row_formulas(q, keys, v, number, divisor):
         "score_row_variance": x.var(ddof=1),
         "score_max": x.max(),
         "weight_max": p.max(),
+        "weight_second": sorted(p)[-2],
         "log_partition": log_partition,
         "entropy": entropy,
         "effective_keys": math.exp(entropy),
@@ -280,8 +294,8 @@ BEYOND = [
     (name, summary)
     for name, quantity in ROW_QUANTITIES.items()
     for summary in ("median", "q99", "q0.5")
-    if quantity.grid
-    and beyond_table(name, summary)
+    if has_summary(quantity, summary)
+    and summary not in quantity.summaries
     and not (quantity.needs == "planted keys" or quantity.given)
 ]
 
@@ -289,18 +303,14 @@ BEYOND = [
 @pytest.mark.parametrize(("name", "summary"), BEYOND)
 @pytest.mark.parametrize("divisor", ["none", "sqrt"])
 def test_quantiles_beyond_the_table(name, summary, divisor):
-    """Those of a loop, to a bin; the others are what they were."""
-    point = replace(ROWS, formats=False, also=(("entropy", "q99"), (name, summary)))
+    """Those of a loop, to a bin."""
     key = RowKey(divisor, name, summary)
     level = {"median": 0.5, "q99": 0.99, "q0.5": 0.005}[summary]
     expected = quantile(row_values(ROWS, divisor)[name], level)
     width = 10.0 ** (1.0 / 512) - 1.0
 
-    found = estimates(point)
-    assert key in set(row_keys(point, ("none", "sqrt")))
-    assert found.estimate(key).value == pytest.approx(expected, rel=width)
-    known = RowKey(divisor, "weight_max", "q90")
-    assert found.estimate(known).value == estimates(ROWS).estimate(known).value
+    assert has_row(ROWS, key)
+    assert estimate_alone(ROWS, key).value == pytest.approx(expected, rel=width)
 
 
 @pytest.mark.parametrize("divisor", ["none", "sqrt"])
@@ -310,12 +320,10 @@ def test_any_threshold(threshold, divisor):
     names = [f"saturated({0.31 if threshold == 0.9 else threshold})"]
     names += [f"weight_above({threshold})", f"keys_holding({threshold})"]
     least = float(names[0].removeprefix("saturated(").removesuffix(")"))
-    also = tuple((name, "mean") for name in names)
-    point = replace(ROWS, formats=False, also=also)
-    number = {"none": 1.0, "sqrt": math.sqrt(point.d_k)}[divisor]
+    number = {"none": 1.0, "sqrt": math.sqrt(ROWS.d_k)}[divisor]
     shares, above, holding = [], [], []
     for index in range(N):
-        q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, index))
+        q, k = (x.astype(np.float64) for x in draw_matrices(ROWS, SEED, index))
         for place, one in enumerate(q):
             weights = sorted(scipy.special.softmax(k @ one / number), reverse=True)
             shares.append(weights[0] >= least)
@@ -325,18 +333,15 @@ def test_any_threshold(threshold, divisor):
                 while held < threshold:
                     held, keys = held + weights[keys], keys + 1
                 holding.append(keys)
-    found = estimates(point)
     for name, expected in zip(names, (shares, above, holding), strict=True):
-        value = found.estimate(RowKey(divisor, name, "mean")).value
+        value = estimate_alone(ROWS, RowKey(divisor, name, "mean")).value
         assert value == pytest.approx(np.mean(expected), rel=1e-9)
 
 
 def test_scores_that_overflow():
     """The share of rows one of whose scores a format has no number for."""
     asked = ("format_score_overflow", "mean")
-    point = parse_point(
-        "gaussian", "gaussian(std=3000.0)", 64, 24, formats=True, also=(asked,)
-    )
+    point = parse_point("gaussian", "gaussian(std=3000.0)", 64, 24, formats=True)
     lost = []
     for index in range(N):
         q, k = draw_matrices(point, SEED, index)
@@ -345,11 +350,11 @@ def test_scores_that_overflow():
             for scores in (q @ k.T)[:16].astype(np.float64).tolist()
         ]
 
-    found = estimates(point).estimate(RowKey("none", *asked, "float16", "shifted"))
+    found = estimate_alone(point, RowKey("none", *asked, "float16", "shifted"))
     assert 0.1 < np.mean(lost) < 0.9
     assert found.value == np.mean(lost)
     wider = RowKey("none", *asked, "bfloat16", "naive")
-    assert estimates(point).estimate(wider).value == 0.0
+    assert estimate_alone(point, wider).value == 0.0
 
 
 @pytest.mark.parametrize("name", ["score_max", "log_partition", "gradient_query"])

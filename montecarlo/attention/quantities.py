@@ -43,7 +43,7 @@ from montecarlo.attention.number_formats import (
     weight_lost,
     zero_share,
 )
-from montecarlo.attention.softmax import Array, RowSums, SoftmaxRows
+from montecarlo.attention.softmax import Array, Gaps, RowSums, Scores, SoftmaxRows
 from montecarlo.names import parse_decimal, require_number
 
 Range = tuple[float, float]
@@ -75,8 +75,6 @@ SQUARES = 6.0
 #: together; with three moments such keys come too rarely, and intervals were counted to
 #: miss up to six times as often as stated.
 SHARES = 4.0
-#: Ranks at which sorted weights are kept.
-RANKS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
 #: Largest weights from which on a row counts as saturated, by the indicator's name.
 SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
 #: The largest norms that a softmax Jacobian can have.  Spectral: uᵀJu is the variance
@@ -153,8 +151,10 @@ class Quantity:
     multiple_of : str
         The quantity that it is the divisor times, so that it is not sampled; empty: it
         is sampled.
+    gradient_by : {"", "scores", "query"}
+        Of what gradient it is a norm: that costs a pass of its own.
     tabled : bool
-        Whether the table of a report has it, or who asks for it alone.
+        Whether it is one of those that `every_key` names, or has to be asked for alone.
     """
 
     of: Literal["pairs", "rows", "formats"]
@@ -173,6 +173,7 @@ class Quantity:
     needs: Literal["", "gaussian keys", "planted keys"] = ""
     given: str = ""
     multiple_of: str = ""
+    gradient_by: Literal["", "scores", "query"] = ""
     tabled: bool = True
 
     def grid_for(self, n_keys: int) -> Grid | None:
@@ -202,6 +203,29 @@ class Quantity:
 
 
 @dataclass(frozen=True)
+class FirstRows:
+    """Raw scores of the first rows of some replicates: costly quantities are of these.
+
+    Attributes
+    ----------
+    scores : ndarray of float32, shape (n_replicates, `SPECTRAL_ROWS` at most, n_keys)
+    """
+
+    scores: Scores
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """Their gaps."""
+        return softmax.measure_gaps(self.scores)
+
+    @cached_property
+    def wide_gaps(self) -> Gaps:
+        """Those of fewer rows, in float64: exponentials of float32 end at 1e-38."""
+        rows = costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
+        return softmax.measure_gaps(softmax.widen(self.scores[:, :rows]))
+
+
+@dataclass(frozen=True)
 class RowBlock:
     """Rows of some replicates under one divisor.
 
@@ -211,6 +235,7 @@ class RowBlock:
         Shape (n_replicates, n_queries), as all that follows.
     gradient_scores, gradient_query : ndarray
         Of one v ~ N(0, I) per replicate; the second of the first `query_rows` only.
+        Empty where no quantity needs them.
     squared_norm : ndarray
         |q|².
     variance : ndarray
@@ -224,11 +249,7 @@ class RowBlock:
         has no formats.
     order : ndarray of int, shape as ``compared``
         Of these scores, from `rising_order`.
-    spectral : SoftmaxRows
-        The first rows, for the spectral norm.
-    elements : SoftmaxRows
-        The first rows in float64, for what is looked at key by key: single exponentials
-        of float32 end at 1e-38.
+    first_rows : FirstRows
     """
 
     sums: RowSums
@@ -240,8 +261,17 @@ class RowBlock:
     matching: Array
     compared: Array
     order: NDArray[np.intp]
-    spectral: SoftmaxRows
-    elements: SoftmaxRows
+    first_rows: FirstRows
+
+    @cached_property
+    def spectral(self) -> SoftmaxRows:
+        """The first rows, for the spectral norm."""
+        return softmax.softmax_rows(self.first_rows.gaps, self.sums.divisor)
+
+    @cached_property
+    def elements(self) -> SoftmaxRows:
+        """Fewer rows, in float64, for what is looked at key by key."""
+        return softmax.softmax_rows(self.first_rows.wide_gaps, self.sums.divisor)
 
     @cached_property
     def entropy(self) -> Array:
@@ -484,6 +514,7 @@ _QUERY = _norm(
     r"\lVert \lambda K^{\top} J v\rVert",
     "norm of the query gradient",
     lambda b: b.gradient_query,
+    gradient_by="query",
 )
 
 _TABLE = (
@@ -579,6 +610,14 @@ _TABLE = (
         grid=FINE,
     ),
     _of_rows(
+        "weight_second",
+        r"p_{(2)}",
+        "second largest weight of a row",
+        lambda b: b.sums.unit,
+        (0.0, 0.5),
+        grid=DEEP,
+    ),
+    _of_rows(
         "log_partition",
         r"\ln Z",
         "logarithm of the sum of exponentials of a row",
@@ -633,6 +672,7 @@ _TABLE = (
         r"\lVert \lambda J v\rVert",
         "norm of the gradient by the scores before they are divided",
         lambda b: b.gradient_scores,
+        gradient_by="scores",
     ),
     _QUERY,
     _norm(
@@ -643,6 +683,7 @@ _TABLE = (
         summaries=TYPICAL,
         compared=MEAN,
         multiple_of="gradient_query",
+        gradient_by="query",
     ),
     _of_rows(
         "gradient_query_squared",
@@ -651,6 +692,7 @@ _TABLE = (
         lambda b: b.gradient_query**2,
         NOT_NEGATIVE,
         grid=DEEPER,
+        gradient_by="query",
     ),
     _of_rows(
         "element_gradient",
@@ -761,19 +803,6 @@ def quantile_level(summary: str) -> float | None:
     percent = float(found[1]) if found else 0.0
     has_one_name = summary == f"q{percent:g}" and percent not in (0.0, 50.0)
     return percent / 100.0 if has_one_name else None
-
-
-def beyond_table(quantity: str, summary: str) -> tuple[tuple[str, str], ...]:
-    """Return a quantity and a summary that tables lack, if it is such a pair.
-
-    Raises
-    ------
-    KeyError
-        If there is no such quantity.
-    """
-    one = QUANTITIES[quantity]
-    asked = one.grid and summary not in one.summaries and quantile_level(summary)
-    return ((quantity, summary),) if asked or not one.tabled else ()
 
 
 def range_of(

@@ -25,7 +25,6 @@ from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
     QUANTITIES,
     ROW_QUANTITIES,
-    beyond_table,
 )
 from montecarlo.claims import checks, schema
 from montecarlo.claims.checks import CONTROL, Check, Domain, Words
@@ -35,7 +34,7 @@ from montecarlo.claims.simulation import canonical_distributions
 from montecarlo.claims.words import read_words
 from montecarlo.claims.yardsticks import NUMBERS
 from montecarlo.errors import InputError, show
-from montecarlo.estimation.summaries import offered_summaries
+from montecarlo.estimation.summaries import has_summary, offered_summaries
 from montecarlo.names import look_up, require_number, require_text
 from montecarlo.sampling.design_points import (
     name_of,
@@ -279,8 +278,9 @@ def _summaries(check: Check) -> tuple[str, ...]:
         return summaries_named(check.quantity)
     if "/" in check.divisor:
         return ROW_QUANTITIES[check.quantity].compared
-    asked = [summary for _, summary in beyond_table(check.quantity, check.summary)]
-    return (*asked, *summaries_named(check.quantity))
+    quantity = ROW_QUANTITIES[check.quantity]
+    also = [check.summary] if has_summary(quantity, check.summary) else []
+    return (*also, *summaries_named(check.quantity))
 
 
 def summaries_named(quantity: str) -> tuple[str, ...]:

@@ -28,7 +28,6 @@ from montecarlo.claims.verdicts import (
 )
 from montecarlo.claims.z_scores import ZScores
 from montecarlo.estimation.intervals import factor_of
-from montecarlo.study.curves import CURVE_FILES
 from montecarlo.study.folder import RUN_FILE, ResultsError, read_run
 from montecarlo.study.measured import MEASUREMENTS
 
@@ -382,10 +381,6 @@ class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=T
         return failed
 
 
-#: What a report's numbers and verdicts are read from.
-DATA_FILES = (MEASUREMENTS, *CURVE_FILES, CLAIMS_FILE)
-
-
 def read_report_run(folder: Path) -> dict[str, Any]:
     """Read run.json of a report, checked: its schema, its digest, hashes of files.
 
@@ -399,7 +394,7 @@ def read_report_run(folder: Path) -> dict[str, Any]:
         raise ResultsError(
             f"results must be those of a report, got an {run['kind']!s:.40}"
         )
-    for name in DATA_FILES:
+    for name in (MEASUREMENTS, CLAIMS_FILE):
         if name not in run["sha256"]:
             raise ResultsError(
                 f"results must have {name!r} among the files of their {RUN_FILE}, got "

@@ -192,7 +192,7 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     # numbers of replicates that suit a report: of a user's claims as many as decide
     free = (msgspec.structs.replace(block, replicates=0) for block in grid.blocks)
     grid = msgspec.structs.replace(
-        grid, tails=(), divisors=divisors, blocks=tuple(free)
+        grid, tails=(), divisors=divisors, blocks=tuple(free), every_row=False
     )
     for where, check in checks:
         _require_sizes(check, where)

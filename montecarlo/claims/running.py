@@ -1,7 +1,8 @@
 """A study: samples what the claims and figures need, judges, and writes its tables."""
 
+import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,7 +14,6 @@ import msgspec
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from montecarlo.attention.divisors import split_pairs
 from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord, Judgement
@@ -23,35 +23,34 @@ from montecarlo.claims.simulation import (
     ErrorRates,
     Exact,
     Simulation,
-    ask_beyond_table,
-    cases_of,
     row_key,
+    rows_asked,
     split_error_rate,
     undecided_points,
 )
-from montecarlo.claims.z_scores import judge_z_scores
+from montecarlo.claims.z_scores import judge_z_scores, name_references
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.intervals import POINTWISE
-from montecarlo.estimation.summaries import RowKey
+from montecarlo.estimation.row_distribution import RowDistribution
+from montecarlo.estimation.summaries import RowKey, columns_of, every_key
 from montecarlo.names import require_error_rate
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.curves import tabulate_curves, write_curves, write_table
 from montecarlo.study.executors import finish
 from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Advance, Grid
+from montecarlo.study.rows import Asked, Row, in_order, unite
 from montecarlo.study.table import (
     PointTable,
-    distribution_curves,
-    example_curves,
     find_reference,
     references_of,
     table_of,
     tabulate,
     tail_rows,
+    write_table,
 )
 from montecarlo.theory.row_integrals import Reference
 
@@ -69,8 +68,11 @@ class Study:
         Nominal probability that any decided check of the report is wrong.
     preset : str
         Name of the preset that the grid came from, for the record.
+    pages : callable
+        (points, divisors) -> the rows that pages read of these.
     whole_grid : bool
-        Whether to sample all of the grid, or only what the claims' checks need.
+        Whether points are those of the grid, or of these the ones that the claims'
+        checks need.
     replicates : mapping or None
         Name of each point to how many replicates an earlier run took, to take as
         many; None: until nothing is undecided or the budget is spent.
@@ -83,6 +85,9 @@ class Study:
     seed: int = 1
     error_rate: float = 0.01
     preset: str = ""
+    pages: Callable[[Sequence[DesignPoint], Collection[str]], Iterable[Row]] = (
+        lambda *_: ()
+    )
     whole_grid: bool = True
     replicates: Mapping[str, int] | None = None
     time_limit_reached: bool = False
@@ -98,7 +103,9 @@ class StudyResults:
     Attributes
     ----------
     study : Study
-    measurements, curves : DataFrame
+    measurements : DataFrame
+    distributions : dict
+        How rows are distributed, by point and key, where that was asked for.
     claims : ClaimsRecord
         What claims.json will hold.
     replicates : dict
@@ -109,7 +116,7 @@ class StudyResults:
 
     study: Study
     measurements: pd.DataFrame
-    curves: pd.DataFrame
+    distributions: dict[Row, RowDistribution]
     claims: ClaimsRecord
     replicates: dict[str, int] = field(default_factory=dict)
     time_limit_reached: bool = False
@@ -151,8 +158,8 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         If sampling failed in some points, at the end of the others: which, why,
         and the commands that replay it.  Or if a worker died.
     """
-    budgets = needed_budgets(study)
-    divisors, ratios = study.grid.divisors, ratios_of(study)
+    asked = rows_of_study(study)
+    budgets, divisors = needed_budgets(study), study.grid.divisors
     most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
     store = SampleStore() if store is None else store
     known: dict[DesignPoint, dict[RowKey, Reference | None]] = {}
@@ -178,8 +185,8 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         ]
         tasks = (
             (
-                *(point, store.packed(point), divisors, ratios),
-                *(known[point], asked, stated),
+                *(point, asked[point], store.packed(point)),
+                *(known[point], checked, stated),
             )
             for point in changed
         )
@@ -197,19 +204,20 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         simulation = sampled_on(there)
         return undecided_points(judge(simulation), simulation)
 
-    plan = Plan(budgets, study.seed, divisors, limited=in_time is not None)
+    columns = {point: columns_of(point, keys) for point, keys in asked.items()}
+    plan = Plan(budgets, study.seed, columns, limited=in_time is not None)
     work = partial(finish, executor)
     with threadpool_limits(limits=1, user_api="blas"):
         # those of short rows take longest
         by_keys = sorted(budgets, key=lambda c: c.n_keys or math.inf)
-        theory = ((point, divisors, ratios) for point in by_keys)
+        theory = ((point, asked[point]) for point in by_keys)
         for (point, *_), future in work(references_of, theory):
             known[point] = future.result()
         rates = error_rates_of(study, exact)
         of_samples = [c for c in study.catalogue.checks() if c.quantity not in RECORDED]
         stated = (*{rates.stated(check): 0 for check in of_samples}, POINTWISE)
         recorded = Recorded(study.catalogue, Simulation(most, divisors, exact))
-        asked = frozenset(map(row_key, of_samples))
+        checked = frozenset(map(row_key, of_samples))
         if study.replicates is None:
             sufficed, failures = run(
                 plan, store, work, undecided, advance, in_time or (lambda: True)
@@ -233,13 +241,11 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     return StudyResults(
         study,
         measurements,
-        tabulate_curves(
-            chain(
-                *(tables[point].curves for point in budgets),
-                distribution_curves(),
-                example_curves(study.seed),
-            )
-        ),
+        {
+            (point, key): found
+            for point in budgets
+            for key, found in tables[point].distributions.items()
+        },
         ClaimsRecord(
             **msgspec.structs.asdict(judged),
             error_rate=study.error_rate,
@@ -255,32 +261,47 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     )
 
 
-def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
-    """Return the budgets of the points that a study samples.
+def points_of_study(
+    catalogue: Catalogue, grid: Grid, *, whole_grid: bool
+) -> list[DesignPoint]:
+    """Return the points that rows may be of: those of a grid.
 
-    Those of the grid; with some of the claims left out, those that the checks need.
-    A user's self-checks are checks like the others, those of the five texts are not.
+    With some of the claims left out, those that the checks need.  A user's self-checks
+    are checks like the others, those of the five texts are not.
     """
-    budgets = ask_beyond_table(study.grid.budgets(), study.catalogue.checks())
-    if study.whole_grid:
-        return budgets
-    catalogue = study.catalogue
+    points = grid.points()
+    if whole_grid:
+        return points
     own = catalogue.language is not None
-    needed = {
-        point
-        for check in (catalogue.checks() if own else catalogue.claim_checks())
-        for points in cases_of(check, budgets, study.grid.divisors).values()
-        for point in points
-    }
-    return {c: budget for c, budget in budgets.items() if c in needed}
+    checks = catalogue.checks() if own else catalogue.claim_checks()
+    needed = {point for point, _ in rows_asked(checks, points, grid.divisors)}
+    return [point for point in points if point in needed]
 
 
-def ratios_of(study: Study) -> tuple[str, ...]:
-    """Return the pairs of sampled divisors that checks compare quantities by."""
-    checks = study.catalogue.checks()
-    asked = {check.divisor: 0 for check in checks if check.quantity not in RECORDED}
-    sampled = {*study.grid.divisors}
-    return tuple(one for one in split_pairs(asked)[1] if {*one.split("/")} <= sampled)
+def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
+    """Return the rows that are asked for.
+
+    By checks, by pages, or each of the grid; where the five texts are judged, also by
+    the self-check on references, of the points that these need.
+    """
+    divisors = study.grid.divisors
+    points = points_of_study(study.catalogue, study.grid, whole_grid=study.whole_grid)
+    rows = [
+        *rows_asked(study.catalogue.checks(), points, divisors),
+        *study.pages(points, divisors),
+    ]
+    if study.grid.every_row:
+        rows += [(point, key) for point in points for key in every_key(point, divisors)]
+    if study.catalogue.language is None:
+        references = name_references(dict.fromkeys(point for point, _ in rows))
+        rows += (row for row in references if row[1].divisor in divisors)
+    return in_order(unite(rows), points, divisors)
+
+
+def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
+    """Return the budgets of the points that have rows that are asked for."""
+    budgets = study.grid.budgets()
+    return {point: budgets[point] for point in rows_of_study(study)}
 
 
 def require_replicates(study: Study) -> None:
@@ -336,7 +357,6 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
         Seed, grid, configuration, versions and replicates; nothing of how it ran.
     """
     write_table(results.measurements, folder / MEASUREMENTS)
-    write_curves(results.curves, folder)
     write_json(folder / CLAIMS_FILE, msgspec.to_builtins(results.claims))
     study = results.study
     return {
@@ -367,7 +387,13 @@ def recipe(study: Study) -> dict[str, Any]:
     """
     return {
         **configuration(study),
-        "whole_grid": study.whole_grid,
+        "rows": _digest_of(rows_of_study(study)),
         "replicates": study.replicates,
         "code": code_digest(),
     }
+
+
+def _digest_of(asked: Asked) -> str:
+    """Return the SHA-256 of the names of rows: what batches hold depends on these."""
+    names = [[point.name, *map(list, keys)] for point, keys in asked.items()]
+    return hashlib.sha256(msgspec.json.encode(names)).hexdigest()

@@ -8,14 +8,13 @@ Here stands, too, which cases are worth sampling on, and what a grid cannot judg
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     PAIR_QUANTITIES,
-    beyond_table,
 )
 from montecarlo.claims.calibration import kind_of, nominal_rate
 from montecarlo.claims.checks import Check, region_of
@@ -35,10 +34,9 @@ from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, lac
 from montecarlo.sampling.design_points import DesignPoint, name_of
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.study.measured import row_id
+from montecarlo.study.rows import Row
 from montecarlo.study.table import PointTable
 from montecarlo.theory.limits import limit_of
-
-Budget = TypeVar("Budget")
 
 
 def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
@@ -71,28 +69,6 @@ def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
         ),
         key=lambda c: (*c.names, c.n_keys or 0, c.d_k),
     )
-
-
-def ask_beyond_table(
-    budgets: Mapping[DesignPoint, Budget], checks: Iterable[Check]
-) -> dict[DesignPoint, Budget]:
-    """Have points tell what checks ask of them that the table of a report lacks.
-
-    Parameters
-    ----------
-    budgets : mapping
-        The points of a grid to anything.
-    checks : iterable of Check
-    """
-    also: dict[str, set[tuple[str, str]]] = {}
-    for check in checks:
-        for point in points_of(check, budgets):
-            asked = beyond_table(check.quantity, check.summary)
-            also.setdefault(point.name, set()).update(asked)
-    return {
-        replace(point, also=tuple(sorted(also.get(point.name, ())))): budget
-        for point, budget in budgets.items()
-    }
 
 
 def canonical_distributions(named: str) -> str:
@@ -259,6 +235,15 @@ def cases_of(
         where = msgspec.structs.replace(case_of(check, point), d_k=None)
         series.setdefault(where, []).append(point)
     return {case: tuple(members) for case, members in series.items() if members[1:]}
+
+
+def rows_asked(
+    checks: Iterable[Check], points: Collection[DesignPoint], divisors: Collection[str]
+) -> Iterator[Row]:
+    """Yield the rows that checks look at, of the cases that a grid has."""
+    for check in checks:
+        for case in cases_of(check, points, divisors).values():
+            yield from ((point, row_key(check)) for point in case)
 
 
 def case_of(check: Check, point: DesignPoint) -> Located:

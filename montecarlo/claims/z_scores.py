@@ -9,6 +9,8 @@ were the same number, which is the most that they can depend on each other: of N
 scores, n of them at each point, it has N²/Σn² degrees of freedom.
 """
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import pandas as pd
 from msgspec import Struct
@@ -17,8 +19,11 @@ from scipy.special import chdtri, gammaincinv, ndtri, stdtr
 from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.verdicts import Outcome
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.rare_events import OVERFLOW
 from montecarlo.study.measured import COLUMNS, IDENTITY
+from montecarlo.study.rows import Row
 
 #: Probability that a right simulator is refuted: a quarter for each side of the largest
 #: and of the mean square.
@@ -29,6 +34,27 @@ FEWEST = 32
 LEAST = 1e-300
 NUMBERS = COLUMNS[len(IDENTITY) : -1]
 POINT = [*IDENTITY[: IDENTITY.index("n_queries")], "n_keys"]
+
+
+#: Rows with a reference that are sampled for this: of pairs they cost nothing, and of
+#: rows little beside what else is asked of a point.
+OF_PAIRS = (
+    *("entry_variance_q", "entry_variance_k", "score_mean", "score_variance"),
+    *("score_abs", "score_distribution_gap"),
+)
+OF_ROWS = (
+    *(("score_max", "mean"), ("element_gradient", "mean")),
+    *(("weight_max", summary) for summary in ("mean", "median", "q90")),
+)
+
+
+def name_references(points: Iterable[DesignPoint]) -> Iterator[Row]:
+    """Name rows to hold against exact values, of points that are sampled anyhow."""
+    for point in points:
+        if not point.has_rows:
+            yield from ((point, RowKey("none", name, "value")) for name in OF_PAIRS)
+        elif point.label == "gaussian" and point.is_independent:
+            yield from ((point, RowKey("none", *one)) for one in OF_ROWS)
 
 
 class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -4,6 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from montecarlo.cli.outcomes import outcomes_of, read_fail_on
 from montecarlo.errors import InputError
 from montecarlo.printing import print_lines
 from montecarlo.report.language.own_words import read_own_claims
+from montecarlo.report.render.contents import page_rows
 from montecarlo.report.running import Target, choose_languages, write_report
 from montecarlo.study.executors import check_executor, make_executor
 
@@ -96,6 +98,7 @@ def _read(options: JudgeOptions, typed: Sequence[str]) -> list[Asked]:
         if output is not None:
             folder = output / file.stem if several else output
             target = Target(folder, languages, typed, *workers)
+            study = replace(study, pages=page_rows)
         asked.append(Asked(file, content, study, target))
     if output is not None and len({file.stem for file in options.file}) < len(asked):
         raise InputError("files must have different names for --output")

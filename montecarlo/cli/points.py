@@ -9,15 +9,13 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import NamedTuple
 
-from montecarlo.attention.divisors import name_divisor
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
-from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import PROJECT
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
-from montecarlo.study.measurement import RELATIVE_ERROR, Effort, PreciseRows, ask
+from montecarlo.study.measurement import RELATIVE_ERROR, Effort, PreciseRows, ask_one
 from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.progress import progress_bar
 
@@ -36,13 +34,13 @@ def answer(options: MeasureOptions) -> Answer:
     started = time.perf_counter()
     rows = _rows(options)
     (point,) = rows.asked
-    seconds = replicate_seconds(point, len(rows.divisors))
+    seconds = replicate_seconds(point, rows.n_divisors)
     require_soon("--most", rows.budgets[point].first, seconds)
     interrupted = False
     try:
         with (
             make_executor(options.jobs) as workers,
-            progress_bar(len(rows.divisors), quiet=False) as advance,
+            progress_bar(rows.n_divisors, quiet=False) as advance,
         ):
             rows.sample(workers, advance)
     except KeyboardInterrupt:
@@ -70,14 +68,18 @@ def answer(options: MeasureOptions) -> Answer:
 
 def _rows(options: MeasureOptions) -> PreciseRows:
     """Return the row that is asked for, to be sampled."""
-    key = RowKey(
-        name_divisor(options.divisor),
-        options.quantity or "",
-        options.summary or "",
-        options.number_format,
-        options.softmax,
+    asked = ask_one(
+        options.names,
+        options.d_k,
+        options.keys,
+        {
+            "divisor": options.divisor,
+            "quantity": options.quantity,
+            "summary": options.summary,
+            "number_format": options.number_format,
+            "softmax": options.softmax,
+        },
     )
-    asked = ask(options.names, options.d_k, options.keys, key)
     relative = options.relative_error
     effort = Effort(
         options.seed,

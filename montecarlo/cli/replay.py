@@ -13,6 +13,7 @@ from montecarlo.claims.outcomes import read_report_run
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.points import Answer
 from montecarlo.errors import InputError
+from montecarlo.estimation.summaries import columns_of, every_key
 from montecarlo.names import look_up, parse_folder
 from montecarlo.sampling.cost import (
     replicate_seconds,
@@ -83,7 +84,8 @@ def replay(options: MeasureOptions, indices: range) -> str:
         require_affordable(point, len(DIVISORS))
         seconds = replicate_seconds(point, len(DIVISORS))
         require_soon("replicates", len(indices), seconds)
-        task = (point, options.seed, indices.start, indices.stop, tuple(DIVISORS))
+        columns = columns_of(point, every_key(point, tuple(DIVISORS)))
+        task = (point, options.seed, indices.start, indices.stop, columns)
         function, which = sample, point.name
     started = time.perf_counter()
     with threadpool_limits(limits=1, user_api="blas"):
@@ -112,4 +114,4 @@ def _point(options: MeasureOptions) -> DesignPoint:
         )
     d_k, n_keys = options.d_k, options.keys
     names = options.names
-    return parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats, also=())
+    return parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats)

@@ -20,6 +20,7 @@ from montecarlo.cli.options import Parser, require_defaults
 from montecarlo.errors import InputError
 from montecarlo.names import MOST_JOBS, MOST_SEED, look_up, parse_folder
 from montecarlo.report.content.findings import Findings
+from montecarlo.report.render.contents import page_rows
 from montecarlo.report.running import (
     Make,
     Target,
@@ -175,6 +176,7 @@ def _study(configuration: Configuration, grid: Grid, preset: str) -> Study:
         configuration.seed,
         configuration.error_rate,
         preset,
+        page_rows,
         whole_grid=not configuration.only,
     )
 

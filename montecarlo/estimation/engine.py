@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from montecarlo.sampling.batches import Batch, join, pack
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.sampling.replicates import sample
+from montecarlo.sampling.replicates import Columns, sample
 
 
 @dataclass(slots=True)
@@ -111,7 +111,8 @@ class Plan:
     budgets : mapping
         Point to Budget.
     seed : int
-    divisors : tuple of str
+    columns : mapping
+        Point to what its replicates are reduced to.
     batch : int or None
         Replicates sent to a worker at once; None: by cost.  Changes no byte.
     limited : bool
@@ -120,16 +121,19 @@ class Plan:
 
     budgets: Mapping[DesignPoint, Budget]
     seed: int
-    divisors: tuple[str, ...]
+    columns: Mapping[DesignPoint, Columns]
     batch: int | None = None
     limited: bool = False
+
+    def seconds(self, point: DesignPoint) -> float:
+        """Return about how long one replicate of a point takes."""
+        return replicate_seconds(point, len(self.columns[point].divisors))
 
     def batches(
         self, point: DesignPoint, start: int, stop: int
     ) -> Iterable[tuple[int, int]]:
         """Split the replicates ``start`` to ``stop - 1`` into batches."""
-        seconds = replicate_seconds(point, len(self.divisors))
-        size = self.batch or max(1, round(BATCH_SECONDS / seconds))
+        size = self.batch or max(1, round(BATCH_SECONDS / self.seconds(point)))
         if self.limited and start == 0:
             yield 0, LEAST
             start = LEAST
@@ -192,10 +196,10 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
 
 
 def sample_packed(
-    point: DesignPoint, seed: int, start: int, stop: int, divisors: tuple[str, ...]
+    point: DesignPoint, seed: int, start: int, stop: int, columns: Columns
 ) -> bytes:
     """Return what `sample` returns, packed: that is left to the workers, too."""
-    return pack(sample(point, seed, start, stop, divisors))
+    return pack(sample(point, seed, start, stop, columns))
 
 
 @dataclass(slots=True)
@@ -213,7 +217,7 @@ class _Sampling:
         """Bring points that do not fail to their numbers; tells if time sufficed."""
         batches = sorted(self._missing(wanted), key=self._order)
         tasks = [
-            (point, self.plan.seed, first, last, self.plan.divisors)
+            (point, self.plan.seed, first, last, self.plan.columns[point])
             for point, first, last in batches
         ]
         without = {c for c in wanted if not self.store.n_replicates(c)}
@@ -249,8 +253,7 @@ class _Sampling:
     def _order(self, batch: tuple[DesignPoint, int, int]) -> tuple[bool, float]:
         """First what every point needs; then the longest, or one is last, alone."""
         point, first, last = batch
-        seconds = replicate_seconds(point, len(self.plan.divisors))
-        return first > 0, -seconds * (last - first)
+        return first > 0, -self.plan.seconds(point) * (last - first)
 
     def _has_failed(self, task: Task) -> bool:
         return task[0] in self.failures

@@ -12,7 +12,12 @@ import numpy as np
 
 from montecarlo.attention.divisors import pairs_of, parse_divisor
 from montecarlo.attention.grids import WIDEST_BIN
-from montecarlo.attention.number_formats import compared_rows
+from montecarlo.attention.number_formats import (
+    FLOAT8,
+    FLOAT8_SOFTMAX,
+    combinations,
+    compared_rows,
+)
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     NOT_NEGATIVE,
@@ -50,13 +55,11 @@ from montecarlo.estimation.row_distribution import (
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import (
-    count_columns,
+    PAIR_COLUMNS,
+    Columns,
     format_column,
-    format_combinations,
-    format_quantities,
+    grid_of,
     has_meaning,
-    mean_columns,
-    row_quantities,
     rows_column,
 )
 
@@ -74,18 +77,18 @@ class RowKey(NamedTuple):
     softmax: str = "shifted"
 
 
-def row_keys(
-    point: DesignPoint, divisors: tuple[str, ...], ratios: tuple[str, ...] = ()
-) -> Iterator[RowKey]:
-    """Name every row that a point gives, in the order of the table.
+#: Stands in the place of a summary: not one number, but how rows are distributed.
+DISTRIBUTION = "distribution"
+
+
+def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]:
+    """Name the rows of a point that a table of everything has, in its order.
 
     Parameters
     ----------
     point : DesignPoint
     divisors : tuple of str
-        Those that are sampled.
-    ratios : tuple of str
-        Pairs of them beside those with the baseline, such as ``none/linear``.
+        There are ratios of each to the baseline, if that is among them.
     """
     if not point.has_rows:
         of_pairs = [name for name in divisors if not parse_divisor(name).needs_keys]
@@ -93,34 +96,60 @@ def row_keys(
             for divisor in of_pairs if pair_quantity.divided else ("none",):
                 yield RowKey(divisor, pair_quantity.name, "value")
         return
-    ratios = tuple(dict.fromkeys((*pairs_of(divisors), *ratios)))
-    for name in row_quantities(point):
-        quantity = ROW_QUANTITIES[name]
-        asked = [summary for of, summary in point.also if of == name]
-        yield from _keys_of(quantity, asked, divisors, ratios)
-    for number_format, softmax in format_combinations(point):
-        for name in format_quantities(point):
+    for quantity in ROW_QUANTITIES.values():
+        if quantity.tabled and has_meaning(quantity, point):
+            yield from _keys_of(quantity, divisors)
+    for number_format, softmax in combinations(point.shape[1]) if point.formats else ():
+        for one in filter(lambda one: one.tabled, FORMAT_QUANTITIES.values()):
             for divisor in divisors:
-                yield RowKey(divisor, name, "mean", number_format.name, softmax)
+                yield RowKey(divisor, one.name, "mean", number_format.name, softmax)
 
 
-def _keys_of(
-    quantity: Quantity,
-    asked: Iterable[str],
-    divisors: tuple[str, ...],
-    ratios: tuple[str, ...],
-) -> Iterator[RowKey]:
-    """Name the rows of one quantity."""
+def _keys_of(quantity: Quantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
+    """Name the rows of one quantity of rows."""
     for divisor in quantity.divisors(divisors):
         for summary in quantity.summaries:
             yield RowKey(divisor, quantity.name, summary)
-    for pair in ratios:
+    for pair in pairs_of(divisors):
         for summary in quantity.compared:
             yield RowKey(pair, quantity.name, summary)
-    for summary in asked:
-        if quantity.grid is not None and summary not in quantity.summaries:
-            for divisor in quantity.divisors(divisors):
-                yield RowKey(divisor, quantity.name, summary)
+
+
+def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
+    """Return what replicates have to be reduced to for some rows, and nothing else."""
+    if not point.has_rows:
+        return PAIR_COLUMNS
+    means: dict[tuple[str, str], None] = {}
+    counts: dict[tuple[str, str], None] = {}
+    for key in keys:
+        for one in _parts_of(key):
+            column = one.divisor, _column_of(one)
+            means[column] = None
+            if QUANTITIES[one.quantity].given:
+                means[one.divisor, rows_column(one.quantity)] = None
+            if one.summary != "mean":
+                counts[column] = None
+    return Columns(tuple(means), tuple(counts))
+
+
+def _parts_of(key: RowKey) -> Iterator[RowKey]:
+    """Yield the rows of one sampled quantity and divisor that a row is made of."""
+    key = key._replace(quantity=QUANTITIES[key.quantity].multiple_of or key.quantity)
+    over, _, under = key.divisor.partition("/")
+    if not under:
+        yield key
+    elif key.summary == SHARE_ABOVE:
+        yield key._replace(divisor=over)
+        yield key._replace(divisor=under, summary="mean")
+    else:
+        yield key._replace(divisor=over)
+        yield key._replace(divisor=under)
+
+
+def _column_of(key: RowKey) -> str:
+    if key.quantity in FORMAT_QUANTITIES:
+        return format_column(key.quantity, key.number_format, key.softmax)
+    return key.quantity
 
 
 def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
@@ -149,21 +178,18 @@ class Summaries:
     ----------
     point : DesignPoint
     samples : Batch
-    divisors : tuple of str
-        Those that were sampled.
-    ratios : tuple of str
-        As for `row_keys`.
+    columns : Columns
+        Those of the samples.
     """
 
     point: DesignPoint
     samples: Batch
-    divisors: tuple[str, ...]
-    ratios: tuple[str, ...] = ()
+    columns: Columns
     _made: dict[RowKey, Estimate] = field(default_factory=dict)
     _distributions: dict[tuple[str, str], RowDistribution] = field(default_factory=dict)
 
     def estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of one of `row_keys`."""
+        """Return the estimate of a row that the samples have the columns for."""
         if key not in self._made:
             made = self._make(key)
             if not has_interval(self.point, key.quantity):
@@ -204,11 +230,10 @@ class Summaries:
 
     def _mean(self, key: RowKey) -> Estimate:
         n_queries, n_keys = self.point.shape
-        name, rows = key.quantity, n_queries
-        if name in FORMAT_QUANTITIES:
-            name = format_column(name, key.number_format, key.softmax)
+        rows = n_queries
+        if key.quantity in FORMAT_QUANTITIES:
             rows = compared_rows(n_queries, n_keys)
-        values = self._column(key.divisor, name)
+        values = self._column(key.divisor, _column_of(key))
         if is_indicator(key.quantity):
             return share_estimate(values, rows)
         within = range_of(key.quantity, n_keys, key.number_format, key.softmax)
@@ -270,31 +295,22 @@ class Summaries:
     def _rows(self, key: RowKey, n_replicates: int | None = None) -> RowDistribution:
         wanted = key.divisor, key.quantity
         if wanted not in self._distributions:
-            columns = count_columns(self.point, self.divisors)
-            place = [column[:2] for column in columns].index(wanted)
-            counts, grid = self.samples.counts[place], columns[place][2]
+            counts = self.samples.counts[self.columns.counts.index(wanted)]
             self._distributions[wanted] = row_distribution(
-                counts, grid, n_replicates or self.samples.n_replicates
+                counts,
+                grid_of(self.point, key.quantity),
+                n_replicates or self.samples.n_replicates,
             )
         return self._distributions[wanted]
 
     def _column(self, divisor: str, name: str) -> Array:
-        columns = mean_columns(self.point, self.divisors)
-        return self.samples.means[:, columns.index((divisor, name))]
-
-    def by_rank(self, divisor: str) -> Iterator[tuple[int, Estimate]]:
-        """Yield the mean weight of the key at each kept rank of a row."""
-        columns = mean_columns(self.point, self.divisors)
-        for column, values in zip(columns, self.samples.means.T, strict=True):
-            if column[0] == divisor and column[1].startswith("rank"):
-                yield int(column[1].removeprefix("rank")), mean_estimate(values)
+        return self.samples.means[:, self.columns.means.index((divisor, name))]
 
 
 def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -> str:
     """Return why a point has no row of a quantity; empty if it has one."""
     if quantity in FORMAT_QUANTITIES:
-        computed = {(f.name, way) for f, way in format_combinations(point)}
-        if (number_format, softmax) in computed:
+        if point.formats and (number_format, softmax) in _ways_of(point):
             return ""
         return (
             f"is not computed in {number_format} with the softmax "
@@ -309,3 +325,38 @@ def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -
     if point.is_normalised:
         got += f", {point.normalisation.name!r}"
     return f"needs {needed}, got {got}"
+
+
+def _ways_of(point: DesignPoint) -> set[tuple[str, str]]:
+    """Return the number formats and ways of softmax that rows can be computed in."""
+    ways = {(one.name, way) for one, way in combinations(point.shape[1])}
+    return ways | {(name, FLOAT8_SOFTMAX) for name in FLOAT8}
+
+
+def has_row(point: DesignPoint, key: RowKey) -> bool:
+    """Tell whether a point has a row, of one divisor or of a ratio of any two.
+
+    Names are canonical.
+    """
+    quantity = QUANTITIES[key.quantity]
+    of_pairs, of_formats = quantity.of == "pairs", quantity.of == "formats"
+    if of_pairs == point.has_rows:
+        return False
+    if lacks(key.quantity, key.number_format, key.softmax, point):
+        return False
+    if not of_formats and key != RowKey(*key[:3]):  # of no format
+        return False
+    if "/" in key.divisor:
+        return key.summary in quantity.compared
+    if of_pairs:
+        by_none = not quantity.divided or parse_divisor(key.divisor).needs_keys
+        return key.summary == "value" and (key.divisor == "none" or not by_none)
+    is_measured = bool(quantity.divisors((key.divisor,)))
+    return is_measured and has_summary(quantity, key.summary)
+
+
+def has_summary(quantity: Quantity, summary: str) -> bool:
+    """Tell whether a quantity of rows, or of formats, has a summary under a divisor."""
+    if summary in quantity.summaries:
+        return True
+    return quantity.grid is not None and quantile_level(summary) is not None

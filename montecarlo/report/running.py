@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
+from dataclasses import replace as dataclass_replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,19 +15,31 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.outcomes import DATA_FILES, read_report_run
-from montecarlo.claims.running import Study, recipe, run_study, write_results
+from montecarlo.claims.outcomes import CLAIMS_FILE, read_report_run
+from montecarlo.claims.running import (
+    Study,
+    StudyResults,
+    recipe,
+    run_study,
+    write_results,
+)
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
+from montecarlo.report.content.curves import (
+    CURVE_FILES,
+    FOLDER,
+    make_curves,
+    write_curves,
+)
 from montecarlo.report.content.findings import Findings, read_results
-from montecarlo.report.content.training import with_studies
+from montecarlo.report.content.training import with_training
 from montecarlo.report.formats import DEFAULT, FORMATS
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_all, make_report
-from montecarlo.study.curves import FOLDER
 from montecarlo.study.executors import PROCESSES, Workers, make_executor
 from montecarlo.study.folder import JournaledStore, ResultsError, publishing
+from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.progress import progress_bar
 
 #: Writes what was asked for: findings, codes of languages, folder, processes that may
@@ -112,10 +125,8 @@ def write_report(
         store, ready = JournaledStore(journal=edition.journal), partial(_ready, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
             results = run_study(study, executor, advance, store, in_time, sampled=ready)
-        if own_file is None:
-            results = with_studies(results)
         edition.note_time("sampling")
-        edition.record = write_results(results, edition.folder)
+        edition.record = write_data(results, edition.folder, own=own_file is not None)
         languages = list(target.languages)
         edition.record |= {"only": list(target.only), "languages": languages}
         if own_file is not None:
@@ -129,6 +140,21 @@ def write_report(
     return findings, edition.written
 
 
+def write_data(results: StudyResults, folder: Path, *, own: bool) -> dict[str, Any]:
+    """Write what pages are made of; returns the record for run.json.
+
+    Beside a user's ``own`` claims stands nothing of training.
+    """
+    training = None
+    if not own:
+        record = with_training(results.claims)
+        results, training = dataclass_replace(results, claims=record), record.training
+    write_curves(make_curves(results, training), folder)
+    return write_results(results, folder)
+
+
+#: What a report's numbers and verdicts are read from.
+DATA_FILES = (MEASUREMENTS, *CURVE_FILES, CLAIMS_FILE)
 #: What `write_run` adds to a record.
 _ADDED = ("program", "schema", "sha256", "digest")
 

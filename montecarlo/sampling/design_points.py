@@ -242,11 +242,8 @@ class DesignPoint:
     normalisation : Normalisation
         What is done to each query and key before the product.
     formats : bool
-        Whether rows are also computed in number formats.  Not part of the name: the
+        Whether rows can be asked for in number formats.  Not part of the name: the
         draws are the same.
-    also : tuple of (str, str)
-        Quantities of rows, and summaries of them, that are wanted beside those of the
-        table.  Not part of the name either.
     """
 
     distribution_q: Distribution
@@ -257,7 +254,6 @@ class DesignPoint:
     initialisation: Initialisation | None = None
     normalisation: Normalisation = AS_DRAWN
     formats: bool = False
-    also: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         require_whole("d_k", self.d_k, 1)
@@ -375,7 +371,6 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     normalisation: str = "none",
     *,
     formats: bool = False,
-    also: tuple[tuple[str, str], ...] = (),
 ) -> DesignPoint:
     """Return the point that names stand for.
 
@@ -386,7 +381,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     d_k : int
     n_keys : int, optional
         By default pairs.
-    formats, also
+    formats
         As in `DesignPoint`.
 
     Raises
@@ -403,7 +398,6 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
         parse_initialisation(initialisation),
         parse_normalisation(normalisation),
         formats,
-        also,
     )
 
 

@@ -11,11 +11,12 @@ scores.  Rows are exponentiated in float32, which is what scores come in, but fo
 that are nearly flat.
 """
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +30,8 @@ from montecarlo.attention.gradients import (
 )
 from montecarlo.attention.grids import Grid
 from montecarlo.attention.number_formats import (
-    FLOAT8,
-    FLOAT8_SOFTMAX,
+    ALL_FORMATS,
     NUMBER_FORMATS,
-    NumberFormat,
-    combinations,
     compared_rows,
     exponentials_in,
     rising_order,
@@ -41,14 +39,13 @@ from montecarlo.attention.number_formats import (
     weights_in,
 )
 from montecarlo.attention.quantities import (
-    ELEMENT_ROWS,
     FORMAT_QUANTITIES,
     GAP_AT,
     GAP_NORMAL,
     PAIR_MEANS,
-    RANKS,
     ROW_QUANTITIES,
     SPECTRAL_ROWS,
+    FirstRows,
     FormatRows,
     Quantity,
     RowBlock,
@@ -62,7 +59,6 @@ from montecarlo.attention.softmax import (
     matching_gaps,
     measure_gaps,
     softmax_rows,
-    weights_by_rank,
     widen,
 )
 from montecarlo.sampling.batches import Batch, Counts
@@ -191,12 +187,34 @@ DRAWN_AT_ONCE = 2**20
 Chunks = Callable[[], Iterator[Floats]]
 
 
+#: In the place of what no quantity needs.
+NOT_NEEDED = np.empty((1, 0))
 #: Of `RowSums`, what has an entry for each row.
 SUMS = ("raw_largest", "second", "s1", "s2", "s3", "weighted")
 
 
+class Pass(NamedTuple):
+    """What rows are looked at under one divisor.
+
+    Attributes
+    ----------
+    divisor : float
+        What scores are divided by.
+    gradients : collection of str
+        Of which gradients the norms are needed, as `Quantity.gradient_by` says.
+    """
+
+    divisor: float
+    gradients: Collection[str] = ("scores", "query")
+
+
 def row_blocks(
-    point: DesignPoint, seed: int, indices: range, divisors: Sequence[float]
+    point: DesignPoint,
+    seed: int,
+    indices: range,
+    passes: Sequence[Pass],
+    *,
+    formats: bool = False,
 ) -> Iterator[RowBlock]:
     """Draw some replicates of rows and yield what they come to under each divisor.
 
@@ -207,13 +225,15 @@ def row_blocks(
     seed : int
     indices : range
         Of the replicates.
-    divisors : sequence of float
-        Each sees the same draws.
+    passes : sequence of Pass
+        Each sees the same draws, whichever others there are.
+    formats : bool
+        Whether rows are compared in number formats.
 
     Yields
     ------
     RowBlock
-        One for each divisor.
+        One for each pass.
     """
     n_queries, n_keys = point.shape
     size, drawn = n_queries * n_keys, (n_queries + n_keys) * point.d_k
@@ -221,29 +241,31 @@ def row_blocks(
     if keys_at_once(point) < n_keys:
         at_once = 1
     stacks = [
-        _reduce_rows(point, seed, indices[i : i + at_once], divisors)
+        _reduce_rows(point, seed, indices[i : i + at_once], passes, formats=formats)
         for i in range(0, len(indices), at_once)
     ]
     shared, *each = (
         {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         for parts in zip(*stacks, strict=True)
     )
-    scores = shared.pop("scores")
-    spectral = measure_gaps(scores[:, : costly_rows(SPECTRAL_ROWS, n_keys)])
-    elements = measure_gaps(widen(scores[:, : costly_rows(ELEMENT_ROWS, n_keys)]))
+    first_rows = FirstRows(shared.pop("scores"))
     shared["order"] = rising_order(shared["compared"])
-    for divisor, own in zip(divisors, each, strict=True):
+    for one, own in zip(passes, each, strict=True):
         yield RowBlock(
-            RowSums(divisor, **{name: own.pop(name) for name in SUMS}),
+            RowSums(one.divisor, **{name: own.pop(name) for name in SUMS}),
             **own,
             **shared,
-            spectral=softmax_rows(spectral, divisor),
-            elements=softmax_rows(elements, divisor),
+            first_rows=first_rows,
         )
 
 
 def _reduce_rows(
-    point: DesignPoint, seed: int, indices: range, divisors: Sequence[float]
+    point: DesignPoint,
+    seed: int,
+    indices: range,
+    passes: Sequence[Pass],
+    *,
+    formats: bool,
 ) -> list[dict[str, NDArray[Any]]]:
     """Draw the replicates of one stack and reduce their rows.
 
@@ -257,58 +279,68 @@ def _reduce_rows(
     parts = [queries @ keys.transpose(0, 2, 1) for keys in chunks()]
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
     gaps = measure_gaps(scores)
-    vector = np.stack(
-        [
-            stream(seed, point, i, "v").standard_normal((1, scores.shape[-1]))
-            for i in indices
-        ]
-    )
-    vector = vector.astype(np.float32)
-    differences = differences_to_largest(vector, gaps)
-    flat = [point.row_spread / divisor < FLAT for divisor in divisors]
-    if any(flat):
-        wide = measure_gaps(widen(scores))
-        wide_differences = differences_to_largest(widen(vector), wide)
-    planted, most = point.dependence.kind != "none", query_rows(point.shape[1])
-    sums, products = [], []
-    for divisor, is_flat in zip(divisors, flat, strict=True):
-        rows = softmax_rows(wide if is_flat else gaps, divisor)
-        sums.append(rows.sums)
-        among = wide_differences if is_flat else differences
-        products.append(jacobian_times(rows, among))
-    by_query = gradient_query(sums, products, chunks(), most)
+    flat = [point.row_spread / one.divisor < FLAT for one in passes]
+    wide = measure_gaps(widen(scores)) if any(flat) else gaps
+    differences = {}
+    if any(one.gradients for one in passes):
+        vector = _draw_vectors(point, seed, indices)
+        differences[False] = differences_to_largest(vector, gaps)
+        if any(flat):
+            differences[True] = differences_to_largest(widen(vector), wide)
+    own: list[dict[str, NDArray[Any]]] = []
+    by_query = []
+    for one, is_flat in zip(passes, flat, strict=True):
+        rows = softmax_rows(wide if is_flat else gaps, one.divisor)
+        own.append({name: getattr(rows.sums, name) for name in SUMS})
+        own[-1] |= dict.fromkeys(("gradient_scores", "gradient_query"), NOT_NEEDED)
+        if one.gradients:
+            product = jacobian_times(rows, differences[is_flat])
+            if "scores" in one.gradients:
+                own[-1]["gradient_scores"] = gradient_scores(rows.sums, product)
+            if "query" in one.gradients:
+                by_query.append((own[-1], rows.sums, product))
+    if by_query:
+        places, sums, products = zip(*by_query, strict=True)
+        found = gradient_query(sums, products, chunks(), query_rows(point.shape[1]))
+        for place, gradient in zip(places, found, strict=True):
+            place["gradient_query"] = gradient
     shared = {
         "squared_norm": widen(np.vecdot(queries, queries)),
         "variance": gaps.variance,
         "where": gaps.where,
         "matching": (
-            matching_gaps(scores, gaps) if planted else np.zeros_like(gaps.largest)
+            matching_gaps(scores, gaps)
+            if point.dependence.kind != "none"
+            else np.zeros_like(gaps.largest)
         ),
         "scores": scores[:, : costly_rows(SPECTRAL_ROWS, point.shape[1])],
-        "compared": _compared_scores(point, queries, chunks),
+        "compared": _compared_scores(point, queries, chunks if formats else None),
     }
-    own = [
-        {name: getattr(one, name) for name in SUMS}
-        | {"gradient_scores": gradient_scores(one, product), "gradient_query": gradient}
-        for one, product, gradient in zip(sums, products, by_query, strict=True)
-    ]
     return [shared, *own]
 
 
-def _compared_scores(point: DesignPoint, queries: Floats, chunks: Chunks) -> Array:
+def _draw_vectors(point: DesignPoint, seed: int, indices: range) -> Floats:
+    """Draw what gradients are of: one vector for each replicate."""
+    drawn = [
+        stream(seed, point, i, "v").standard_normal((1, point.shape[1]))
+        for i in indices
+    ]
+    return np.stack(drawn).astype(np.float32)
+
+
+def _compared_scores(
+    point: DesignPoint, queries: Floats, chunks: Chunks | None
+) -> Array:
     """Return the scores of the rows that number formats are compared on, in float64.
 
     In float32, scores tie before any format rounds them: of 65,536 keys one in two
-    thousand shares its score with another.
+    thousand shares its score with another.  Without keys there are none.
     """
-    rows = compared_rows(*point.shape) if point.formats else 0
-    wide = queries[:, :rows].astype(np.float64)
-    parts = [
-        wide @ keys.astype(np.float64).transpose(0, 2, 1)
-        for keys in (chunks() if rows else ())
-    ]
-    empty = np.empty((len(wide), 0, point.shape[1]))
-    return np.concatenate(parts, axis=-1) if parts else empty
+    if chunks is None:
+        return np.empty((len(queries), 0, point.shape[1]))
+    wide = queries[:, : compared_rows(*point.shape)].astype(np.float64)
+    parts = [wide @ keys.astype(np.float64).transpose(0, 2, 1) for keys in chunks()]
+    return np.concatenate(parts, axis=-1)
 
 
 def _draw(point: DesignPoint, seed: int, indices: range) -> tuple[Floats, Chunks]:
@@ -362,34 +394,35 @@ MOST_CUBED = 2**12
 LONG = 2**10
 
 
-@lru_cache(maxsize=1024)
-def mean_columns(
-    point: DesignPoint, divisors: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    """Name the columns of `Batch.means`: pairs of divisor and quantity (or mean)."""
-    if not point.has_rows:
-        return tuple(("none", name) for name in PAIR_MEANS)
-    ranks = [f"rank{rank}" for rank in RANKS if rank <= point.shape[1]]
-    formats = [
-        format_column(quantity, number_format.name, softmax)
-        for number_format, softmax in format_combinations(point)
-        for quantity in format_quantities(point)
-    ]
-    return tuple(
-        (divisor, name)
-        for divisor in divisors
-        for name in (*_row_columns(point, divisor), *ranks, *formats)
-    )
+class Columns(NamedTuple):
+    """What the replicates of a point are reduced to.
+
+    Attributes
+    ----------
+    means : tuple of (str, str)
+        The columns of `Batch.means`: divisor, and quantity, `rows_column` or
+        `format_column`.
+    counts : tuple of (str, str)
+        Those whose rows are also counted, for `Batch.counts`.
+    """
+
+    means: tuple[tuple[str, str], ...]
+    counts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def divisors(self) -> tuple[str, ...]:
+        """The divisors of its columns."""
+        return tuple(dict.fromkeys(name for name, _ in self.means))
+
+    def of(self, divisor: str) -> tuple[str, ...]:
+        """Return the names of its columns under one divisor."""
+        return tuple(name for one, name in self.means if one == divisor)
 
 
-def _row_columns(point: DesignPoint, divisor: str) -> Iterator[str]:
-    """Name the columns of the quantities of rows under one divisor."""
-    for name in sampled_quantities(point):
-        quantity = ROW_QUANTITIES[name]
-        if quantity.divisors((divisor,)):
-            yield name
-            if quantity.given:
-                yield rows_column(name)
+#: Parts the name of a column of a number format.
+FORMAT_SIGN = "@"
+#: Those of any pairs: all are made in one go.
+PAIR_COLUMNS = Columns(tuple(("none", name) for name in PAIR_MEANS))
 
 
 def rows_column(quantity: str) -> str:
@@ -397,41 +430,29 @@ def rows_column(quantity: str) -> str:
     return f"{quantity}:rows"
 
 
-def format_combinations(point: DesignPoint) -> list[tuple[NumberFormat, str]]:
-    """Return the number formats and ways of softmax that a point is computed in.
-
-    Those of eight bits where a quantity of formats is asked for alone.
-    """
-    if not point.formats or not point.has_rows:
-        return []
-    asked = any(name in FORMAT_QUANTITIES for name, _ in point.also)
-    short = [(one, FLOAT8_SOFTMAX) for one in FLOAT8.values() if asked]
-    return combinations(point.shape[1]) + short
-
-
-def format_quantities(point: DesignPoint) -> tuple[str, ...]:
-    """Name the quantities of rows in number formats that a point is asked about."""
-    also = dict(point.also)
-    return tuple(
-        name for name, one in FORMAT_QUANTITIES.items() if one.tabled or name in also
-    )
-
-
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
     """Name the column of a quantity in a number format."""
-    return f"{quantity}@{number_format}@{softmax}"
+    return FORMAT_SIGN.join((quantity, number_format, softmax))
+
+
+def is_of_format(column: str) -> bool:
+    """Tell whether a column is of a number format."""
+    return FORMAT_SIGN in column
 
 
 @lru_cache(maxsize=1024)
-def row_quantities(point: DesignPoint) -> tuple[str, ...]:
-    """Name the quantities of rows that are looked at in a point."""
-    tabled = (name for name, one in ROW_QUANTITIES.items() if one.tabled)
-    asked = (name for name, _ in point.also if name in ROW_QUANTITIES)
-    return tuple(
-        name
-        for name in dict.fromkeys((*tabled, *asked))
-        if has_meaning(ROW_QUANTITIES[name], point)
-    )
+def grid_of(point: DesignPoint, quantity: str) -> Grid:
+    """Return the grid that the rows of a quantity are counted on.
+
+    Raises
+    ------
+    LookupError
+        If its rows are not counted.
+    """
+    grid = ROW_QUANTITIES[quantity].grid_for(point.shape[1])
+    if grid is None:
+        raise LookupError(f"{quantity} has no quantiles")
+    return grid
 
 
 def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
@@ -443,37 +464,8 @@ def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
     return True
 
 
-@lru_cache(maxsize=1024)
-def sampled_quantities(point: DesignPoint) -> tuple[str, ...]:
-    """Name those that are computed; others are known multiples of these."""
-    return tuple(
-        name for name in row_quantities(point) if not ROW_QUANTITIES[name].multiple_of
-    )
-
-
-@lru_cache(maxsize=1024)
-def count_columns(
-    point: DesignPoint, divisors: tuple[str, ...]
-) -> tuple[tuple[str, str, Grid], ...]:
-    """Name the histograms of `Batch.counts`: divisor, quantity and grid."""
-    if not point.has_rows:
-        return ()
-    return tuple(
-        (divisor, name, grid)
-        for divisor, name in itertools.product(divisors, sampled_quantities(point))
-        if (grid := _counted_on(point, ROW_QUANTITIES[name])) is not None
-        and ROW_QUANTITIES[name].divisors((divisor,))
-    )
-
-
-def _counted_on(point: DesignPoint, quantity: Quantity) -> Grid | None:
-    """Return the grid of a quantity whose quantiles are wanted, None for others."""
-    wanted = quantity.has_quantiles or quantity.name in dict(point.also)
-    return quantity.grid_for(point.shape[1]) if wanted else None
-
-
 def sample(
-    point: DesignPoint, seed: int, start: int, stop: int, divisors: tuple[str, ...]
+    point: DesignPoint, seed: int, start: int, stop: int, columns: Columns
 ) -> Batch:
     """Draw the replicates ``start`` to ``stop - 1`` of a point and reduce them.
 
@@ -483,30 +475,30 @@ def sample(
     seed : int
     start, stop : int
         Indices of replicates, ``0 <= start < stop``.
-    divisors : tuple of str
-        Names of divisors; each sees the same draws.
+    columns : Columns
+        What to reduce them to; of pairs all means, whatever it names.
 
     Returns
     -------
     Batch
-        The same bytes for an index, whatever else is in the batch.
+        The same bytes for an index and a column, whatever else is in the batch.
     """
     if not point.has_rows:
         return Batch(pair_means(point, seed, range(start, stop)), ())
     n_queries, n_keys = point.shape
     together = max(1, SCORES_TOGETHER // (n_queries * n_keys))
-    columns = count_columns(point, divisors)
+    grids = [grid_of(point, name) for _, name in columns.counts]
     counts = tuple(
         np.zeros((6 if ROW_QUANTITIES[name].given else 3, grid.n_bins), np.int64)
-        for _, name, grid in columns
+        for (_, name), grid in zip(columns.counts, grids, strict=True)
     )
     means = []
     for first in range(start, stop, together):
         indices = range(first, min(first + together, stop))
-        found, counted = row_values(point, seed, indices, divisors)
+        found, counted = row_values(point, seed, indices, columns)
         means.append(found)
-        for values, (_, name, grid), total in zip(
-            counted, columns, counts, strict=True
+        for values, (_, name), grid, total in zip(
+            counted, columns.counts, grids, counts, strict=True
         ):
             if ROW_QUANTITIES[name].given:
                 total[:] += count_some(values, grid)
@@ -516,61 +508,88 @@ def sample(
 
 
 def row_values(
-    point: DesignPoint, seed: int, indices: range, divisors: tuple[str, ...]
+    point: DesignPoint, seed: int, indices: range, columns: Columns
 ) -> tuple[Array, list[Array]]:
-    """Draw some replicates of rows and evaluate all quantities on them together.
+    """Draw some replicates of rows and evaluate what columns name on them together.
 
     Returns
     -------
     means : ndarray, shape (n_replicates, n_columns)
     values : list of ndarray, shape (n_replicates, n_rows)
-        Of the quantities that are counted, in the order of `count_columns`; NaN where
-        a quantity of some rows alone is not one of a row.
+        Of the quantities that are counted; NaN where a quantity of some rows alone is
+        not one of a row.
     """
-    means: list[Array] = []
-    counted = []
-    _, n_keys = point.shape
-    values_of = [parse_divisor(name).value(point.d_k, n_keys) for name in divisors]
-    ranks = [rank - 1 for rank in RANKS if rank <= n_keys]
-    quantities = [ROW_QUANTITIES[name] for name in sampled_quantities(point)]
-    blocks = row_blocks(point, seed, indices, values_of)
-    for divisor, block in zip(divisors, blocks, strict=True):
-        found: dict[Callable[[RowBlock], Array], Array] = {}
-        for quantity in quantities:
-            if not quantity.divisors((divisor,)):
-                continue
-            if quantity.evaluate not in found:  # some rows, and all, share values
-                found[quantity.evaluate] = quantity.evaluate(block)
-            values = found[quantity.evaluate]
-            if quantity.given:
-                among = found[ROW_QUANTITIES[quantity.given].evaluate]
-                among = among[:, : values.shape[-1]]  # costly ones: of the first rows
-                means += [(values * among).mean(axis=-1), among.mean(axis=-1)]
-                values = np.where(among == 1.0, values, np.nan)
-            else:
-                means.append(values.mean(axis=-1))
-            if _counted_on(point, quantity) is not None:
-                counted.append(values)
-        by_rank = weights_by_rank(block.elements)[..., ranks].mean(axis=1)
-        means.extend(by_rank.T)
-        if point.formats:
-            means.extend(_format_means(point, block))
-    return np.stack(means, axis=-1), counted
+    names = {divisor: columns.of(divisor) for divisor in columns.divisors}
+    passes = [
+        Pass(parse_divisor(divisor).value(point.d_k, point.shape[1]), _gradients(mine))
+        for divisor, mine in names.items()
+    ]
+    formats = any(is_of_format(name) for _, name in columns.means)
+    blocks = row_blocks(point, seed, indices, passes, formats=formats)
+    means: dict[tuple[str, str], Array] = {}
+    values: dict[tuple[str, str], Array] = {}
+    for divisor, block in zip(names, blocks, strict=True):
+        for name, found, rows in _row_columns(block, names[divisor]):
+            means[divisor, name], values[divisor, name] = found, rows
+        in_formats = filter(is_of_format, names[divisor])
+        for name, found in _format_columns(block, in_formats):
+            means[divisor, name] = found
+    return (
+        np.stack([means[column] for column in columns.means], axis=-1),
+        [values[column] for column in columns.counts],
+    )
 
 
-def _format_means(point: DesignPoint, block: RowBlock) -> Iterator[Array]:
-    """Yield the means of the quantities of number formats, by replicate."""
+def _gradients(names: Iterable[str]) -> set[str]:
+    """Tell by what the gradients are whose norms some columns need."""
+    quantities = (ROW_QUANTITIES[name] for name in names if name in ROW_QUANTITIES)
+    return {one.gradient_by for one in quantities if one.gradient_by}
+
+
+def _row_columns(
+    block: RowBlock, names: Collection[str]
+) -> Iterator[tuple[str, Array, Array]]:
+    """Yield columns of rows: name, mean of each replicate, and the rows themselves."""
+    apply = cache(lambda function: function(block))  # some rows, and all, share values
+    for name in names:
+        if name not in ROW_QUANTITIES:
+            continue
+        quantity = ROW_QUANTITIES[name]
+        rows = apply(quantity.evaluate)
+        if not quantity.given:
+            yield name, rows.mean(axis=-1), rows
+            continue
+        among = apply(ROW_QUANTITIES[quantity.given].evaluate)
+        among = among[:, : rows.shape[-1]]  # costly ones: of the first rows
+        yield rows_column(name), among.mean(axis=-1), among
+        kept = np.where(among == 1.0, rows, np.nan)
+        yield name, (rows * among).mean(axis=-1), kept
+
+
+def _format_columns(
+    block: RowBlock, names: Iterable[str]
+) -> Iterator[tuple[str, Array]]:
+    """Yield columns of number formats: name, and mean of each replicate."""
+    # formats one after the other: the ways of softmax share exponentials
+    asked = sorted(
+        (number_format, softmax, quantity)
+        for name in names
+        for quantity, number_format, softmax in [name.split(FORMAT_SIGN)]
+    )
+    if not asked:
+        return
     divided = block.compared / block.sums.divisor
     exact = softmax_in(divided, NUMBER_FORMATS["float64"], "shifted_wide")
     before = "", False
-    for number_format, softmax in format_combinations(point):
-        shifted = softmax.startswith("shifted")
-        if before != (before := (number_format.name, shifted)):
+    for (name, softmax), quantities in groupby(asked, key=itemgetter(0, 1)):
+        number_format, shifted = ALL_FORMATS[name], softmax.startswith("shifted")
+        if before != (before := (name, shifted)):
             e = exponentials_in(divided, number_format, shifted=shifted)
         weights = weights_in(e, number_format, wide=softmax.endswith("_wide"))
         rows = FormatRows(weights, exact, divided, block.order, number_format)
-        for name in format_quantities(point):
-            yield FORMAT_QUANTITIES[name].evaluate(rows).mean(axis=-1)
+        for *_, quantity in quantities:
+            found = FORMAT_QUANTITIES[quantity].evaluate(rows).mean(axis=-1)
+            yield format_column(quantity, name, softmax), found
 
 
 def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) -> Counts:

@@ -12,39 +12,31 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import chain, islice, product
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
-from montecarlo.attention.divisors import (
-    DIVISORS,
-    name_divisor,
-    parse_divisor,
-    split_pairs,
-)
+from montecarlo.attention.divisors import name_divisor
 from montecarlo.attention.number_formats import FLOAT8, FLOAT8_SOFTMAX
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     PAIR_QUANTITIES,
     QUANTILE_RATIO,
     QUANTITIES,
-    ROW_QUANTITIES,
     SHARE,
     SHARE_ABOVE,
-    beyond_table,
     is_indicator,
     quantile_level,
 )
-from montecarlo.errors import MOST_QUOTED, InputError, show
+from montecarlo.errors import InputError, show
 from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import Estimate, share_of_replicates
 from montecarlo.estimation.summaries import (
     RowKey,
     Summaries,
-    lacks,
-    offered_summaries,
-    row_keys,
+    columns_of,
+    has_row,
 )
 from montecarlo.names import (
     MOST_JOBS,
@@ -63,11 +55,14 @@ from montecarlo.sampling.cost import (
     require_spread,
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.sampling.distributions import parse_distribution
+from montecarlo.sampling.replicates import Columns
 from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.measured import Measurement, table_row
 from montecarlo.study.presets import MOST_REPLICATES, Advance
 from montecarlo.study.progress import progress_bar
+from montecarlo.study.rows import Asked, Row, refuse_row, unite
 from montecarlo.theory.references import reference
 
 if TYPE_CHECKING:
@@ -89,8 +84,10 @@ HOPELESS = 2.0
 STUCK = 0.8
 #: Replicates without an interval from which on none is waited for.
 PATIENCE = 2**12
-#: What a row is asked about, and which rows of which points.
-Asked = Mapping[DesignPoint, Sequence[RowKey]]
+#: Points of a grid, and entries of each of its lists, at most.
+MOST_POINTS = 4096
+#: One, or a list of them.
+OneOrMore = str | Sequence[str]
 
 
 def measure(  # noqa: PLR0913 - each column that identifies a row is an option
@@ -165,49 +162,133 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         "initialisation": initialisation,
         "normalisation": normalisation,
     }
-    key = RowKey(
-        name_given_divisor(divisor),
-        quantity,
-        "" if summary is None else summary,
-        number_format,
-        softmax,
-    )
-    asked = ask(names, d_k, n_keys, key)
+    parts = {
+        "divisor": divisor,
+        "quantity": quantity,
+        "summary": summary,
+        "number_format": number_format,
+        "softmax": softmax,
+    }
+    asked = ask_one(names, d_k, n_keys, parts)
     effort = Effort(seed, relative_error, absolute_error, first, most)
-    rows = PreciseRows(asked, effort)
-    with at_work(executor, 1) as workers:
-        rows.sample(workers)
-    (found,) = rows.rows()
+    (found,) = _sample(PreciseRows(asked, effort), executor).rows()
     return found
 
 
-def ask(
-    names: Mapping[str, str], d_k: int, n_keys: int | None, key: RowKey
-) -> dict[DesignPoint, list[RowKey]]:
-    """Return the point and the row of a question; an empty summary is the usual one.
+def ask_one(
+    names: Mapping[str, object],
+    d_k: object,
+    n_keys: object | None,
+    parts: Mapping[str, object],
+) -> Asked:
+    """Return the one row of a question: as `ask`, but nothing may be a list.
 
     Raises
     ------
     InputError
-        If an argument is of another type, a name is not known, or keys are missing.
+        As `ask`, and if keys are given for a quantity of pairs.
     """
-    for name, text in {**names, **key._asdict()}.items():
-        require_text(name, text)
+    for name, given in {**names, **parts}.items():
+        if name != "divisor" and given is not None:
+            require_text(name, given)
+    parts = {**parts, "divisor": name_given_divisor(parts["divisor"])}
     d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
     if n_keys is not None:
         n_keys = require_whole("n_keys", n_keys, 2, MOST_SIZE)
-    key = key._replace(quantity=look_up("quantity", key.quantity, QUANTITIES).name)
-    key = key._replace(summary=key.summary or usual_summary(key.quantity))
-    if n_keys is None and key.quantity not in PAIR_QUANTITIES:
-        raise InputError(f"keys must be given for {key.quantity}, a quantity of rows")
-    also = beyond_table(key.quantity, key.summary)
-    if key.number_format in FLOAT8:  # tables have none of them
-        also = ((key.quantity, key.summary),)
-        if key.softmax == "shifted":
-            key = key._replace(softmax=FLOAT8_SOFTMAX)
-    formats = key.quantity in FORMAT_QUANTITIES
-    point = parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats, also=also)
-    return {point: [key]}
+    quantity = look_up("quantity", str(parts["quantity"]), QUANTITIES)
+    if n_keys is not None and quantity.of == "pairs":
+        raise InputError(
+            f"keys must be left out for {quantity.name}, a quantity of pairs, got "
+            f"{show(n_keys)}"
+        )
+    return ask(names, d_k, () if n_keys is None else n_keys, parts)
+
+
+def ask(
+    names: Mapping[str, object],
+    d_k: object,
+    n_keys: object,
+    parts: Mapping[str, object],
+) -> Asked:
+    """Return the rows of a question: those that there are of all combinations.
+
+    Parameters
+    ----------
+    names : mapping
+        What names a point beside its sizes, each one or a list; a ``distribution_k`` of
+        None is that of q.
+    d_k, n_keys : int, or sequence of int
+    parts : mapping
+        Those of `RowKey`, each one or a list; a ``summary`` of None is the usual one.
+
+    Raises
+    ------
+    InputError
+        If an argument is of another type or too long, a name is not known, or a
+        quantity has no row at all.
+    """
+    sizes = _sizes("d_k", d_k, 1), _sizes("n_keys", n_keys, 2)
+    named = {name: _texts(name, given) for name, given in names.items()}
+    points = math.prod(map(len, named.values())) * len(sizes[0]) * (1 + len(sizes[1]))
+    if points > MOST_POINTS:
+        raise InputError(
+            f"names and sizes must make at most {MOST_POINTS} points, got {points}"
+        )
+    columns = {
+        name: [*_spellings(given)] if name == "divisor" else _texts(name, given)
+        for name, given in parts.items()
+    }
+    quantities = dict.fromkeys(
+        look_up("quantity", name, QUANTITIES).name for name in columns["quantity"]
+    )
+    rows: list[Row] = []
+    refused: dict[str, Row] = {}
+    every_size = [*product(sizes[0], (*sizes[1], None))]
+    for texts, (d, n) in product(product(*named.values()), every_size):
+        wanted = [one for one in quantities if (one in PAIR_QUANTITIES) == (n is None)]
+        if not wanted:
+            continue
+        of_point = dict(zip(named, texts, strict=True))
+        of_point["distribution_k"] = (
+            of_point["distribution_k"] or of_point["distribution_q"]
+        )
+        formats = any(name in FORMAT_QUANTITIES for name in wanted)
+        point = parse_point(**of_point, d_k=d, n_keys=n, formats=formats)
+        for key in _keys_of({**columns, "quantity": wanted}):
+            if has_row(point, key):
+                rows.append((point, key))
+            else:
+                refused.setdefault(key.quantity, (point, key))
+    there = {key.quantity for _, key in rows}
+    for name in quantities:
+        if name not in there and name in refused:
+            refuse_row(*refused[name])
+        if name not in there:
+            raise InputError(f"n_keys must be given for {name}, a quantity of rows")
+    return unite(rows)
+
+
+def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
+    """Yield the keys of all combinations, quantity by quantity."""
+    for quantity, divisor, summary, number_format, softmax in product(
+        *(columns[name] for name in ("quantity", "divisor", *RowKey._fields[2:]))
+    ):
+        shifted = number_format in FLOAT8 and softmax == "shifted"
+        yield RowKey(
+            divisor,
+            quantity,
+            summary or usual_summary(quantity),
+            number_format,
+            FLOAT8_SOFTMAX if shifted else softmax,
+        )
+
+
+def _texts(name: str, given: object) -> list[str]:
+    """Return texts, each once; None is an empty one, as only some have."""
+    several = _several(name, "" if given is None else given)
+    if not several:
+        raise InputError(f"{name} must name at least one, got none")
+    return [*dict.fromkeys(require_text(name, one) for one in several)]
 
 
 def name_given_divisor(given: object) -> str:
@@ -334,29 +415,34 @@ class PreciseRows:
     Raises
     ------
     InputError
-        If a point has no such row, or takes more than can be had.
+        If a point takes more than can be had.
     """
 
     asked: Asked
     effort: Effort
     store: SampleStore = field(default_factory=SampleStore)
-    divisors: tuple[str, ...] = field(init=False)
+    columns: dict[DesignPoint, Columns] = field(init=False)
     budgets: dict[DesignPoint, Budget] = field(init=False)
     errors: dict[tuple[DesignPoint, RowKey], list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse rows that a point does not have, before anything is sampled."""
-        keys = [key for rows in self.asked.values() for key in rows]
-        self.divisors, _ = split_pairs([key.divisor for key in keys])
-        for point, rows in self.asked.items():
-            for key in rows:
-                _require_row(point, key)
+        """Refuse what takes too much, before anything is sampled."""
+        self.columns = {
+            point: columns_of(point, keys) for point, keys in self.asked.items()
+        }
+        for point, keys in self.asked.items():
+            for key in keys:
                 require_spread(point, key.divisor)
-            require_affordable(point, len(self.divisors))
+            require_affordable(point, self.n_divisors)
         self.budgets = {
-            point: self.effort.budget(replicate_seconds(point, len(self.divisors)))
+            point: self.effort.budget(replicate_seconds(point, self.n_divisors))
             for point in self.asked
         }
+
+    @property
+    def n_divisors(self) -> int:
+        """How many divisors there are in all."""
+        return len({one for keys in self.columns.values() for one in keys.divisors})
 
     def is_stuck(self, point: DesignPoint, key: RowKey) -> bool:
         """Tell whether four times the replicates left an error nearly as it was.
@@ -377,7 +463,7 @@ class PreciseRows:
         KeyboardInterrupt
             On Ctrl-C; what was sampled until then is in the store.
         """
-        plan = Plan(self.budgets, self.effort.seed, self.divisors)
+        plan = Plan(self.budgets, self.effort.seed, self.columns)
         work = partial(finish, workers)
         try:
             with threadpool_limits(limits=1, user_api="blas"):
@@ -403,7 +489,7 @@ class PreciseRows:
                 yield point
 
     def _summaries(self, point: DesignPoint) -> Summaries:
-        return Summaries(point, self.store.samples(point), self.divisors)
+        return Summaries(point, self.store.samples(point), self.columns[point])
 
     def _estimates(self) -> Iterator[tuple[DesignPoint, RowKey, Estimate]]:
         """Yield the rows as far as they are sampled; points with too little lack."""
@@ -438,43 +524,6 @@ def is_share(key: RowKey) -> bool:
     return is_indicator(key.quantity) and "/" not in key.divisor
 
 
-def _require_row(point: DesignPoint, key: RowKey) -> None:
-    """Refuse a row that the point does not have."""
-    singles, ratios = split_pairs([*DIVISORS, key.divisor])
-    by_keys = [name for name in singles if parse_divisor(name).needs_keys]
-    if by_keys and not point.has_rows:
-        raise InputError(
-            f"divisor must not depend on n for {key.quantity}, a quantity of pairs, "
-            f"which has no keys, got {by_keys[0]!r}"
-        )
-    known = list(row_keys(point, singles, ratios))
-    if key in known:
-        return
-    if key.quantity in PAIR_QUANTITIES and point.has_rows:
-        raise InputError(
-            f"keys must be left out for {key.quantity}, a quantity of pairs, got "
-            f"{point.n_keys}"
-        )
-    if point.has_rows and (
-        why := lacks(key.quantity, key.number_format, key.softmax, point)
-    ):
-        raise InputError(f"{key.quantity} {why}")
-    there = dict.fromkeys(known_key.quantity for known_key in known)
-    look_up(f"quantity of {point.name}", key.quantity, there)
-    mine = [one for one in known if one.quantity == key.quantity]
-    for name in ("divisor", "summary", "number_format", "softmax"):
-        kinds = dict.fromkeys(getattr(one, name) for one in mine)
-        plain = "/" not in key.divisor and key.quantity in ROW_QUANTITIES
-        if name == "summary" and plain:
-            kinds |= dict.fromkeys(offered_summaries(ROW_QUANTITIES[key.quantity]))
-        look_up(f"{name} of {key.quantity}", getattr(key, name), kinds)
-    kinds = dict.fromkeys(
-        f"{k.divisor} {k.summary} {k.number_format} {k.softmax}" for k in mine
-    )
-    asked = f"{key.divisor} {key.summary} {key.number_format} {key.softmax}"
-    look_up(f"divisor, summary, format and softmax of {key.quantity}", asked, kinds)
-
-
 def _measurement(point: DesignPoint, key: RowKey, estimate: Estimate) -> Measurement:
     exact = reference(key.quantity, point, key.divisor, key.summary)
     known = (None, None) if exact is None else (exact.value, exact.error)
@@ -482,22 +531,20 @@ def _measurement(point: DesignPoint, key: RowKey, estimate: Estimate) -> Measure
     return Measurement(*columns)
 
 
-#: Points of a grid, and entries of each of its lists, at most.
-MOST_POINTS = 4096
-
-
 def grid(  # noqa: PLR0913 - as `measure`
-    distribution_q: str = "gaussian",
-    distribution_k: str | None = None,
+    distribution_q: OneOrMore = "gaussian",
+    distribution_k: OneOrMore | None = None,
     *,
     d_k: int | Sequence[int],
     n_keys: int | Sequence[int] = (),
-    quantity: str | Sequence[str],
+    quantity: OneOrMore,
     divisor: str | float | Sequence[str | float] = "none",
-    summary: str | None = None,
-    dependence: str = "none",
-    initialisation: str = "",
-    normalisation: str = "none",
+    summary: OneOrMore | None = None,
+    number_format: OneOrMore = "float64",
+    softmax: OneOrMore = "shifted",
+    dependence: OneOrMore = "none",
+    initialisation: OneOrMore = "",
+    normalisation: OneOrMore = "none",
     seed: int = 1,
     relative_error: float = RELATIVE_ERROR,
     absolute_error: float | None = None,
@@ -507,24 +554,23 @@ def grid(  # noqa: PLR0913 - as `measure`
     executor: Executor | None = None,
     progress: bool = False,
 ) -> "DataFrame":
-    """Estimate quantities over lists of sizes and divisors, from shared samples.
+    """Estimate quantities over lists of what names a row, from shared samples.
 
     Each point is sampled once, until every row of it is as precise as asked for.
 
     Parameters
     ----------
-    distribution_q, distribution_k : str
-        Distributions of the entries; that of k is by default that of q.
+    distribution_q, distribution_k : str, or sequence of str
+        Distributions of the entries, in all combinations; that of k is by default that
+        of q.
     d_k, n_keys : int, or sequence of int
         Rows are estimated at every combination, pairs at every ``d_k``.
-    quantity : str, or sequence of str
+    quantity, summary, number_format, softmax : str, or sequence of str
     divisor : str or float, or sequence of these
         As for `measure`.  What a point does not have is left out, like ratios of
         quantities of pairs.
-    summary : str, optional
-        ``median`` or ``q99``, for example; by default the mean, or ``value``.
-    dependence, initialisation, normalisation, seed, relative_error, absolute_error, \
-first, most
+    dependence, initialisation, normalisation : str, or sequence of str
+    seed, relative_error, absolute_error, first, most
         As for `measure`.
     jobs : int, optional
         Processes; one: a thread, None: one process for each core.
@@ -536,9 +582,8 @@ first, most
     Returns
     -------
     DataFrame
-        A line for each point, quantity and divisor; columns as `Measurement`.
-        Distributions and divisors stand as they were typed, 13.5 as the number; of two
-        spellings of one divisor, the first.
+        A line for each row; columns as `Measurement`.  Distributions and divisors stand
+        as they were typed, 13.5 as the number; of two spellings of one, the first.
 
     Raises
     ------
@@ -551,8 +596,6 @@ first, most
     require_executor(executor)
     require_flag("progress", progress)
     jobs = None if jobs is None else require_whole("jobs", jobs, 1, MOST_JOBS)
-    if distribution_k is None:
-        distribution_k = distribution_q
     names = {
         "distribution_q": distribution_q,
         "distribution_k": distribution_k,
@@ -560,55 +603,39 @@ first, most
         "initialisation": initialisation,
         "normalisation": normalisation,
     }
-    for name, text in {**names, "summary": "" if summary is None else summary}.items():
-        require_text(name, text)
-    wanted = [require_text("quantity", one) for one in _several("quantity", quantity)]
-    if not wanted:
-        raise InputError("quantity must name at least one, got none")
-    wanted = [look_up("quantity", name, QUANTITIES).name for name in wanted]
-    summaries = {name: summary or usual_summary(name) for name in wanted}
-    spelled = _spellings(divisor)
-    named = list(spelled)
-    singles, ratios = split_pairs(named)
-    sizes = _sizes("d_k", d_k, 1), _sizes("n_keys", n_keys, 2)
-    if (points := len(sizes[0]) * (1 + len(sizes[1]))) > MOST_POINTS:
-        raise InputError(
-            f"d_k and n_keys must make at most {MOST_POINTS} points, got {points}"
-        )
-    asked: dict[DesignPoint, list[RowKey]] = {}
-    for d, n in product(sizes[0], (*sizes[1], None)):
-        wanted = [one for one in summaries if (one in PAIR_QUANTITIES) == (n is None)]
-        if not wanted:
-            continue
-        point = parse_point(
-            **names,
-            d_k=d,
-            n_keys=n,
-            formats=any(name in FORMAT_QUANTITIES for name in wanted),
-            also=tuple(chain(*(beyond_table(x, summaries[x]) for x in wanted))),
-        )
-        known = set(row_keys(point, singles, ratios))
-        keys = [RowKey(c, name, summaries[name]) for name in wanted for c in named]
-        asked[point] = [key for key in keys if key in known]
-    found = {key.quantity for keys in asked.values() for key in keys}
-    if missing := [name for name in summaries if name not in found]:
-        raise InputError(
-            f"{missing[0]} must have a row of the summary "
-            f"{show(summaries[missing[0]])} at one of these points, with one of the "
-            f"divisors {', '.join(named)[:MOST_QUOTED]}; quantities of rows need n_keys"
-        )
+    parts = {
+        "divisor": divisor,
+        "quantity": quantity,
+        "summary": summary,
+        "number_format": number_format,
+        "softmax": softmax,
+    }
+    asked = ask(names, d_k, n_keys, parts)
     effort = Effort(seed, relative_error, absolute_error, first, most)
-    rows = PreciseRows(asked, effort)
+    rows = _sample(PreciseRows(asked, effort), executor, jobs, progress=progress)
+    table = DataFrame(map(asdict, rows.rows()))
+    table["divisor"] = table["divisor"].map(_spellings(divisor))
+    for side in ("distribution_q", "distribution_k"):
+        given = names[side] or distribution_q
+        typed = {parse_distribution(one).name: one for one in _texts(side, given)[::-1]}
+        table[side] = table[side].map(typed)
+    return table.astype({"n_keys": "Int64"})
+
+
+def _sample(
+    rows: PreciseRows,
+    executor: Executor | None,
+    jobs: int | None = 1,
+    *,
+    progress: bool = False,
+) -> PreciseRows:
+    """Sample rows by some workers; returns them."""
     with (
         at_work(executor, jobs) as workers,
-        progress_bar(len(rows.divisors), quiet=not progress) as advance,
+        progress_bar(rows.n_divisors, quiet=not progress) as advance,
     ):
         rows.sample(workers, advance)
-    table = DataFrame(map(asdict, rows.rows())).assign(
-        distribution_q=distribution_q, distribution_k=distribution_k
-    )
-    table["divisor"] = table["divisor"].map(spelled)
-    return table.astype({"n_keys": "Int64"})
+    return rows
 
 
 def _several(name: str, given: object) -> list[object]:

@@ -108,6 +108,8 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         Replicates at the first interim analysis and at most.
     first_large, most_large : int
         The same where d_k or the number of keys makes a replicate expensive.
+    every_row : bool
+        Whether to sample every row of every point, also those that nobody reads.
     """
 
     d_k: tuple[Dimension, ...]
@@ -123,6 +125,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     most: Count = 1024
     first_large: Count = 32
     most_large: Count = 256
+    every_row: bool = False
 
     def points(self) -> list[DesignPoint]:
         """Return every point of the grid once, in a canonical order.
@@ -379,5 +382,6 @@ PRESETS = {
         most=8192,
         first_large=128,
         most_large=2048,
+        every_row=True,
     ),
 }

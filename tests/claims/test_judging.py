@@ -47,12 +47,12 @@ from montecarlo.claims.verdicts import Outcome, Reason, Ruling, Verdict, decide
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
-from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import sample
 from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.study.table import find_reference
+from tests.samples import sample_all, summarise
 
 DIVISORS = ("none", "sqrt")
 RATE = 1e-6
@@ -113,8 +113,8 @@ def test_what_shares_its_error_misses_together(quantity):
     """Intervals of one statistic are the same but for a factor."""
     point = parse_point("gaussian", "gaussian", 64)
     store = SampleStore()
-    store.add(point, 0, 24, pack(sample(point, 3, 0, 24, tuple(DIVISOR_TABLE))))
-    summaries = Summaries(point, store.samples(point), tuple(DIVISOR_TABLE))
+    store.add(point, 0, 24, pack(sample_all(point, 3, 0, 24, tuple(DIVISOR_TABLE))))
+    summaries = summarise(point, store.samples(point), tuple(DIVISOR_TABLE))
     shared = {}
     for name in PAIR_QUANTITIES:
         divided = PAIR_QUANTITIES[name].divided

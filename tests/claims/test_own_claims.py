@@ -12,7 +12,6 @@ import scipy.special
 import montecarlo.report.running as report_command
 from montecarlo import judge
 from montecarlo.claims.catalogue import parse_catalogue
-from montecarlo.claims.outcomes import DATA_FILES
 from montecarlo.claims.own_claims import own_study
 from montecarlo.claims.running import needed_budgets
 from montecarlo.cli import own_claims
@@ -20,6 +19,7 @@ from montecarlo.cli.judge import main
 from montecarlo.cli.report import main as report_main
 from montecarlo.errors import InputError
 from montecarlo.report import running
+from montecarlo.report.running import DATA_FILES
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import (

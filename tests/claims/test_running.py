@@ -46,6 +46,7 @@ GRID = Grid(
     most=8,
     first_large=2,
     most_large=2,
+    every_row=True,
 )
 #: Seconds of a batch: every replicate alone, and all of a point together.
 ONE_BY_ONE, ALL_AT_ONCE = 1e-9, 1e9

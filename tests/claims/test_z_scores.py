@@ -32,6 +32,7 @@ GRID = Grid(
     divisors=("none", "sqrt"),
     first=128,
     most=128,
+    every_row=True,
 )
 
 

@@ -13,6 +13,7 @@ from montecarlo.estimation import engine
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.replicates import Columns
 from montecarlo.study import executors
 from montecarlo.study.executors import finish
 
@@ -70,7 +71,12 @@ def _no_sampling(monkeypatch):
 
 def plan_of(*points, first=4, most=16, batch=3):
     """A plan with the same budget for each point."""
-    return Plan(dict.fromkeys(points, Budget(first, most)), 1, ("sqrt",), batch)
+    return Plan(
+        dict.fromkeys(points, Budget(first, most)),
+        1,
+        dict.fromkeys(points, Columns(())),
+        batch,
+    )
 
 
 def run_with(plan, store, executor, *more):
@@ -125,7 +131,7 @@ def test_only_the_undecided_get_more():
 )
 def test_batches_are_a_partition(start, more, batch, point):
     """Batches are not empty, join without gap or overlap, and are not too large."""
-    plan = Plan({point: Budget(1, 1)}, 1, ("sqrt",), batch)
+    plan = plan_of(point, batch=batch)
     batches = list(plan.batches(point, start, start + more))
 
     assert [i for one in batches for i in range(*one)] == list(

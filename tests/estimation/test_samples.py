@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.sampling.batches import Batch, pack
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import sample
+from tests.samples import sample_all
 
 ONE, OTHER = (
     parse_point("gaussian", "gaussian", 2, 4),
@@ -22,7 +22,7 @@ def store_of(starts, point=ONE):
     ends = dict(zip(sorted(starts), [*sorted(starts)[1:], N], strict=True))
     store = SampleStore()
     for start in starts:
-        batch = sample(point, 1, start, ends[start], DIVISORS)
+        batch = sample_all(point, 1, start, ends[start], DIVISORS)
         store.add(point, start, ends[start], pack(batch))
     return store
 
@@ -32,7 +32,7 @@ def store_of(starts, point=ONE):
 def test_batches_in_any_order(data, cuts):
     """However cut and ordered: the bytes of one batch."""
     starts = data.draw(st.permutations([0, *cuts]))
-    whole = sample(ONE, 1, 0, N, DIVISORS)
+    whole = sample_all(ONE, 1, 0, N, DIVISORS)
     samples = store_of(starts).samples(ONE)
 
     assert samples.means.tobytes() == whole.means.tobytes()
@@ -46,11 +46,11 @@ def test_only_what_has_no_gap_before_it_is_kept():
     """After a gap replicates are dropped, of one point and not of another."""
     store = SampleStore()
     for start, stop in ((0, 2), (2, 5), (6, N)):
-        store.add(ONE, start, stop, pack(sample(ONE, 1, start, stop, DIVISORS)))
+        store.add(ONE, start, stop, pack(sample_all(ONE, 1, start, stop, DIVISORS)))
     store.add(OTHER, 0, 3, pack(Batch(np.zeros((3, 9)), ())))
     store.drop_after_gaps()
 
     assert store.n_replicates(OTHER) == 3
     assert store.samples(ONE).means.tobytes() == (
-        sample(ONE, 1, 0, 5, DIVISORS).means.tobytes()
+        sample_all(ONE, 1, 0, 5, DIVISORS).means.tobytes()
     )

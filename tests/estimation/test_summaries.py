@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
@@ -11,9 +10,10 @@ from montecarlo.attention.quantities import (
     ROW_QUANTITIES,
     range_of,
 )
-from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, row_keys
+from montecarlo.estimation.summaries import RowKey, every_key, has_interval
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import mean_columns, rows_column, sample
+from montecarlo.sampling.replicates import rows_column
+from tests.samples import every_column, sample_all, summarise
 
 ALL = tuple(DIVISORS)
 N = 24
@@ -24,15 +24,15 @@ HEAVY = parse_point("student_t3", "student_t3", 4, 8)
 
 def summaries_of(point, divisors=ALL):
     """The estimates of a few replicates."""
-    batch = sample(point, 1, 0, N, divisors)
-    return Summaries(point, batch, divisors)
+    batch = sample_all(point, 1, 0, N, divisors)
+    return summarise(point, batch, divisors)
 
 
 @pytest.mark.parametrize("point", [PAIRS, ROWS, HEAVY], ids=lambda c: c.name)
 def test_every_row_has_an_estimate(point):
     """Once, from all replicates, or from those that have such rows."""
     summaries = summaries_of(point)
-    keys = list(row_keys(point, ALL))
+    keys = list(every_key(point, ALL))
 
     assert len(set(keys)) == len(keys)
     for key in keys:
@@ -40,7 +40,7 @@ def test_every_row_has_an_estimate(point):
         assert summaries.estimate(key) is estimate
         if key.quantity in ROW_QUANTITIES and ROW_QUANTITIES[key.quantity].given:
             column = (key.divisor, rows_column(key.quantity))
-            index = mean_columns(point, ALL).index(column)
+            index = every_column(point, ALL).means.index(column)
             filled = (summaries.samples.means[:, index] > 0.0).sum()
             assert math.isfinite(estimate.value) is bool(filled > 10), key
             assert estimate.n_replicates == (filled if filled > 10 else N)
@@ -61,9 +61,9 @@ EXTREME = [
 def test_values_lie_within_the_range_of_their_quantity(point):
     """Whatever was drawn, uniform rows and one-hot ones; and so do their intervals."""
     divisors = ("none", "sqrt", "1e4")
-    batch = sample(point, 1, 0, 12, divisors)
+    batch = sample_all(point, 1, 0, 12, divisors)
     for (_, column), values in zip(
-        mean_columns(point, divisors), batch.means.T, strict=True
+        every_column(point, divisors).means, batch.means.T, strict=True
     ):
         name, *arithmetic = column.split("@")
         if name not in QUANTITIES or QUANTITIES[name].given:
@@ -72,8 +72,8 @@ def test_values_lie_within_the_range_of_their_quantity(point):
         slack = 1e-6 * max(1.0, abs(low))  # single precision
         assert low - slack <= values.min(), name
         assert values.max() <= high + 1e-6 * high, name
-    summaries = Summaries(point, batch, divisors)
-    for key in row_keys(point, divisors):
+    summaries = summarise(point, batch, divisors)
+    for key in every_key(point, divisors):
         estimate = summaries.estimate(key)
         ends = estimate.interval(0.025)
         if "/" in key.divisor or key.summary == "spread" or math.isnan(ends.low):
@@ -112,18 +112,6 @@ def test_too_few_moments_give_no_interval():
         pairs.estimate(RowKey("none", "score_distribution_gap", "value")).std_error
         > 0.0
     )
-
-
-def test_weights_by_rank():
-    """Weights by rank fall, and are the means of their columns."""
-    summaries = summaries_of(ROWS)
-    ranks, estimates = zip(*summaries.by_rank("sqrt"), strict=True)
-    values = [estimate.value for estimate in estimates]
-
-    assert ranks == (1, 2, 3, 4, 5, 6, 8)
-    assert values == sorted(values, reverse=True)
-    column = mean_columns(ROWS, ALL).index(("sqrt", "rank3"))
-    assert values[2] == pytest.approx(np.mean(summaries.samples.means[:, column]))
 
 
 @pytest.mark.parametrize("summary", ["mean", "median"])

@@ -7,12 +7,18 @@ import pytest
 
 from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import sample
 from montecarlo.study.executors import finish, make_executor
+from tests.samples import every_column, sample_all
 
 POINTS = tuple(parse_point("gaussian", "gaussian", d_k, 4) for d_k in (1, 2, 3))
 DIVISORS = ("sqrt",)
-PLAN = Plan(dict.fromkeys(POINTS, Budget(8, 16)), 1, DIVISORS, batch=3, limited=True)
+PLAN = Plan(
+    dict.fromkeys(POINTS, Budget(8, 16)),
+    1,
+    {point: every_column(point, DIVISORS) for point in POINTS},
+    batch=3,
+    limited=True,
+)
 
 
 def asked_until(times):
@@ -41,7 +47,7 @@ def test_time_that_runs_out(times):
     assert min(numbers.values()) >= LEAST
     assert sum(numbers.values()) < 16 * len(POINTS)
     for point, n in numbers.items():
-        expected = sample(point, 1, 0, n, DIVISORS).means
+        expected = sample_all(point, 1, 0, n, DIVISORS).means
         assert np.array_equal(store.samples(point).means, expected)
 
 

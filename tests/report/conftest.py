@@ -23,23 +23,21 @@ from msgspec import convert
 
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.outcomes import CLAIMS_FILE
-from montecarlo.claims.running import Study, run_study, write_results
+from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report import running
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.texts import make_errata
-from montecarlo.report.content.training import (
-    ReportRecord,
-    with_studies,
-)
+from montecarlo.report.content.training import ReportRecord
 from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.files import Drawing, draw
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import figures_beside
 from montecarlo.report.render import contents as gathering
-from montecarlo.report.render.contents import Contents, gather_contents
+from montecarlo.report.render.contents import Contents, gather_contents, page_rows
 from montecarlo.report.render.pages import render
+from montecarlo.report.running import write_data
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_run
 from montecarlo.study.presets import Block, Grid
@@ -335,9 +333,7 @@ def sampled(study: Study, folder: Path, **more: str) -> None:
     """Sample, judge, draw and write as the command would, but for the pages."""
     with make_executor(1) as executor:
         results = run_study(study, executor)
-    if "own_claims" not in more:
-        results = with_studies(results)
-    record = write_results(results, folder)
+    record = write_data(results, folder, own="own_claims" in more)
     write_run(folder, {**record, "only": [], "languages": list(CODES), **more})
     Report(folder, study.catalogue)
 
@@ -351,7 +347,7 @@ def drawn_here(monkeypatch):
 @pytest.fixture(scope="session")
 def report(tmp_path_factory):
     """The small study of the five texts."""
-    study = Study(read_catalogue(), SMALL)
+    study = Study(read_catalogue(), SMALL, pages=page_rows)
     folder = made_once(tmp_path_factory, "report", partial(sampled, study))
     return Report(folder, study.catalogue)
 
@@ -360,7 +356,7 @@ def report(tmp_path_factory):
 def own_report(tmp_path_factory):
     """A small study of a user's own claims."""
     catalogue, content = read_own_claims(OWN_CLAIMS)
-    study = Study(catalogue, SMALL, preset="quick", whole_grid=False)
+    study = Study(catalogue, SMALL, preset="quick", pages=page_rows, whole_grid=False)
 
     def make(folder: Path) -> None:
         (folder / OWN_FILE).write_bytes(content)

@@ -20,7 +20,6 @@ from montecarlo.__main__ import main as program
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.outcomes import DATA_FILES
 from montecarlo.cli import studies
 from montecarlo.cli.listing import KINDS
 from montecarlo.cli.report import main
@@ -29,6 +28,7 @@ from montecarlo.estimation import engine
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import catalogues
 from montecarlo.report.language.catalogues import LANGUAGES
+from montecarlo.report.running import DATA_FILES
 from montecarlo.sampling.design_points import WEIGHT_KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study.folder import (

@@ -13,7 +13,7 @@ import scipy.stats
 from montecarlo.sampling.design_points import parse_dependence, parse_point
 from montecarlo.sampling.distributions import parse_distribution
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import mean_columns, sample
+from tests.samples import every_column, sample_all
 
 FALSE_ALARM = 1e-7
 N = 40
@@ -58,10 +58,10 @@ def test_moments_of_matching_pairs(distribution, rho):
     """
     d_k = 16
     point = parse_point(distribution, distribution, d_k, None, f"pairs({rho})")
-    batch = sample(point, 3, 0, N, ("none",))
+    batch = sample_all(point, 3, 0, N, ("none",))
     means = dict(
         zip(
-            (name for _, name in mean_columns(point, ("none",))),
+            (name for _, name in every_column(point, ("none",)).means),
             batch.means.T,
             strict=True,
         )

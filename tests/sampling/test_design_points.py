@@ -57,7 +57,7 @@ def test_name_holds_all_that_is_sampled():
     for name in ("d_k", "n_keys"):
         assert {getattr(point, name) for point in points} == set(fields[name])
     there = {f.name for f in dataclasses.fields(BASE)}
-    assert set(fields) | {"formats", "also"} == there
+    assert set(fields) | {"formats"} == there
 
 
 def test_number_formats_draw_nothing():

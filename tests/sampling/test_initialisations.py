@@ -20,9 +20,9 @@ from montecarlo.sampling.design_points import (
     parse_point,
 )
 from montecarlo.sampling.matrices import project
-from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory.moments import projected_variance
 from montecarlo.theory.references import reference
+from tests.samples import every_column, sample_all
 
 N = 24
 LIMIT = float(scipy.stats.t.isf(0.5e-7, N - 1))
@@ -69,8 +69,8 @@ def test_variances_of_entries_and_scores(kind, norm):
         "gaussian", "gaussian", D_K, initialisation=named(kind, norm, shape, WIDTH)
     )
     weight = VARIANCES[kind](WIDTH, FAN_OUT[shape])
-    names = [name for _, name in mean_columns(point, ("none",))]
-    means = sample(point, 7, 0, N, ("none",)).means
+    names = [name for _, name in every_column(point, ("none",)).means]
+    means = sample_all(point, 7, 0, N, ("none",)).means
     expected = {
         "q2": WIDTH * weight,
         "k2": WIDTH * weight,

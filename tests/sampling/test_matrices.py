@@ -9,7 +9,7 @@ import pytest
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.sampling import matrices, replicates
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import sample
+from tests.samples import sample_all
 
 ALL = tuple(DIVISORS)
 #: Entries at once for which these points come in chunks of 200 keys, or of 128.
@@ -35,9 +35,9 @@ def test_streamed_rows_equal_unstreamed_ones(point, monkeypatch):
     """Rows whose keys come in chunks are those of the same keys held at once: the
     scores to the rounding of a float32 product, the counts in all but a few rows.
     """
-    streamed = sample(point, 3, 0, 3, ALL)
+    streamed = sample_all(point, 3, 0, 3, ALL)
     monkeypatch.setattr(replicates, "keys_at_once", lambda point: point.n_keys)
-    whole = sample(point, 3, 0, 3, ALL)
+    whole = sample_all(point, 3, 0, 3, ALL)
 
     # an identity that is near 0 is held against the terms it is made of
     assert streamed.means == pytest.approx(whole.means, rel=1e-4, abs=1e-5)
@@ -51,7 +51,7 @@ from pathlib import Path
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 point = parse_point("gaussian", "gaussian", 128, 2**20)
-sample(point, 1, 0, 2, ("none", "sqrt", "2sqrt", "linear"))
+sample_all(point, 1, 0, 2, ("none", "sqrt", "2sqrt", "linear"))
 # not getrusage: that also counts the process which this one was forked from
 status = Path("/proc/self/status").read_text()
 print(status.partition("VmHWM:")[2].split()[0])

@@ -14,6 +14,7 @@ from montecarlo.sampling.design_points import (
 from montecarlo.sampling.matrices import draw_matrices, normalise
 from montecarlo.sampling.replicates import (
     PAIR_MEANS,
+    Pass,
     pair_means,
     row_blocks,
     score_moments,
@@ -81,7 +82,7 @@ def test_the_gain_multiplies_the_product_once():
     assert score_moments(plain) == (0.0, pytest.approx(1.0 / 16.0))
 
     rows = replace(ten, n_keys=32)
-    (block,) = row_blocks(rows, 1, range(1), [2.0])
+    (block,) = row_blocks(rows, 1, range(1), [Pass(2.0)])
     q, k = (x.astype(np.float64) for x in draw_matrices(rows, 1, 0))
     scores = 10.0 * q @ k.T
     assert block.sums.raw_largest[0] == pytest.approx(scores.max(axis=1), rel=1e-5)

@@ -2,33 +2,25 @@
 
 import dataclasses
 import gc
-import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import scipy.special
-import scipy.stats
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
-    RANKS,
     ROW_QUANTITIES,
     SPECTRAL_ROWS,
     costly_rows,
     query_rows,
 )
+from montecarlo.estimation.summaries import columns_of, every_key
 from montecarlo.sampling import batches, replicates
 from montecarlo.sampling.design_points import parse_point, stream
-from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import (
-    count_columns,
-    mean_columns,
-    rows_column,
-    sample,
-)
+from montecarlo.sampling.replicates import rows_column, sample
+from tests.samples import every_column, sample_all
 
 SEED = 5
 ALL = tuple(DIVISORS)
@@ -70,8 +62,8 @@ def affordable(point):
 def test_one_by_one_equals_all_at_once(point):
     """A replicate gives the same bytes alone as in a batch, and counts add up."""
     n = affordable(point)
-    together = sample(point, SEED, 0, n, ALL)
-    alone = [sample(point, SEED, i, i + 1, ALL) for i in range(n)]
+    together = sample_all(point, SEED, 0, n, ALL)
+    alone = [sample_all(point, SEED, i, i + 1, ALL) for i in range(n)]
 
     assert together.means.tobytes() == b"".join(one.means.tobytes() for one in alone)
     for i, counts in enumerate(together.counts):
@@ -82,7 +74,7 @@ def test_threads_unpack_beside_each_other():
     """Also where the collector has callbacks: before Python 3.12 two headers that were
     parsed at once ended in a SystemError, without the lock some of these.
     """
-    packed = batches.pack(sample(SMALL, SEED, 0, 1, ALL))
+    packed = batches.pack(sample_all(SMALL, SEED, 0, 1, ALL))
     gc.callbacks.append(lambda *_: sum(range(200)))
     interval, threshold = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(1e-6)
@@ -99,13 +91,15 @@ def test_threads_unpack_beside_each_other():
 @pytest.mark.parametrize("point", [*POINTS[:3], FURTHER[0], FURTHER[2]], ids=str)
 def test_divisors_do_not_see_each_other(point):
     """A divisor's columns are the same bytes whatever other divisors are measured."""
-    every = sample(point, SEED, 0, N, ALL)
-    columns = mean_columns(point, ALL)
+    every = sample_all(point, SEED, 0, N, ALL)
+    columns = every_column(point, ALL).means
     for divisor in ALL:
-        alone = sample(point, SEED, 0, N, (divisor,))
+        alone = sample_all(point, SEED, 0, N, (divisor,))
         chosen = [i for i, (name, _) in enumerate(columns) if name == divisor]
         assert np.array_equal(every.means[:, chosen], alone.means)
-        assert [columns[i] for i in chosen] == list(mean_columns(point, (divisor,)))
+        assert [columns[i] for i in chosen] == list(
+            every_column(point, (divisor,)).means
+        )
 
 
 def test_each_replicate_has_a_v_of_its_own(monkeypatch):
@@ -117,27 +111,25 @@ def test_each_replicate_has_a_v_of_its_own(monkeypatch):
         return stream(seed, point, index, which)
 
     monkeypatch.setattr(replicates, "stream", record)
-    sample(SMALL, SEED, 0, 200, ("none", "sqrt"))
+    sample_all(SMALL, SEED, 0, 200, ("none", "sqrt"))
 
     assert asked == [(SEED, SMALL, index, "v") for index in range(200)]
 
 
-@pytest.mark.parametrize("point", POINTS[:4], ids=IDS[:4])
-def test_weights_by_rank_are_those_of_the_first_rows(point):
-    """Means of the sorted weights, at the ranks that are kept."""
-    measured = dict(
-        zip(
-            mean_columns(point, ("sqrt",)),
-            sample(point, SEED, 2, 3, ("sqrt",)).means[0],
-            strict=True,
-        )
-    )
-    q, k = draw_matrices(point, SEED, 2)
-    scores = (q @ k.T)[:ELEMENT_ROWS].astype(np.float64) / math.sqrt(point.d_k)
-    ranked = -np.sort(-scipy.special.softmax(scores, axis=-1), axis=-1)
-    for rank in (rank for rank in RANKS if rank <= point.n_keys):
-        expected = ranked[:, rank - 1].mean()
-        assert measured["sqrt", f"rank{rank}"] == pytest.approx(expected, rel=1e-5)
+@pytest.mark.parametrize("point", [*POINTS[:3], *FURTHER[:3]], ids=str)
+def test_rows_do_not_see_each_other(point):
+    """A column is the same bytes whatever other rows are asked for, or alone."""
+    keys = list(every_key(point, ALL))
+    every, columns = sample_all(point, SEED, 0, 3, ALL), every_column(point, ALL)
+    for key in keys[:: len(keys) // 12]:
+        mine = columns_of(point, [key])
+        alone = sample(point, SEED, 0, 3, mine)
+        for number, column in enumerate(mine.means):
+            expected = every.means[:, columns.means.index(column)]
+            assert np.array_equal(alone.means[:, number], expected, equal_nan=True)
+        for number, column in enumerate(mine.counts):
+            expected = every.counts[columns.counts.index(column)]
+            assert np.array_equal(alone.counts[number], expected)
 
 
 FORMATS = FURTHER[0]
@@ -147,8 +139,8 @@ FORMATS = FURTHER[0]
 def test_number_formats_change_nothing_else(point):
     """With number formats the other columns and all counts are the same bytes."""
     plain = dataclasses.replace(point, formats=False)
-    with_formats, without = (sample(c, SEED, 0, 3, ALL) for c in (point, plain))
-    columns, fewer = mean_columns(point, ALL), mean_columns(plain, ALL)
+    with_formats, without = (sample_all(c, SEED, 0, 3, ALL) for c in (point, plain))
+    columns, fewer = every_column(point, ALL).means, every_column(plain, ALL).means
 
     chosen = [i for i, column in enumerate(columns) if "@" not in column[1]]
     assert [columns[i] for i in chosen] == list(fewer)
@@ -162,8 +154,8 @@ def test_scores_do_not_tie_before_they_are_rounded():
     tie; in float64 any two of all rows do with a probability of 1e-7.
     """
     point = parse_point("gaussian", "gaussian", 16, 2**14, formats=True)
-    values = sample(point, SEED, 0, 1, ("sqrt",)).means[0]
-    found = dict(zip(mean_columns(point, ("sqrt",)), values, strict=True))
+    values = sample_all(point, SEED, 0, 1, ("sqrt",)).means[0]
+    found = dict(zip(every_column(point, ("sqrt",)).means, values, strict=True))
 
     assert found["sqrt", "format_distinct_share@float64@shifted_wide"] == 1.0
     assert found["sqrt", "format_distinct_share@float32@shifted_wide"] < 1.0
@@ -172,8 +164,8 @@ def test_scores_do_not_tie_before_they_are_rounded():
 @pytest.mark.parametrize("point", POINTS[:4], ids=IDS[:4])
 def test_rises_are_those_of_powers_of_cumulative_counts(point):
     """Cumulated, the rises are sums over replicates of powers of cumulative counts."""
-    together = sample(point, SEED, 0, N, ALL).counts
-    alone = [sample(point, SEED, i, i + 1, ALL).counts for i in range(N)]
+    together = sample_all(point, SEED, 0, N, ALL).counts
+    alone = [sample_all(point, SEED, i, i + 1, ALL).counts for i in range(N)]
     for i, counts in enumerate(together):
         below = [np.cumsum(one[i][0]) for one in alone]
         rows = [one[-1] for one in below]
@@ -191,11 +183,11 @@ def test_rises_are_those_of_powers_of_cumulative_counts(point):
 def test_every_row_is_counted_once(point):
     """Each histogram counts every row that its quantity has."""
     n = affordable(point)
-    batch = sample(point, SEED, 0, n, ALL)
-    columns = mean_columns(point, ALL)
+    batch = sample_all(point, SEED, 0, n, ALL)
+    columns = every_column(point, ALL).means
     n_queries = point.shape[0]
-    for (divisor, name, _), (number, *_) in zip(
-        count_columns(point, ALL), batch.counts, strict=True
+    for (divisor, name), (number, *_) in zip(
+        every_column(point, ALL).counts, batch.counts, strict=True
     ):
         most = {
             "jacobian_spectral": costly_rows(SPECTRAL_ROWS, point.n_keys),

@@ -10,9 +10,8 @@ from montecarlo.attention.quantities import PAIR_MEANS
 from montecarlo.claims.calibration import COUNTS, NAMES, RATES, TABLE
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import mean_columns
 from studies import calibration
-from studies.calibration import DIVISORS, Bank, Case, cases, count, make_lines
+from studies.calibration import Bank, Case, cases, columns_at, count, make_lines
 
 POINT = parse_point("gaussian", "gaussian", 4)
 MEAN = Case("pairs", (POINT,), RowKey("none", "score_mean", "value"), stops=False)
@@ -70,7 +69,7 @@ def test_rare_replicates_are_as_in_a_report(monkeypatch, kind, quantity, sizes, 
 
     def rare_bank(point, seed):
         rare = np.random.default_rng(point.d_k + seed).random(2**12) < part
-        columns = len(mean_columns(point, DIVISORS))
+        columns = len(columns_at(point).means)
         common = 0.0 if kind == "share" else 2.0**-6
         return Bank(point, np.tile(np.where(rare, 0.5, common), (columns, 1)).T, {})
 

@@ -10,7 +10,6 @@ from montecarlo.errors import UnfinishedError
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import sample
 from montecarlo.study.folder import (
     JOURNAL,
     PART,
@@ -18,6 +17,7 @@ from montecarlo.study.folder import (
     count_batches,
     open_journal,
 )
+from tests.samples import sample_all
 
 ROWS = parse_point("gaussian", "gaussian", 2, 4)
 PAIRS = parse_point("uniform", "uniform", 2)
@@ -29,7 +29,7 @@ DIVISORS = ("none", "sqrt")
 
 def drawn(point, start, stop):
     """Draw a batch."""
-    return pack(sample(point, 1, start, stop, DIVISORS))
+    return pack(sample_all(point, 1, start, stop, DIVISORS))
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_batches_come_back(output):
     assert not store.recall(ROWS, 4, 5)
     assert store.n_replicates(ROWS) == 4
     assert not any(SampleStore.packed(store, ROWS))
-    whole = sample(ROWS, 1, 0, 4, DIVISORS)
+    whole = sample_all(ROWS, 1, 0, 4, DIVISORS)
     assert store.samples(ROWS).means.tobytes() == whole.means.tobytes()
     assert count_batches(store.journal) == len(BATCHES)
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from montecarlo.study.curves import CURVES
+from montecarlo.report.content.curves import CURVES
 from montecarlo.study.measured import COLUMNS
 
 PAGE = Path(__file__).parents[2] / "docs" / "results-folder.md"
@@ -17,5 +17,5 @@ def test_columns_are_those_of_the_tables():
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == COLUMNS
     found = re.findall(r"^\| `(\w+)\.csv` \| `([\w ]+)` \|", curves, re.MULTILINE)
     assert [(name, tuple(columns.split())) for name, columns in found] == [
-        (name, file.columns) for name, file in CURVES.items()
+        (name, columns) for name, columns in CURVES.items()
     ]

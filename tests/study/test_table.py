@@ -2,39 +2,28 @@
 
 import math
 import pickle
-from dataclasses import replace
 from itertools import chain
 
-import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.errors import InputError
+from montecarlo.estimation.summaries import DISTRIBUTION, RowKey, every_key
 from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import sample
-from montecarlo.study.curves import tabulate_curves
 from montecarlo.study.measured import row_id
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.table import (
-    DISTRIBUTION_D_K,
-    DISTRIBUTION_SCORES,
-    EXAMPLE_POINT,
-    EXAMPLE_QUERIES,
     FAR_BELOW,
-    SCORE_DISTRIBUTION,
-    curves_by_rank,
-    distribution_curves,
-    example_curves,
     find_reference,
+    find_rows,
     references_of,
     rows_of,
     table_of,
     tabulate,
 )
 from montecarlo.theory.references import Reference
+from tests.samples import sample_all, summarise
 
 ALL = tuple(DIVISORS)
 PAIRS, ROWS = (
@@ -46,18 +35,23 @@ PAIRS, ROWS = (
 def table_of_both(lookup):
     """The table of pairs and of rows."""
     both = map(summaries_of, (PAIRS, ROWS))
-    return tabulate(chain(*(rows_of(one, lookup) for one in both)))
+    return tabulate(chain(*(every_row(one, lookup) for one in both)))
+
+
+def every_row(summaries, lookup):
+    """Every row of a point."""
+    return rows_of(summaries, every_key(summaries.point, ALL), lookup)
 
 
 def summaries_of(point, n=6, divisors=ALL):
     """The estimates of a few replicates."""
-    batch = sample(point, 1, 0, n, divisors)
-    return Summaries(point, batch, divisors)
+    batch = sample_all(point, 1, 0, n, divisors)
+    return summarise(point, batch, divisors)
 
 
-def nothing(point, key):
+def nothing(key):
     """Know no exact value."""
-    del point, key
+    del key
 
 
 def test_pairs_have_no_number_of_keys():
@@ -75,7 +69,7 @@ def test_interval_is_the_pointwise_one():
     """The interval of a line is the 95 % interval of its estimate."""
     summaries = summaries_of(ROWS)
     line = (
-        tabulate(rows_of(summaries, nothing))
+        tabulate(every_row(summaries, nothing))
         .set_index("row_id")
         .loc[row_id(ROWS, RowKey("sqrt", "entropy", "mean"))]
     )
@@ -87,18 +81,23 @@ def test_interval_is_the_pointwise_one():
 
 @pytest.mark.parametrize("point", [PAIRS, ROWS], ids=lambda c: c.name)
 def test_a_point_without_its_samples(point):
-    """What a worker makes of packed batches is what the samples say: rows, curves, and
-    estimates with their intervals at the error rates that were asked for, no others.
+    """What a worker makes of packed batches is what the samples say: rows, how they are
+    distributed, and estimates with intervals at the rates that were asked for alone.
     """
-    summaries, ratios = summaries_of(point), ("none/linear",)
-    packed = [pack(sample(point, 1, *ends, ALL)) for ends in ((0, 2), (2, 6))]
-    references, rates = references_of(point, ALL, ratios), (1e-4, 0.025)
-    found = table_of(point, packed, ALL, ratios, references, set(references), rates)
+    summaries, keys = summaries_of(point), tuple(every_key(point, ALL))
+    packed = [pack(sample_all(point, 1, *ends, ALL)) for ends in ((0, 2), (2, 6))]
+    references, rates = references_of(point, keys), (1e-4, 0.025)
+    whole = RowKey("sqrt", "jacobian_frobenius", DISTRIBUTION)
+    asked = (*keys, whole) if point.has_rows else keys
+    found = table_of(point, asked, packed, references, set(references), rates)
     found = pickle.loads(pickle.dumps(found))  # noqa: S301 - of our own
 
-    expected = rows_of(replace(summaries, ratios=ratios), find_reference)
+    expected = every_row(summaries, lambda key: find_reference(point, key))
     assert list(map(repr, found.rows)) == list(map(repr, expected))
-    assert found.curves == tuple(curves_by_rank(summaries))
+    assert set(found.distributions) == set(asked) - set(keys)
+    for key, rows in found.distributions.items():
+        one = summaries.distribution(key.divisor, key.quantity)
+        assert rows.share.tolist() == one.share.tolist()
     assert found.n_replicates == 6
     bounded = 0
     for key in references:
@@ -123,11 +122,10 @@ def test_reference_counts_far_below_the_error(error, shown):
     summaries = summaries_of(ROWS)
     std_error = summaries.estimate(key).std_error
 
-    def known(point, asked):
-        del point
+    def known(asked):
         return Reference(1.5, error * std_error) if asked == key else None
 
-    table = tabulate(rows_of(summaries, known)).set_index("row_id")
+    table = tabulate(every_row(summaries, known)).set_index("row_id")
     line = table.loc[row_id(ROWS, key)]
     assert bool(line.reference == 1.5) is shown
     assert math.isnan(line.reference) is not shown
@@ -141,7 +139,7 @@ def test_row_ids_are_unique(preset):
     ids = [
         row_id(point, key)
         for point in grid.points()
-        for key in row_keys(point, grid.divisors)
+        for key in every_key(point, grid.divisors)
     ]
 
     assert len(set(ids)) == len(ids) > 500
@@ -164,47 +162,11 @@ def test_row_ids_are_stable(point, key, expected):
     assert row_id(point, key) == expected
 
 
-def test_curves_by_rank():
-    """Weights by rank have one point a rank and divisor; pairs have no weights."""
-    assert not list(curves_by_rank(summaries_of(PAIRS)))
-    rows = list(curves_by_rank(summaries_of(ROWS)))
-
-    assert len(rows) == 7 * len(ALL)
-    first = rows[0]
-    assert (first.curve, first.x, first.n_keys) == ("weight_by_rank", 1.0, 8)
-
-
-def test_curves_of_the_exact_distribution():
-    """Odd about 0, smaller for larger d_k, and what a simulation of d_k = 1 finds."""
-    table = tabulate_curves(distribution_curves())
-    by_d_k = {d_k: rows["estimate"].to_numpy() for d_k, rows in table.groupby("d_k")}
-
-    assert tuple(by_d_k) == DISTRIBUTION_D_K
-    assert set(table["curve"]) == {SCORE_DISTRIBUTION}
-    for gap in by_d_k.values():
-        np.testing.assert_allclose(gap, -gap[::-1], atol=1e-12)
-    largest = [np.abs(gap).max() for gap in by_d_k.values()]
-    assert sorted(largest, reverse=True) == largest
-    q, k = np.random.default_rng(5).standard_normal((2, 1_000_000))
-    x = 0.5
-    share = np.mean(q * k <= x) - ndtr(x)
-    # five standard errors of a share
-    assert abs(share - by_d_k[1][DISTRIBUTION_SCORES.tolist().index(x)]) < 5 * 0.5e-3
-
-
-def weights_of(seed, divisor):
-    """Weights of the curve of a divisor, shape (queries, keys)."""
-    mine = [line for line in example_curves(seed) if line.divisor == divisor]
-    assert [line.x for line in mine] == list(range(EXAMPLE_QUERIES * 32))
-    assert all(line.std_error is None for line in mine)
-    return np.array([line.estimate for line in mine]).reshape(EXAMPLE_QUERIES, 32)
-
-
-def test_example_is_softmax_of_the_study_s_own_draws():
-    """Weights are those of the first replicate's first queries, keys as drawn."""
-    q, k = draw_matrices(EXAMPLE_POINT, 7, 0)
-    scores = q[:EXAMPLE_QUERIES].astype(float) @ k.T.astype(float)
-    for divisor, c in (("none", 1.0), ("sqrt", 8.0)):
-        e = np.exp((scores - scores.max(axis=1, keepdims=True)) / c)
-        wanted = e / e.sum(axis=1, keepdims=True)
-        assert np.allclose(weights_of(7, divisor), wanted, rtol=1e-10, atol=0.0)
+def test_a_row_that_was_not_sampled_is_named():
+    """Who reads one is told which, and of which point; there is no empty cell."""
+    table = table_of_both(nothing)
+    there = RowKey("sqrt", "entropy", "mean")
+    assert find_rows(table, [(ROWS, there)])["row_id"].tolist() == [row_id(ROWS, there)]
+    lacking = there._replace(summary="q99")
+    with pytest.raises(InputError, match=f"sqrt entropy q99 .* of {ROWS.name}"):
+        find_rows(table, [(ROWS, there), (ROWS, lacking)])

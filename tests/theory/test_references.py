@@ -7,9 +7,8 @@ from functools import cache
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory import largest_weight_share
 from montecarlo.theory.references import (
     REFERENCES,
@@ -17,6 +16,7 @@ from montecarlo.theory.references import (
     reference,
 )
 from montecarlo.theory.row_integrals import ROW_NAMES
+from tests.samples import every_column, sample_all, summarise
 
 #: Standard errors of a mean of 150 replicates: Student's t with 149 degrees of freedom
 #: is beyond 6.5 with probability 1e-9, and about 150 numbers are looked at: 2e-7.
@@ -28,10 +28,10 @@ def standardised_gaps(point, divisors, n_keys=None):
     """Simulated mean minus reference in standard errors, by divisor and quantity;
     with ``n_keys`` the reference is one for another number of keys.
     """
-    batch = sample(point, 11, 0, REPLICATES, divisors)
+    batch = sample_all(point, 11, 0, REPLICATES, divisors)
     other = dataclasses.replace(point, n_keys=n_keys or point.n_keys)
     gaps = {}
-    columns = mean_columns(point, divisors)
+    columns = every_column(point, divisors).means
     for column, (divisor, name) in zip(batch.means.T, columns, strict=True):
         exact = reference(name, other, divisor, "mean")
         if exact is not None:
@@ -162,8 +162,8 @@ PAIRS = (
 def summaries_of(point):
     """Estimates of a point, sampled once."""
     divisors = ("none", "sqrt")
-    batch = sample(point, 12, 0, REPLICATES, divisors)
-    return Summaries(point, batch, divisors)
+    batch = sample_all(point, 12, 0, REPLICATES, divisors)
+    return summarise(point, batch, divisors)
 
 
 def gap_to(point, quantity, scale=1.0):

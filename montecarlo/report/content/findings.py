@@ -31,12 +31,16 @@ from montecarlo.claims.outcomes import (
     locate,
     read_report_run,
 )
+from montecarlo.claims.running import points_of_study
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Outcome, Verdict
+from montecarlo.report.content.curves import Curves, read_curves
 from montecarlo.report.content.training import ReportRecord, read_claims
 from montecarlo.report.language.symbols import check_formula
-from montecarlo.study.curves import read_curves, read_table
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.measured import MEASUREMENTS
+from montecarlo.study.presets import Grid
+from montecarlo.study.table import read_table
 
 
 class Said(NamedTuple):
@@ -52,10 +56,11 @@ class Findings:
     """A results folder, read back and verified, and what it was judged by."""
 
     measurements: pd.DataFrame
-    curves: pd.DataFrame
+    curves: Curves
     record: ReportRecord  # claims.json
     run: dict[str, Any]  # what run.json holds, or will
     catalogue: Catalogue  # of the claims in the record: their words
+    points: Sequence[DesignPoint] = ()  # that rows may be of
     selected: bool = False  # whether claims that were judged are left out
 
     def only(self, catalogue: Catalogue) -> "Findings":
@@ -64,6 +69,12 @@ class Findings:
         kept = tuple(one for one in self.claims if one.id in chosen)
         record = msgspec.structs.replace(self.record, claims=kept)
         return replace(self, record=record, catalogue=catalogue, selected=True)
+
+    @property
+    def divisors(self) -> Sequence[str]:
+        """The divisors that were sampled."""
+        divisors: Sequence[str] = self.run["grid"]["divisors"]
+        return divisors
 
     @property
     def own(self) -> bool:
@@ -231,8 +242,17 @@ def read_results(
     run = read_report_run(folder) if run is None else run
     record = read_claims(folder)
     measurements = read_table(folder / MEASUREMENTS)
-    curves = read_curves(folder)
-    return Findings(measurements, curves, record, run, catalogue or read_catalogue())
+    catalogue = catalogue or read_catalogue()
+    grid = msgspec.convert(run["grid"], Grid)
+    whole_grid = not run["only"] and catalogue.language is None
+    return Findings(
+        measurements,
+        read_curves(folder),
+        record,
+        run,
+        catalogue,
+        points_of_study(catalogue, grid, whole_grid=whole_grid),
+    )
 
 
 def _say(outcome: SentenceOutcome | None, text: Words) -> Said | None:

@@ -4,7 +4,17 @@ Figures pick theirs by the same functions; nothing is estimated here.
 """
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +23,17 @@ import pandas as pd
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import SATURATED, is_share, quantile_level
 from montecarlo.estimation.intervals import factor_of
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.report.content.reading import (
+    Reader,
+    every_row,
+    gaussian_points,
+    read_rows,
+)
 from montecarlo.report.language.symbols import divisor_symbol, row_symbol
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS
+from montecarlo.study.rows import Row
 
 #: A panel over d_k needs at least so many of them.
 FEWEST_POINTS = 2
@@ -28,10 +47,11 @@ AUDIT_D_K = DIVISOR_D_K = 64
 MOST_KEYS = 3
 #: Gradients of saturated rows whose means and medians are shown.
 GRADIENTS = ("jacobian_trace", "jacobian_frobenius", "gradient_query")
-#: What divisors make of a row: ranks whose mean weights are shown, the largest first,
-#: and quantities beside them, by their means.
-RANKS = (1, 2)
-BESIDE = ("entropy", "jacobian_frobenius", "gradient_query")
+#: What divisors make of a row, by the means of these.
+DIVIDED = (
+    *("weight_max", "weight_second"),
+    *("entropy", "jacobian_frobenius", "gradient_query"),
+)
 
 
 class TableCell(NamedTuple):
@@ -59,37 +79,125 @@ class Table(NamedTuple):
     d_k: int | None = None  # of all rows
 
 
-def make_tables(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, Table]:
-    """Pick all tables that there are rows for, by id."""
-    gaussian = gaussian_rows(measurements)
-    pairs = gaussian[gaussian["n_keys"].isna()]
-    variance = [("score_variance", "value", divisor) for divisor in DIVISORS]
-    tables = {"audit": audit_rows(measurements), "variance": _table(pairs, variance)}
-    sizes = sorted({int(n_keys) for n_keys in gaussian["n_keys"].dropna()})
-    if sizes:
-        n_keys = min(sizes, key=lambda n: abs(n - N_KEYS))
-        rows = gaussian[gaussian["n_keys"] == n_keys]
-        weights = [("effective_keys", "mean", divisor) for divisor in DIVISORS]
-        tables["weights"] = _table(rows, weights, n_keys)
-        gradients = [
-            ("jacobian_frobenius", summary, divisor)
-            for divisor in ("none", "sqrt")
-            for summary in ("mean", "median", "q10")
-        ]
-        tables["gradients"] = _table(rows, gradients, n_keys)
-    tables["saturation"] = saturation_table(measurements)
-    tables["tails"] = tail_table(measurements)
-    tables["saturated"] = saturated_rows(measurements)
-    tables["divisors"] = divisor_table(measurements, curves)
-    return {name: table for name, table in tables.items() if table.rows}
+def make_tables(
+    measurements: pd.DataFrame,
+    points: Sequence[DesignPoint],
+    divisors: Collection[str],
+) -> dict[str, Table]:
+    """Make all tables that there are rows for, by id.
+
+    Raises
+    ------
+    InputError
+        If a row that one of them names, of these points, is not there.
+    """
+    made = {
+        name: make(read_rows(measurements, reader, points, divisors))
+        for name, (reader, make) in TABLES.items()
+    }
+    made["tails"] = tail_table(measurements)
+    return {name: table for name, table in made.items() if table.rows}
 
 
-def saturation_table(measurements: pd.DataFrame) -> Table:
-    """Pick the mean largest weights of undivided rows, one column for each n."""
-    rows = saturation_cells(measurements)
+# --- The variance -------------------------------------------------------------------
+
+
+def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name the variances of Gaussian scores, of each divisor."""
+    pairs = thin_points(gaussian_points(points, with_rows=False))
+    return every_row(pairs, ["score_variance"], ["value"], DIVISORS)
+
+
+def variance_table(rows: pd.DataFrame) -> Table:
+    """Make the table of variances, a column for each divisor."""
+    return _table(rows, [("score_variance", "value", divisor) for divisor in DIVISORS])
+
+
+def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    """Return the points of the d_k that a table has lines for."""
+    sizes = thin(sorted({point.d_k for point in points}))
+    return [point for point in points if point.d_k in sizes]
+
+
+# --- Of one number of keys ----------------------------------------------------------
+
+
+def _of_one_size(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    """Return Gaussian rows of one number of keys, of the d_k that a table has."""
+    rows = gaussian_points(points, with_rows=True)
+    sizes = sorted({point.n_keys or 0 for point in rows})
+    n_keys = min(sizes, default=0, key=lambda n: abs(n - N_KEYS))
+    return thin_points([point for point in rows if point.n_keys == n_keys])
+
+
+def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name the effective keys of Gaussian rows, of each divisor."""
+    return every_row(_of_one_size(points), ["effective_keys"], ["mean"], DIVISORS)
+
+
+def weights_table(rows: pd.DataFrame) -> Table:
+    """Make the table of effective keys, a column for each divisor."""
+    return _table(rows, [("effective_keys", "mean", divisor) for divisor in DIVISORS])
+
+
+#: Summaries of the norm of the Jacobian that have a column under each divisor.
+NORM_SUMMARIES, NORM_DIVISORS = ("mean", "median", "q10"), ("none", "sqrt")
+
+
+def name_gradients(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name the norms of the Jacobian of Gaussian rows."""
+    size = _of_one_size(points)
+    return every_row(size, ["jacobian_frobenius"], NORM_SUMMARIES, NORM_DIVISORS)
+
+
+def gradients_table(rows: pd.DataFrame) -> Table:
+    """Make the table of norms, a column for each divisor and summary."""
+    both = product(NORM_DIVISORS, NORM_SUMMARIES)
+    return _table(rows, [("jacobian_frobenius", s, divisor) for divisor, s in both])
+
+
+# --- The largest weights ------------------------------------------------------------
+
+
+def name_saturation(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name the mean largest weights of undivided Gaussian rows, at a map of sizes."""
+    rows = gaussian_points(points, with_rows=True)
+    sizes = pd.DataFrame(
+        [(point.d_k, point.n_keys) for point in rows], columns=["d_k", "n_keys"]
+    )
+    there = full_map(sizes)
+    shown = {
+        (d_k, n_keys)
+        for d_k, n_keys in there.itertuples(index=False)
+        if d_k in thin(sorted({*there["d_k"]}))
+        and n_keys in thin(sorted({*there["n_keys"]}))
+    }
+    mapped = [point for point in rows if (point.d_k, point.n_keys) in shown]
+    return every_row(mapped, ["weight_max"], ["mean"], ["none"])
+
+
+def full_map(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that a table over d_k and n has.
+
+    An n, or d_k, with less than half as many cells as the fullest one stands apart and
+    is left out; there are none without several of both.
+    """
+    for line, along in (("n_keys", "d_k"), ("d_k", "n_keys")):
+        there = cells.groupby(line)[along].transform("nunique")
+        cells = cells[there >= max(FEWEST_POINTS, 0.5 * there.max())]
+    is_map = cells[["d_k", "n_keys"]].nunique().min() >= FEWEST_POINTS
+    return cells if is_map else cells.iloc[:0]
+
+
+def saturation_table(rows: pd.DataFrame) -> Table:
+    """Make the table of largest weights, one column for each n."""
+    rows = with_interval(rows)
     cells = read_cells(rows, "d_k", "n_keys")
-    sizes = thin(sorted({int(n_keys) for n_keys in rows["n_keys"]}))
+    sizes = sorted({int(n_keys) for n_keys in rows["n_keys"]})
     return Table(tuple(f"n = {n}" for n in sizes), _lines(cells, sizes))
+
+
+# --- Overflow, and initialisations --------------------------------------------------
 
 
 def tail_table(measurements: pd.DataFrame) -> Table:
@@ -99,34 +207,40 @@ def tail_table(measurements: pd.DataFrame) -> Table:
     return Table(formats, _lines(read_cells(tails, "d_k", "number_format"), formats))
 
 
-def audit_rows(measurements: pd.DataFrame) -> Table:
-    """Pick entry and scaled score variances of every initialisation, at one d_k.
+#: Of each initialisation: variances of entries, and of scaled scores.
+AUDITED = (
+    RowKey("none", "entry_variance_q", "value"),
+    RowKey("sqrt", "score_variance", "value"),
+)
 
-    By rising variance V of the scores; last e^(V/2).
+
+def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name the variances of every initialisation, at one d_k."""
+    for point in points:
+        if (
+            point.initialisation is not None
+            and point.d_k == AUDIT_D_K
+            and not (point.has_rows or point.is_normalised)
+        ):
+            yield from ((point, key) for key in AUDITED)
+
+
+def audit_table(rows: pd.DataFrame) -> Table:
+    """Make the table of initialisations, by rising variance V of the scores.
+
+    Last e^(V/2).
     """
-    projected = measurements[
-        measurements["initialisation"].notna()
-        & measurements["initialisation"].ne("")
-        & measurements["normalisation"].eq("none")
-        & measurements["d_k"].eq(AUDIT_D_K)
-    ]
     entries, scores = (
-        projected[projected["quantity"].eq(quantity) & projected["divisor"].eq(divisor)]
-        .drop_duplicates("initialisation")
-        .set_index("initialisation")
-        for quantity, divisor in (
-            ("entry_variance_q", "none"),
-            ("score_variance", "sqrt"),
-        )
+        rows[rows["quantity"].eq(key.quantity)].set_index("initialisation")
+        for key in AUDITED
     )
-    scores = scores[scores.index.isin(entries.index)]
     scores = scores.sort_index().sort_values("estimate", kind="stable")
-    rows = []
+    lines = []
     by_name = entries.to_dict("index")
     for name, score in scores.to_dict("index").items():
         entry, cell = read_cell(by_name[name]), read_cell(score)
-        rows.append((name, (entry, cell, TableCell(math.exp(0.5 * cell.value)))))
-    return Table((), tuple(rows))
+        lines.append((name, (entry, cell, TableCell(math.exp(0.5 * cell.value)))))
+    return Table((), tuple(lines))
 
 
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
@@ -155,22 +269,15 @@ def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
     return dict(zip(keys, map(read_cell, rows.to_dict("records")), strict=True))
 
 
-def _table(
-    rows: pd.DataFrame,
-    columns: Sequence[tuple[str, str, str]],
-    n_keys: int | None = None,
-) -> Table:
+def _table(rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> Table:
     """Return a table with the columns of quantity, summary, divisor that there are."""
-    rows = rows[rows["quantity"].isin([quantity for quantity, *_ in columns])]
     named = read_cells(rows, "d_k", "quantity", "summary", "divisor")
-    cells = {
-        (d_k, column): cell
-        for (d_k, *column_), cell in named.items()
-        if (column := tuple(column_)) in columns
-    }
+    cells = {(d_k, tuple(column)): cell for (d_k, *column), cell in named.items()}
     present = [column for column in columns if any(key[1] == column for key in cells)]
     symbols = tuple(row_symbol(*column) for column in present)
-    return Table(symbols, _lines(cells, present), n_keys)
+    n_keys = rows["n_keys"].dropna()
+    n = None if n_keys.empty else int(n_keys.iloc[0])
+    return Table(symbols, _lines(cells, present), n)
 
 
 def _lines(
@@ -189,18 +296,42 @@ def thin(sizes: list[int]) -> list[int]:
     return sizes[::-1][::step][::-1] if sizes else []
 
 
-def saturated_rows(measurements: pd.DataFrame) -> Table:
-    """Pick how many rows are saturated, and means and medians of their gradients.
+# --- Saturated rows -----------------------------------------------------------------
 
-    At the sizes of practice that the results have; of the numbers of keys, the
-    smallest and the largest are shown.  A line is of a d_k, an n, and what the largest
-    weight is at least; None: all rows, divided by sqrt(d_k), without a share: the
-    yardstick of what is small.
+
+def _columns_of(name: str) -> list[tuple[str, str]]:
+    """Name the columns of a line: of all rows, or of those that an indicator picks."""
+    suffix = f"_{name}" if name else ""
+    columns = [(name, "mean")] if name else []
+    for gradient in GRADIENTS:
+        columns += [(f"{gradient}{suffix}", one) for one in ("mean", "median")]
+    return columns
+
+
+def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name how many rows are saturated, and their gradients.
+
+    At the sizes of practice; of the numbers of keys, the smallest and the largest.
     """
-    rows = gaussian_rows(measurements)
-    inside = rows["d_k"].isin(PRACTICE_D_K) & rows["n_keys"].isin(PRACTICE_N_KEYS)
-    rows = rows[inside & rows["divisor"].isin(("none", "sqrt"))]
-    rows = rows[rows["n_keys"].isin((rows["n_keys"].min(), rows["n_keys"].max()))]
+    rows = [
+        point
+        for point in gaussian_points(points, with_rows=True)
+        if point.d_k in PRACTICE_D_K and point.n_keys in PRACTICE_N_KEYS
+    ]
+    ends = sorted(point.n_keys or 0 for point in rows)
+    for point in rows:
+        for name in (*SATURATED, "") if point.n_keys in (ends[0], ends[-1]) else ():
+            divisor = "none" if name else "sqrt"
+            for quantity, summary in _columns_of(name):
+                yield point, RowKey(divisor, quantity, summary)
+
+
+def saturated_table(rows: pd.DataFrame) -> Table:
+    """Make the table of saturated rows, and means and medians of their gradients.
+
+    A line is of a d_k, an n, and what the largest weight is at least; None: all rows,
+    divided by sqrt(d_k), without a share: the yardstick of what is small.
+    """
     found = read_cells(
         rows[rows["estimate"].notna()],  # there may be no rows to tell it from
         *("d_k", "n_keys", "divisor", "quantity", "summary"),
@@ -209,45 +340,60 @@ def saturated_rows(measurements: pd.DataFrame) -> Table:
     lines = []
     for n_keys, d_k in sorted(sizes):
         for name, threshold in (*SATURATED.items(), ("", None)):
-            divisor, suffix = ("none", f"_{name}") if name else ("sqrt", "")
-            asked = [(name, "mean")]
-            for gradient in GRADIENTS:
-                asked += [(f"{gradient}{suffix}", one) for one in ("mean", "median")]
+            divisor = "none" if name else "sqrt"
+            asked = _columns_of(name) if name else [("", "mean"), *_columns_of(name)]
             cells = (found.get((d_k, n_keys, divisor, *what)) for what in asked)
             lines.append(((d_k, n_keys, threshold), tuple(cells)))
     return Table((), tuple(lines))
 
 
-def divisor_table(measurements: pd.DataFrame, curves: pd.DataFrame) -> Table:
-    """Pick what each divisor makes of a row at one size; no rows without a grid."""
-    weights = gaussian_rows(curves, curve="weight_by_rank")
-    weights = weights[weights["x"].isin(RANKS)]
-    means = gaussian_rows(measurements, summary="mean")
-    means = means[means["quantity"].isin(BESIDE) & means["divisor"].isin(DIVISORS)]
-    size = ("n_keys", "d_k", "divisor")
-    cells = read_cells(weights, *size, "x") | read_cells(means, *size, "quantity")
+# --- What divisors make of a row ----------------------------------------------------
+
+
+def name_divided(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name what each divisor makes of a row at one size; none without a grid."""
+    rows = gaussian_points(points, with_rows=True)
     sizes: dict[int, set[int]] = {}
-    for n_keys, d_k, *_ in cells:
-        sizes.setdefault(int(n_keys), set()).add(int(d_k))
+    for point in rows:
+        sizes.setdefault(point.n_keys or 0, set()).add(point.d_k)
     most = max((len(found) for found in sizes.values()), default=0)
     # an n with far fewer d_k stands apart from the grid: an edge of it
     keys = [n for n in sorted(sizes) if len(sizes[n]) > most / 2][-MOST_KEYS:]
     common = set.intersection(*(sizes[n] for n in keys)) if keys else set()
     if len(common) < FEWEST_POINTS:
+        return iter(())
+    size = nearest(thin(sorted(common)), DIVISOR_D_K), nearest(keys, N_KEYS)
+    one = [point for point in rows if (point.d_k, point.n_keys) == size]
+    return every_row(one, DIVIDED, ["mean"], DIVISORS)
+
+
+def divisor_table(rows: pd.DataFrame) -> Table:
+    """Make the table of divisors: a line for each, a column for each quantity."""
+    if rows.empty:
         return Table((), ())
-    n_keys = nearest(keys, N_KEYS) or 0
-    d_k = nearest(thin(sorted(common)), DIVISOR_D_K) or 0
-    asked = (*RANKS, *BESIDE)
-    rows = {
-        divisor_symbol(name): tuple(cells.get((n_keys, d_k, name, a)) for a in asked)
+    cells = read_cells(rows, "divisor", "quantity")
+    lines = {
+        divisor_symbol(name): tuple(cells.get((name, one)) for one in DIVIDED)
         for name in DIVISORS
     }
-    columns = [rf"\operatorname{{E}}\, p_{{({rank})}}" for rank in RANKS]
-    columns += [
-        row_symbol(name, "mean", "none").partition(r"\;\;")[0] for name in BESIDE
-    ]
-    shown = tuple((symbol, found) for symbol, found in rows.items() if any(found))
-    return Table(tuple(columns), shown, n_keys, d_k=d_k)
+    columns = tuple(
+        row_symbol(name, "mean", "none").partition(r"\;\;")[0] for name in DIVIDED
+    )
+    shown = tuple((symbol, found) for symbol, found in lines.items() if any(found))
+    n_keys, d_k = (int(rows[size].iloc[0]) for size in ("n_keys", "d_k"))
+    return Table(columns, shown, n_keys, d_k=d_k)
+
+
+#: Of each table: what names its rows, and what makes it of these.
+TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
+    "audit": (name_audited, audit_table),
+    "variance": (name_variances, variance_table),
+    "weights": (name_weights, weights_table),
+    "gradients": (name_gradients, gradients_table),
+    "saturation": (name_saturation, saturation_table),
+    "saturated": (name_saturated, saturated_table),
+    "divisors": (name_divided, divisor_table),
+}
 
 
 # --- Rows ---------------------------------------------------------------------------
@@ -288,33 +434,18 @@ def has_interval(table: pd.DataFrame) -> "pd.Series[bool]":
     return (numbers.abs() < np.inf).all(axis=1)
 
 
-def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[int]:
-    """Return the numbers of keys that panels over d_k are drawn for, so many at most.
+def of_key_counts(
+    points: Sequence[DesignPoint], wanted: Iterable[int], most: int
+) -> list[DesignPoint]:
+    """Return the points of so many numbers of keys, at most, that have a line over d_k.
 
-    The table has rows of one quantity; what is ``wanted`` is taken first.
+    What is ``wanted`` is taken first.
     """
-    points = table.groupby("n_keys")["d_k"].nunique()
-    there = [int(n) for n in points.index[points >= FEWEST_POINTS]]
+    counts = Counter(point.n_keys for point in points)
+    there = [n for n in sorted(filter(None, counts)) if counts[n] >= FEWEST_POINTS]
     first = [n for n in wanted if n in there]
-    others = [n for n in there if n not in first]
-    return sorted((first + others)[:most])
-
-
-def saturation_cells(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean largest weights that a table over d_k and n has cells for.
-
-    An n, or d_k, with less than half as many cells as the fullest one stands apart and
-    is left out; there are none without several of both.
-    """
-    rows = gaussian_rows(
-        measurements, quantity="weight_max", summary="mean", divisor="none"
-    )
-    rows = with_interval(rows)
-    for line, along in (("n_keys", "d_k"), ("d_k", "n_keys")):
-        cells = rows.groupby(line)[along].transform("nunique")
-        rows = rows[cells >= max(FEWEST_POINTS, 0.5 * cells.max())]
-    is_map = rows[["d_k", "n_keys"]].nunique().min() >= FEWEST_POINTS
-    return rows if is_map else rows.iloc[:0]
+    chosen = [*first, *(n for n in there if n not in first)][:most]
+    return [point for point in points if point.n_keys in chosen]
 
 
 def nearest(values: Iterable[float], wanted: float) -> int | None:

@@ -9,7 +9,7 @@ claims.json of a report holds it beside how everything came out: `ReportRecord`.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from functools import cache
 from itertools import product
@@ -22,7 +22,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
-from montecarlo.claims.running import StudyResults
 from montecarlo.claims.training import (
     ARMS,
     RATES,
@@ -34,13 +33,10 @@ from montecarlo.claims.training import (
 from montecarlo.estimation.estimates import clopper_pearson, median_estimate
 from montecarlo.estimation.intervals import POINTWISE
 from montecarlo.small_files import read_small
-from montecarlo.study.curves import CurveLine, tabulate_curves
 from montecarlo.study.folder import ResultsError
 
 #: Where the language model's record is, made by ``python -m studies.language_model``.
 LANGUAGE_FOLDER = Path(__file__).parent
-#: The curve of its figure: steps by the first gradient; `summary` is one of `MEDIAN`.
-START_CURVE = "training_start"
 #: Median, and the ends of its interval.
 MEDIAN = ("median", "low", "high")
 
@@ -286,20 +282,12 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def training_curves(view: TrainingView) -> Iterator[CurveLine]:
-    """Yield the curve of the figure of training."""
+def training_lines(view: TrainingView) -> Iterator[tuple[object, ...]]:
+    """Yield the curve of the figure of training: steps by the first gradient."""
     for line in view.lines:
         for summary, value in zip(MEDIAN, line.steps, strict=True):
-            yield CurveLine(
-                curve=START_CURVE,
-                optimiser=line.optimiser,
-                arm=line.arm,
-                d_k=line.d_k,
-                summary=summary,
-                n_replicates=line.seeds,
-                x=line.gradient,
-                estimate=value,
-            )
+            named = line.d_k, line.optimiser, line.arm, summary, line.seeds
+            yield *named, line.gradient, value
 
 
 #: Bytes of a claims.json at most; that of the full preset has two million.
@@ -313,13 +301,10 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
     training: TrainingView | None = None
 
 
-def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what training says: numbers of pages come from their files."""
+def with_training(claims: ClaimsRecord) -> ReportRecord:
+    """Put beside what was judged what training says."""
     training = view_training(read_record(), read_language())
-    lines = tabulate_curves(training_curves(training))
-    curves = pd.concat([results.curves, lines], ignore_index=True)
-    claims = ReportRecord(**msgspec.structs.asdict(results.claims), training=training)
-    return replace(results, curves=curves, claims=claims)
+    return ReportRecord(**msgspec.structs.asdict(claims), training=training)
 
 
 def read_claims(folder: Path) -> ReportRecord:

@@ -12,6 +12,7 @@ from pandas import DataFrame
 from montecarlo.errors import InputError
 from montecarlo.model.answers import ScaleAnswer
 from montecarlo.model.scales import scales_table
+from montecarlo.report.content.curves import Curves
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Picture
 from montecarlo.report.figures.files import FORMATS, draw_files, on_light_ground
@@ -41,7 +42,7 @@ def require_figure(path: Path | None) -> None:
 
 def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
     """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
-    drawing = draw_figure(APPLIED_SCALES, _scales_of(answer), DataFrame())
+    drawing = draw_figure(APPLIED_SCALES, _scales_of(answer), {})
     if drawing is not None:
         svg = on_light_ground(drawing.written(read_language(SOURCE)))
         write_text(folder / "figures" / f"{APPLIED_SCALES.id}.svg", svg)
@@ -50,7 +51,7 @@ def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
 def write_figure(answer: ScaleAnswer, path: Path) -> None:
     """Draw the same into a file: SVG, PDF or PNG, by how its name ends."""
     kind = path.suffix.removeprefix(".")
-    tables = _scales_of(answer), DataFrame()
+    tables: tuple[DataFrame, Curves] = (_scales_of(answer), {})
     english = read_language(SOURCE)
     files = draw_files(APPLIED_SCALES, tables, [kind], [english], theme="light")
     write_file("figure", path, files[kind, english.code])
@@ -62,7 +63,7 @@ def _scales_of(answer: ScaleAnswer) -> DataFrame:
     return scales.assign(expected=expected)
 
 
-def build_scales(scales: DataFrame, _: DataFrame) -> Picture | None:
+def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
     """Build the divisors of all heads, layer by layer, beside the one expected.
 
     Parameters

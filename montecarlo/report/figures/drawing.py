@@ -452,9 +452,10 @@ def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
     axes.plot(table["d_k"], y, color=look.colour, linestyle=look.dash, zorder=1.8)
 
 
-def plot_named(picture: Picture, table: DataFrame, look: Look) -> None:
-    """Draw a curve over x in the one panel, and put its name into the legend."""
-    x, y = table.sort_values("x")[["x", "estimate"]].to_numpy(float).T
+def plot_named(
+    picture: Picture, x: "Series[float]", y: "Series[float]", look: Look
+) -> None:
+    """Draw a curve in the one panel, and put its name into the legend."""
     (panel,) = picture.panels
     (line,) = panel.axes.plot(x, y, color=look.colour, linestyle=look.dash)
     line.set(linewidth=1.6, zorder=2.0)

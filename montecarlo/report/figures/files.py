@@ -17,6 +17,7 @@ from matplotlib.font_manager import findSystemFonts, fontManager
 from pandas import DataFrame
 
 from montecarlo.errors import InputError
+from montecarlo.report.content.curves import Curves
 from montecarlo.report.figures.drawing import SIZE, Layout, Picture, Words, house_style
 from montecarlo.report.figures.labels import FONT, SHIFT, SMALL, width_of
 from montecarlo.report.figures.palette import DARK, LIGHT, PAGE
@@ -62,9 +63,7 @@ class Drawing(NamedTuple):
         return svg.replace("</svg>", f"{text}</svg>")
 
 
-def draw(
-    spec: FigureSpec, measurements: DataFrame, curves: DataFrame
-) -> Drawing | None:
+def draw(spec: FigureSpec, measurements: DataFrame, curves: Curves) -> Drawing | None:
     """Draw a figure for light and dark pages, or return None without its data.
 
     Its ground is transparent; equal tables give equal bytes.
@@ -85,7 +84,7 @@ def _draw(
 
 def draw_files(  # noqa: PLR0913 - what, in which words, and as what
     spec: FigureSpec,
-    tables: tuple[DataFrame, DataFrame],
+    tables: tuple[DataFrame, Curves],
     formats: Sequence[str],
     languages: Sequence[Language],
     theme: str | None = None,

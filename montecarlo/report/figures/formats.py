@@ -1,15 +1,22 @@
 """Number formats: what they make of weights, with and without a score subtracted."""
 
+from collections.abc import Iterator, Sequence
+from itertools import product
+
 import numpy as np
 from pandas import DataFrame
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.report.content.tables import with_interval
+from montecarlo.estimation.summaries import RowKey, has_row
+from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.tables import nearest, with_interval
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import DIVISOR_LOOKS, FAILS, keep_looks
-from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, pair
+from montecarlo.report.figures.specs import Fact, FigureSpec, pair
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.rows import Row
 
 #: What the report speaks of, or what is nearest to it.
 D_K, N_KEYS = 64, 128
@@ -43,23 +50,35 @@ ANSWERED = message(
 ASKED = message("What number formats make of the weights")
 
 
-def format_rows(measurements: DataFrame, quantity: str) -> DataFrame:
-    """Return means of a quantity by format, divisor and softmax, at one size."""
-    rows = measurements[
-        measurements["quantity"].eq(quantity)
-        & measurements["distribution_k"].eq("gaussian")
-        & measurements["dependence"].eq("none")
-        & measurements["normalisation"].eq("none")
-        & measurements["softmax"].isin(WAYS)
-        & measurements["number_format"].isin(FORMATS_SHOWN)
-        & measurements["divisor"].isin(PLACES)
-        & measurements["summary"].eq("mean")
+def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name errors and overflows by format, divisor and softmax, at one size."""
+    there = [
+        point
+        for point in points
+        if point.formats and point.label == "gaussian" and point.is_independent
     ]
-    rows = at_nearest(at_nearest(with_interval(rows), "n_keys", N_KEYS), "d_k", D_K)
-    return rows.sort_values("number_format")
+    n_keys = nearest((point.n_keys or 0 for point in there), N_KEYS)
+    there = [point for point in there if point.n_keys == n_keys]
+    d_k = nearest((point.d_k for point in there), D_K)
+    keys = [
+        RowKey(divisor, quantity, "mean", name, way)
+        for quantity, name, way, divisor in product(
+            ("format_error", "format_overflow"), FORMATS_SHOWN, WAYS, PLACES
+        )
+    ]
+    for point in there:
+        for key in keys:
+            if point.d_k == d_k and has_row(point, key):
+                yield point, key
 
 
-def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
+def format_rows(measurements: DataFrame, quantity: str) -> DataFrame:
+    """Return means of a quantity by format, divisor and softmax."""
+    rows = measurements[measurements["quantity"].eq(quantity)]
+    return with_interval(rows).sort_values("number_format")
+
+
+def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
     """Build the correct places of weights by format and divisor, a panel for each way.
 
     The title has the answer where unscaled rows in float16 alone overflow.
@@ -101,7 +120,7 @@ def build_formats(measurements: DataFrame, _: DataFrame) -> Picture | None:
     return picture
 
 
-def pick_errors(measurements: DataFrame, _: DataFrame) -> Fact | None:
+def pick_errors(measurements: DataFrame, _: Curves) -> Fact | None:
     """Pick errors of unscaled weights in float16, as written and as in libraries."""
     rows = format_rows(measurements, "format_error")
     rows = rows[rows["number_format"].eq("float16") & rows["divisor"].eq("none")]
@@ -114,6 +133,7 @@ def pick_errors(measurements: DataFrame, _: DataFrame) -> Fact | None:
 FORMATS = FigureSpec(
     "formats",
     build_formats,
+    name_formats,
     "errors of weights by number format",
     section="arithmetic",
     on_report=True,

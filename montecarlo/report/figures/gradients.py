@@ -1,17 +1,26 @@
 """What becomes of gradients: norms of the Jacobian of the softmax, row by row."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from pandas import DataFrame
 
+from montecarlo.attention.quantities import SHARE_ABOVE
+from montecarlo.estimation.summaries import DISTRIBUTION
+from montecarlo.report.content.curves import JACOBIAN_ROWS, Curves
+from montecarlo.report.content.reading import every_row, gaussian_points
 from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import DIVISOR_LOOKS, keep_looks
-from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
-from montecarlo.study.table import ROWS_D_K
+from montecarlo.report.figures.specs import Fact, FigureSpec
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.rows import Row
 
 DIVISORS = keep_looks(DIVISOR_LOOKS, ("none", "sqrt"))
+#: Where rows are looked at.
+ROWS_D_K, ROWS_N_KEYS = 64, (128, 16384)
 JACOBIAN = "jacobian_frobenius"
 #: Eight bars a factor of ten; the leftmost has all rows with less.
 BARS = np.logspace(-3.5, 0.0, 29)
@@ -22,12 +31,24 @@ ANSWERED = message("Unscaled, most rows have a larger Jacobian norm, some hardly
 ASKED = message("Rows by the norm of their Jacobian, unscaled and scaled")
 
 
-def build_gradients(measurements: DataFrame, curves: DataFrame) -> Picture | None:
+def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name how rows are distributed, scaled means, and unscaled rows above these."""
+    rows = [
+        point
+        for point in gaussian_points(points, with_rows=True)
+        if point.d_k == ROWS_D_K and point.n_keys in ROWS_N_KEYS
+    ]
+    yield from every_row(rows, [JACOBIAN], [DISTRIBUTION], DIVISORS)
+    yield from every_row(rows, [JACOBIAN], ["mean"], ["sqrt"])
+    yield from every_row(rows, [JACOBIAN], [SHARE_ABOVE], ["none/sqrt"])
+
+
+def build_gradients(measurements: DataFrame, curves: Curves) -> Picture | None:
     """Build the distribution of the Jacobian's norm over rows, a panel for each n.
 
     The title has the answer where most unscaled rows lie above the scaled mean.
     """
-    rows, shares = of_curve(curves, f"rows_{JACOBIAN}"), shares_above(measurements)
+    rows, shares = curves[JACOBIAN_ROWS], shares_above(measurements)
     counts = sorted(set(rows["n_keys"]))
     if not counts:
         return None
@@ -50,7 +71,7 @@ def shares_above(measurements: DataFrame) -> dict[float, tuple[float, float]]:
     rows = gaussian_rows(measurements, quantity=JACOBIAN, d_k=ROWS_D_K)
     means, parts = (
         rows[rows["divisor"].eq(divisor) & rows["summary"].eq(summary)]
-        for divisor, summary in (("sqrt", "mean"), ("none/sqrt", "share_above"))
+        for divisor, summary in (("sqrt", "mean"), ("none/sqrt", SHARE_ABOVE))
     )
     both = means.merge(parts, on="n_keys", suffixes=("", "_above"))
     pairs = zip(both["estimate"], both["estimate_above"], strict=True)
@@ -63,8 +84,8 @@ def plot_rows(
     """Draw how many rows have what norm, unscaled ones above the scaled mean darker."""
     axes = panel.axes
     for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
-        mine = table[table["divisor"].eq(divisor)].sort_values("x")
-        below = np.interp(np.log(BARS), np.log(mine["x"]), mine["estimate"])
+        mine = table[table["divisor"].eq(divisor)].sort_values(JACOBIAN)
+        below = np.interp(np.log(BARS), np.log(mine[JACOBIAN]), mine["share_of_rows"])
         bars = np.diff([0.0, *below[1:]])
         axes.stairs(bars, BARS, fill=True, color=look.colour, alpha=0.2, linewidth=0)
         axes.stairs(bars, BARS, color=look.colour, linewidth=1.5)
@@ -90,9 +111,9 @@ def plot_rows(
     axes.grid(visible=False, axis="x")
 
 
-def pick_row_shares(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+def pick_row_shares(measurements: DataFrame, curves: Curves) -> Fact | None:
     """Pick the shares of unscaled rows whose Jacobian exceeds the scaled mean."""
-    counts = sorted({*of_curve(curves, f"rows_{JACOBIAN}")["n_keys"]})
+    counts = sorted({*curves[JACOBIAN_ROWS]["n_keys"]})
     shares = shares_above(measurements)
     if not counts or not {counts[0], counts[-1]} <= set(shares):
         return None
@@ -104,6 +125,7 @@ def pick_row_shares(measurements: DataFrame, curves: DataFrame) -> Fact | None:
 GRADIENTS = FigureSpec(
     "gradients",
     build_gradients,
+    name_jacobians,
     "norms of the Jacobian over rows, unscaled and scaled",
     section="gradients",
     on_report=True,

@@ -1,10 +1,13 @@
 """The size of scores: their variance and their distribution."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from matplotlib.axes import Axes
 from pandas import DataFrame
 
+from montecarlo.report.content.curves import SCORE_DISTRIBUTION, Curves
+from montecarlo.report.content.reading import every_row, gaussian_points
 from montecarlo.report.content.tables import (
     FEWEST_POINTS,
     gaussian_rows,
@@ -30,11 +33,11 @@ from montecarlo.report.figures.specs import (
     MOST_D_K,
     Fact,
     FigureSpec,
-    of_curve,
     pair,
     pick_two,
 )
-from montecarlo.study.table import SCORE_DISTRIBUTION
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.rows import Row
 
 # --- The variance against d_k -------------------------------------------------------
 
@@ -44,6 +47,18 @@ VARIANCE_DIVISORS = {"none": (-12.0, 0.0), "sqrt": (4.0, 13.0)}
 APART = 1.085
 
 
+def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name the variances of scores, of q and k of one distribution that has a look."""
+    pairs = [
+        point
+        for point in points
+        if not point.has_rows
+        and point.is_independent
+        and point.label in DISTRIBUTION_LOOKS
+    ]
+    return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
+
+
 def variance_rows(measurements: DataFrame) -> DataFrame:
     """Return what has an interval, of q and k of one distribution that has a look."""
     rows = plain_rows(measurements, quantity="score_variance", summary="value")
@@ -51,7 +66,7 @@ def variance_rows(measurements: DataFrame) -> DataFrame:
     return rows[rows["distribution_q"].isin(DISTRIBUTION_LOOKS)]
 
 
-def build_variance(measurements: DataFrame, _: DataFrame) -> Picture | None:
+def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
     """Build the variance with and without the divisor, and below it over theory."""
     rows = variance_rows(measurements)
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
@@ -109,7 +124,7 @@ def plot_relative_variance(axes: Axes, table: DataFrame) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def pick_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
+def pick_variances(measurements: DataFrame, _: Curves) -> Fact | None:
     """Pick the variances of Gaussian scores under two divisors."""
     rows = gaussian_rows(measurements, quantity="score_variance", summary="value")
     rows = rows[rows["d_k"].le(MOST_D_K) & rows["n_keys"].isna()]
@@ -119,6 +134,7 @@ def pick_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
 VARIANCE = FigureSpec(
     "variance",
     build_variance,
+    name_variances,
     "variance of the scores against d_k under several divisors",
     section="variance",
     on_report=True,
@@ -144,16 +160,17 @@ CURVES = {
 }
 
 
-def build_score_distribution(_: DataFrame, curves: DataFrame) -> Picture | None:
+def build_score_distribution(_: DataFrame, curves: Curves) -> Picture | None:
     """Build distribution functions less the normal one, one for each d_k."""
-    exact = of_curve(curves, SCORE_DISTRIBUTION)
+    exact = curves[SCORE_DISTRIBUTION]
     if exact.empty:
         return None
     picture = Picture((1,), (150.0,))
     (panel,) = picture.panels
     for d_k, look in CURVES.items():
         named = replace(look, label=Label(symbol=f"d_k = {d_k}"))
-        draw.plot_named(picture, exact[exact["d_k"].eq(d_k)], named)
+        mine = exact[exact["d_k"].eq(d_k)].sort_values("score")
+        draw.plot_named(picture, mine["score"], mine["distribution_gap"], named)
     draw.mark_ticks(panel.axes.xaxis, (-2.0, 0.0, 2.0))
     draw.level(panel.axes, 0.0)
     draw.few_ticks(panel.axes.yaxis, unit=0.01)
@@ -165,10 +182,17 @@ def build_score_distribution(_: DataFrame, curves: DataFrame) -> Picture | None:
     return picture
 
 
-def pick_gaps(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the gap from the normal distribution at the ends of the grid."""
-    rows = gaussian_rows(measurements, quantity="score_distribution_gap")
-    rows = with_interval(rows[rows["d_k"].le(MOST_D_K)]).sort_values("d_k")
+def name_gaps(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name the gap from the normal distribution at the ends of the grid."""
+    pairs = gaussian_points(points, with_rows=False)
+    sizes = sorted(point.d_k for point in pairs if point.d_k <= MOST_D_K)
+    ends = [point for point in pairs if point.d_k in (*sizes[:1], *sizes[-1:])]
+    return every_row(ends, ["score_distribution_gap"], ["value"], ["none"])
+
+
+def pick_gaps(measurements: DataFrame, _: Curves) -> Fact | None:
+    """Pick both gaps, the smaller d_k first."""
+    rows = with_interval(measurements).sort_values("d_k")
     if rows["d_k"].nunique() < 2:
         return None
     return pair(rows, rows.iloc[-1:], low=rows["d_k"].min(), d_k=rows["d_k"].max())
@@ -177,6 +201,7 @@ def pick_gaps(measurements: DataFrame, _: DataFrame) -> Fact | None:
 SCORE_DISTRIBUTION_FIGURE = FigureSpec(
     "score-distribution",
     build_score_distribution,
+    name_gaps,
     "distribution of the scaled score against the normal distribution",
     section="variance",
     caption=message(

@@ -11,19 +11,18 @@ from typing import Literal, get_args
 from pandas import DataFrame
 
 from montecarlo.claims.schema import Topic
+from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.reading import Reader, no_rows
 from montecarlo.report.content.tables import (
-    FEWEST_POINTS,
-    N_KEYS,
-    gaussian_rows,
     nearest,
 )
 from montecarlo.report.figures.drawing import Picture
 from montecarlo.report.figures.labels import Label, message
 
 #: These take measurements and curves.
-Builder = Callable[[DataFrame, DataFrame], Picture | None]
+Builder = Callable[[DataFrame, Curves], Picture | None]
 Fact = Mapping[str, float]
-FactPicker = Callable[[DataFrame, DataFrame], Fact | None]
+FactPicker = Callable[[DataFrame, Curves], Fact | None]
 #: Where figures stand, from the top of a page: before all topics, with one, after them.
 Section = Literal["answer", Topic, "method"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
@@ -45,6 +44,7 @@ class FigureSpec:
 
     id: str  # its name in pages and file names
     build: Builder  # None where the results lack what it shows
+    rows: Reader = no_rows  # what it reads of measurements, of some points
     shows: str = ""  # for a list on a terminal
     section: Section | None = None  # where it stands; None: nowhere
     on_report: bool = False  # or on its evidence
@@ -89,22 +89,6 @@ def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | No
     return pair(one, two, d_k=d_k, n=one["n_keys"].fillna(0).iloc[0]) if d_k else None
 
 
-def of_curve(curves: DataFrame, *kinds: str) -> DataFrame:
-    """Return the lines of some kinds of curve."""
-    return curves[curves["curve"].isin(kinds)]
-
-
 def at_nearest(rows: DataFrame, column: str, wanted: float) -> DataFrame:
     """Return the rows whose d_k, or n, is the nearest to a wanted one."""
     return rows[rows[column].eq(nearest(rows[column].dropna(), wanted) or 0)]
-
-
-def panel_of(measurements: DataFrame, **values: str) -> DataFrame:
-    """Return Gaussian rows with such values, of one n that has a panel over d_k."""
-    rows = gaussian_rows(measurements)
-    rows = rows[rows["d_k"].le(MOST_D_K) & rows["n_keys"].notna()]
-    points = rows.groupby("n_keys")["d_k"].transform("nunique")
-    rows = at_nearest(rows[points >= FEWEST_POINTS], "n_keys", N_KEYS)
-    for column, value in values.items():
-        rows = rows[rows[column].eq(value)]
-    return rows

@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from pandas import DataFrame
 
 from montecarlo.claims.training import STEPS as MOST_STEPS
-from montecarlo.report.content.training import START_CURVE
+from montecarlo.report.content.curves import TRAINING_START, Curves
+from montecarlo.report.content.reading import no_rows
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -16,7 +17,6 @@ from montecarlo.report.figures.specs import (
     HEAD_SIZE,
     Fact,
     FigureSpec,
-    of_curve,
     pick_two,
 )
 
@@ -37,9 +37,9 @@ ASKED = message("Steps to learn, by divisor")
 PRACTICE, SLOWER = 64, 1.25
 
 
-def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
+def build_training(_: DataFrame, curves: Curves) -> Picture | None:
     """Build the steps to learn against d_k, a panel for each optimiser."""
-    rows = of_curve(curves, START_CURVE)
+    rows = curves[TRAINING_START]
     titles = {
         name: OPTIMISERS[name] for name in OPTIMISERS if name in {*rows["optimiser"]}
     }
@@ -64,8 +64,8 @@ def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
 def _is_answered(rows: DataFrame) -> bool:
     """Tell whether unscaled takes longest, but with a smaller W_Q is like scaled."""
     medians = rows[rows["summary"].eq("median")]
-    steps = medians.assign(estimate=medians["estimate"].fillna(np.inf)).pivot_table(
-        "estimate", ["optimiser", "d_k"], "arm"
+    steps = medians.assign(steps=medians["steps"].fillna(np.inf)).pivot_table(
+        "steps", ["optimiser", "d_k"], "arm"
     )
     if not {"none", "sqrt", "small-queries"} <= {*steps}:
         return False
@@ -77,7 +77,7 @@ def _is_answered(rows: DataFrame) -> bool:
 
 def _plot_steps(axes: Axes, rows: DataFrame, look: Look, lane: int) -> None:
     """Draw median steps with their intervals; what is beyond a run in its lane."""
-    wide = rows.pivot_table("estimate", "x", "summary", dropna=False)
+    wide = rows.pivot_table("steps", "x", "summary", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
     never = wide.index[wide["median"].isna()]
     if len(never):
@@ -100,16 +100,18 @@ def _plot_steps(axes: Axes, rows: DataFrame, look: Look, lane: int) -> None:
     draw.mark_ticks(axes.yaxis, STEP_TICKS)
 
 
-def pick_steps(_: DataFrame, curves: DataFrame) -> Fact | None:
+def pick_steps(_: DataFrame, curves: Curves) -> Fact | None:
     """Pick the median steps of two arms, with plain gradient descent."""
-    rows = of_curve(curves, START_CURVE).dropna(subset=["estimate"])
+    rows = curves[TRAINING_START].dropna(subset=["steps"])
     rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]
+    rows = rows.assign(estimate=rows["steps"], std_error=np.nan, n_keys=0)
     return pick_two(rows, "arm", "none", "sqrt")
 
 
 TRAINING = FigureSpec(
     "training",
     build_training,
+    no_rows,
     "steps to learn against d_k",
     section="training",
     on_report=True,

@@ -8,6 +8,8 @@ from pandas import DataFrame
 
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
+from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.reading import no_rows
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -22,7 +24,7 @@ from montecarlo.report.figures.palette import (
     VAGUE,
     Look,
 )
-from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
+from montecarlo.report.figures.specs import Fact, FigureSpec
 
 # --- Verdicts by text ---------------------------------------------------------------
 
@@ -50,37 +52,34 @@ ASKED = message("How the claims of each text fared")
 
 
 def with_verdicts(
-    curves: DataFrame,
+    curves: Curves,
     claims: Sequence[ClaimOutcome],
     names: Mapping[str, Words] | None = None,
-) -> DataFrame:
-    """Put a row for each text and claim behind the curves, where there are texts.
+) -> Curves:
+    """Put a table of a row for each text and claim beside the curves.
 
     With the columns ``text`` and ``name``, what a text is called, or a letter and its
-    key; ``outcome`` is the verdict on what it says, ``x`` the number of the claim.
+    key; ``outcome`` is the verdict on what it says, ``claim`` the claim's number.
     Texts come in alphabetical order of their keys.
     """
     rows = {
-        (source.text, float(number), str(claim.texts[source.text].verdict))
+        (source.text, number, str(claim.texts[source.text].verdict))
         for number, claim in enumerate(claims, start=1)
         for source in claim.sources
     }
-    if not rows:
-        return curves
-    added = DataFrame(sorted(rows), columns=["text", "x", "outcome"])
+    added = DataFrame(sorted(rows), columns=["text", "claim", "outcome"])
     keys = dict.fromkeys(added["text"])
     marks = dict(zip(keys, draw.letters(len(keys)), strict=True))
     called = {key: str((names or {}).get(key, f"{marks[key]} {key}")) for key in keys}
-    added = added.assign(curve=CURVE, name=added["text"].map(called))
-    return pd.concat([curves, added], ignore_index=True)
+    return {**curves, CURVE: added.assign(name=added["text"].map(called))}
 
 
-def count_parts(curves: DataFrame) -> DataFrame:
+def count_parts(curves: Curves) -> DataFrame:
     """Count the claims of each text by verdict, a column for each.
 
     Texts by their names, those with most that is wrong first.
     """
-    rows = of_curve(curves, CURVE)
+    rows = curves[CURVE]
     if rows.empty:  # one's own claims are of no text
         return DataFrame(columns=list(PARTS))
     counts = pd.crosstab([rows["text"], rows["name"]], rows["outcome"])
@@ -88,7 +87,7 @@ def count_parts(curves: DataFrame) -> DataFrame:
     return counts.sort_values("fails", ascending=False, kind="stable")
 
 
-def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
+def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
     """Build a bar for each text, of its verdicts; those of the first have their words.
 
     The title has the answer where it is true of each text.
@@ -125,7 +124,7 @@ def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
     return picture
 
 
-def count_claims(_: DataFrame, curves: DataFrame) -> Fact | None:
+def count_claims(_: DataFrame, curves: Curves) -> Fact | None:
     """Count claims of all texts together, and those of each verdict."""
     totals = count_parts(curves).sum()
     fact = {"first": float(totals.sum()), "second": float(totals["fails"])}
@@ -135,6 +134,7 @@ def count_claims(_: DataFrame, curves: DataFrame) -> Fact | None:
 TEXTS = FigureSpec(
     "texts",
     build_texts,
+    no_rows,
     "verdicts by text",
     section="record",
     on_report=True,
@@ -205,7 +205,7 @@ def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
     return table if table.empty else table.fillna({"low": -np.inf, "high": np.inf})
 
 
-def build_cases(cases: DataFrame, _: DataFrame) -> Picture | None:
+def build_cases(cases: DataFrame, _: Curves) -> Picture | None:
     """Build a panel for each check: estimates, intervals, and what is claimed."""
     if cases.empty:
         return None

@@ -1,6 +1,7 @@
 """What dividing does to weights: rows as drawn, saturated rows, a planted key."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,12 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 from pandas import DataFrame
 
+from montecarlo.report.content.curves import EXAMPLE, Curves
+from montecarlo.report.content.reading import every_row, gaussian_points
 from montecarlo.report.content.tables import (
     FEWEST_POINTS,
     N_KEYS,
-    gaussian_rows,
-    key_counts,
+    of_key_counts,
     with_interval,
 )
 from montecarlo.report.figures import drawing as draw
@@ -38,13 +40,11 @@ from montecarlo.report.figures.specs import (
     Fact,
     FigureSpec,
     at_nearest,
-    of_curve,
-    panel_of,
     pick_two,
 )
-from montecarlo.sampling.design_points import parse_dependence
+from montecarlo.sampling.design_points import DesignPoint, parse_dependence
 from montecarlo.study.folder import ResultsError
-from montecarlo.study.table import EXAMPLE
+from montecarlo.study.rows import Row
 
 #: What alternative texts speak of, where the grid has it.
 FACT_D_K = 64
@@ -67,12 +67,12 @@ SATURATED = Label(
 )
 
 
-def example_weights(curves: DataFrame) -> Iterator[tuple[str, Weights]]:
+def example_weights(curves: Curves) -> Iterator[tuple[str, Weights]]:
     """Yield divisor and weights, shape (queries, keys), of the rows drawn."""
-    rows = of_curve(curves, EXAMPLE).sort_values("x")
+    rows = curves[EXAMPLE].sort_values("weight_number")
     for divisor, mine in keep_looks(dict([*rows.groupby("divisor")]), DIVISORS).items():
         n_keys = int(mine["n_keys"].iloc[0])
-        weights = mine["estimate"].to_numpy(dtype=np.float64)
+        weights = mine["weight"].to_numpy(dtype=np.float64)
         if len(weights) % n_keys:
             raise ResultsError(
                 f"curves/{EXAMPLE}.csv must hold example rows of {n_keys} weights "
@@ -81,18 +81,20 @@ def example_weights(curves: DataFrame) -> Iterator[tuple[str, Weights]]:
         yield str(divisor), weights.reshape(-1, n_keys)
 
 
-def saturated_rows(measurements: DataFrame) -> DataFrame:
-    """Return the shares of saturated Gaussian rows that have a line."""
-    rows = gaussian_rows(measurements, quantity="saturated", summary="mean")
-    rows = rows[rows["divisor"].isin(DIVISORS)]
-    rows = rows[rows["d_k"].between(LEAST_D_K, MOST_D_K)]
-    counts = key_counts(with_interval(rows), LINE_KEYS, len(DASHES))
-    return rows[rows["n_keys"].isin(counts)]
+def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name the shares of saturated Gaussian rows that have a line."""
+    rows = [
+        point
+        for point in gaussian_points(points, with_rows=True)
+        if LEAST_D_K <= point.d_k <= MOST_D_K
+    ]
+    lines = of_key_counts(rows, LINE_KEYS, len(DASHES))
+    return every_row(lines, ["saturated"], ["mean"], DIVISORS)
 
 
-def build_attention(measurements: DataFrame, curves: DataFrame) -> Picture | None:
+def build_attention(measurements: DataFrame, curves: Curves) -> Picture | None:
     """Build maps of drawn weights above, and shares of saturated rows below."""
-    drawn, rows = list(example_weights(curves)), saturated_rows(measurements)
+    drawn, rows = list(example_weights(curves)), measurements
     if len(drawn) < len(DIVISORS) or rows.empty:
         return None
     picture = Picture((len(DIVISORS), 1), (78.0, 150.0))
@@ -153,10 +155,10 @@ def plot_saturated(axes: Axes, table: DataFrame) -> list[Key]:
     return keys
 
 
-def pick_attention(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+def pick_attention(measurements: DataFrame, curves: Curves) -> Fact | None:
     """Average the largest weights of the rows drawn; pick a share of saturated rows."""
     largest = [weights.max(axis=1) for _, weights in example_weights(curves)]
-    rows = with_interval(saturated_rows(measurements))
+    rows = with_interval(measurements)
     rows = at_nearest(rows[rows["divisor"].eq("none")], "n_keys", N_KEYS)
     rows = at_nearest(rows, "d_k", FACT_D_K)
     if len(largest) < 2 or rows.empty:
@@ -175,6 +177,7 @@ def pick_attention(measurements: DataFrame, curves: DataFrame) -> Fact | None:
 ATTENTION = FigureSpec(
     "attention",
     build_attention,
+    name_saturated,
     "weights as drawn, and the share of saturated rows",
     own_section="weights",  # a report has it where its explorer needs a script
     caption=message(
@@ -197,23 +200,29 @@ ATTENTION = FigureSpec(
 EFFECTIVE = Label(message("Effective keys, in per cent of all"), r"e^H/n")
 
 
-def weight_rows(measurements: DataFrame) -> DataFrame:
-    """Return shares of saturated rows, and of effective keys, of Gaussian entries."""
-    rows = gaussian_rows(measurements, summary="mean")
-    rows = rows[rows["divisor"].isin(DIVISOR_LOOKS)]
+def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name saturated rows and effective keys of Gaussian entries, for two n at most."""
+    rows = gaussian_points(points, with_rows=True)
+    panels = of_key_counts(rows, PANEL_KEYS, len(PANEL_KEYS))
+    quantities = "saturated", "effective_keys"
+    return every_row(panels, quantities, ["mean"], DIVISOR_LOOKS)
+
+
+def weight_rows(rows: DataFrame) -> DataFrame:
+    """Return shares of saturated rows, and effective keys as a share of all."""
     keys = rows[rows["quantity"].eq("effective_keys")]
     saturated = rows[rows["quantity"].eq("saturated")]
     keys = draw.rescale(keys, lambda value: value / keys["n_keys"].astype(float))
     return pd.concat([saturated, keys])
 
 
-def build_weights(measurements: DataFrame, _: DataFrame) -> Picture | None:
+def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
     """Build saturated rows above, effective keys below, a column for each n."""
     rows = weight_rows(measurements)
     labels = {"saturated": SATURATED, "effective_keys": EFFECTIVE}
     parts = [(label, rows[rows["quantity"].eq(name)]) for name, label in labels.items()]
-    counts = key_counts(with_interval(parts[0][1]), PANEL_KEYS, len(PANEL_KEYS))
-    titles = {n_keys: Label(symbol=f"n = {n_keys}") for n_keys in counts}
+    counts = sorted({*with_interval(parts[0][1])["n_keys"]})
+    titles = {n_keys: Label(symbol=f"n = {n_keys:.0f}") for n_keys in counts}
     return _build_shares(parts, "n_keys", titles) if titles else None
 
 
@@ -233,9 +242,10 @@ def _build_shares(
     return picture
 
 
-def pick_saturated(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the shares of saturated rows under two divisors, at one d_k."""
-    rows = panel_of(measurements, quantity="saturated", summary="mean")
+def pick_saturated(measurements: DataFrame, _: Curves) -> Fact | None:
+    """Pick the shares of saturated rows under two divisors, at one size."""
+    rows = measurements[measurements["quantity"].eq("saturated")]
+    rows = at_nearest(rows[rows["d_k"].le(MOST_D_K)], "n_keys", N_KEYS)
     rows = draw.rescale(at_nearest(rows, "d_k", FACT_D_K), lambda part: 100.0 * part)
     return pick_two(rows, "divisor", "none", "sqrt")
 
@@ -243,6 +253,7 @@ def pick_saturated(measurements: DataFrame, _: DataFrame) -> Fact | None:
 WEIGHTS = FigureSpec(
     "weights",
     build_weights,
+    name_weights,
     "saturated rows and effective keys against d_k",
     section="weights",
     on_report=True,
@@ -263,38 +274,44 @@ PLANTED_WEIGHT = Label(
 )
 
 
-def planted_rows(measurements: DataFrame) -> DataFrame:
-    """Return mean weights of planted keys, with their ``alignment``.
+def name_planted(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name mean weights of planted keys, of the two closest alignments with a line.
 
-    Of the number of keys that has most of them, one alignment after another.
+    Of the number of keys that has most points.
     """
-    rows = measurements[
-        measurements["dependence"].str.startswith("planted")
-        & measurements["normalisation"].eq("none")
-        & measurements["quantity"].eq("planted_weight")
-        & measurements["summary"].eq("mean")
-        & measurements["divisor"].isin(DIVISOR_LOOKS)
+    planted = [
+        point
+        for point in points
+        if point.dependence.kind == "planted" and not point.is_normalised
     ]
-    if rows.empty:
-        return rows.assign(alignment=0.0)
-    rows = rows[rows["n_keys"].eq(rows["n_keys"].mode().max())]
+    counts = Counter(point.n_keys or 0 for point in planted)
+    n_keys = max(counts, key=lambda n: (counts[n], n), default=0)
+    planted = [point for point in planted if point.n_keys == n_keys]
+    sizes = Counter(point.dependence.rho for point in planted)
+    shown = sorted(rho for rho in sizes if sizes[rho] >= FEWEST_POINTS)[-2:]
+    planted = [point for point in planted if point.dependence.rho in shown]
+    return every_row(planted, ["planted_weight"], ["mean"], DIVISOR_LOOKS)
+
+
+def planted_rows(rows: DataFrame) -> DataFrame:
+    """Return mean weights of planted keys, with their ``alignment``, by that."""
     alignment = [parse_dependence(name).rho for name in rows["dependence"]]
     return rows.assign(alignment=alignment).sort_values(["alignment", "d_k"])
 
 
-def build_planted(measurements: DataFrame, _: DataFrame) -> Picture | None:
+def build_planted(measurements: DataFrame, _: Curves) -> Picture | None:
     """Build the weight of the planted key, a panel for each alignment."""
     rows = planted_rows(measurements)
     sizes = with_interval(rows).groupby("alignment")["d_k"].nunique()
     titles = {
         rho: Label(message("correlation"), rf"\rho = {rho:g}")
-        for rho in sizes.index[sizes >= FEWEST_POINTS][-2:]
+        for rho in sizes.index[sizes >= FEWEST_POINTS]
     }
     parts = [(PLANTED_WEIGHT, rows)]
     return _build_shares(parts, "alignment", titles) if titles else None
 
 
-def pick_planted_weights(measurements: DataFrame, _: DataFrame) -> Fact | None:
+def pick_planted_weights(measurements: DataFrame, _: Curves) -> Fact | None:
     """Pick the weight of the planted key under two divisors, at a common d_k."""
     rows = with_interval(planted_rows(measurements))
     rows = rows[rows["alignment"].eq(rows["alignment"].max())]
@@ -306,6 +323,7 @@ def pick_planted_weights(measurements: DataFrame, _: DataFrame) -> Fact | None:
 PLANTED = FigureSpec(
     "planted",
     build_planted,
+    name_planted,
     "weight of a planted key, by alignment",
     section="weights",
     caption=message(

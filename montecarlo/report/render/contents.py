@@ -1,7 +1,14 @@
 """What pages show, of findings: gathered once, for all languages and formats."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -12,7 +19,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from montecarlo.claims.checks import Words
+from montecarlo.report.content.curves import Curves
 from montecarlo.report.content.findings import Findings
+from montecarlo.report.content.reading import read_rows, within
+from montecarlo.report.content.tables import TABLES as DATA_TABLES
 from montecarlo.report.content.tables import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
@@ -28,11 +38,13 @@ from montecarlo.report.figures.verdicts import (
 from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.language.symbols import check_formula
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.folder import RUN_FILE, write_text
 from montecarlo.study.presets import ERROR_RATE
+from montecarlo.study.rows import Row
 
 #: What a figure is, and the tables that it is drawn from.
-Drawing = tuple[FigureSpec, tuple[pd.DataFrame, pd.DataFrame]]
+Drawing = tuple[FigureSpec, tuple[pd.DataFrame, Curves]]
 #: Calls a function for each of some arguments, as ``map`` does, on workers if there are
 #: any.
 Spread = Callable[..., Iterable[Any]]
@@ -139,6 +151,16 @@ def place_figures(*, own: bool, on_report: bool) -> Order:
     }
 
 
+def page_rows(
+    points: Sequence[DesignPoint], divisors: Collection[str]
+) -> Iterator[Row]:
+    """Name the rows that figures and tables read of some points."""
+    readers = [spec.rows for spec in FIGURES.values()]
+    readers += [reader for reader, _ in DATA_TABLES.values()]
+    for reader in readers:
+        yield from within(reader(points), divisors)
+
+
 def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     findings: Findings,
     languages: Sequence[str],
@@ -156,14 +178,18 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     """
     texts = {} if findings.own else findings.names
     curves = with_verdicts(findings.curves, findings.claims, texts)
-    tables = (findings.measurements, curves)
+    there = findings.measurements, findings.points, findings.divisors
+    of_figures = {
+        name: (read_rows(there[0], spec.rows, *there[1:]), curves)
+        for name, spec in FIGURES.items()
+    }
     facts: dict[str, Fact] = {
         name: fact
         for name, spec in FIGURES.items()
-        if spec.fact and (fact := spec.fact(*tables)) is not None
+        if spec.fact and (fact := spec.fact(*of_figures[name])) is not None
     }
     drawings: dict[str, Drawing] = {
-        name: (FIGURES[name], tables) for name in names if name in facts
+        name: (FIGURES[name], of_figures[name]) for name in names if name in facts
     }
     if (findings.own or findings.of_some) and CASES.id in names:
         drawings = {CASES.id: (CASES, (case_rows(findings.claims), curves)), **drawings}
@@ -187,7 +213,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         errata,
         figures,
         drawings,
-        make_tables(*tables),
+        make_tables(*there),
         facts,
         languages,
     )

@@ -1,24 +1,31 @@
-"""Which rows of the tables figures and tables are made of."""
+"""Which rows figures and tables name, of the points of a grid."""
 
-import pandas as pd
 import pytest
 
-from montecarlo.report.content.tables import (
-    key_counts,
-    nearest,
-    saturation_cells,
-)
-from tests.report.figures.conftest import measured
+from montecarlo.report.content.tables import name_saturation, nearest, of_key_counts
+from montecarlo.sampling.design_points import parse_point
+
+
+def points_of(sizes):
+    """Gaussian rows of some (d_k, n)."""
+    return [parse_point("gaussian", "gaussian", *size) for size in sizes]
+
+
+def sizes_of(points):
+    """The sizes of some points."""
+    return {(point.d_k, point.n_keys) for point in points}
 
 
 def test_key_counts_prefer_the_wanted_ones():
-    """Wanted numbers of keys come first, single points are no panel."""
-    table = pd.DataFrame(
-        {"n_keys": [8, 8, 32, 32, 64, 64, 512], "d_k": [1, 2, 1, 2, 1, 2, 64]}
-    )
-    assert key_counts(table, (32, 512), 2) == [8, 32]
-    assert key_counts(table, (64, 32), 2) == [32, 64]
-    assert key_counts(table.iloc[:0], (64,), 2) == []
+    """Wanted numbers of keys come first, single points have no line."""
+    points = points_of([(d_k, n) for n in (8, 32, 64) for d_k in (1, 2)] + [(64, 512)])
+
+    def chosen(wanted):
+        return {n for _, n in sizes_of(of_key_counts(points, wanted, 2))}
+
+    assert chosen((32, 512)) == {8, 32}
+    assert chosen((64, 32)) == {32, 64}
+    assert of_key_counts([], (64,), 2) == []
 
 
 def test_nearest_is_by_ratio():
@@ -29,13 +36,9 @@ def test_nearest_is_by_ratio():
 
 def test_cell_far_off_is_left_out_of_the_map():
     """An edge of the grid has no line of its own in the map."""
-    grid = {(d_k, n): 0.5 for d_k in (4, 16, 64, 256) for n in (8, 32, 128)}
-    edges = {(4096, 32): 0.5, (64, 2048): 0.5}
-    table = measured(
-        grid | edges, quantity="weight_max", summary="mean", divisor="none"
-    )
-    kept = saturation_cells(table)
-    assert set(zip(kept["d_k"], kept["n_keys"], strict=True)) == set(grid)
+    grid = [(d_k, n) for d_k in (4, 16, 64, 256) for n in (8, 32, 128)]
+    points = points_of([*grid, (4096, 32), (64, 2048)])
+    assert sizes_of(point for point, _ in name_saturation(points)) == set(grid)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +48,9 @@ def test_cell_far_off_is_left_out_of_the_map():
         [(16, 8), (16, 32)],
         [(4, 8), (16, 32)],
         [(4, 8), (16, 8), (16, 32), (64, 32)],
+        [],
     ],
 )
 def test_line_of_cells_is_no_map(sizes):
     """A map needs several d_k and several n; of a staircase nothing is left."""
-    row = {"quantity": "weight_max", "summary": "mean", "divisor": "none"}
-    assert saturation_cells(measured(dict.fromkeys(sizes, 0.5), **row)).empty
+    assert not list(name_saturation(points_of(sizes)))

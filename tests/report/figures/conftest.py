@@ -11,8 +11,14 @@ from montecarlo.report.language.catalogues import read_language
 @pytest.fixture(scope="session")
 def results(report):
     """Measurements and curves that figures are drawn from."""
-    _, tables = report.contents.drawings["texts"]
-    return tables
+    _, (_, curves) = report.contents.drawings["texts"]
+    return report.results.measurements, curves
+
+
+@pytest.fixture(scope="session")
+def tables(report):
+    """What each figure is drawn from: the rows that it names, and curves."""
+    return {name: report.contents.drawings[name][1] for name in FIGURES}
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +36,12 @@ def svgs(drawings):
 
 
 @pytest.fixture
-def build(results):
+def build(tables):
     """Build a figure by name, in the house style."""
 
     def build_figure(name):
         with house_style():
-            return FIGURES[name].build(*results)
+            return FIGURES[name].build(*tables[name])
 
     return build_figure
 

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from montecarlo.report.content.curves import JACOBIAN_ROWS
 from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.figures import FIGURES, FigureSpec
 from montecarlo.report.figures.drawing import (
@@ -73,11 +74,11 @@ def bars_drawn(axes: Axes) -> list[tuple[float, float]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
-def test_same_results_give_same_bytes(svgs, results, name):
+def test_same_results_give_same_bytes(svgs, tables, name):
     """From the results alone: not an earlier figure, a style or an order."""
     assert svgs[name]
     assert FIGURES[name].id == name
-    measurements, curves = results
+    measurements, curves = tables[name]
     turned = measurements.iloc[::-1].reset_index(drop=True)
     with mpl.rc_context({"lines.linewidth": 9.0, "font.size": 30.0, "axes.grid": True}):
         drawing = draw(FIGURES[name], turned, curves)
@@ -109,9 +110,9 @@ def joined(picture: Picture) -> set[tuple[float, float]]:
 
 
 @pytest.mark.parametrize(("name", "unknown"), JOINED)
-def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
+def test_no_line_through_a_point_that_is_not_known(tables, name, unknown):
     """Where there is no estimate, or an interval without bounds, a line ends."""
-    measurements, curves = results
+    measurements, curves = tables[name]
     planted = measurements["dependence"].str.startswith("planted")
     further = measurements[planted & measurements["d_k"].eq(16)].assign(d_k=64)
     table = pd.concat([measurements, further], ignore_index=True)
@@ -131,9 +132,9 @@ def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
     assert not any(low <= 64 <= high for low, high in pieces)
 
 
-def test_a_point_without_bounds_is_drawn_open(results):
+def test_a_point_without_bounds_is_drawn_open(tables):
     """An estimate whose interval is unbounded is an open mark, with a dotted line."""
-    rows = weight_rows(results[0])
+    rows = weight_rows(tables["weights"][0])
     rows = rows[rows["quantity"].eq("saturated") & rows["n_keys"].eq(32)]
     rows = rows[rows["divisor"].eq("none")]
     at = rows["d_k"].eq(16)
@@ -150,21 +151,20 @@ def test_a_point_without_bounds_is_drawn_open(results):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_missing_data_give_no_figure(results, name):
+def test_missing_data_give_no_figure(tables, name):
     """Without its rows a figure is left out; no error, no empty axes."""
-    measurements, curves = results
-    assert FIGURES[name].build(measurements.iloc[:0], curves.iloc[:0]) is None
-    other = measurements[measurements["quantity"].eq("entry_variance_q")]
-    assert FIGURES[name].build(other.iloc[:3], curves.iloc[:0]) is None
+    measurements, curves = tables[name]
+    nothing = {kind: lines.iloc[:0] for kind, lines in curves.items()}
+    assert FIGURES[name].build(measurements.iloc[:0], nothing) is None
     spec = FigureSpec(name, FIGURES[name].build)
-    assert draw(spec, measurements.iloc[:0], curves.iloc[:0]) is None
+    assert draw(spec, measurements.iloc[:0], nothing) is None
 
 
-def test_variance_draws_what_the_table_says(results):
+def test_variance_draws_what_the_table_says(tables):
     """Points of the variance are the estimates, the line the exact values; below, they
     stand over these.
     """
-    rows = variance_rows(results[0])
+    rows = variance_rows(tables["variance"][0])
     one, below = panel(), Figure().subplots()
     plot_variance(one, rows)
     for divisor in VARIANCE_DIVISORS:
@@ -192,11 +192,10 @@ def test_gradients_say_what_was_measured():
     """
     curve = pd.DataFrame(
         {
-            "curve": "rows_jacobian_frobenius",
             "n_keys": 32,
             "divisor": "none",
-            "x": [1e-5, 0.1, 0.4, 0.5],
-            "estimate": [0.1, 0.2, 0.6, 1.0],
+            "jacobian_frobenius": [1e-5, 0.1, 0.4, 0.5],
+            "share_of_rows": [0.1, 0.2, 0.6, 1.0],
         }
     )
     row = {"quantity": "jacobian_frobenius", "summary": "mean", "divisor": "sqrt"}
@@ -205,14 +204,14 @@ def test_gradients_say_what_was_measured():
     for part, title in ((0.7, ANSWERED), (0.4, ASKED)):
         table = pd.concat([mean, measured({(64, 32): part}, **share)])
         assert shares_above(table) == {32: (0.2, part)}
-        picture = build_gradients(table, curve)
+        picture = build_gradients(table, {JACOBIAN_ROWS: curve})
         assert picture.headings[0].words == title
         (drawn,) = picture.panels
         assert drawn.notes[1].label.symbol == rf"{100 * part:.0f}\,\%"
         bars, *_ = drawn.axes.patches[0].get_data()
         assert bars.sum() == pytest.approx(1.0)
         assert bars[0] > 0.1
-    assert build_gradients(mean, curve).headings[0].words == ASKED
+    assert build_gradients(mean, {JACOBIAN_ROWS: curve}).headings[0].words == ASKED
 
 
 @pytest.mark.parametrize(
@@ -234,7 +233,7 @@ def test_texts_say_how_their_claims_came_out(outcomes, title):
         for text, these in (("a", "sd" * 6), ("b", outcomes))
         for one in these
     ]
-    curves = pd.DataFrame(rows).assign(curve=CURVE)
+    curves = {CURVE: pd.DataFrame(rows)}
     picture = FIGURES["texts"].build(pd.DataFrame(), curves)
     assert picture.headings[0].words == title
     (panel,) = picture.panels

@@ -1,0 +1,90 @@
+"""Rows are asked for: the one mechanism that says what a study samples.
+
+A row is named by a design point and a `RowKey`: divisor, quantity, summary, number
+format and softmax.  Whoever reads rows names them: checks (`claims.simulation`), the
+pages' tables and figures (`report.content.readers`), a user's claims, `measure` and
+`grid`; the explorer's numbers are exact and need none, and z scores are of whatever
+rows have a reference.  `unite` joins what is named: the points, and the rows of each.
+A point without a row is not sampled.  `estimation.summaries.columns_of` turns the rows
+of a point into the columns that its replicates are reduced to, and nothing else is
+computed; draws depend on the point alone, so a row has the same bytes in any company.
+Only a grid of which every row is wanted, that of the full preset, names all of them.
+Who reads a row that nobody sampled is told so, by its name: see `find_rows`.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import ALL_FORMATS, SOFTMAXES
+from montecarlo.attention.quantities import QUANTILE_RATIO, QUANTITIES, SHARE_ABOVE
+from montecarlo.errors import InputError
+from montecarlo.estimation.summaries import (
+    ANY_QUANTILE,
+    RowKey,
+    every_key,
+    has_row,
+    lacks,
+)
+from montecarlo.names import look_up
+from montecarlo.sampling.design_points import DesignPoint
+
+Row = tuple[DesignPoint, RowKey]
+#: The rows of each point that is sampled.
+Asked = Mapping[DesignPoint, tuple[RowKey, ...]]
+#: What each part of a key may be, for a message.
+_KNOWN: Mapping[str, Iterable[str]] = {
+    "divisor": DIVISORS,
+    "summary": (
+        *("mean", "median", "q10", "q90", "value"),
+        *(QUANTILE_RATIO, SHARE_ABOVE),
+    ),
+    "number_format": ALL_FORMATS,
+    "softmax": SOFTMAXES,
+}
+
+
+def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
+    """Return the rows of each point, once, in the order in which they are named."""
+    found: dict[DesignPoint, dict[RowKey, None]] = {}
+    for point, key in rows:
+        found.setdefault(point, {})[key] = None
+    return {point: tuple(keys) for point, keys in found.items()}
+
+
+def in_order(
+    asked: Asked, points: Iterable[DesignPoint], divisors: tuple[str, ...]
+) -> dict[DesignPoint, tuple[RowKey, ...]]:
+    """Return rows in the order of some points and of `every_key`."""
+    ordered = {}
+    for point in points:
+        if point in asked:
+            place = {key: n for n, key in enumerate(every_key(point, divisors))}
+            ordered[point] = tuple(
+                sorted(asked[point], key=lambda key: (place.get(key, len(place)), key))
+            )
+    return ordered
+
+
+def refuse_row(point: DesignPoint, key: RowKey) -> None:
+    """Say why a point does not have a row, and what it has in its place.
+
+    Raises
+    ------
+    InputError
+        Always.
+    """
+    quantity = QUANTITIES[key.quantity]
+    if why := lacks(quantity.name, key.number_format, key.softmax, point):
+        raise InputError(f"{quantity.name} {why}")
+    for part, known in _KNOWN.items():
+        others = {name: key._replace(**{part: name}) for name in known}
+        there = [name for name, other in others.items() if has_row(point, other)]
+        if there and part == "summary" and quantity.grid and "/" not in key.divisor:
+            there.append(ANY_QUANTILE)
+        if there:
+            look_up(
+                f"{part} of {key.quantity}", getattr(key, part), dict.fromkeys(there)
+            )
+    raise InputError(
+        f"{quantity.name} must have such a row at {point.name}, got {' '.join(key)}"
+    )

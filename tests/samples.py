@@ -1,0 +1,23 @@
+"""Samples of everything that a table has of a point, for tests of its parts."""
+
+from montecarlo.estimation.summaries import Summaries, columns_of, every_key
+from montecarlo.sampling.batches import Batch
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.replicates import Columns, sample
+
+
+def every_column(point: DesignPoint, divisors: tuple[str, ...]) -> Columns:
+    """Return the columns of every row of a point."""
+    return columns_of(point, every_key(point, divisors))
+
+
+def sample_all(
+    point: DesignPoint, seed: int, start: int, stop: int, divisors: tuple[str, ...]
+) -> Batch:
+    """Draw some replicates of a point and reduce them to every column."""
+    return sample(point, seed, start, stop, every_column(point, divisors))
+
+
+def summarise(point: DesignPoint, batch: Batch, divisors: tuple[str, ...]) -> Summaries:
+    """Return the estimates of replicates that `sample_all` drew."""
+    return Summaries(point, batch, every_column(point, divisors))
