@@ -73,8 +73,9 @@ REASONS = {
     "peaked": "nothing can be told: scores are so large that their rounding may hide "
     "the scale",
 }
-#: What to do where a divisor cannot be told, by outcome or reason.
-NEXT = {
+#: What to do where it cannot be told whether a head divides by what is expected, by
+#: outcome or reason.
+ADVICE = {
     "scale": "give more rows or sequences, or capture in float32: intervals reach "
     "beyond what is expected",
     "no_fit": "capture weights (eager attention), of the same sequences and heads as q "
@@ -82,10 +83,6 @@ NEXT = {
     "few": "give more rows or longer sequences",
     "coarse": "capture weights in float32, before they are rounded",
     "peaked": "capture in float32",
-    "uniform": "name the divisor that is expected",
-    "by_row": "name the divisor that is expected",
-    "over_queries": "name the divisor that is expected",
-    "dead": "look at why queries, keys or values are 0",
 }
 #: Scores within a row mostly differ by more than the one and less than the other.
 LEAST_SPREAD, MOST_SPREAD = 1e-6, 1e6
@@ -300,44 +297,20 @@ def implied_divisor(scales: ModelScales) -> str:
 def say_answer(told: ScaleAnswer) -> str:
     """Answer in a line whether scores are divided by what is expected."""
     if not told.expected.is_told:
-        return f"scores divided as configured? cannot be told: {told.expected.said}"
+        return (
+            f"scores divided as configured? cannot be told: {told.expected.said}; name "
+            "the divisor, or compare with a reference"
+        )
     question = f"scores divided by {told.expected.text}?"
     if not told.scales.heads:
-        return f"{question} cannot be told from queries and keys alone"
+        return (
+            f"{question} cannot be told from queries and keys alone: give weights, or "
+            "v and outputs"
+        )
     said = f"{question} {ANSWERS[told.answer]}"
     if told.answer == UNTOLD and told.missed:
         return f"{said}: attention was not followed: {'; '.join(told.missed)}"
     return said
-
-
-def say_next(told: ScaleAnswer) -> str:
-    """Say in a line what to do next."""
-    if not told.scales.heads:
-        return "next: give attention weights, or values and outputs, as well"
-    if not told.expected.is_told:
-        return "next: name the divisor (--expect), or compare with a reference"
-    asked_of = [one for one in told.findings if one.first.outcome != "dead"]
-    first = (asked_of or told.findings)[0]
-    if told.answer == YES:
-        return "next: nothing, as far as the scale goes"
-    if told.answer == NO:
-        where = say_places(first, told.scales.n_heads)
-        asked = say_hints(first) or "what else scales q, k or scores?"
-        return f"next: look at what scales the scores of {where}: {asked}"
-    return f"next: {NEXT[first.first.reason or first.first.outcome]}"
-
-
-def say_without_evidence(size: float) -> str:
-    """Say what queries and keys alone tell, by the size of scores over sqrt(d_k)."""
-    if 1.0 / 1.5 < size < 1.5:
-        told = "scores are about as large as entries of variance 1 would make them"
-    else:
-        ratio, word = (size, "larger") if size > 1.0 else (1.0 / size, "smaller")
-        told = (
-            f"scores are {ratio:.3g} times {word} than entries of variance 1 would "
-            f"make them: a scale applied before the capture, or {word} entries"
-        )
-    return f"{told}; give weights, or v and outputs"
 
 
 def say_findings(told: ScaleAnswer) -> Iterator[str]:
@@ -377,8 +350,12 @@ def say_numbers(numbers: Sequence[int]) -> str:
 def say_finding(found: Finding, expected: Expected) -> str:
     """Say what is found of heads that are alike."""
     one = found.first
+    meant, advice = expected.at(one.head.layer), ""
+    if found.answer == UNTOLD and meant.is_told:
+        advice = ADVICE.get(one.reason or one.outcome, "")
     if one.outcome != "scale":
-        return REASONS.get(one.reason) or OUTCOMES[one.outcome]
+        said = REASONS.get(one.reason) or OUTCOMES[one.outcome]
+        return "; ".join(filter(None, [said, advice]))
     divisor, half = found.divisor, found.half_width
     if abs(divisor) >= 1.0:
         told = f"scores are divided by {say_number(divisor, half)}"
@@ -409,9 +386,8 @@ def say_finding(found: Finding, expected: Expected) -> str:
         )
     if found.answer == NO:
         hints = say_hints(found)
-        meant = expected.at(one.head.layer).text
-        more.append(f"{meant} was expected{': ' * bool(hints)}{hints}")
-    return "; ".join([told, *filter(None, more)])
+        more.append(f"{meant.text} was expected{': ' * bool(hints)}{hints}")
+    return "; ".join([told, *filter(None, [*more, advice])])
 
 
 def say_hints(found: Finding) -> str:

@@ -18,8 +18,6 @@ from montecarlo.model.answers import (
     implied_divisor,
     say_answer,
     say_findings,
-    say_next,
-    say_without_evidence,
 )
 from montecarlo.model.arrays import Head, Track, untracked
 from montecarlo.model.expected import divisor_value, find_expected, read_config
@@ -201,13 +199,8 @@ def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
             "outputs together)"
         )
     yield say_answer(answer)
-    yield say_next(answer)
-    if answer.scales.heads:
-        for line in say_findings(answer):
-            yield f"  {line}"
-    else:
-        size = math.sqrt(observation.overall["score_variance"].value / model.d_k)
-        yield f"  {say_without_evidence(size)}"
+    for line in say_findings(answer):
+        yield f"  {line}"
     if observation.dead:
         yield (
             "left out, since queries or keys are the same for every token (layer, "

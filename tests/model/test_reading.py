@@ -138,7 +138,12 @@ def written(tmp_path_factory):
         ("weights", ["--expect", "2.9", "--rtol", "0.05"], 0, "2.9? yes"),
         ("weights", ["--expect", "2.9"], 1, "2.9? no"),
         ("neither", ["--expect", "sqrt"], 4, "cannot be told from queries and keys"),
-        ("neither", [], 0, "about as large as entries of variance 1"),
+        (
+            "neither",
+            [],
+            0,
+            "from queries and keys alone: give weights, or v and outputs",
+        ),
     ],
 )
 def test_the_answer_is_the_first_line(  # noqa: PLR0917
