@@ -283,9 +283,13 @@ def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
         )
 
 
+#: What None stands for depends on the rest: on q, and on the quantity.
+HAVE_USUAL = ("distribution_k", "summary")
+
+
 def _texts(name: str, given: object) -> list[str]:
-    """Return texts, each once; None is an empty one, as only some have."""
-    several = _several(name, "" if given is None else given)
+    """Return texts, each once; of some None stands for the usual one, as "" does."""
+    several = _several(name, "" if given is None and name in HAVE_USUAL else given)
     if not several:
         raise InputError(f"{name} must name at least one, got none")
     return [*dict.fromkeys(require_text(name, one) for one in several)]
