@@ -63,8 +63,8 @@ class Distribution:
     def family(self) -> str:
         """Its name without mean and standard deviation."""
         base, _, given = self.name.partition("(")
-        kept = [one for one in _parameters(given) if one[0] not in ("mean", "std")]
-        return _canonical(base, kept)
+        shape = [one for one in _parameters(given) if one[0] not in ("mean", "std")]
+        return _canonical(base, shape)
 
     @property
     def is_standard(self) -> bool:
@@ -242,8 +242,8 @@ def _parameters(given: str) -> list[tuple[str, float]]:
 
 def _canonical(base: str, parameters: list[tuple[str, float]]) -> str:
     """Return a name with its parameters, in this order."""
-    told = ",".join(f"{name}={value!r}" for name, value in parameters)
-    return f"{base}({told})" if told else base
+    written = ",".join(f"{name}={value!r}" for name, value in parameters)
+    return f"{base}({written})" if written else base
 
 
 def parse_distribution(name: str) -> Distribution:
@@ -370,10 +370,9 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
             f"{moments!r} and {kurtosis!r}"
         )
     draw = _Standardised(sampler, mean, std)
-    _try(name, draw, kurtosis)
-    found = Distribution(name, draw, kurtosis, moments, words=name)
-    OWN[name] = found
-    return found
+    _require_moments(name, draw, kurtosis)
+    OWN[name] = Distribution(name, draw, kurtosis, moments, words=name)
+    return OWN[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,41 +384,41 @@ class _Standardised:
     std: float
 
     def __call__(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        found = self.sampler(rng, shape)
+        drawn = self.sampler(rng, shape)
         try:
-            entries = np.asarray(found)
+            entries = np.asarray(drawn)
         except (TypeError, ValueError):  # rows of several lengths
             entries = np.asarray(None)
-        if isinstance(found, np.ma.MaskedArray) or entries.dtype.kind not in "biuf":
+        if isinstance(drawn, np.ma.MaskedArray) or entries.dtype.kind not in "biuf":
             raise InputError(
                 "sampler must give an array of real numbers, without a mask, got "
-                f"{show(found)}"
+                f"{show(drawn)}"
             )
-        drawn = entries.astype(np.float64)
+        wide = entries.astype(np.float64)
         with np.errstate(all="ignore"):
-            standard = ((drawn - self.mean) / self.std).astype(np.float32)
-        if drawn.shape != tuple(shape) or not np.isfinite(standard).all():
+            standard = ((wide - self.mean) / self.std).astype(np.float32)
+        if wide.shape != tuple(shape) or not np.isfinite(standard).all():
             raise InputError(
                 f"sampler must give finite entries of the shape {tuple(shape)}, got "
-                f"{drawn.shape}"
+                f"{wide.shape}"
             )
         return standard
 
 
-def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
+def _require_moments(name: str, draw: _Standardised, kurtosis: float) -> None:
     """Refuse a sampler that draws from anything but its generator, or other moments."""
     values = _require_generator(name, draw)
     n = values.size
-    found = [("mean", draw.mean, float(values.mean()) * draw.std, draw.std / n**0.5)]
+    moments = [("mean", draw.mean, float(values.mean()) * draw.std, draw.std / n**0.5)]
     if math.isfinite(kurtosis):
         error = math.sqrt(max(kurtosis - 1.0, 1e-6) / n) * draw.std**2
         variance = float((values**2).mean()) * draw.std**2
-        found.append(("variance", draw.std**2, variance - draw.std**2, error))
-    for moment, said, off, error in found:
+        moments.append(("variance", draw.std**2, variance - draw.std**2, error))
+    for moment, stated, off, error in moments:
         if abs(off) > MOST_OFF * error:
             raise InputError(
-                f"sampler of {name!r} must have the {moment} that was said, "
-                f"{said:.6g}, got {said + off:.6g} ± {error:.2g}"
+                f"sampler of {name!r} must have the {moment} that was stated, "
+                f"{stated:.6g}, got {stated + off:.6g} ± {error:.2g}"
             )
 
 
@@ -521,5 +520,5 @@ def _standardise_scipy(
         return drawn
 
     draw = _Standardised(sampler, mean, math.sqrt(variance))
-    _try(whole, draw, kurtosis)
+    _require_moments(whole, draw, kurtosis)
     return Distribution(whole, draw, kurtosis, moments, words=whole)

@@ -146,13 +146,13 @@ def correlate(
     Var(q·k) = d_k (1 + rho (kurtosis - 1) - rho²).
     """
     matched = min(len(queries), len(keys))
-    source, own = queries[:matched], keys[:matched]
+    source, fresh = queries[:matched], keys[:matched]
     if rng is None:
         mixed = np.float32(rho) * source
-        mixed += np.float32(math.sqrt(1.0 - rho * rho)) * own
+        mixed += np.float32(math.sqrt(1.0 - rho * rho)) * fresh
     else:
-        copied = rng.random(own.shape, dtype=np.float32) < np.float32(rho)
-        mixed = np.where(copied, source, own)
+        copied = rng.random(fresh.shape, dtype=np.float32) < np.float32(rho)
+        mixed = np.where(copied, source, fresh)
     return np.concatenate([mixed, keys[matched:]])
 
 

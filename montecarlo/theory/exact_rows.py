@@ -120,14 +120,14 @@ def expected_row(  # noqa: PLR0913 - what a row is
             return expect_biased_row(scale, bias, n)
         return expect_gaussian_row(scale, n)
 
-    found = expect(float(n_keys))
+    expectations = expect(float(n_keys))
     if causal:
         # a row of one key: Z is its exponential, whose mean logarithm is the bias
         alone = np.array([bias, 0.0, 1.0, 0.0, 0.0, 1.0])
-        found = mean_over_lengths(expect, alone, n_keys)
+        expectations = mean_over_lengths(expect, alone, n_keys)
     names = BIASED_NAMES if bias else ROW_NAMES
-    pairs = zip(found.values.tolist(), found.errors.tolist(), strict=True)
-    return dict(zip(names, (Reference(*pair) for pair in pairs), strict=True))
+    values, errors = expectations.values.tolist(), expectations.errors.tolist()
+    return dict(zip(names, map(Reference, values, errors), strict=True))
 
 
 def largest_weight_share(
@@ -232,7 +232,7 @@ def largest_weight_quantile(
 def scales_of(
     n_keys: int, std: float | None, d_k: int | None, divisor: str | float
 ) -> tuple[float, int | None]:
-    """Return the rows that were asked for by ``std``, or by ``d_k`` and ``divisor``.
+    """Return the scale of rows given by ``std``, or by ``d_k`` and ``divisor``.
 
     Returns
     -------
@@ -315,10 +315,10 @@ def _sums(usual: Profile, other: Profile, n_keys: float, stride: int) -> Array:
     b1, b1_log, b2 = (part[0, ::stride] for part in (other.a1, other.a1_log, other.a2))
     log_phi, log_other = usual.log_phi[0, ::stride], other.log_phi[0, ::stride]
 
-    def others(kept: int, *, with_biased: bool) -> Array:
-        """Ordered choices of ``kept`` usual keys, times φ of all the keys left."""
-        ways = np.prod([n - 1.0 - i for i in range(kept)])
-        rest = (n - 1.0 - kept) * log_phi + (0.0 if with_biased else log_other)
+    def others(n_chosen: int, *, with_biased: bool) -> Array:
+        """Ordered choices of some usual keys, times φ of all the other keys."""
+        ways = np.prod([n - 1.0 - i for i in range(n_chosen)])
+        rest = (n - 1.0 - n_chosen) * log_phi + (0.0 if with_biased else log_other)
         product: Array = max(ways, 0.0) * np.exp(rest)
         return product
 
@@ -383,10 +383,10 @@ def mean_over_lengths(
     low = SHORT
     while low < n_keys:
         high = min(n_keys, math.floor(low * FACTOR))
-        fine, own = _sum_panel(expect, low, high, POINTS)
+        fine, row_errors = _sum_panel(expect, low, high, POINTS)
         coarse, _ = _sum_panel(expect, low, high, FEWER)
         total += fine
-        errors += own + np.abs(fine - coarse)
+        errors += row_errors + np.abs(fine - coarse)
         low = high
     return Expectations(total / n_keys, errors / n_keys)
 

@@ -246,8 +246,8 @@ def score_distribution(d_k: int) -> tuple[Array, Array]:
     probability: Array = np.concatenate([falling[::-1], [1.0], rising])
     probability /= probability.sum()
     values: Array = 2.0 * np.arange(d_k + 1, dtype=np.float64) - d_k
-    kept = probability > NEGLIGIBLE
-    return values[kept], probability[kept]
+    likely = probability > NEGLIGIBLE
+    return values[likely], probability[likely]
 
 
 @lru_cache(maxsize=16)

@@ -219,8 +219,8 @@ def share_of_queries(
     """
     if threshold * n_keys <= 1.0:
         return Reference(1.0, 0.0)
-    found = _over_lengths(d_k, scale, _Weights(n_keys, threshold, threshold >= LONE))
-    return Reference(min(found.value, 1.0), found.error)
+    share = _over_lengths(d_k, scale, _Weights(n_keys, threshold, threshold >= LONE))
+    return Reference(min(share.value, 1.0), share.error)
 
 
 @lru_cache(maxsize=4096)
@@ -247,8 +247,8 @@ def mean_number_above(
     exp(-s²ω²/2): by exp(π²/8s²) at most.  So shorter queries, s < 0.354, are left out
     for t < 1/2: the error holds what they can make of it.
     """
-    found = _over_lengths(d_k, scale, _Weights(n_keys, threshold, counted=True))
-    return Reference(min(found.value, 1.0 / threshold, n_keys), found.error)
+    number = _over_lengths(d_k, scale, _Weights(n_keys, threshold, counted=True))
+    return Reference(min(number.value, 1.0 / threshold, n_keys), number.error)
 
 
 class _Weights(NamedTuple):
@@ -318,9 +318,9 @@ def _panel(index: int, weights: _Weights) -> tuple[Array, float]:
         half = 0.5 * min(1.0 / weights.threshold, n_keys)
         return np.array([half]), half
     else:
-        found = [share_at(float(std), n_keys, weights.threshold) for std in stds]
-        values = np.array([one.value for one in found])
-        error = max(one.error for one in found)
+        shares = [share_at(float(std), n_keys, weights.threshold) for std in stds]
+        values = np.array([share.value for share in shares])
+        error = max(share.error for share in shares)
     coefficients = interpolate(values)
     return coefficients, LEBESGUE * error + float(np.abs(coefficients[-2:]).sum())
 
@@ -377,11 +377,11 @@ def quantile_of_queries(
         stds = scale * np.sqrt(2.0 * halves)
 
         def share(threshold: float) -> Reference:
-            found = [share_at(float(std), n_keys, threshold) for std in stds]
+            shares = [share_at(float(std), n_keys, threshold) for std in stds]
             value = math.fsum(
-                w * one.value for w, one in zip(weights, found, strict=True)
+                w * one.value for w, one in zip(weights, shares, strict=True)
             )
-            return Reference(value, max(one.error for one in found))
+            return Reference(value, max(one.error for one in shares))
 
         return share
 
@@ -394,11 +394,11 @@ def quantile_of_queries(
         probability, n_keys, lambda t: share_at(scale * math.sqrt(d_k), n_keys, t)
     )
     if d_k >= SHORT:
-        found = solve(probability, n_keys, over(LAGUERRE), typical.value)
-        fewer = over(FEWER_LAGUERRE)(found.value).value
+        quantile = solve(probability, n_keys, over(LAGUERRE), typical.value)
+        fewer = over(FEWER_LAGUERRE)(quantile.value).value
         off = abs(fewer - (1.0 - probability))
         if off < 10.0 * AGREED:
-            return Reference(found.value, found.error + off * found.value)
+            return Reference(quantile.value, quantile.error + off * quantile.value)
     return solve(probability, n_keys, averaged, typical.value)
 
 
@@ -429,16 +429,17 @@ def solve(
     wanted = 1.0 - probability
     low, high = -math.log(n_keys - 1.0), math.inf
     here = low + 1.0 if start is None else math.log(start / (1.0 - start))
-    before, rest_before, slope = low, probability, -1.0
+    before, residual_before, slope = low, probability, -1.0
     for _ in range(MOST_ITERATIONS):
-        found = share(_weight(here))
-        rest = found.value - wanted
-        slope = (rest - rest_before) / (here - before) if here != before else slope
-        if abs(rest) <= max(found.error, 1e-9):
+        reached = share(_weight(here))
+        residual = reached.value - wanted
+        if here != before:
+            slope = (residual - residual_before) / (here - before)
+        if abs(residual) <= max(reached.error, 1e-9):
             break
-        low, high = (here, high) if rest > 0.0 else (low, here)
-        before, rest_before = here, rest
-        step = here - rest / slope if slope < 0.0 else math.inf
+        low, high = (here, high) if residual > 0.0 else (low, here)
+        before, residual_before = here, residual
+        step = here - residual / slope if slope < 0.0 else math.inf
         if not low < step < high or step > here + WIDEST_STEP:
             step = 0.5 * (low + high) if high < math.inf else here + WIDEST_STEP
         if abs(step - here) <= ROOT:
@@ -446,7 +447,7 @@ def solve(
         here = step
     weight = _weight(here)
     # d ln(t/(1-t)) = dt/(t(1-t))
-    error = (found.error + abs(rest)) / max(-slope, 1e-300)
+    error = (reached.error + abs(residual)) / max(-slope, 1e-300)
     return Reference(weight, (min(error, 1.0) + ROOT) * weight * (1.0 - weight))
 
 
