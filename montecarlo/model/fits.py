@@ -65,7 +65,7 @@ LEAST_SPREAD = 1e-6
 #: Weights that are fewer times the least number of their format are left out.
 FEWEST_STEPS = 32
 #: What float64 leaves of logarithms and their sums, at least.
-LEAST_UNIT = 2.0**-48
+LEAST_ROUNDING_ERROR = 2.0**-48
 #: Caps that are tried before the best is refined, in standard deviations of the scores;
 #: and with outputs, where all is dearer.
 CAPS, CAPS_OF_OUTPUTS = np.geomspace(0.5, 200.0, 24), (1.0, 4.0, 16.0)
@@ -108,8 +108,8 @@ class Fit:
     scale: float  # λ: what scores are multiplied by
     std_error: float  # of it, over rows; no less than rounding of each step makes
     n_rows: float  # that it is worth
-    left: float  # root mean square of what the form leaves, per degree of freedom
-    n_free: int  # degrees of freedom that it leaves
+    residual: float  # root mean square of what the form leaves, per degree of freedom
+    degrees_of_freedom: int  # degrees of freedom that it leaves
     direct: float  # what rounding of weights or outputs leaves at most
     by_scores: float  # what that of scores leaves, were they of the same format
     moved: float  # by that a score after the scale at most, in roots of mean squares
@@ -131,12 +131,12 @@ class Fit:
     @property
     def is_exact(self) -> bool:
         """Whether it leaves no more than rounding does."""
-        return self.left <= self.rounding
+        return self.residual <= self.rounding
 
     @property
     def holds(self) -> bool:
         """Whether what it leaves is small enough for the form to be believed."""
-        return self.left <= max(self.rounding, MOST_LEFT * self.explained)
+        return self.residual <= max(self.rounding, MOST_LEFT * self.explained)
 
     def interval(self, error: float = POINTWISE) -> Interval:
         """Return the interval that misses the scale on either side so often.
@@ -153,7 +153,7 @@ class Numbers:
 
     rows: Labels  # of each number
     weights: Array  # of the squares that are made least
-    unit: float  # what rounding moves a number by, as a part of it
+    rounding_error: float  # what rounding moves a number by, as a part of it
     spread: float  # standard deviation of the scores within rows
     n_constants: int  # that are fitted beside a form's parameters
     groups: Labels | None  # of numbers that share a constant, beside rows
@@ -179,11 +179,11 @@ class Numbers:
 
 
 #: What a form is fitted to.  Of a form and its parameters, the scale first, each gives:
-#: ``left``, the numbers less what the form makes; ``slopes``, its derivatives, one in
-#: each column; ``roundings``, what rounding of the numbers moves and of the scores, as
-#: parts, and what 1 more of each score does; ``explained``, the root mean square that
-#: scores explain; ``bends``, what squares and cubes of scores, and ties to distance,
-#: would add.  ``start`` is where a search begins, None where a form is linear.
+#: ``residual``, the numbers less what the form makes; ``slopes``, its derivatives, one
+#: in each column; ``roundings``, what rounding of the numbers moves, and of the scores,
+#: as parts, and what 1 more of each score does; ``explained``, the root mean square
+#: that scores explain; ``bends``, what squares and cubes of scores, and ties to
+#: distance, would add; ``start``, where a search begins, None of a linear form.
 Evidence: TypeAlias = "LogWeights | Outputs"
 
 
@@ -192,7 +192,7 @@ class Fitted(NamedTuple):
 
     fit: Fit
     evidence: Evidence
-    left: Array  # what the fit leaves
+    residual: Array  # what the fit leaves
     direction: Array  # the scale's column without what the other columns explain
     bends: Callable[[], list[Array]]  # columns that the form may lack, likewise
 
@@ -204,18 +204,19 @@ def fit_form(
     root, start = np.sqrt(evidence.weights), evidence.start(form, scale)
 
     def left_at(parameters: Array) -> Array:
-        return root * evidence.left(form, parameters)
+        return root * evidence.residual(form, parameters)
 
     def slopes_at(parameters: Array) -> Array:
         return -root[:, None] * evidence.slopes(form, parameters)
 
     if start is None:
         nothing = np.zeros(1 + len(SIZES[form]))
-        left, columns = evidence.left(form, nothing), evidence.slopes(form, nothing)
+        residual = evidence.residual(form, nothing)
+        columns = evidence.slopes(form, nothing)
         sizes = np.maximum(np.abs(columns).max(axis=0), LEAST_SQUARE)
         scaled = columns / sizes * root[:, None]
-        parameters = np.linalg.lstsq(scaled, left * root)[0] / sizes
-        left = left - columns @ parameters
+        parameters = np.linalg.lstsq(scaled, residual * root)[0] / sizes
+        residual = residual - columns @ parameters
     else:
         solution = least_squares(
             left_at,
@@ -227,21 +228,21 @@ def fit_form(
             gtol=1e-14,
             max_nfev=evidence.most_steps,
         )
-        parameters, left = solution.x, solution.fun / root
+        parameters, residual = solution.x, solution.fun / root
         columns = -np.asarray(solution.jac) / root[:, None]
     direction, others = columns[:, 0], columns[:, 1:]
     direction = evidence.without(direction, others)
-    fit = _describe(evidence, form, parameters, left, direction)
+    fit = _describe(evidence, form, parameters, residual, direction)
 
     def bends() -> list[Array]:
         every = evidence.bends(form, parameters)
         return [evidence.without(one, others) for one in every]
 
-    return Fitted(replace(fit, form=name or form), evidence, left, direction, bends)
+    return Fitted(replace(fit, form=name or form), evidence, residual, direction, bends)
 
 
 def _describe(
-    evidence: Evidence, form: str, parameters: Array, left: Array, direction: Array
+    evidence: Evidence, form: str, parameters: Array, residual: Array, direction: Array
 ) -> Fit:
     """Return what a fit says.
 
@@ -249,20 +250,21 @@ def _describe(
     that over groups, whichever is larger: a constant is rounded once for all.
     """
     own, by_scores, per_score = evidence.roundings(form, parameters)
-    size, unit, weights = evidence.size, evidence.unit, evidence.weights
-    error, n_rows = _error_of(direction, left, evidence.rows, weights)
+    size, weights = evidence.size, evidence.weights
+    rounding_error = evidence.rounding_error
+    error, n_rows = _error_of(direction, residual, evidence.rows, weights)
     if evidence.groups is not None:
-        error = max(error, _error_of(direction, left, evidence.groups, weights)[0])
-    least = MOST_ROUNDING * unit
+        error = max(error, _error_of(direction, residual, evidence.groups, weights)[0])
+    least = MOST_ROUNDING * rounding_error
     is_fine = n_rows >= FEWEST_ROWS and (
-        size(left * per_score) <= least * size(own * per_score)
+        size(residual * per_score) <= least * size(own * per_score)
     )
     # few rows may agree with each other by chance, and then say nothing of their error;
-    # what is rounded is off by up to its unit, evenly: by a third of its square
+    # what is rounded is off by up to its error, evenly: by a third of its square
     variances = (own**2 + (not is_fine) * by_scores**2) / 3.0
     square = evidence.product(direction, direction)
     moved = math.sqrt(float((np.square(weights * direction) * variances).sum()))
-    error = max(error, unit * moved / square if square else math.inf)
+    error = max(error, rounding_error * moved / square if square else math.inf)
     scale, parameter = float(parameters[0]), math.nan
     if len(parameters) > 1:
         parameter = float(parameters[1])
@@ -270,20 +272,20 @@ def _describe(
         parameter = abs(scale) * math.exp(min(parameter, MOST_LOG))
     # numbers that agree to the last bit still come from sums in float64
     floor = 2.0**-50 * (abs(scale) + 1.0 / evidence.spread)
-    n_free = max(len(left) - evidence.n_constants - len(parameters), 1)
+    degrees_of_freedom = max(len(residual) - evidence.n_constants - len(parameters), 1)
     scores, each = size(by_scores), size(per_score)
     return Fit(
         form,
         scale,
         math.hypot(error, floor),
         n_rows,
-        left=size(left) * math.sqrt(len(left) / n_free),
-        n_free=n_free,
+        residual=size(residual) * math.sqrt(len(residual) / degrees_of_freedom),
+        degrees_of_freedom=degrees_of_freedom,
         direct=least * size(own),
         by_scores=least * scores,
-        moved=unit * scores / each if each else 0.0,
+        moved=rounding_error * scores / each if each else 0.0,
         is_fine=is_fine,
-        explained=evidence.explained(form, parameters, left, direction),
+        explained=evidence.explained(form, parameters, residual, direction),
         spread=evidence.spread,
         parameter=parameter,
     )
@@ -312,17 +314,17 @@ def _choose(found: Sequence[Fit]) -> Fit:
     for one in found[1:]:
         if not _is_better(one, first):
             continue
-        if first.left <= first.direct:
+        if first.residual <= first.direct:
             unseen.append(abs(one.scale - first.scale))
         else:
             first = one
-    if first.left <= first.direct:
+    if first.residual <= first.direct:
         others = unseen
     elif first.form in SIMPLE:
         others = [
             abs(one.scale - first.scale)
             for one in found
-            if one.form in SIMPLE and one.left <= first.left / CLEARLY
+            if one.form in SIMPLE and one.residual <= first.residual / CLEARLY
         ]
     else:
         return first
@@ -331,11 +333,14 @@ def _choose(found: Sequence[Fit]) -> Fit:
 
 def _is_better(one: Fit, first: Fit) -> bool:
     """Tell whether a form explains clearly more than a simpler one."""
-    if not one.left < CLEARLY * first.left:
+    if not one.residual < CLEARLY * first.residual:
         return False
-    more = first.n_free - one.n_free
-    gain = first.left**2 * first.n_free - one.left**2 * one.n_free
-    return gain >= BEYOND_CHANCE * one.left**2 * max(more, 1)
+    more = first.degrees_of_freedom - one.degrees_of_freedom
+    gain = (
+        first.residual**2 * first.degrees_of_freedom
+        - one.residual**2 * one.degrees_of_freedom
+    )
+    return gain >= BEYOND_CHANCE * one.residual**2 * max(more, 1)
 
 
 def _examine(fit: Fit, made: Fitted) -> Fit:
@@ -346,7 +351,7 @@ def _examine(fit: Fit, made: Fitted) -> Fit:
     rows have scales of their own it is of the form ``row``; if rounding can be the
     reason, or they are nearly the same, the spread of their scales is a misfit.
     """
-    evidence, direction, left = made.evidence, made.direction, made.left
+    evidence, direction, residual = made.evidence, made.direction, made.residual
     product, rows, weights = evidence.product, evidence.rows, evidence.weights
     square, bends, shifts = product(direction, direction), made.bends(), [0.0]
     for bend in bends if square else ():
@@ -355,24 +360,30 @@ def _examine(fit: Fit, made: Fitted) -> Fit:
         size = product(alone, alone)
         if size <= LEAST_SPREAD**2 * product(bend, bend):
             continue  # the same as the scale's own column
-        slope = product(alone, left) / size
-        error, _ = _error_of(alone, left - slope * alone, rows, weights)
+        slope = product(alone, residual) / size
+        error, _ = _error_of(alone, residual - slope * alone, rows, weights)
         if abs(slope) > BEND * error:
             shifts.append(abs(slope * share))
     fit = replace(fit, misfit=max(shifts))
     squares = np.bincount(rows, weights * direction**2)
     some = squares > 0.0
     squares = squares[some]
-    slopes = np.bincount(rows, weights * direction * left)[some] / squares
-    n_free = fit.n_free - len(slopes) + 1
-    if n_free < max(FEWEST_LEFT, PART_LEFT * len(slopes)):
+    slopes = np.bincount(rows, weights * direction * residual)[some] / squares
+    degrees_of_freedom = fit.degrees_of_freedom - len(slopes) + 1
+    if degrees_of_freedom < max(FEWEST_LEFT, PART_LEFT * len(slopes)):
         return fit
     by_rows = float((squares * slopes**2).sum())
-    rest = max(product(left, left) - by_rows, 0.0) * len(left) / float(weights.sum())
-    apart = replace(fit, form="row", left=math.sqrt(rest / n_free), n_free=n_free)
-    unbent = evidence.without(left, np.stack([direction, *bends], axis=1))
-    part = evidence.size(unbent) / max(evidence.size(left), LEAST_SQUARE)
-    bent = replace(fit, left=part * fit.left)
+    rest = max(product(residual, residual) - by_rows, 0.0)
+    rest *= len(residual) / float(weights.sum())
+    apart = replace(
+        fit,
+        form="row",
+        residual=math.sqrt(rest / degrees_of_freedom),
+        degrees_of_freedom=degrees_of_freedom,
+    )
+    unbent = evidence.without(residual, np.stack([direction, *bends], axis=1))
+    part = evidence.size(unbent) / max(evidence.size(residual), LEAST_SQUARE)
+    bent = replace(fit, residual=part * fit.residual)
     if not (_is_better(apart, fit) and _is_better(apart, bent) and apart.holds):
         return fit
     spread = math.sqrt(by_rows / square)
@@ -383,7 +394,7 @@ def _examine(fit: Fit, made: Fitted) -> Fit:
 
 
 def _error_of(
-    direction: Array, left: Array, rows: NDArray[np.intp], weights: Array
+    direction: Array, residual: Array, rows: NDArray[np.intp], weights: Array
 ) -> tuple[float, float]:
     """Return the standard error of a coefficient, by leaving each row out.
 
@@ -396,7 +407,7 @@ def _error_of(
     leverages.
     """
     squares = np.bincount(rows, weights * direction * direction)
-    slopes = np.bincount(rows, weights * direction * left)
+    slopes = np.bincount(rows, weights * direction * residual)
     total = squares.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         influence = np.where(squares > 0.0, slopes / (total - squares), 0.0)
@@ -429,9 +440,9 @@ def spacing_of(number_format: NumberFormat) -> float:
     return float(2.0**-power)
 
 
-def unit_of(number_format: NumberFormat) -> float:
-    """Return what rounding moves a number by at most, as a part of it."""
-    return float(2.0**-number_format.bits)
+def rounding_error_of(arrays: Sequence[Array]) -> float:
+    """Return what rounding moves numbers by at most, as a part of them."""
+    return float(2.0 ** -format_of(arrays).bits)
 
 
 # --- Weights ------------------------------------------------------------------------
@@ -447,7 +458,7 @@ class LogWeights(Numbers):
     project: Callable[[Array], Array]  # takes constants off
     most_steps: ClassVar = 12  # evaluations of a search at most
 
-    def left(self, form: str, parameters: Array) -> Array:
+    def residual(self, form: str, parameters: Array) -> Array:
         """Return the logarithms less what a form makes."""
         terms, _ = FORMS[form](parameters, self.scores, self.away)
         return self.logs - self.project(terms)
@@ -477,11 +488,11 @@ class LogWeights(Numbers):
         return ones, np.abs(parameters[0] * self.scores), ones
 
     def explained(
-        self, form: str, parameters: Array, left: Array, direction: Array
+        self, form: str, parameters: Array, residual: Array, direction: Array
     ) -> float:
         """Return what scores explain; what a bias does says nothing of the scale."""
         is_cap = form == "cap"
-        return self.size(self.logs - left if is_cap else parameters[0] * direction)
+        return self.size(self.logs - residual if is_cap else parameters[0] * direction)
 
     def bends(self, form: str, parameters: Array) -> list[Array]:
         """Return squares and cubes of scores, and ties to distance."""
@@ -493,7 +504,7 @@ class LogWeights(Numbers):
 def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     """Fit the applied scale to attention weights; None where nothing can be told."""
     number_format = format_of([block.weights for block in blocks])
-    unit = max(unit_of(number_format), LEAST_UNIT)
+    rounding_error = max(2.0**-number_format.bits, LEAST_ROUNDING_ERROR)
     least = spacing_of(number_format)
     longest = max(block.scores.shape[1] for block in blocks)
     parts = []
@@ -501,7 +512,9 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     for block in blocks:
         row, key = np.nonzero(block.weights >= FEWEST_STEPS * least)
         p = block.weights[row, key]
-        counts = unit**2 / (unit**2 + (least / p) ** 2 / 4.0)  # a half step beside it
+        # a half step stands beside the rounding
+        square = rounding_error**2
+        counts = square / (square + (least / p) ** 2 / 4.0)
         offsets, places = block.offsets[row, key], block.places[row] * longest + key
         labels = row + n_rows, offsets, key + n_keys, places
         parts.append((block.scores[row, key], np.log(p), counts, *labels))
@@ -528,7 +541,7 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     if not LEAST_SPREAD * size < spread < math.inf:
         return None
     more = scores, within(logs), np.abs(offsets).astype(float), within
-    pairs = LogWeights(rows, weights, unit, spread, n_rows, None, *more)
+    pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, None, *more)
     # of keys each sequence has its own, pairs of places are the same in all
     return believe(
         _fits_to_weights(pairs, {"offset": offsets, "key": keys, "pair": places})
@@ -542,8 +555,8 @@ def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> Iterator[F
     """
 
     def is_enough(n_more: int) -> bool:
-        left = len(pairs.logs) - pairs.n_constants - n_more
-        return left >= max(FEWEST_LEFT, PART_LEFT * n_more)
+        free = len(pairs.logs) - pairs.n_constants - n_more
+        return free >= max(FEWEST_LEFT, PART_LEFT * n_more)
 
     found = [fit_form(pairs, "plain")]
     if is_enough(2):
@@ -654,7 +667,7 @@ class Outputs(Numbers):
         """Return blocks with what a form makes of them."""
         return [(b, make_outputs(form, parameters, b, self.mask)) for b in self.blocks]
 
-    def left(self, form: str, parameters: Array) -> Array:
+    def residual(self, form: str, parameters: Array) -> Array:
         """Return the outputs less what a form makes, one after the other."""
         made = self.make(form, parameters)
         return _joined(block.outputs - one.outputs for block, one in made)
@@ -677,7 +690,9 @@ class Outputs(Numbers):
         if form == "cap":
             more = [[math.log(cap * self.spread)] for cap in CAPS_OF_OUTPUTS]
         starts = [np.array([one, *rest]) for one in scales for rest in more]
-        return min(starts, key=lambda p: float(np.square(trial.left(form, p)).sum()))
+        return min(
+            starts, key=lambda p: float(np.square(trial.residual(form, p)).sum())
+        )
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
         """Return what rounding moves each entry by."""
@@ -694,7 +709,7 @@ class Outputs(Numbers):
         return own, by_scores, per_score
 
     def explained(
-        self, form: str, parameters: Array, left: Array, direction: Array
+        self, form: str, parameters: Array, residual: Array, direction: Array
     ) -> float:
         """Return what scores explain; what a bias does says nothing of the scale."""
         seen = [keys_seen(block, self.mask) for block in self.blocks]
@@ -703,7 +718,7 @@ class Outputs(Numbers):
                 block.outputs - keys @ block.values / keys.sum(axis=1, keepdims=True)
                 for block, keys in zip(self.blocks, seen, strict=True)
             )
-            - left
+            - residual
         )
         if form == "plain":
             return part
@@ -738,7 +753,7 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
     count = sum(block.outputs.size for block in blocks)
     if not LEAST_SPREAD * size < spread < math.inf or count < FEWEST_NUMBERS:
         return None
-    unit = unit_of(format_of([block.outputs for block in blocks]))
+    rounding_error = rounding_error_of([block.outputs for block in blocks])
     masks = [GIVEN]
     if blocks[0].added is None:
         masks = [
@@ -749,20 +764,20 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
         ]
     n_rows = sum(len(block.places) for block in blocks)
     rows = np.repeat(np.arange(n_rows), blocks[0].outputs.shape[1])
-    common = rows, np.ones(count), unit, spread, 0, None, blocks
+    common = rows, np.ones(count), rounding_error, spread, 0, None, blocks
     tasks = [Outputs(*common, mask) for mask in masks]
     plain = {task.mask: fit_form(task, "plain") for task in tasks}
-    best = min(plain, key=lambda mask: plain[mask].fit.left)
+    best = min(plain, key=lambda mask: plain[mask].fit.residual)
     if plain[best].fit.holds:
         tasks = [task for task in tasks if task.mask == best]
     chosen = [(believe(_fits(one, plain[one.mask])), one.mask) for one in tasks]
-    return min(chosen, key=lambda one: one[0].left)
+    return min(chosen, key=lambda one: one[0].residual)
 
 
 def _fits(task: Outputs, plain: Fitted) -> Iterator[Fitted]:
     """Yield the fits of all forms, the simplest first."""
     yield plain
-    if plain.fit.n_free > FEWEST_LEFT:
+    if plain.fit.degrees_of_freedom > FEWEST_LEFT:
         for form in list(FORMS)[1:]:
             yield fit_form(task, form, plain.fit.scale if plain.fit.holds else None)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.model.arrays import Rows
-from montecarlo.model.fits import Fit, format_of, keys_seen, unit_of
+from montecarlo.model.fits import Fit, keys_seen, rounding_error_of
 
 #: How far a row's weights may add up to something else than 1, in roundings; and at
 #: least: numbers that were written with few digits do not add up to 1 either.
@@ -35,9 +35,9 @@ def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
     mask, window = name_mask(blocks, hidden, [one.weights > 0.0 for one in blocks])
     weights = [block.weights for block in blocks]
     sums = np.concatenate([p.sum(axis=1) for p in weights])
-    unit, found = unit_of(format_of(weights)), "one"
-    if not are_one(sums, unit):
-        found = "less" if (sums < 1.0 + _allowed(unit)).all() else "other"
+    rounding_error, found = rounding_error_of(weights), "one"
+    if not are_one(sums, rounding_error):
+        found = "less" if (sums < 1.0 + _allowed(rounding_error)).all() else "other"
     return Mask(mask, window, float(sums.mean()), found)
 
 
@@ -47,13 +47,13 @@ def passed_mask(blocks: Sequence[Rows]) -> Mask:
     return Mask(*name_mask(blocks, [~one for one in seen], seen))
 
 
-def are_one(sums: Array, unit: float) -> bool:
+def are_one(sums: Array, rounding_error: float) -> bool:
     """Tell whether most sums of weights are 1, up to what rounding leaves of them."""
-    return bool(np.median(np.abs(sums - 1.0)) <= _allowed(unit))
+    return bool(np.median(np.abs(sums - 1.0)) <= _allowed(rounding_error))
 
 
-def _allowed(unit: float) -> float:
-    return max(MOST_ROUNDINGS * unit, LEAST_LOST)
+def _allowed(rounding_error: float) -> float:
+    return max(MOST_ROUNDINGS * rounding_error, LEAST_LOST)
 
 
 def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:

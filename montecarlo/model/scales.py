@@ -38,9 +38,8 @@ from montecarlo.model.fits import (
     Fit,
     fit_outputs,
     fit_weights,
-    format_of,
     keys_seen,
-    unit_of,
+    rounding_error_of,
 )
 from montecarlo.model.masks import Mask, are_one, find_mask, passed_mask
 
@@ -89,7 +88,7 @@ class HeadScale:
     outcome: Outcome
     fit: Fit | None  # None where the rows hold no information
     mask: Mask
-    unit: float  # what rounding moves a number by, as a part of it
+    rounding_error: float  # what rounding moves a number by, as a part of it
     #: Known divisors in the interval, which is widened by one rounding of the scale; if
     #: none is, the nearest.
     known: tuple[KnownDivisor, ...] = ()
@@ -124,7 +123,7 @@ class HeadScale:
         """Why nothing is told: ``coarse``, ``peaked`` or ``few``; else empty."""
         if self.outcome != "no_information":
             return ""
-        if self.unit >= COARSE:
+        if self.rounding_error >= COARSE:
             return "coarse"
         fit = self.fit
         if fit is not None and (fit.moved > MOST_MOVED or not fit.holds):
@@ -157,7 +156,7 @@ class HeadScale:
         A model's own constant is rounded, too.
         """
         low, high = self.divisors()
-        room = 2.0 * max(self.unit, FLOAT32) * abs(low)
+        room = 2.0 * max(self.rounding_error, FLOAT32) * abs(low)
         return Interval(low - room, high + room)
 
 
@@ -177,7 +176,7 @@ COLUMNS: dict[str, Callable[[HeadScale], object]] = {
     "mask": lambda one: one.mask.mask,
     "row_sum": lambda one: one.mask.row_sum,
     "rows_left_out": lambda one: one.left_out,
-    "left": lambda one: one.fit.left if one.fit is not None else math.nan,
+    "residual": lambda one: one.fit.residual if one.fit is not None else math.nan,
 }
 
 
@@ -244,30 +243,32 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     """Find the scale that one head applies; ``source`` is a key of `EVIDENCE`."""
-    mask, unit = Mask(), 0.0
+    mask, rounding_error = Mask(), 0.0
     fit: Fit | None = None
     rows, left_out = {"weights": read_weights, "outputs": _read_outputs}[source](
         model, head
     )
     if rows:
-        unit = unit_of(format_of([one.made[source] for one in rows]))
+        rounding_error = rounding_error_of([one.made[source] for one in rows])
     if rows and source == "weights":
         fit = fit_weights(rows)
         mask = find_mask(rows, fit) if fit is not None else mask
     elif rows:
         fit, name = fit_outputs(rows) or (None, "")
         mask = passed_mask(rows) if name == GIVEN else Mask(name)
-    outcome = _outcome(fit, unit, model.d_k)
+    outcome = _outcome(fit, rounding_error, model.d_k)
     if outcome == "no_information" and _is_dead(model, head):
         outcome = "dead"
     has_key_bias = outcome == "scale" and fit is not None and fit.form == "key"
     if (
         has_key_bias
         and mask.sums in {"less", "other"}
-        and are_one(_column_sums(model, head), unit)
+        and are_one(_column_sums(model, head), rounding_error)
     ):
         outcome = "over_queries"
-    found = HeadScale(head, source, outcome, fit, mask, unit, left_out=left_out)
+    found = HeadScale(
+        head, source, outcome, fit, mask, rounding_error, left_out=left_out
+    )
     if outcome != "scale":
         return found
     size = model.d_k, len(model.head_labels)
@@ -305,9 +306,9 @@ def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
                 f"weights must be at least 0, got {one.weights.min():g} in layer "
                 f"{head.layer}, head {head.head}"
             )
-    unit = unit_of(format_of([one.weights for one in found]))
+    rounding_error = rounding_error_of([one.weights for one in found])
     filled = [np.any(one.weights > 0.0, axis=1, keepdims=False) for one in found]
-    even = [_are_even(one, unit) for one in found]
+    even = [_are_even(one, rounding_error) for one in found]
     n_rows = sum(map(len, even))
     if sum(int(one.sum()) for one in even) <= MOST_EVEN * n_rows:
         filled = [some & ~same for some, same in zip(filled, even, strict=True)]
@@ -331,7 +332,7 @@ def _keep(
     return kept, sum(int((~one).sum()) for one in chosen)
 
 
-def _are_even(block: Rows, unit: float) -> NDArray[np.bool_]:
+def _are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
     """Tell which rows have the same weight for keys whose scores differ."""
     seen = block.weights > 0.0
     count = seen.sum(axis=1)
@@ -339,7 +340,9 @@ def _are_even(block: Rows, unit: float) -> NDArray[np.bool_]:
     most = block.weights.max(axis=1)
     differ = np.ptp(block.scores, axis=1) > 0.0
     found: NDArray[np.bool_] = (
-        (count > 1) & differ & (most - least <= 2.0 * max(unit, 2.0**-48) * most)
+        (count > 1)
+        & differ
+        & (most - least <= 2.0 * max(rounding_error, 2.0**-48) * most)
     )
     return found
 
@@ -370,7 +373,7 @@ def _column_sums(model: Model, head: Head) -> Array:
     return np.concatenate(sums)
 
 
-def _outcome(fit: Fit | None, unit: float, d_k: int) -> Outcome:
+def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
     """Say what a fit tells.
 
     No scale is told by a fit that does not hold, not even that it is 0.
@@ -378,15 +381,15 @@ def _outcome(fit: Fit | None, unit: float, d_k: int) -> Outcome:
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
     low, high = fit.interval()
-    is_small = abs(fit.scale) * fit.spread <= unit + UNIFORM
+    is_small = abs(fit.scale) * fit.spread <= rounding_error + UNIFORM
     is_zero = (is_small or low <= 0.0 <= high) and max(-low, high) <= SMALLEST / d_k
-    if is_zero and fit.left <= fit.direct:
+    if is_zero and fit.residual <= fit.direct:
         return "uniform"
     by_rounding = math.hypot(fit.direct, fit.by_scores)
-    if unit < COARSE and not fit.holds and fit.left > by_rounding:
+    if rounding_error < COARSE and not fit.holds and fit.residual > by_rounding:
         return "no_fit"
     is_hidden = (
-        unit >= COARSE
+        rounding_error >= COARSE
         or not fit.holds
         or is_small  # rounding alone makes such differences, and biases what is told
         or (fit.moved > MOST_MOVED and not fit.is_fine)

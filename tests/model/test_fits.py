@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.model.fits import fit_outputs, fit_weights, unit_of
+from montecarlo.model.fits import fit_outputs, fit_weights
 from montecarlo.model.masks import find_mask
 
 SCALE = 1.0 / 8.0
@@ -135,7 +135,7 @@ def test_a_bias_smaller_than_rounding_is_within_the_interval(
 
     Intervals of 95 %: fewer than 13 of 20 hold the scale once in 300,000 times.
     """
-    unit = slope * unit_of(NUMBER_FORMATS[number_format])
+    unit = slope * 2.0 ** -NUMBER_FORMATS[number_format].bits
     held = 0
     for seed in range(20):
         made = make_head(
