@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from montecarlo.estimation.intervals import POINTWISE
+from montecarlo.model import observing
 from montecarlo.model.answers import (
     RTOL,
     Finding,
@@ -22,16 +23,7 @@ from montecarlo.model.answers import (
 from montecarlo.model.arrays import Head, Track, untracked
 from montecarlo.model.expected import divisor_value, find_expected, read_config
 from montecarlo.model.files import open_files
-from montecarlo.model.observing import (
-    FEWEST,
-    LEAST,
-    MOST_ROWS,
-    STATES,
-    Observation,
-    ObservedHead,
-    observe_model,
-    tidy,
-)
+from montecarlo.model.observing import FEWEST, Observation, ObservedHead
 from montecarlo.model.scales import describe, find_scales, scales_table
 from montecarlo.names import require_number
 from montecarlo.plain_text import on_one_line
@@ -96,7 +88,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
     sizes = {"d_k": model.d_k, "n_heads": scales.n_heads}
     expected = find_expected(expect, fields, (), layers=model.layers, **sizes)
     value = divisor_value(divisor or implied_divisor(scales), model.d_k)
-    observation = observe_model(model, value, seed, track)
+    observation = observing.observe_model(model, value, seed, track)
     return observation, answer_scales(scales, expected, rtol)
 
 
@@ -104,7 +96,7 @@ def make_tables(
     observation: Observation, answer: ScaleAnswer
 ) -> dict[str, "pd.DataFrame"]:
     """Return the tables of a folder of results, by the names of their files."""
-    tables = {"observation.csv": tidy(observation)}
+    tables = {"observation.csv": observing.tidy(observation)}
     if answer.scales.heads:
         tables["applied-scale.csv"] = scales_table(answer.scales)
     return tables
@@ -131,7 +123,7 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
         "n_sequences": observation.n_sequences,
         "intervals": observation.n_sequences >= FEWEST,
         "most_keys": model.most_tokens,
-        "most_rows": MOST_ROWS,
+        "most_rows": observing.MOST_ROWS,
         "causal": model.causal,
         "divisor": observation.divisor,
         "seed": observation.seed,
@@ -233,13 +225,15 @@ def list_heads(
 
 def _closeness(one: ObservedHead) -> float:
     """Sort heads by how far the divisor is off, those farthest off first."""
-    return -abs(math.log(max(one.found["scaled_row_variance"].value, LEAST)))
+    return -abs(math.log(max(one.found["scaled_row_variance"].value, observing.LEAST)))
 
 
 def say_states(observation: Observation) -> Iterator[str]:
     """Count heads by what the divisor makes of them."""
     counts = Counter(one.state for one in observation.heads)
-    states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    states = ", ".join(
+        f"{counts[state]} {state}" for state in observing.STATES if counts[state]
+    )
     yield (
         f"{len(observation.heads)} heads, d_k = {observation.model.d_k}, "
         f"divisor {observation.divisor:.4g}: {states}"
