@@ -18,7 +18,7 @@ class Convention(NamedTuple):
 def _read() -> dict[str, Convention]:
     text = files(__package__).joinpath("conventions.toml").read_text(encoding="utf-8")
     ways: list[dict[str, Any]] = tomllib.loads(text)["way"]
-    found = {}
+    found: dict[str, Convention] = {}
     for way in ways:
         kinds = way.pop("architectures").split()
         width = tuple(way.pop("width", ()))

@@ -196,17 +196,15 @@ def _find_scale(
         return np.full(heads, d_k**-0.5)
     both, squares = np.zeros(heads), np.zeros(heads)
     for one in sequences:
-        weights = one.get("weights")
-        if weights is None:
+        if "weights" not in one:
             return np.full(heads, math.nan)
-        seen = weights > 0.0
+        seen = one["weights"] > 0.0
         count = np.maximum(seen.sum(axis=-1, keepdims=True), 1)
-        centred = []
-        for values in (_scores_of(one), np.log(np.where(seen, weights, 1.0))):
-            kept = np.where(seen, values, 0.0).astype(np.float64)
-            centred.append(seen * (kept - kept.sum(axis=-1, keepdims=True) / count))
-        both += (centred[0] * centred[1]).sum(axis=(1, 2))
-        squares += (centred[0] ** 2).sum(axis=(1, 2))
+        values = np.stack([_scores_of(one), np.log(np.where(seen, one["weights"], 1))])
+        values = np.where(seen, values.astype(np.float64), 0.0)
+        scores, logs = seen * (values - values.sum(axis=-1, keepdims=True) / count)
+        both += (scores * logs).sum(axis=(1, 2))
+        squares += (scores**2).sum(axis=(1, 2))
     return both / squares
 
 

@@ -231,12 +231,10 @@ def _closeness(one: ObservedHead) -> float:
 def say_states(observation: Observation) -> Iterator[str]:
     """Count heads by what the divisor makes of them."""
     counts = Counter(one.state for one in observation.heads)
-    states = ", ".join(
-        f"{counts[state]} {state}" for state in observing.STATES if counts[state]
-    )
+    states = (f"{counts[one]} {one}" for one in observing.STATES if counts[one])
     yield (
         f"{len(observation.heads)} heads, d_k = {observation.model.d_k}, "
-        f"divisor {observation.divisor:.4g}: {states}"
+        f"divisor {observation.divisor:.4g}: {', '.join(states)}"
     )
     if observation.n_sequences < FEWEST:
         yield "fewer than 5 sequences: these tokens are described, no more"
