@@ -27,10 +27,8 @@ from montecarlo.model.arrays import (
     Model,
     Sink,
     Tensor,
-    Tensors,
     make_model,
     make_source,
-    to_numpy,
     wrap_array,
 )
 from montecarlo.model.expected import Caller
@@ -85,7 +83,6 @@ class Captured:
     _passes: list[list[Call]] = field(default_factory=list)
     _is_open: bool = False
     _missed: dict[str, bool] = field(default_factory=dict)
-    _is_by_hand: bool = False
     _is_of_model: bool = False  # whether passes are told apart
     _has_single_keys: bool = False
 
@@ -119,47 +116,6 @@ class Captured:
             self._is_open = True
         self._passes[-1].append(Call(arrays, passed))
 
-    def record(
-        self,
-        q: object,
-        k: object,
-        *,
-        weights: object = None,
-        v: object = None,
-        outputs: object = None,
-    ) -> None:
-        """Record a call of attention that `capture` cannot follow.
-
-        Call it where the model computes that attention; each call is the next layer.
-
-        Parameters
-        ----------
-        q, k : Tensor or array_like, shape (n_sequences, n_heads, n_tokens, d_k)
-            As they are multiplied with each other; k may have fewer heads.
-        weights : Tensor or array_like, shape (n_sequences, n_heads, n_queries, n_keys)
-            What softmax gave out, before dropout.
-        v, outputs : Tensor or array_like, shape (n_sequences, n_heads, n_tokens, d_v)
-            In place of weights: values, and what the head makes of them.
-
-        Raises
-        ------
-        InputError
-            If arrays are missing or do not fit each other.
-        """
-        more = {"weights": weights, "v": v, "outputs": outputs}
-        found: dict[str, Any] = {"q": q, "k": k}
-        found |= {name: one for name, one in more.items() if one is not None}
-        _require_recordable(found)
-        self._is_by_hand = True
-        if room := self.room():
-            last = slice(None) if self.rows is None else slice(-self.rows, None)
-            arrays = {
-                name: to_numpy(one[:room] if name in "kv" else one[:room, :, last])
-                for name, one in found.items()
-            }
-            passed = {"source": "recorded", "scale": None, "mask": "", "cap": None}
-            self.add(arrays, passed | {"n_queries": found["q"].shape[2]})
-
     def room(self) -> int:
         """Return how many sequences there is room for in this pass."""
         done = self._passes[:-1] if self._is_open else self._passes
@@ -175,11 +131,6 @@ class Captured:
     def missed(self) -> tuple[str, ...]:
         """What may be attention and could not be followed, and why."""
         return tuple(self._missed)
-
-    @property
-    def unfollowed(self) -> tuple[str, ...]:
-        """What is missed, unless `record` stands in for it."""
-        return () if self._is_by_hand else self.missed
 
     @property
     def rows_kept(self) -> str:
@@ -250,14 +201,14 @@ class Captured:
     ) -> dict[tuple[object, ...], list[int]]:
         """Return layers by what they have in common."""
         certain = [told for told, is_certain in self._missed.items() if is_certain]
-        if not self._passes or (certain and layers is None and not self._is_by_hand):
+        if not self._passes or (certain and layers is None):
             single = "attention to a single key alone, which has no scale"
             told = "; ".join(certain or self._missed)
             told = told or single * self._has_single_keys
             raise InputError(
                 "capture must be able to follow every attention from queries and keys "
-                f"to values, got {told or 'none'}: call captured.record(q, k, "
-                "weights=...) where it is computed"
+                f"to values, got {told or 'none'}: name the layers that it follows, or "
+                "give q, k and weights as arrays"
             )
         first = self._passes[0]
         chosen = range(len(first)) if layers is None else layers
@@ -361,41 +312,6 @@ class Captured:
         write_file("path", Path(name), content.getvalue())
 
 
-def _require_recordable(found: Mapping[str, object]) -> None:
-    """Refuse what makes no call of attention, in a line: of shapes a model is made."""
-    tensors: dict[str, Tensors] = {
-        name: {(): Tensor(name, _shape_of(name, one), lambda _: np.empty(0))}
-        for name, one in found.items()
-    }
-    source = make_source(tensors, ("sequence", *AXES))
-    if source.arrays.keys() == {"q", "k"}:
-        given = ", ".join(name for name in found if name not in source.arrays)
-        raise InputError(
-            f"weights, or v and outputs, must be given, got {given or 'neither'}"
-        )
-    make_model([source], causal=False, fewest={"q": 1, "k": 1})
-
-
-def _shape_of(name: str, array: Any) -> tuple[int, ...]:  # noqa: ANN401
-    """Return the shape of what was given as an array."""
-    if not hasattr(array, "shape") or not hasattr(array, "dtype"):
-        came = None if array is None else type(array).__name__
-        raise InputError(f"{name} must be a tensor or an array, got {came}")
-    shape = tuple(map(int, array.shape))
-    if len(shape) != 4 or 0 in shape:
-        last = "key" if name == "weights" else "d"
-        raise InputError(
-            f"{name} must have the axes sequence, head, token, {last}, none of them "
-            f"empty, got shape {shape}"
-        )
-    if "float" not in str(array.dtype):
-        raise InputError(
-            f"{name} must hold floating-point numbers, got entries of type "
-            f"{array.dtype}"
-        )
-    return shape
-
-
 @contextmanager
 def capture(
     model: object | None = None,
@@ -423,11 +339,10 @@ def capture(
     -----
     Attention is told by what runs: a product of two tensors that are no parameters,
     softmax, a product with values.  What cannot be followed, such as attention without
-    softmax or over more keys than one product makes, is refused when it is asked for:
-    `Captured.record` records it by hand.  What runs compiled is not seen.  transformers
-    is seen if it was imported before.  What runs is not changed, but for what torch
-    itself does otherwise under any mode: it rounds singular values otherwise, and the
-    check of ``torch.jit.trace`` fails.
+    softmax or over more keys than one product makes, is refused when it is asked for.
+    What runs compiled is not seen.  transformers is seen if it was imported before.
+    What runs is not changed, but for what torch itself does otherwise under any mode:
+    it rounds singular values otherwise, and the check of ``torch.jit.trace`` fails.
 
     Raises
     ------

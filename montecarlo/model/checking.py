@@ -131,7 +131,7 @@ def answer_models(
     callers: Sequence[Caller] = ()
     unfollowed: tuple[str, ...] = ()
     if not isinstance(captured, str | Path | Mapping):
-        callers, unfollowed = captured.callers, captured.unfollowed
+        callers, unfollowed = captured.callers, captured.missed
     told = []
     for model, scales in zip(models, found, strict=True):
         sizes = {"d_k": scales.d_k, "n_heads": scales.n_heads}
@@ -251,7 +251,7 @@ def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
     both = [one for one in (port, reference) if isinstance(one, Captured)]
     left_out = [f"of {one.rows_kept}" for one in both if one.rows_kept]
     left_out += [
-        f"attention was not followed: {told}" for one in both for told in one.unfollowed
+        f"attention was not followed: {told}" for one in both for told in one.missed
     ]
     return Comparison(frame, rtol, first, tuple(dict.fromkeys(left_out)))
 

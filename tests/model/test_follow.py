@@ -310,13 +310,13 @@ def test_what_cannot_be_followed_is_refused_with_the_way_out(attend):
     captured, _ = run(*built(attend), inside=True)
     with pytest.raises(InputError, match=UNFOLLOWED[attend]) as error:
         captured.applied_scale()
-    assert "captured.record(q, k, weights=...)" in str(error.value)
+    assert "give q, k and weights as arrays" in str(error.value)
     layer, x = built(attend)
-    with capture(layer) as captured:
-        layer(x)
+    with torch.no_grad():
         q, k, _ = layer.three(x)
-        captured.record(q, k, weights=(q @ k.mT * SCALE).softmax(-1))
-    assert_attention_scale(captured, "sqrt", rtol=1e-4)
+        arrays = {"q": q, "k": k, "weights": (q @ k.mT * SCALE).softmax(-1)}
+    axes = ("sequence", "head", "token", "d")
+    assert_attention_scale(arrays, "sqrt", rtol=1e-4, axes=axes)
 
 
 def test_a_wrong_scale_is_told():
@@ -343,7 +343,7 @@ def test_softmax_over_the_queries_is_told():
 
 
 def test_some_attention_that_is_lost_is_not_left_out_in_silence():
-    """Unless layers are named, or it is recorded by hand."""
+    """Unless layers are named."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(Layer(einsum), Layer(gathered))
     with capture(model) as captured:
@@ -610,60 +610,6 @@ def test_what_is_compiled_stays_compiled():
         with capture():
             during = compiled(x)
     assert torch.equal(before, during)
-
-
-Q = np.random.default_rng(6).normal(size=(2, HEADS, 12, D_K))
-WEIGHTS = np.full((2, HEADS, 12, 12), 1 / 12)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"q": None}, "q must be a tensor or an array, got None"),
-        ({"k": [1.0]}, "k must be a tensor or an array, got list"),
-        ({"weights": None}, "weights, or v and outputs, must be given, got neither"),
-        ({"weights": None, "v": Q}, "weights, or v and outputs, must be given, got v"),
-        (
-            {"q": Q[0]},
-            r"q must have the axes sequence, head, token, d, none .* \(4, 12",
-        ),
-        ({"q": Q[:0]}, r"q must have the axes .* none of them empty, got shape \(0, 4"),
-        ({"q": Q.astype(int)}, "q must hold floating-point numbers, got .* int64"),
-        ({"k": Q[:, :3]}, "k must have as many .* 'head' as q, 4, or a part .* got 3"),
-        ({"k": Q[..., :8]}, "q and k must agree along the axis 'd', got 16 and 8"),
-        (
-            {"weights": WEIGHTS[..., :5]},
-            "weights must have 12 along the axis 'key', .* got 5",
-        ),
-        (
-            {"v": Q, "outputs": Q[:, :, :3]},
-            "outputs must have 12 along .* 'token', .* got 3",
-        ),
-    ],
-)
-def test_bad_records_are_refused(arrays, message):
-    """In one line: what, what it must be, what came."""
-    with capture() as captured:
-        given = {"q": Q, "k": Q, "weights": WEIGHTS} | arrays
-        with pytest.raises(InputError, match=message) as error:
-            captured.record(**given)
-    assert "\n" not in str(error.value)
-
-
-def test_records_by_hand_are_bounded_and_of_any_kind():
-    """Tensors in bfloat16 and arrays, values and outputs, a bounded number of rows."""
-    torch.manual_seed(7)
-    q, k, v = torch.randn(3, 5, HEADS, TOKENS, D_K).bfloat16()
-    outputs = functional.scaled_dot_product_attention(q, k, v)
-    with capture(rows=8, sequences=3) as captured:
-        captured.record(q, k[:, :2], v=v[:, :2], outputs=outputs)
-    model = captured.model()
-    one, keys = model.read(model.heads()[0], 2)
-    assert (len(model.sequences), len(one), len(keys)) == (3, 8, TOKENS)
-    with capture() as captured:
-        captured.record(*(one.float().numpy() for one in (q, k)), v=v, outputs=outputs)
-    frame = captured.applied_scale()
-    assert frame["implied_divisor"].to_numpy() == pytest.approx(4.0, rel=0.05)
 
 
 def test_what_was_added_is_written_and_read(tmp_path):
