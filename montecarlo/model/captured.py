@@ -276,11 +276,9 @@ class Captured:
 
     def applied_scale(self, layers: Sequence[int] | None = None) -> "pd.DataFrame":
         """Tell the scale that the model applies: `montecarlo.applied_scale`."""
-        import pandas as pd
-
-        frames = [scales_table(find_scales(model)) for model in self.models(layers)]
-        table = pd.concat(frames, ignore_index=True)
-        return table.sort_values(["layer", "head"], ignore_index=True)
+        scales = [find_scales(model) for model in self.models(layers)]
+        heads = chain.from_iterable(one.heads for one in scales)
+        return scales_table(sorted(heads, key=lambda one: one.head))
 
     def save(self, path: str | Path, layers: Sequence[int] | None = None) -> None:
         """Write an npz file that ``python -m montecarlo observe`` reads.

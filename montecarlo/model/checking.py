@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from montecarlo.attention.softmax import Array, entropy_of_weights
+from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError, show
 from montecarlo.model.answers import (
     RTOL,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
 
 #: Quantities in the order in which a model makes them, each from those before.
-STAGES = ("q", "k", "scale", "score_variance", "weights", "entropy", "outputs")
+STAGES = ("q", "k", "scale", "weights", "outputs")
 #: Of these, arrays, the norms say nothing; that of their difference does.
 VECTORS = {"q", "k", "weights", "outputs"}
 #: Rows of a sequence, and sequences, that are compared at most.
@@ -147,8 +147,7 @@ class Difference(NamedTuple):
     ----------
     layer, head : int
     quantity : str
-        ``q``, ``k``, ``scale``, ``score_variance``, ``weights``, ``entropy`` or
-        ``outputs``.
+        ``q``, ``k``, ``scale``, ``weights`` or ``outputs``.
     port, reference : float
         Its value; of an array the norm.
     difference : float
@@ -297,13 +296,6 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[Difference]:
                     f"head {head.head}: {name} of shape {b.shape}, got {a.shape}"
                 )
             found.setdefault(name, []).append(_apart(a, b))
-        variances = [float((r.queries @ r.keys.T).var()) for r in (mine, other)]
-        found.setdefault("score_variance", []).append(_ratio(*variances))
-        if "weights" in pairs:
-            entropies = [
-                float(entropy_of_weights(one).mean()) for one in pairs["weights"]
-            ]
-            found.setdefault("entropy", []).append(_ratio(*entropies))
     if ours.source and theirs.source:
         scales = [
             find_scale(model, head, source).scale

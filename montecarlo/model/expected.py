@@ -190,12 +190,6 @@ WIDTH = ("hidden_size", "n_embd", "d_model", "embed_dim", "dim", "emb_dim")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 #: Of encoders and decoders, which may have different ones.
 SIDES = ("encoder_attention_heads", "decoder_attention_heads")
-#: Fields that say something of the scale, for an architecture that is not known.
-TELLING = (
-    *(*HEAD_DIM, *WIDTH, *HEADS, *SIDES, "d_kv", "qk_nope_head_dim"),
-    *("qk_rope_head_dim", "query_pre_attn_scalar", "attention_multiplier", "scaling"),
-    *("scale_attn_weights", "scale_attn_by_inverse_layer_idx", "attn_scale"),
-)
 #: Widths that a head may be padded to.
 PADS = (8, 16, 32, 64, 128, 256)
 #: A measured factor so near to the one of the convention is that one, rounded.
@@ -511,7 +505,7 @@ def _measured(
 
 
 def _say_unknown(config: Config) -> str:
-    """Say what is there of a configuration whose architecture is not known."""
+    """Say that an architecture is not known, but perhaps its parts are."""
     kind = config.get("model_type")
     parts = [
         f"{on_one_line(name)} ({show(part['model_type'])})"
@@ -522,9 +516,7 @@ def _say_unknown(config: Config) -> str:
         return (
             f"model_type {show(kind)} has parts, each with its own: {', '.join(parts)}"
         )
-    found = [f"{name} = {show(config[name])}" for name in TELLING if name in config]
-    told = ", ".join(found) or "none of the fields that say something of it"
-    return f"how model_type {show(kind)} scales is not known; it has {told}"
+    return f"how model_type {show(kind)} scales is not known"
 
 
 def expected_of(callers: Mapping[int, Caller]) -> Expected:

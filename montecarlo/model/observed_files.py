@@ -98,7 +98,7 @@ def make_tables(
     """Return the tables of a folder of results, by the names of their files."""
     tables = {"observation.csv": observing.tidy(observation)}
     if answer.scales.heads:
-        tables["applied-scale.csv"] = scales_table(answer.scales)
+        tables["applied-scale.csv"] = scales_table(answer.scales.heads)
     return tables
 
 

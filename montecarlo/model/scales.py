@@ -12,7 +12,7 @@
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -230,7 +230,7 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     model = open_arrays(arrays | {"added": added}, axes)
     if model.source is None:
         raise InputError("weights, or v and outputs, must be given, got neither")
-    return scales_table(find_scales(model))
+    return scales_table(find_scales(model).heads)
 
 
 def find_scales(model: Model, track: Track = untracked) -> ModelScales:
@@ -399,9 +399,9 @@ def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
     return "by_row" if fit.form == "row" else "scale"
 
 
-def scales_table(scales: ModelScales) -> "pd.DataFrame":
+def scales_table(heads: Iterable[HeadScale]) -> "pd.DataFrame":
     """Return one row per head, with the columns `COLUMNS`."""
-    rows = [describe(one) for one in scales.heads]
+    rows = [describe(one) for one in heads]
     import pandas as pd
 
     return pd.DataFrame.from_records(rows, columns=list(COLUMNS))

@@ -100,19 +100,7 @@ def test_the_first_difference_is_named():
         "they part first in layer 1, head 2, at q: port and reference are 0.1 of the "
         "reference's norm apart, in 1 of 4 heads of the layer"
     )
-    quantities = {"q", "k", "scale", "score_variance", "weights", "entropy"}
-    assert set(told.frame["quantity"]) == quantities
-
-
-def test_entropies_are_the_textbook_s():
-    """The second way: a loop over rows."""
-    mine, other = recorded(5.0), recorded()
-    frame = compare(mine, other).frame
-    line = frame[frame["quantity"].eq("entropy") & frame["layer"].eq(1)].iloc[2]
-    for name, arrays in (("port", mine), ("reference", other)):
-        rows = arrays["weights"][:, 1, 2].reshape(-1, SHAPE[3])
-        entropies = [-sum(p * np.log(p) for p in row) for row in rows]
-        assert line[name] == pytest.approx(np.mean(entropies))
+    assert set(told.frame["quantity"]) == {"q", "k", "scale", "weights"}
 
 
 def test_other_sizes_are_refused():

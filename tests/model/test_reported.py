@@ -221,7 +221,7 @@ def test_gpt_neo_does_not_scale(divisor):
 
 
 def test_an_architecture_that_is_not_known_is_never_judged():
-    """Whatever it divides by; what its configuration has is said."""
+    """Whatever it divides by."""
     model, inputs = build("llama")
     for factor in (1.0, 2.0):
         planted_in_modules(model, factor)
@@ -229,7 +229,7 @@ def test_an_architecture_that_is_not_known_is_never_judged():
         other = {**model.config.to_dict(), "model_type": "mine"}
         message = verdict(captured, config=other)
         assert message.startswith("scores divided as configured? cannot be told: how ")
-        assert "model_type 'mine' scales is not known; it has head_dim = 16" in message
+        assert "model_type 'mine' scales is not known" in message
         assert "? no" not in message
 
 

@@ -58,7 +58,7 @@ def write_figure(answer: ScaleAnswer, path: Path) -> None:
 
 
 def _scales_of(answer: ScaleAnswer) -> DataFrame:
-    scales = scales_table(answer.scales)
+    scales = scales_table(answer.scales.heads)
     expected = [answer.expected.at(layer).value for layer in scales["layer"]]
     return scales.assign(expected=expected)
 
