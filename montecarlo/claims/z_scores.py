@@ -43,8 +43,9 @@ OF_PAIRS = (
     *("score_abs", "score_distribution_gap"),
 )
 OF_ROWS = (
-    *(("score_max", "mean"), ("element_gradient", "mean")),
-    *(("weight_max", summary) for summary in ("mean", "median", "q90")),
+    RowKey("none", "score_max", "mean"),
+    RowKey("sqrt", "element_gradient", "mean"),
+    *(RowKey("none", "weight_max", one) for one in ("mean", "median", "q90")),
 )
 
 
@@ -54,7 +55,7 @@ def name_references(points: Iterable[DesignPoint]) -> Iterator[Row]:
         if not point.has_rows:
             yield from ((point, RowKey("none", name, "value")) for name in OF_PAIRS)
         elif point.label == "gaussian" and point.is_independent:
-            yield from ((point, RowKey("none", *one)) for one in OF_ROWS)
+            yield from ((point, key) for key in OF_ROWS)
 
 
 class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
