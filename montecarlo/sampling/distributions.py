@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -51,13 +51,6 @@ class Distribution:
     mean: float = field(default=0.0, compare=False)
     std: float = field(default=1.0, compare=False)
     words: str = field(default="", compare=False, repr=False)
-
-    def __reduce__(self) -> tuple[Callable[..., "Distribution"], tuple[object, ...]]:
-        """Travel to workers by name: what draws is found there; one's own, whole."""
-        if self.family not in OWN:
-            return parse_distribution, (self.name,)
-        numbers = self.kurtosis, self.moments, self.mean, self.std
-        return Distribution, (self.name, self.draw, *numbers, self.words)
 
     @property
     def family(self) -> str:
@@ -162,7 +155,9 @@ def _logistic(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
     return u.astype(np.float32)
 
 
-def _student_t(freedom: int) -> Draw:
+def _student_t(
+    freedom: int, rng: Generator, shape: tuple[int, ...]
+) -> NDArray[np.float32]:
     """Student's t, divided by its standard deviation sqrt(freedom/(freedom - 2)).
 
     The radius of a circle and its first coordinate, as for a normal: with U and V
@@ -176,33 +171,27 @@ def _student_t(freedom: int) -> Draw:
     Bailey (1994), Polar generation of random variates with the t-distribution,
     Mathematics of Computation 62.
     """
-    power = np.float32(-2.0 / freedom)
-    scale = np.float32(freedom - 2)
-
-    def draw(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        size = math.prod(shape)
-        words = rng.bit_generator.random_raw((size + 1) // 2).view(np.uint32)[:size]
-        radius = words.astype(np.float32)
-        radius += np.float32(0.5)
-        radius *= np.float32(2.0**-32)
-        np.log(radius, out=radius)
-        radius *= power
-        np.expm1(radius, out=radius)
-        radius *= scale
-        np.sqrt(radius, out=radius)
-        angle = _uniforms(rng, size)
-        angle *= np.float32(2.0 * math.pi)
-        np.cos(angle, out=angle)
-        angle *= radius
-        return angle.reshape(shape)
-
-    return draw
+    size = math.prod(shape)
+    words = rng.bit_generator.random_raw((size + 1) // 2).view(np.uint32)[:size]
+    radius = words.astype(np.float32)
+    radius += np.float32(0.5)
+    radius *= np.float32(2.0**-32)
+    np.log(radius, out=radius)
+    radius *= np.float32(-2.0 / freedom)
+    np.expm1(radius, out=radius)
+    radius *= np.float32(freedom - 2)
+    np.sqrt(radius, out=radius)
+    angle = _uniforms(rng, size)
+    angle *= np.float32(2.0 * math.pi)
+    np.cos(angle, out=angle)
+    angle *= radius
+    return angle.reshape(shape)
 
 
 def _make_student(freedom: int, kurtosis: float) -> Distribution:
     return Distribution(
         f"student_t{freedom}",
-        _student_t(freedom),
+        partial(_student_t, freedom),
         kurtosis,
         moments=float(freedom),
         words=f"Student $t$ with ${freedom}$ degrees of freedom",
@@ -514,11 +503,16 @@ def _standardise_scipy(
         )
     kurtosis = excess + 3.0 if moments > 4.0 else math.inf
     whole = _canonical(f"{SCIPY}{name}", list(parameters))
-
-    def sampler(rng: Generator, shape: tuple[int, ...]) -> ArrayLike:
-        drawn: ArrayLike = family.rvs(**given, size=shape, random_state=rng)
-        return drawn
-
-    draw = _Standardised(sampler, mean, math.sqrt(variance))
+    draw = _Standardised(partial(_draw_scipy, name, given), mean, math.sqrt(variance))
     _require_moments(whole, draw, kurtosis)
     return Distribution(whole, draw, kurtosis, moments, words=whole)
+
+
+def _draw_scipy(
+    name: str, parameters: Mapping[str, float], rng: Generator, shape: tuple[int, ...]
+) -> ArrayLike:
+    from scipy import stats
+
+    family: Any = getattr(stats, name)
+    drawn: ArrayLike = family.rvs(**parameters, size=shape, random_state=rng)
+    return drawn
