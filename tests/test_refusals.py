@@ -216,7 +216,9 @@ WRONG_SAMPLERS = (
 )
 #: Function, what it is called with, and the arguments that are to be of some type.
 CALLS = (
-    (measure, ASKED, ("quantity", "number_format", "softmax", *ENTRIES), NO_TEXT),
+    (measure, ASKED, ("quantity", "number_format", "softmax"), NO_TEXT),
+    (measure, ASKED, ("distribution_q",), NO_TEXT),
+    (measure, ASKED, ("distribution_k",), NO_TEXT[1:]),  # None: that of q
     (measure, ASKED, ("dependence", "initialisation", "normalisation"), NO_TEXT),
     (measure, ASKED, ("summary",), NO_TEXT[1:]),
     (measure, ASKED, ("divisor",), (*NO_TEXT[:2], *NO_TEXT[4:])),
