@@ -84,7 +84,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
         edition.note_time("observing")
         for name, table in observed.make_tables(observation, answer).items():
             table.to_csv(edition.folder / name, index=False, lineterminator="\n")
-        record = observed.record_observation(observation, answer)
+        record = observed.finite(observed.record_observation(observation, answer))
         write_json(edition.folder / "observation.json", record)
         applied_scale.draw_scales(answer, edition.folder)
         edition.note_time("writing")

@@ -59,8 +59,6 @@ def _open(
             raise InputError(
                 f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
-        if any(source.get(name) is None for name in "qk"):
-            raise InputError(f"arrays must hold q and k, got {', '.join(source)}")
         return (open_arrays(source, axes),)
     if axes is not None:
         raise InputError(f"axes must stand with arrays or a file, got {axes!r}")
@@ -125,19 +123,16 @@ def answer_models(
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     if expect is not None and not isinstance(expect, str):
         require_number("expect", expect)
-    with TemporaryDirectory() as scratch:
-        models = _open(captured, Path(scratch), axes)
-        found = [find_scales(model) for model in models]
     callers: Sequence[Caller] = ()
-    unfollowed: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
     if not isinstance(captured, str | Path | Mapping):
-        callers, unfollowed = captured.callers, captured.missed
-    told = []
-    for model, scales in zip(models, found, strict=True):
-        sizes = {"d_k": scales.d_k, "n_heads": scales.n_heads}
-        expected = find_expected(expect, config, callers, layers=model.layers, **sizes)
-        told.append(answer_scales(scales, expected, rtol, unfollowed))
-    return told
+        callers, missed = captured.callers, captured.missed
+    answers = []
+    with TemporaryDirectory() as scratch:
+        for model in _open(captured, Path(scratch), axes):
+            expected = find_expected(model, expect, config, callers)
+            answers.append(answer_scales(find_scales(model), expected, rtol, missed))
+    return answers
 
 
 class Difference(NamedTuple):

@@ -27,6 +27,7 @@ from montecarlo.attention.divisors import (
     read_formula,
 )
 from montecarlo.errors import InputError, show
+from montecarlo.model.arrays import Model
 from montecarlo.model.conventions import CONVENTIONS, Convention
 from montecarlo.names import require_number
 from montecarlo.plain_text import on_one_line
@@ -545,19 +546,17 @@ def expected_of(callers: Mapping[int, Caller]) -> Expected:
     return Expected(CONFIG, math.nan, told, layers=layers)
 
 
-def find_expected(  # noqa: PLR0913 - what is typed, and what is known of a model
+def find_expected(
+    model: Model,
     expect: str | float | None,
-    config: Config | str | Path | None,
-    callers: Sequence[Caller],
-    *,
-    layers: Sequence[int],
-    d_k: int,
-    n_heads: int,
+    config: Config | str | Path | None = None,
+    callers: Sequence[Caller] = (),
 ) -> Expected:
     """Return what is expected of a model: by what was typed, or by its configuration.
 
     Parameters
     ----------
+    model : Model
     expect : str, float or None
         `CONFIG`, a name or number as for `montecarlo.model.expected.expected_divisor`;
         None for the configuration where one is known, else `EXPECTED`.
@@ -565,8 +564,6 @@ def find_expected(  # noqa: PLR0913 - what is typed, and what is known of a mode
         A configuration, in place of the captured ones.
     callers : sequence of Caller
         Of each layer, as captured; empty for arrays and files.
-    layers : sequence of int
-    d_k, n_heads : int
 
     Raises
     ------
@@ -581,13 +578,13 @@ def find_expected(  # noqa: PLR0913 - what is typed, and what is known of a mode
             raise InputError(
                 f"config must stand with expect {CONFIG!r}, got {show(expect)}"
             )
-        return expected_divisor(expect, d_k, n_heads)
+        return expected_divisor(expect, model.d_k, len(model.head_labels))
     if not is_known:
         raise InputError(
             "expect 'config' must have a configuration: config, or a captured model of "
             "transformers, got neither"
         )
-    asked = {layer: callers[layer] if callers else Caller("") for layer in layers}
+    asked = {n: callers[n] if callers else Caller("") for n in model.layers}
     if config is not None:
         read = read_config(config)
         asked = {layer: replace(one, config=read) for layer, one in asked.items()}

@@ -21,7 +21,7 @@ from montecarlo.model.answers import (
     say_findings,
 )
 from montecarlo.model.arrays import Head, Track, untracked
-from montecarlo.model.expected import divisor_value, find_expected, read_config
+from montecarlo.model.expected import divisor_value, find_expected
 from montecarlo.model.files import open_files
 from montecarlo.model.observing import FEWEST, Observation, ObservedHead
 from montecarlo.model.scales import describe, find_scales, scales_table
@@ -76,17 +76,14 @@ def observe_files(  # noqa: PLR0913 - what is typed
     Raises
     ------
     InputError
-        If an argument or a file is not usable; arguments are looked at first.
+        If an argument or a file is not usable, found before entries are read.
     """
-    fields = None if config is None else read_config(config)
-    find_expected(expect, fields, (), layers=(), d_k=1, n_heads=1)
-    if divisor is not None:
-        divisor_value(divisor, 1)
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     model = open_files(files, scratch, axes=axes, names=names, causal=causal)
+    expected = find_expected(model, expect, config)
+    if divisor is not None:
+        divisor_value(divisor, model.d_k)
     scales = find_scales(model, track)
-    sizes = {"d_k": model.d_k, "n_heads": scales.n_heads}
-    expected = find_expected(expect, fields, (), layers=model.layers, **sizes)
     value = divisor_value(divisor or implied_divisor(scales), model.d_k)
     observation = observing.observe_model(model, value, seed, track)
     return observation, answer_scales(scales, expected, rtol)
@@ -102,20 +99,10 @@ def make_tables(
     return tables
 
 
-def _finite(value: Any) -> Any:  # noqa: ANN401 - any data
-    """Return data for JSON, which has no infinity and no NaN: null."""
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    is_number = not isinstance(value, float) or math.isfinite(value)
-    return value if is_number else None
-
-
 def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[str, Any]:
-    """Return what an observation says, as data for JSON."""
+    """Return what an observation says, as data; ``applied`` is of the scales."""
     model = observation.model
-    record = {
+    return {
         "d_k": model.d_k,
         "layers": model.layers,
         "heads_per_layer": len(model.head_labels),
@@ -129,10 +116,8 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
         "seed": observation.seed,
         "heads": [_record_head(one) for one in observation.heads],
         "dead": observation.dead,
-        "applied": record_scales(answer),
+        "applied": _record_scales(answer),
     }
-    finite: dict[str, Any] = _finite(record)
-    return finite
 
 
 def _record_head(one: ObservedHead) -> dict[str, Any]:
@@ -144,10 +129,9 @@ def _record_head(one: ObservedHead) -> dict[str, Any]:
     return one.head._asdict() | {"state": one.state, "assumptions": assumptions}
 
 
-def record_scales(answer: ScaleAnswer) -> dict[str, Any]:
-    """Return what is said of the applied scale, as data for JSON."""
+def _record_scales(answer: ScaleAnswer) -> dict[str, Any]:
     heads = answer.scales.heads
-    record = {
+    return {
         "expected": answer.expected.typed,
         "expected_divisor": answer.expected.value,
         "expected_by": answer.expected.said or None,
@@ -157,8 +141,6 @@ def record_scales(answer: ScaleAnswer) -> dict[str, Any]:
         "heads": [describe(one) for one in heads],
         "findings": [_record_finding(one) for one in answer.findings],
     }
-    finite: dict[str, Any] = _finite(record)
-    return finite
 
 
 def _record_finding(finding: Finding) -> dict[str, Any]:
@@ -178,6 +160,16 @@ def _record_finding(finding: Finding) -> dict[str, Any]:
         "parameter": first.parameter,
         **first.mask._asdict(),
     }
+
+
+def finite(value: Any) -> Any:  # noqa: ANN401 - any data
+    """Return data for JSON, which has no infinity and no NaN: null."""
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    is_number = not isinstance(value, float) or math.isfinite(value)
+    return value if is_number else None
 
 
 def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:

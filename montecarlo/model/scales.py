@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import POINTWISE, Interval
 from montecarlo.model.arrays import (
@@ -53,8 +52,6 @@ MOST_PAIRS, MOST_SEQUENCES, MOST_ROWS, FEWEST_ROWS = 2**17, 32, 64, 16
 MOST_PAIRS_OF_OUTPUTS = 2**15
 #: Rows that may be even for the others to count: beyond, the head is.
 MOST_EVEN = 0.5
-#: Weights that are added up over queries, about.
-MOST_SUMMED = 2**22
 #: How a head may come out: with a scale; or every key that is not hidden counts the
 #: same; rows have scales of their own; softmax runs over the queries; queries, keys or
 #: what is made of them are all 0; what was given does not belong together; rounding, or
@@ -259,13 +256,10 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     outcome = _outcome(fit, rounding_error, model.d_k)
     if outcome == "no_information" and _is_dead(model, head):
         outcome = "dead"
-    has_key_bias = outcome == "scale" and fit is not None and fit.form == "key"
-    if (
-        has_key_bias
-        and mask.sums in {"less", "other"}
-        and are_one(_column_sums(model, head), rounding_error)
-    ):
-        outcome = "over_queries"
+    is_by_key = outcome == "scale" and fit is not None and fit.form == "key"
+    if is_by_key and mask.sums in {"less", "other"}:
+        of_keys = model.column_sums(head, 0)
+        outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
     found = HeadScale(
         head, source, outcome, fit, mask, rounding_error, left_out=left_out
     )
@@ -356,21 +350,6 @@ def _is_dead(model: Model, head: Head) -> bool:
         for name, array in arrays.items():
             lives[name] = lives.get(name, False) or bool(array.any())
     return not all(lives.values())
-
-
-def _column_sums(model: Model, head: Head) -> Array:
-    """Return what the weights of each key add up to over all queries.
-
-    Of a few sequences, as many as there is room for; one at least.
-    """
-    sums, room = [], MOST_SUMMED
-    for sequence in range(len(model.sequences)):
-        one = model.column_sums(head, sequence)
-        sums.append(one)
-        room -= len(one) ** 2
-        if room <= 0:
-            break
-    return np.concatenate(sums)
 
 
 def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:

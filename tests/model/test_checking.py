@@ -65,7 +65,7 @@ def test_what_cannot_be_told_fails():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ({"q": np.ones(3)}, "arrays must hold q and k, got q"),
+        ({"q": np.ones(3)}, "k must be an array, got None"),
         ({"q": np.ones(3), "key": np.ones(3)}, "arrays must be among .* got 'key'"),
         ("missing.npz", "file must be a readable file, got 'missing.npz'"),
     ],

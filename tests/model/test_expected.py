@@ -10,6 +10,7 @@ from scipy.special import softmax
 from montecarlo import assert_attention_scale
 from montecarlo.cli.observe import main
 from montecarlo.errors import InputError
+from montecarlo.model.arrays import open_arrays
 from montecarlo.model.conventions import CONVENTIONS
 from montecarlo.model.expected import (
     RULES,
@@ -392,9 +393,9 @@ def test_a_configuration_that_is_asked_for_must_be_given(tmp_path, capsys):
 def test_conventions_are_rules_that_exist():
     """And expectations by name and number are what they were."""
     assert {one.rule for one in CONVENTIONS.values()} <= set(RULES)
-    sizes = {"layers": [0], "d_k": 16, "n_heads": 4}
-    assert find_expected(None, None, [], **sizes).typed == "sqrt"
-    assert find_expected(3.5, None, [], **sizes).value == 3.5
+    model = open_arrays(dict.fromkeys("qk", np.ones((1, 1, 4, 8, 16))))
+    assert find_expected(model, None).typed == "sqrt"
+    assert find_expected(model, 3.5).value == 3.5
     caller = Caller("", LLAMA)
-    assert find_expected("sqrt", None, [caller], **sizes).value == 4.0
-    assert find_expected(None, None, [caller], **sizes).typed == "config"
+    assert find_expected(model, "sqrt", callers=[caller]).value == 4.0
+    assert find_expected(model, None, callers=[caller]).typed == "config"

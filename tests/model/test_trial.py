@@ -33,17 +33,9 @@ def answer(captured):
     """Answer by the configuration; returns what is expected of each layer, too."""
     told, expected = set(), {}
     for model in captured.models():
-        scales = find_scales(model)
-        meant = find_expected(
-            None,
-            None,
-            captured.callers,
-            layers=model.layers,
-            d_k=model.d_k,
-            n_heads=scales.n_heads,
-        )
+        meant = find_expected(model, None, callers=captured.callers)
         expected |= {layer: meant.at(layer).value for layer in model.layers}
-        told.add(answer_scales(scales, meant).answer)
+        told.add(answer_scales(find_scales(model), meant).answer)
     return next(one for one in (NO, UNTOLD, YES) if one in told), expected
 
 
