@@ -123,13 +123,14 @@ def answer_models(
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     if expect is not None and not isinstance(expect, str):
         require_number("expect", expect)
-    callers: Sequence[Caller] = ()
-    missed: tuple[str, ...] = ()
-    if not isinstance(captured, str | Path | Mapping):
-        callers, missed = captured.callers, captured.missed
-    answers = []
     with TemporaryDirectory() as scratch:
-        for model in _open(captured, Path(scratch), axes):
+        models = _open(captured, Path(scratch), axes)
+        callers: Sequence[Caller] = ()
+        missed: tuple[str, ...] = ()
+        if not isinstance(captured, str | Path | Mapping):
+            callers, missed = captured.callers, captured.missed
+        answers = []
+        for model in models:
             expected = find_expected(model, expect, config, callers)
             answers.append(answer_scales(find_scales(model), expected, rtol, missed))
     return answers

@@ -242,9 +242,8 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     """Find the scale that one head applies; ``source`` is a key of `EVIDENCE`."""
     mask, rounding_error = Mask(), 0.0
     fit: Fit | None = None
-    rows, left_out = {"weights": read_weights, "outputs": _read_outputs}[source](
-        model, head
-    )
+    read = read_weights if source == "weights" else _read_outputs
+    rows, left_out = read(model, head)
     if rows:
         rounding_error = rounding_error_of([one.made[source] for one in rows])
     if rows and source == "weights":
