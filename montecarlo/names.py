@@ -34,6 +34,8 @@ NONE = "none"
 MOST_DIGITS = 50
 MOST_SEED = 2**63 - 1
 MOST_JOBS = 1024
+#: Replicates of a point, whatever the grid.
+MOST_REPLICATES = 2**20
 #: Bounds of a nominal error rate: below the least nothing could ever be counted.
 LEAST_ERROR_RATE, MOST_ERROR_RATE = 1e-12, 0.5
 #: Sizes up to here are floats; what can be sampled is far less.

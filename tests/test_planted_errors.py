@@ -43,7 +43,7 @@ from montecarlo.sampling.design_points import WEIGHT_KINDS, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.sampling.rare_events import tilt
 from montecarlo.study import table
-from montecarlo.study.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
+from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.theory import (
     references,
     row_expectations,
@@ -298,19 +298,15 @@ def part(preset: Grid, **kept) -> Grid:
 MEANS = part(
     STANDARD,
     blocks=tuple(
-        Block((16,), (128,), distribution_q=q, distribution_k=k) for q, k in SHIFTED
+        msgspec.structs.replace(block, d_k=(16,), n_keys=(128,))
+        for block in STANDARD.blocks
+        if "mean=" in block.distribution_q + block.distribution_k
     ),
 )
 HE = part(
     STANDARD,
     blocks=tuple(
-        Block(
-            (64, 128),
-            initialisation=f"init(kind={kind},norm={n},shape={shape},width={width})",
-        )
-        for kind, shape, width, norms in INITIAL
-        for n in norms
-        if kind == "he_normal"
+        block for block in STANDARD.blocks if "he_normal" in block.initialisation
     ),
 )
 KEYS = part(

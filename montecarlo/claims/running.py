@@ -41,7 +41,8 @@ from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.measured import MEASUREMENTS
-from montecarlo.study.presets import Advance, Grid
+from montecarlo.study.presets import Grid
+from montecarlo.study.progress import Advance
 from montecarlo.study.rows import Asked, Row, in_order, unite
 from montecarlo.study.table import (
     PointTable,

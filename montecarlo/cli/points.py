@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
-from montecarlo.names import PROJECT
+from montecarlo.names import MOST_REPLICATES, PROJECT
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
 from montecarlo.study.measurement import RELATIVE_ERROR, Effort, PreciseRows, ask_one
-from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.progress import progress_bar
 
 

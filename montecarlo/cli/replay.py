@@ -14,7 +14,7 @@ from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.points import Answer
 from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import columns_of, every_key
-from montecarlo.names import look_up, parse_folder
+from montecarlo.names import MOST_REPLICATES, look_up, parse_folder
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,
@@ -28,7 +28,6 @@ from montecarlo.sampling.replicates import sample
 from montecarlo.study.executors import Task
 from montecarlo.study.measured import IDENTITY, MEASUREMENTS
 from montecarlo.study.measurement import measure
-from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.table import tail_task
 
 #: Columns of a row that hold names, which `measure` calls as the table does.

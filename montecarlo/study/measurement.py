@@ -40,6 +40,7 @@ from montecarlo.estimation.summaries import (
 )
 from montecarlo.names import (
     MOST_JOBS,
+    MOST_REPLICATES,
     MOST_SEED,
     MOST_SIZE,
     look_up,
@@ -60,8 +61,7 @@ from montecarlo.sampling.replicates import Columns
 from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.measured import Measurement, table_row
-from montecarlo.study.presets import MOST_REPLICATES, Advance
-from montecarlo.study.progress import progress_bar
+from montecarlo.study.progress import Advance, progress_bar
 from montecarlo.study.rows import Asked, Row, refuse_row, unite
 from montecarlo.theory.references import reference
 

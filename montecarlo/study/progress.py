@@ -7,7 +7,9 @@ from functools import partial
 
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.presets import Advance
+
+#: Told of a point: replicates just finished, and replicates newly wanted of it.
+Advance = Callable[[DesignPoint, int, int], None]
 
 
 @contextmanager
