@@ -99,18 +99,7 @@ def make_tables(
     return {name: table for name, table in made.items() if table.rows}
 
 
-# --- The variance -------------------------------------------------------------------
-
-
-def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name the variances of Gaussian scores, of each divisor."""
-    pairs = thin_points(gaussian_points(points, with_rows=False))
-    return every_row(pairs, ["score_variance"], ["value"], DIVISORS)
-
-
-def variance_table(rows: pd.DataFrame) -> Table:
-    """Make the table of variances, a column for each divisor."""
-    return _table(rows, [("score_variance", "value", divisor) for divisor in DIVISORS])
+# --- Of a column for each row of a point --------------------------------------------
 
 
 def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
@@ -119,41 +108,62 @@ def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
     return [point for point in points if point.d_k in sizes]
 
 
-# --- Of one number of keys ----------------------------------------------------------
+def _pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    return thin_points(gaussian_points(points, with_rows=False))
 
 
-def _of_one_size(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return Gaussian rows of one number of keys, of the d_k that a table has."""
+def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    """Return Gaussian rows of one number of keys."""
     rows = gaussian_points(points, with_rows=True)
     sizes = sorted({point.n_keys or 0 for point in rows})
     n_keys = min(sizes, default=0, key=lambda n: abs(n - N_KEYS))
     return thin_points([point for point in rows if point.n_keys == n_keys])
 
 
-def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name the effective keys of Gaussian rows, of each divisor."""
-    return every_row(_of_one_size(points), ["effective_keys"], ["mean"], DIVISORS)
+class Columns(NamedTuple):
+    """A table over d_k with a column for each of some rows.
+
+    Attributes
+    ----------
+    choose : callable
+        The points of which it has lines.
+    keys : sequence of RowKey
+    """
+
+    choose: Callable[[Sequence[DesignPoint]], list[DesignPoint]]
+    keys: Sequence[RowKey]
+
+    def name(self, points: Sequence[DesignPoint]) -> Iterator[Row]:
+        """Name its rows."""
+        return product(self.choose(points), self.keys)
+
+    def make(self, rows: pd.DataFrame) -> Table:
+        """Make it of these."""
+        found = read_cells(rows, "d_k", "divisor", "quantity", "summary")
+        cells = {(d_k, RowKey(*key)): cell for (d_k, *key), cell in found.items()}
+        there = [key for key in self.keys if any(key == one for _, one in cells)]
+        symbols = tuple(row_symbol(k.quantity, k.summary, k.divisor) for k in there)
+        n_keys = rows["n_keys"].dropna()
+        n = None if n_keys.empty else int(n_keys.iloc[0])
+        return Table(symbols, _lines(cells, there), n)
 
 
-def weights_table(rows: pd.DataFrame) -> Table:
-    """Make the table of effective keys, a column for each divisor."""
-    return _table(rows, [("effective_keys", "mean", divisor) for divisor in DIVISORS])
-
-
-#: Summaries of the norm of the Jacobian that have a column under each divisor.
-NORM_SUMMARIES, NORM_DIVISORS = ("mean", "median", "q10"), ("none", "sqrt")
-
-
-def name_gradients(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name the norms of the Jacobian of Gaussian rows."""
-    size = _of_one_size(points)
-    return every_row(size, ["jacobian_frobenius"], NORM_SUMMARIES, NORM_DIVISORS)
-
-
-def gradients_table(rows: pd.DataFrame) -> Table:
-    """Make the table of norms, a column for each divisor and summary."""
-    both = product(NORM_DIVISORS, NORM_SUMMARIES)
-    return _table(rows, [("jacobian_frobenius", s, divisor) for divisor, s in both])
+COLUMNS = {
+    "variance": Columns(
+        _pairs, [RowKey(divisor, "score_variance", "value") for divisor in DIVISORS]
+    ),
+    "weights": Columns(
+        _rows, [RowKey(divisor, "effective_keys", "mean") for divisor in DIVISORS]
+    ),
+    "gradients": Columns(
+        _rows,
+        [
+            RowKey(divisor, "jacobian_frobenius", summary)
+            for divisor in ("none", "sqrt")
+            for summary in ("mean", "median", "q10")
+        ],
+    ),
+}
 
 
 # --- The largest weights ------------------------------------------------------------
@@ -269,17 +279,6 @@ def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
     return dict(zip(keys, map(read_cell, rows.to_dict("records")), strict=True))
 
 
-def _table(rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]]) -> Table:
-    """Return a table with the columns of quantity, summary, divisor that there are."""
-    named = read_cells(rows, "d_k", "quantity", "summary", "divisor")
-    cells = {(d_k, tuple(column)): cell for (d_k, *column), cell in named.items()}
-    present = [column for column in columns if any(key[1] == column for key in cells)]
-    symbols = tuple(row_symbol(*column) for column in present)
-    n_keys = rows["n_keys"].dropna()
-    n = None if n_keys.empty else int(n_keys.iloc[0])
-    return Table(symbols, _lines(cells, present), n)
-
-
 def _lines(
     cells: Mapping[Any, TableCell], columns: Sequence[object]
 ) -> tuple[tuple[int, tuple[TableCell | None, ...]], ...]:
@@ -387,9 +386,7 @@ def divisor_table(rows: pd.DataFrame) -> Table:
 #: Of each table: what names its rows, and what makes it of these.
 TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
     "audit": (name_audited, audit_table),
-    "variance": (name_variances, variance_table),
-    "weights": (name_weights, weights_table),
-    "gradients": (name_gradients, gradients_table),
+    **{name: (one.name, one.make) for name, one in COLUMNS.items()},
     "saturation": (name_saturation, saturation_table),
     "saturated": (name_saturated, saturated_table),
     "divisors": (name_divided, divisor_table),
@@ -399,25 +396,10 @@ TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
 # --- Rows ---------------------------------------------------------------------------
 
 
-def plain_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
-    """Return the rows of what is drawn independently, and multiplied as it is.
-
-    Without dependence, initialisation, normalisation or reduced number format.
-    """
-    wanted = dict.fromkeys(("dependence", "normalisation"), "none")
-    wanted |= {"number_format": "float64", "softmax": "shifted"}
-    keep = table["initialisation"].isna() | table["initialisation"].eq("")
-    for column, value in (wanted | values).items():
-        if column in table.columns:
-            keep &= table[column].eq(value)
-    return table[keep]
-
-
-def gaussian_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
-    """Return the plain rows of standard Gaussian queries and keys."""
-    return plain_rows(
-        table, distribution_q="gaussian", distribution_k="gaussian", **values
-    )
+def gaussian_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of standard Gaussian queries and keys, of those of a figure."""
+    q, k = table["distribution_q"], table["distribution_k"]
+    return table[q.eq("gaussian") & k.eq("gaussian")]
 
 
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,6 @@ from montecarlo.attention.quantities import SHARE_ABOVE
 from montecarlo.estimation.summaries import DISTRIBUTION
 from montecarlo.report.content.curves import JACOBIAN_ROWS, Curves
 from montecarlo.report.content.reading import every_row, gaussian_points
-from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -68,10 +67,9 @@ def build_gradients(measurements: DataFrame, curves: Curves) -> Picture | None:
 
 def shares_above(measurements: DataFrame) -> dict[float, tuple[float, float]]:
     """Return the mean of scaled rows and the share of unscaled ones above it, by n."""
-    rows = gaussian_rows(measurements, quantity=JACOBIAN, d_k=ROWS_D_K)
     means, parts = (
-        rows[rows["divisor"].eq(divisor) & rows["summary"].eq(summary)]
-        for divisor, summary in (("sqrt", "mean"), ("none/sqrt", SHARE_ABOVE))
+        measurements[measurements["summary"].eq(summary)]
+        for summary in ("mean", SHARE_ABOVE)
     )
     both = means.merge(parts, on="n_keys", suffixes=("", "_above"))
     pairs = zip(both["estimate"], both["estimate_above"], strict=True)

@@ -11,7 +11,6 @@ from montecarlo.report.content.reading import every_row, gaussian_points
 from montecarlo.report.content.tables import (
     FEWEST_POINTS,
     gaussian_rows,
-    plain_rows,
     with_interval,
 )
 from montecarlo.report.figures import drawing as draw
@@ -60,10 +59,8 @@ def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def variance_rows(measurements: DataFrame) -> DataFrame:
-    """Return what has an interval, of q and k of one distribution that has a look."""
-    rows = plain_rows(measurements, quantity="score_variance", summary="value")
-    rows = with_interval(rows[rows["distribution_q"].eq(rows["distribution_k"])])
-    return rows[rows["distribution_q"].isin(DISTRIBUTION_LOOKS)]
+    """Return what has an interval."""
+    return with_interval(measurements)
 
 
 def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
@@ -126,8 +123,8 @@ def plot_relative_variance(axes: Axes, table: DataFrame) -> None:
 
 def pick_variances(measurements: DataFrame, _: Curves) -> Fact | None:
     """Pick the variances of Gaussian scores under two divisors."""
-    rows = gaussian_rows(measurements, quantity="score_variance", summary="value")
-    rows = rows[rows["d_k"].le(MOST_D_K) & rows["n_keys"].isna()]
+    rows = gaussian_rows(measurements)
+    rows = rows[rows["d_k"].le(MOST_D_K)]
     return pick_two(rows, "divisor", "none", "sqrt")
 
 

@@ -16,7 +16,7 @@ from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.claims.outcomes import CaseOutcome
-from montecarlo.report.content.tables import plain_rows
+from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.language.numbers import FROM, UP_TO
 from montecarlo.report.language.numbers import KEPT as NO_BREAK
 from tests.report.conftest import CODES, EVIDENCE_PAGES, words
@@ -649,8 +649,9 @@ def test_alternative_texts_name_the_facts(report, code):
 
 def test_facts_are_rows_of_the_results(report):
     """A fact about two rows is at the largest d_k that a domain has, or a usual one."""
-    rows = plain_rows(report.results.measurements, divisor="none")
-    rows = rows.query("distribution_k == 'gaussian'")
+    rows = gaussian_rows(report.results.measurements).query(
+        "divisor == 'none' and dependence == 'none' and initialisation.isna()"
+    )
     fact, part = (report.facts[name] for name in ("variance", "weights"))
     wanted = rows.query("quantity == 'score_variance' and d_k == 256")["estimate"]
     assert (fact["d_k"], [fact["first"]]) == (256, wanted.tolist())
