@@ -471,13 +471,14 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
         With one line: file, claim, field, requirement and what came.
     """
     data = _plain(data, name)
+    by_name = {} if own else data.pop("check", {})
     tables = OWN_TABLES if own else tuple(TABLES)
     known = (*tables, "language") if own else tables
     if unknown := set(data) - set(known):
         raise CatalogueError(
             f"{name}: entries must be {', '.join(known)}, got {min(unknown)!r}"
         )
-    parts = {one: tuple(_entries(data, one, name)) for one in tables}
+    parts = {one: tuple(_entries(data, one, name, by_name)) for one in tables}
     language = data.get("language", "en") if own else None
     if not isinstance(language, str | None):
         raise CatalogueError(f"{name}: language must be a text, got {language!r}")
@@ -518,8 +519,13 @@ def _plain_text(value: object, name: str) -> str:
     return str(value)
 
 
-def _entries(data: dict[str, Any], table: str, name: str) -> Iterator[Any]:
-    """Convert the entries of one table, naming the entry and field that is wrong."""
+def _entries(
+    data: dict[str, Any], table: str, name: str, by_name: Mapping[str, Any]
+) -> Iterator[Any]:
+    """Convert the entries of one table, naming the entry and field that is wrong.
+
+    ``by_name`` are the checks that entries name.
+    """
     entries, (key, kind) = data.get(table, []), TABLES[table]
     if not isinstance(entries, list):
         raise CatalogueError(f"{name}: {table} must be a list of tables ([[{table}]])")
@@ -527,7 +533,7 @@ def _entries(data: dict[str, Any], table: str, name: str) -> Iterator[Any]:
         named = entry.get(key) if isinstance(entry, dict) else None
         label = repr(named) if isinstance(named, str) else f"number {number}"
         try:
-            yield msgspec.convert(_spell_out("", entry), kind, strict=True)
+            yield msgspec.convert(_spell_out("", entry, by_name), kind, strict=True)
         except InputError as error:
             raise CatalogueError(f"{name}: {table} {label}: {error}") from None
         except msgspec.ValidationError as error:
@@ -538,16 +544,26 @@ def _entries(data: dict[str, Any], table: str, name: str) -> Iterator[Any]:
         raise CatalogueError(f"{name}: {wrong}")
 
 
-def _spell_out(field: str, value: Any) -> Any:  # noqa: ANN401 - what TOML holds
-    """Return what a field holds: numbers for their names, divisors as in tables."""
+def _spell_out(
+    field: str,
+    value: Any,  # noqa: ANN401 - what TOML holds
+    by_name: Mapping[str, Any],
+) -> Any:  # noqa: ANN401
+    """Return what a field holds: numbers and checks for names, divisors as in tables.
+
+    ``by_name`` are the checks that have names.
+    """
+    if field == "check" and isinstance(value, str) and by_name:
+        value = look_up("check", value, by_name)
     if field in _NUMBER_FIELDS and isinstance(value, str):
         return look_up(field, value, NUMBERS)
     if field == "divisor" and isinstance(value, str | int | float):
         return name_divisor(str(value))
     if isinstance(value, list):
-        return [_spell_out("", one) for one in value]
+        within = field if field == "check" else ""
+        return [_spell_out(within, one, by_name) for one in value]
     if isinstance(value, dict):
-        return {within: _spell_out(within, one) for within, one in value.items()}
+        return {name: _spell_out(name, one, by_name) for name, one in value.items()}
     return value
 
 

@@ -2,11 +2,14 @@
 
 import math
 import re
+import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import (
     CatalogueError,
     parse_catalogue,
@@ -397,3 +400,26 @@ def test_what_the_page_counts_as_changed_is_listed():
     docs = Path(__file__).parents[2] / "docs" / "changes-after-results.md"
     listed = set(re.findall(r"^\| `([\w-]+)` \|", docs.read_text(), re.MULTILINE))
     assert {one.id for one in read_catalogue().claim if one.changed} == listed
+
+
+def test_a_check_that_several_use_has_a_name():
+    """Each name is used twice or more, and no check stands twice."""
+    path = Path(catalogue.__file__).with_name("catalogue.toml")
+    source = tomllib.loads(path.read_text(encoding="utf-8"))
+    named = source.pop("check")
+
+    def checks_in(value):
+        if isinstance(value, dict):
+            for name, one in value.items():
+                some = name == "check" and isinstance(one, list)
+                yield from one if some else checks_in(one)
+        elif isinstance(value, list):
+            for one in value:
+                yield from checks_in(one)
+
+    found = [*checks_in(source)]
+    used = Counter(one for one in found if isinstance(one, str))
+    assert set(used) == set(named)
+    assert min(used.values()) > 1
+    written = [*named.values(), *(one for one in found if isinstance(one, dict))]
+    assert len({str(one) for one in written}) == len(written) > 200
