@@ -4,7 +4,6 @@ In: a catalogue, and evidence.  Out: how everything came out, as claims.json has
 which sentences may be said.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,21 +13,21 @@ import msgspec
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import (
     Border,
-    CaseOutcome,
+    Case,
     CheckOutcome,
     ClaimOutcome,
     InterpretationOutcome,
     JointOutcome,
     Judgement,
-    LimitOutcome,
     Located,
     NumberOutcome,
     PassageOutcome,
     SelfCheckOutcome,
     SentenceOutcome,
     locate,
+    shorten,
 )
-from montecarlo.claims.recorded import RECORDED, Evidence, Found, with_facts
+from montecarlo.claims.recorded import RECORDED, Evidence, with_facts
 from montecarlo.claims.schema import (
     OTHERS,
     Catalogue,
@@ -46,47 +45,13 @@ from montecarlo.claims.verdicts import (
     Ruling,
     Verdict,
     all_of,
-    decide,
     decide_exactly,
     join_cases,
     join_conditions,
     join_parts,
     join_texts,
-    replicates_needed,
 )
 from montecarlo.claims.words import without_measure
-from montecarlo.estimation.intervals import Interval, round_end
-
-
-def finite(value: float) -> float | None:
-    """JSON has no infinity: an open end is null."""
-    return value if math.isfinite(value) else None
-
-
-def shorten(value: float) -> float | None:
-    """Keep six digits of what is itself an estimate of an error."""
-    return finite(float(f"{value:.6g}"))
-
-
-def ends(
-    interval: Interval | None, region: tuple[float, float]
-) -> tuple[float | None, float | None]:
-    """Round ends outwards to six digits, or as many as compare as they do.
-
-    What lies in the interval lies in what is kept of it.
-    """
-    if interval is None:
-        return None, None
-    return _end(interval.low, region, up=False), _end(interval.high, region, up=True)
-
-
-def _end(value: float, region: tuple[float, float], *, up: bool) -> float | None:
-    kept = (round_end(value, digits, up=up) for digits in range(6, 17))
-    sides = [(value > end) - (value < end) for end in region]
-    for short in kept:
-        if [(short > end) - (short < end) for end in region] == sides:
-            return finite(short)
-    return finite(value)
 
 
 def judge_sentence(
@@ -133,7 +98,7 @@ def check_holds(check: CheckOutcome) -> bool:
     return bool(judged) and all(map(_case_holds, judged))
 
 
-def _case_holds(case: CaseOutcome) -> bool:
+def _case_holds(case: Case) -> bool:
     """Tell whether a case came out as asserted.
 
     By exact theory, if the sample does not say otherwise; else by the sample.
@@ -143,7 +108,7 @@ def _case_holds(case: CaseOutcome) -> bool:
     return _exact_agrees(case) and case.outcome != Outcome.REFUTED
 
 
-def contradicts_theory(case: CaseOutcome) -> bool:
+def contradicts_theory(case: Case) -> bool:
     """Tell whether a decided case came out against its exact value."""
     if case.exact is None:
         return False
@@ -151,7 +116,7 @@ def contradicts_theory(case: CaseOutcome) -> bool:
     return case.outcome == against
 
 
-def _exact_agrees(case: CaseOutcome) -> bool:
+def _exact_agrees(case: Case) -> bool:
     low, high = case.region
     return case.exact is not None and low <= case.exact <= high
 
@@ -198,7 +163,7 @@ def _border(one: InterpretationOutcome, value: Value) -> NumberOutcome | None:
     return NumberOutcome(value=float(d_k), std_error=None, row="", percent=False)
 
 
-def _read(case: CaseOutcome, value: Value) -> Iterator[NumberOutcome]:
+def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
     """Yield what a number is of: nothing where the case has no such thing."""
     which = value.of
     if which == "known":
@@ -219,7 +184,7 @@ def _read(case: CaseOutcome, value: Value) -> Iterator[NumberOutcome]:
             )
 
 
-def _is_at(case: CaseOutcome | JointOutcome, value: Value) -> bool:
+def _is_at(case: Case | JointOutcome, value: Value) -> bool:
     """Tell whether a case was judged, and is one that a number may be of."""
     wanted = value.distribution in ("", case.distribution)
     if value.distribution == OTHERS:
@@ -233,7 +198,7 @@ def _is_at(case: CaseOutcome | JointOutcome, value: Value) -> bool:
     )
 
 
-def _count(cases: Sequence[CaseOutcome | JointOutcome], which: Counted) -> int:
+def _count(cases: Sequence[Case | JointOutcome], which: Counted) -> int:
     if which == "all":
         return len(cases)
     if which == "distributions":
@@ -360,61 +325,39 @@ class Judge:
     def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
         """Judge a check in each of its cases; ``by_theory`` as above."""
         asked = {name: getattr(check, name) for name in Check.__struct_fields__}
-        cases = tuple(
-            self._decide(check, case, self.evidence.find(check, case), by_theory)
-            for case in self.evidence.cases(check)
+        rate = self.stated(check)
+        cases = (
+            self.evidence.find(check, where, rate)
+            for where in self.evidence.cases(check)
         )
-        return CheckOutcome(**asked, cases=cases)
-
-    def _decide(
-        self,
-        check: Check,
-        case: Located,
-        found: Found,
-        by_theory: bool,  # noqa: FBT001 - of the caller
-    ) -> CaseOutcome:
-        """Decide a case by its sample, or else by what theory knows exactly.
-
-        What is held against the exact value itself is for the sample alone to decide.
-        """
-        estimate, region = found.estimate, found.region or (-math.inf, math.inf)
-        outcome, interval, needed = Outcome.NOT_APPLICABLE, None, None
-        by_theory = by_theory and found.exact is not None
+        # what is held against the exact value is for the sample alone to decide
         by_theory = by_theory and check.expected != "reference"
-        if check.relation == "tends_to":  # theory decides
-            if found.limit is not None:
-                agrees = found.limit.tends_to == check.to
-                outcome = Outcome.SUPPORTED if agrees else Outcome.REFUTED
-        elif estimate is not None and found.region is not None:
-            rate = self.stated(check)
-            interval = estimate.interval(rate)
-            outcome = decide(interval, region)
-            if outcome == Outcome.UNDECIDED and found.most is not None:
-                needed = replicates_needed(estimate, region, rate, found.most)
-        by_theory = by_theory and outcome == Outcome.UNDECIDED
-        if by_theory and found.exact is not None:
-            outcome = decide_exactly(found.exact, region)
-            by_theory = outcome != Outcome.UNDECIDED
-        low, high = ends(interval, region)
-        return CaseOutcome(
-            **msgspec.structs.asdict(case),
-            d_k_range=found.d_k,
-            rows=found.rows,
-            estimate=None if estimate is None else finite(estimate.value),
-            std_error=None if estimate is None else shorten(estimate.own_error),
-            n_replicates=None if estimate is None else estimate.n_replicates,
-            simultaneous_low=low,
-            simultaneous_high=high,
-            region_low=finite(region[0]),
-            region_high=finite(region[1]),
-            exact=None if found.exact is None else finite(found.exact),
-            limit=msgspec.convert(
-                found.limit, LimitOutcome | None, from_attributes=True
-            ),
-            outcome=outcome,
-            by_theory=by_theory,
-            replicates_needed=needed,
-        )
+        decided = tuple(decide_case(check, c, by_theory=by_theory) for c in cases)
+        return CheckOutcome(**asked, cases=decided)
+
+
+def decide_case(check: Check, case: Case, *, by_theory: bool = True) -> Case:
+    """Write into a case how it came out: by its sample, or by what theory knows.
+
+    Parameters
+    ----------
+    check : Check
+    case : Case
+        With the outcome that its sample alone has.
+    by_theory : bool
+        Whether an exact value decides what the sample leaves undecided.
+    """
+    if check.relation == "tends_to":
+        outcome = Outcome.NOT_APPLICABLE
+        if case.limit is not None:
+            agrees = case.limit.tends_to == check.to
+            outcome = Outcome.SUPPORTED if agrees else Outcome.REFUTED
+        return msgspec.structs.replace(case, outcome=outcome)
+    if not by_theory or case.exact is None or case.outcome != Outcome.UNDECIDED:
+        return case
+    outcome = decide_exactly(case.exact, case.region)
+    decided = outcome != Outcome.UNDECIDED
+    return msgspec.structs.replace(case, outcome=outcome, by_theory=decided)
 
 
 def rule_on(
@@ -488,7 +431,7 @@ def join_checks(checks: Sequence[CheckOutcome]) -> Outcome:
 
 def join_checks_by_case(checks: Sequence[CheckOutcome]) -> Iterator[JointOutcome]:
     """Yield each case of some checks, with how all of them came out there."""
-    joined: dict[Located, list[CaseOutcome]] = {}
+    joined: dict[Located, list[Case]] = {}
     for check in checks:
         for found in check.cases:
             joined.setdefault(locate(found), []).append(found)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from montecarlo.claims.checks import Check, Limiting
@@ -25,11 +26,15 @@ from montecarlo.claims.verdicts import (
     Reason,
     Ruling,
     Verdict,
+    decide,
+    replicates_needed,
 )
 from montecarlo.claims.z_scores import ZScores
-from montecarlo.estimation.intervals import factor_of
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.intervals import Interval, factor_of, round_end
 from montecarlo.study.folder import RUN_FILE, ResultsError, read_run
 from montecarlo.study.measured import MEASUREMENTS
+from montecarlo.theory.limits import Limit
 
 
 class _Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -102,8 +107,8 @@ class LimitOutcome(_Record, frozen=True, kw_only=True):
     constant: float | None
 
 
-class CaseOutcome(Located, frozen=True, kw_only=True):
-    """A check in one case: an estimate, its interval, the region, the outcome."""
+class Case(Located, frozen=True, kw_only=True):
+    """A check in one case: what evidence has for it, the region, the outcome."""
 
     #: smallest and largest d_k; null: has none
     d_k_range: tuple[int, int] | None = None
@@ -126,7 +131,7 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
     exact: float | None = None
     #: null: none known
     limit: LimitOutcome | None = None
-    outcome: Outcome
+    outcome: Outcome = Outcome.NOT_APPLICABLE
     #: whether the exact value decided what the sample left undecided
     by_theory: bool = False
     #: for the sample to decide it, about; null: it did, or is too close to
@@ -173,11 +178,100 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
         return (-math.inf if low is None else low, math.inf if high is None else high)
 
 
+def finite(value: float) -> float | None:
+    """Return a number that JSON has: an open end is null."""
+    return value if math.isfinite(value) else None
+
+
+def shorten(value: float) -> float | None:
+    """Return six digits of what is itself an estimate of an error."""
+    return finite(float(f"{value:.6g}"))
+
+
+def ends(
+    interval: Interval | None, region: tuple[float, float]
+) -> tuple[float | None, float | None]:
+    """Round ends outwards to six digits, or as many as compare as they do.
+
+    What lies in the interval lies in what is kept of it.
+    """
+    if interval is None:
+        return None, None
+    return _end(interval.low, region, up=False), _end(interval.high, region, up=True)
+
+
+def _end(value: float, region: tuple[float, float], *, up: bool) -> float | None:
+    kept = (round_end(value, digits, up=up) for digits in range(6, 17))
+    sides = [(value > end) - (value < end) for end in region]
+    for short in kept:
+        if [(short > end) - (short < end) for end in region] == sides:
+            return finite(short)
+    return finite(value)
+
+
+def case_on(  # noqa: PLR0913 - what evidence may have
+    where: Located,
+    region: tuple[float, float],
+    estimate: Estimate | None,
+    rate: float,
+    *,
+    exact: float | None = None,
+    limit: Limit | None = None,
+    most: int | None = None,
+    **found: Any,  # noqa: ANN401 - fields of a case
+) -> Case:
+    """Return a case as evidence has it, with the outcome of the sample alone.
+
+    Parameters
+    ----------
+    where : Located
+    region : (float, float)
+        The values that count as agreement, both ends included.
+    estimate : Estimate or None
+        None where the check is not applicable.
+    rate : float
+        That the simultaneous interval states on each side.
+    exact : float, optional
+        What theory gives for the estimate.
+    limit : Limit, optional
+        What theory gives for growing d_k, and decides.
+    most : int, optional
+        Replicates at most; by default no more can be had.
+    **found
+        ``rows`` and ``d_k_range``.
+    """
+    fields = msgspec.structs.asdict(where) | found
+    fields |= {"region_low": finite(region[0]), "region_high": finite(region[1])}
+    if estimate is None:
+        return Case(**fields)
+    fields |= {
+        "estimate": finite(estimate.value),
+        "std_error": shorten(estimate.own_error),
+        "n_replicates": estimate.n_replicates,
+        "exact": None if exact is None else finite(exact),
+    }
+    if limit is not None:
+        fields["limit"] = msgspec.convert(limit, LimitOutcome, from_attributes=True)
+        return Case(**fields)
+    interval, needed = estimate.interval(rate), None
+    outcome = decide(interval, region)
+    if outcome == Outcome.UNDECIDED and most is not None:
+        needed = replicates_needed(estimate, region, rate, most)
+    low, high = ends(interval, region)
+    return Case(
+        **fields,
+        simultaneous_low=low,
+        simultaneous_high=high,
+        outcome=outcome,
+        replicates_needed=needed,
+    )
+
+
 class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A check, as the catalogue has it, and its cases."""
 
     #: where it was decided
-    cases: tuple[CaseOutcome, ...] = ()
+    cases: tuple[Case, ...] = ()
 
     @property
     def asked(self) -> Check:

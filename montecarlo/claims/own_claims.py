@@ -21,7 +21,7 @@ from montecarlo.attention.divisors import split_pairs
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.catalogue import name_place, parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import CaseOutcome, ClaimsRecord
+from montecarlo.claims.outcomes import Case, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, needed_budgets, run_study
 from montecarlo.claims.schema import Catalogue
@@ -76,7 +76,7 @@ class Judged(dict[str, Any]):
                         yield (*named, *say_case(case), outcome)
 
 
-def say_case(case: CaseOutcome) -> tuple[str, str, str]:
+def say_case(case: Case) -> tuple[str, str, str]:
     """Say where a case is, what was measured there, and what was claimed."""
     where = [part for part in (case.distribution, case.context) if part]
     if case.d_k_range:
@@ -97,7 +97,7 @@ def say_case(case: CaseOutcome) -> tuple[str, str, str]:
     return ", ".join(where), measured, claimed
 
 
-def _say_measured(case: CaseOutcome) -> str:
+def _say_measured(case: Case) -> str:
     """Say what was measured: with its error, or with the ends of its interval."""
     low, high = case.interval
     if case.is_binned:

@@ -23,7 +23,7 @@ from scipy.special import softmax
 
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.checks import Check, Domain, Level, region_of
-from montecarlo.claims.outcomes import Located
+from montecarlo.claims.outcomes import Case, Located, case_on
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, ModelSize
 from montecarlo.claims.training import (
     ARMS,
@@ -36,39 +36,7 @@ from montecarlo.claims.training import (
     read_record,
 )
 from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
-from montecarlo.theory.limits import Limit
 from montecarlo.theory.score_distribution import largest_gap
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What evidence has for a check in a case.
-
-    Attributes
-    ----------
-    region : (float, float) or None
-        The values that count as agreement, both ends included; None: it is only shown.
-    estimate : Estimate or None
-        None where the check is not applicable.
-    exact : float or None
-        What theory gives for the estimate.
-    limit : Limit or None
-        What theory gives for growing d_k, and decides, where the check speaks of that.
-    d_k : (int, int) or None
-        The smallest and largest that it is made of.
-    rows : tuple of str
-        Names of its lines in the table of measurements.
-    most : int or None
-        Replicates at most; None where no more can be had.
-    """
-
-    region: tuple[float, float] | None
-    estimate: Estimate | None
-    exact: float | None = None
-    limit: Limit | None = None
-    d_k: tuple[int, int] | None = None
-    rows: tuple[str, ...] = ()
-    most: int | None = None
 
 
 class Evidence(Protocol):
@@ -80,8 +48,11 @@ class Evidence(Protocol):
     def cases(self, check: Check) -> Sequence[Located]:
         """Return the cases in which a check can be looked at, in a fixed order."""
 
-    def find(self, check: Check, case: Located) -> Found:
-        """Return what there is for a check in one of its cases."""
+    def find(self, check: Check, where: Located, rate: float) -> Case:
+        """Return what there is for a check in one of its cases.
+
+        ``rate`` is what simultaneous intervals state.
+        """
 
 
 class RecordedQuantity(NamedTuple):
@@ -585,20 +556,21 @@ class Recorded:
             and case.initialisation in domain.initialisation
         ]
 
-    def find(self, check: Check, case: Located) -> Found:
+    def find(self, check: Check, where: Located, rate: float) -> Case:
         """Return what is on record of a case."""
         if check.quantity not in RECORDED:
-            return self.others.find(check, case)
-        quantity = RECORDED[check.quantity]
-        region = region_of(check, case.d_k, case.n_keys)
+            return self.others.find(check, where, rate)
+        region = region_of(check, where.d_k, where.n_keys)
         if region is None:
             raise LookupError(f"{check.quantity} has nothing to be held against")
-        estimate = self._look_up(check)[case]
-        return Found(
+        estimate = self._look_up(check)[where]
+        return case_on(
+            where,
             region,
             estimate,
-            exact=estimate.value if quantity.exact else None,
-            d_k=None if case.d_k is None else (case.d_k, case.d_k),
+            rate,
+            exact=estimate.value if RECORDED[check.quantity].exact else None,
+            d_k_range=None if where.d_k is None else (where.d_k, where.d_k),
         )
 
     def _look_up(self, check: Check) -> Mapping[Located, Estimate]:

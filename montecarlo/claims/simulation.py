@@ -19,13 +19,14 @@ from montecarlo.attention.quantities import (
 from montecarlo.claims.calibration import kind_of, nominal_rate
 from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.outcomes import (
-    CaseOutcome,
+    Case,
     CheckOutcome,
     Judgement,
     Located,
+    case_on,
     locate,
 )
-from montecarlo.claims.recorded import RECORDED, Found, Recorded
+from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.verdicts import Outcome
 from montecarlo.errors import InputError
@@ -173,29 +174,30 @@ class Simulation:
         """Return what is sampled in a case of a check, by rising d_k."""
         return self._points(check)[case]
 
-    def find(self, check: Check, case: Located) -> Found:
+    def find(self, check: Check, where: Located, rate: float) -> Case:
         """Return the estimate of a case, and the region that it is held against."""
-        points = self.points(check, case)
-        region = region_in(check, case, points, self.reference)
+        points = self.points(check, where)
+        region = region_in(check, where, points, self.reference)
         if region is None or self.summaries is None:
             raise LookupError(f"{check.quantity} has nothing to be held against")
-        key = row_key(check)
-        found = Found(
+        key, estimate, exact, limit = row_key(check), None, None, None
+        if is_applicable(check, points):
+            estimate = estimate_in(check, points, self.summaries)
+            if check.relation == "tends_to":
+                limit = limit_of(check.quantity, check.summary, where.n_keys or 0)
+            else:
+                exact = exact_in(check, points, self.reference)
+        return case_on(
+            where,
             region,
-            None,
-            d_k=(points[0].d_k, points[-1].d_k),
-            rows=tuple(row_id(point, key) for point in points),
+            estimate,
+            rate,
+            exact=exact,
+            limit=limit,
             most=min(self.budgets[point] for point in points),
+            rows=tuple(row_id(point, key) for point in points),
+            d_k_range=(points[0].d_k, points[-1].d_k),
         )
-        if not is_applicable(check, points):
-            return found
-        estimate = estimate_in(check, points, self.summaries)
-        exact = limit = None
-        if check.relation == "tends_to":
-            limit = limit_of(check.quantity, check.summary, case.n_keys or 0)
-        else:
-            exact = exact_in(check, points, self.reference)
-        return replace(found, estimate=estimate, exact=exact, limit=limit)
 
     def _points(self, check: Check) -> dict[Located, Points]:
         if check not in self._looked_at:
@@ -445,7 +447,7 @@ def undecided_points(judged: Judgement, simulation: Simulation) -> set[DesignPoi
     return found
 
 
-def _open_cases(judged: Judgement) -> Iterator[tuple[CheckOutcome, CaseOutcome]]:
+def _open_cases(judged: Judgement) -> Iterator[tuple[CheckOutcome, Case]]:
     """Yield what more replicates would decide, with its check."""
     for check in judged.judged_checks():
         yield from ((check, case) for case in check.cases if _is_open(case))
@@ -455,7 +457,7 @@ def _open_cases(judged: Judgement) -> Iterator[tuple[CheckOutcome, CaseOutcome]]
                 yield check, case
 
 
-def _is_open(case: CaseOutcome) -> bool:
+def _is_open(case: Case) -> bool:
     undecided = case.outcome == Outcome.UNDECIDED or case.by_theory
     return undecided and case.replicates_needed is not None
 

@@ -19,9 +19,8 @@ from montecarlo.attention.quantities import PAIR_QUANTITIES
 from montecarlo.claims.calibration import nominal_rate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.judging import Judge, ends, find_borders
-from montecarlo.claims.outcomes import Border, JointOutcome, Located
-from montecarlo.claims.recorded import Found
+from montecarlo.claims.judging import Judge, decide_case, find_borders
+from montecarlo.claims.outcomes import Border, JointOutcome, Located, case_on, ends
 from montecarlo.claims.running import Study, exact_value, run_study
 from montecarlo.claims.schema import (
     Catalogue,
@@ -630,8 +629,8 @@ def test_theory_decides_what_the_sample_leaves_open(low, outcome):
 
 def test_what_the_sample_decides_theory_leaves():
     """A case that comes out against its exact value stays so, to be seen."""
-    found = Found((0.0, 1.0), Estimate(0.5, 0.01, 64), exact=1.5)
-    judge = Judge(Simulation({}, (), exact_value), lambda _: 1e-3)
+    estimate = Estimate(0.5, 0.01, 64)
+    found = case_on(Located(), (0.0, 1.0), estimate, 1e-3, exact=1.5)
     check = Check("jacobian_trace", "at_most", low=0.0, high=1.0)
-    case = judge._decide(check, Located(), found, by_theory=True)
+    case = decide_case(check, found)
     assert (case.outcome, case.by_theory) == ("supported", False)

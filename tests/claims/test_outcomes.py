@@ -15,8 +15,9 @@ from montecarlo.claims.outcomes import (
     ClaimsRecord,
     Located,
     SelfCheckOutcome,
+    case_on,
 )
-from montecarlo.claims.recorded import Found, Recorded
+from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Outcome, decide
@@ -32,7 +33,8 @@ CASE = Located(distribution="gaussian", d_k=16)
 
 def told(interval, region):
     """Return evidence of one case that has the interval and the region it is told."""
-    found = Found(region, Estimate(1.5, 0.1, 9, bounds=lambda _: interval))
+    estimate = Estimate(1.5, 0.1, 9, bounds=lambda _: interval)
+    found = case_on(CASE, region, estimate, 0.01)
     return SimpleNamespace(
         cases=lambda _: [CASE], find=lambda *_: found, reaches=lambda _: True
     )

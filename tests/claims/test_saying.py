@@ -13,7 +13,7 @@ from montecarlo.claims.judging import (
     judge_sentence,
 )
 from montecarlo.claims.outcomes import (
-    CaseOutcome,
+    Case,
     CheckOutcome,
     InterpretationOutcome,
     LimitOutcome,
@@ -30,7 +30,7 @@ def case(
     verdict=S, d_k=64, value=1.5, exact=None, *, limit=None, distribution="gaussian"
 ):
     """How a check came out at one d_k; of 128 keys."""
-    return CaseOutcome(
+    return Case(
         distribution=distribution,
         n_keys=128,
         d_k=d_k,

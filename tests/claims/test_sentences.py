@@ -16,8 +16,8 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import region_of
 from montecarlo.claims.judging import Judge, join_checks_by_case, judge_sentence
-from montecarlo.claims.outcomes import InterpretationOutcome
-from montecarlo.claims.recorded import RECORDED, Found, Recorded
+from montecarlo.claims.outcomes import InterpretationOutcome, case_on
+from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation, cases_of, is_applicable, region_in
 from montecarlo.claims.verdicts import Reason, Verdict
@@ -134,23 +134,25 @@ class MadeUp:
         """Return the cases of the grid."""
         return list(cases(check, self.grid))
 
-    def find(self, check, case):
+    def find(self, check, where, rate):
         """Return an estimate that lies clear of its region's ends."""
-        points, region = cases(check, self.grid)[case]
+        points, region = cases(check, self.grid)[where]
         ends = points[0].d_k, points[-1].d_k
         if check.quantity not in RECORDED and not is_applicable(check, points):
-            return Found(region, None)
+            return case_on(where, region, None, rate)
         if check.relation == "tends_to":
-            limit = limit_of(check.quantity, check.summary, case.n_keys)
+            limit = limit_of(check.quantity, check.summary, where.n_keys)
             if self.moved:
                 limit = replace(limit, tends_to=OTHER[limit.tends_to])
-            return Found(region, Estimate(-0.5, 0.01, 64), limit=limit, d_k=ends)
+            estimate = Estimate(-0.5, 0.01, 64)
+            return case_on(where, region, estimate, rate, limit=limit, d_k_range=ends)
         value, step = inside(region)
         value += self.moved * step
         half = 0.01 * abs(step) if not self.theory else 10.0 * abs(step)
         interval = Interval(value - half, value + half)
         estimate = Estimate(value, half / 8.0, 64, bounds=lambda _: interval)
-        return Found(region, estimate, value if self.theory else None, d_k=ends)
+        exact = value if self.theory else None
+        return case_on(where, region, estimate, rate, exact=exact, d_k_range=ends)
 
 
 def outcome_of(check, moved=0.0, *, theory=False, grid=STANDARD):

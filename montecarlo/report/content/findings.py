@@ -19,7 +19,7 @@ import pandas as pd
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import (
-    CaseOutcome,
+    Case,
     CheckOutcome,
     ClaimOutcome,
     InterpretationOutcome,
@@ -262,7 +262,7 @@ def _say(outcome: SentenceOutcome | None, text: Words) -> Said | None:
     return Said(text, outcome.numbers, outcome.checks)
 
 
-def count_outcomes(cases: Iterable[CaseOutcome | JointOutcome]) -> Counter[str]:
+def count_outcomes(cases: Iterable[Case | JointOutcome]) -> Counter[str]:
     """Count how many cases came out how."""
     return Counter(str(case.outcome) for case in cases)
 
@@ -287,9 +287,9 @@ def columns(check: CheckOutcome) -> list[Ends]:
     return [*sorted({c.d_k_range for c in check.cases if c.d_k_range})] or [None]
 
 
-def lines(check: CheckOutcome) -> list[tuple[CaseOutcome, list[CaseOutcome | None]]]:
+def lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
     """Return the lines of the table of a check; the first case of each names it."""
-    found: dict[Located, dict[Ends, CaseOutcome]] = {}
+    found: dict[Located, dict[Ends, Case]] = {}
     for case in check.cases:
         found.setdefault(locate(case, d_k=None), {})[case.d_k_range] = case
     heads = columns(check)
@@ -310,7 +310,7 @@ def table_name(check: CheckOutcome) -> str:
 
 
 #: A case that is shown for a verdict, and its check.
-Telling = tuple[CheckOutcome, CaseOutcome]
+Telling = tuple[CheckOutcome, Case]
 
 
 def find_telling(claim: ClaimOutcome) -> Telling | None:
@@ -352,7 +352,7 @@ def _placed(interpretations: Sequence[InterpretationOutcome]) -> Iterator[Tellin
                 yield check, case
 
 
-def _nearness(case: CaseOutcome) -> tuple[bool, float]:
+def _nearness(case: Case) -> tuple[bool, float]:
     """Return by how many standard errors an interval stays inside, vague ones last.
 
     One is vague where the error of a positive quantity is over a third of its value.

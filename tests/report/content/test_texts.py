@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import (
-    CaseOutcome,
+    Case,
     CheckOutcome,
     ClaimOutcome,
     InterpretationOutcome,
@@ -47,7 +47,7 @@ PLACES = (
     place("summary", 0, 6, 1),
 )
 CHECK = Check("score_variance", "at_least", low=1.5)
-CASE = CaseOutcome(
+CASE = Case(
     distribution="gaussian",
     n_keys=128,
     d_k=64,

@@ -15,7 +15,7 @@ import pytest
 from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
-from montecarlo.claims.outcomes import CaseOutcome
+from montecarlo.claims.outcomes import Case
 from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.language.numbers import FROM, UP_TO
 from montecarlo.report.language.numbers import KEPT as NO_BREAK
@@ -163,7 +163,7 @@ def estimate_shown(case):
     """Return the numbers of an estimate: none of a bin, one beside a wide interval."""
     if case["estimate"] is None:
         return []
-    outcome = msgspec.convert(case, CaseOutcome)
+    outcome = msgspec.convert(case, Case)
     if outcome.is_binned and not outcome.limit:
         return []
     if outcome.is_wide and outcome.rows:
