@@ -337,9 +337,6 @@ def sentence_faults(
         place, asserted = f"field value.{name}", sentence.check
         if value.interpretation is not None:
             asserted = interpretations[value.interpretation].check
-        elif value.of in ("before", "after"):
-            must = "must stand with an interpretation"
-            yield f"{place}.of", f"{must}, got {value.of!r}"
         if value.check >= len(asserted):
             must = f"must be below {len(asserted)}"
             yield f"{place}.check", f"{must}, got {value.check}"

@@ -131,36 +131,16 @@ def _number(
     if value.interpretation is not None:
         one = interpretations[value.interpretation]
         joint, checks = one.cases, one.checks
-        if value.of in ("before", "after"):
-            return _border(one, value)
     cases = checks[value.check].cases if value.check < len(checks) else ()
     if value.count is not None:
         judged = [c for c in (cases if joint is None else joint) if _is_at(c, value)]
         count = float(_count(judged, value.count))
         return NumberOutcome(value=count, std_error=None, row="", percent=False)
-    if value.case is not None:  # whether it was judged or not
-        there = [*_read(cases[value.case], value)]
-    else:
-        there = [
-            number for c in cases if _is_at(c, value) for number in _read(c, value)
-        ]
+    there = [number for c in cases if _is_at(c, value) for number in _read(c, value)]
     if value.pick == "only":
         return there[0] if len(there) == 1 else None
     pick = min if value.pick == "lowest" else max
     return pick(there, key=lambda number: number.value, default=None)
-
-
-def _border(one: InterpretationOutcome, value: Value) -> NumberOutcome | None:
-    """Return a d_k next to which the outcome changes, where it changes once."""
-    found = [
-        border
-        for border in one.borders
-        if (border.n_keys, border.distribution) == (value.n_keys, value.distribution)
-    ]
-    if len(found) != 1:
-        return None
-    d_k = found[0].between[value.of == "after"]
-    return NumberOutcome(value=float(d_k), std_error=None, row="", percent=False)
 
 
 def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
@@ -194,7 +174,6 @@ def _is_at(case: Case | JointOutcome, value: Value) -> bool:
         and case.outcome != Outcome.NOT_APPLICABLE
         and value.d_k in (None, case.d_k)
         and value.n_keys in (None, case.n_keys)
-        and value.context in ("", case.context)
     )
 
 
@@ -205,7 +184,7 @@ def _count(cases: Sequence[Case | JointOutcome], which: Counted) -> int:
         return len({case.distribution for case in cases})
     if which == "contexts":
         return len({case.context for case in cases})
-    return sum(case.outcome == Outcome(which) for case in cases)
+    return sum(case.outcome == Outcome.SUPPORTED for case in cases)
 
 
 @dataclass(frozen=True, slots=True)

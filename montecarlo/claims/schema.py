@@ -18,10 +18,8 @@ from montecarlo.names import look_up
 
 #: What a sentence rests on where nothing is measured.
 Basis = Literal["measured", "definition", "record"]
-#: Cases that came out so; or distributions, or contexts, among those that were judged.
-Counted = Literal[
-    "supported", "refuted", "undecided", "all", "distributions", "contexts"
-]
+#: Cases that are supported; or all, distributions or contexts that were judged.
+Counted = Literal["supported", "all", "distributions", "contexts"]
 #: Stands for every distribution but the Gaussian.
 OTHERS = "others"
 
@@ -35,23 +33,17 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
         Which of the sentence's checks, from 0; with ``interpretation``, of that
         interpretation's.
     interpretation : str or None
-    case : int or None
-        Which of the check's cases, from 0, whether it was judged or not; None for
-        those that the rest names.
     d_k, n_keys : int or None
         Which case; None for any.
-    distribution, context : str
-        Likewise; empty for any.  A context is a dependence, an initialisation or a
-        normalisation.
-        ``others``: every distribution but the Gaussian.
+    distribution : str
+        Likewise; empty for any.  ``others``: every distribution but the Gaussian.
     pick : str
         Which of the cases that are left: there is only one, or the lowest or highest
         number.
     of : str
         What to give: the estimate, its exact value, ``known``: the exact value or else
         the estimate, the constant of the limit, or a size, of which a series over d_k
-        has two, its ends; or the d_k ``before`` or ``after`` which the outcome of the
-        interpretation changes.
+        has two, its ends.
     percent : bool
         Whether to give it in per cent.
     count : str or None
@@ -61,15 +53,11 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
 
     check: Annotated[int, Meta(ge=0, le=99)] = 0
     interpretation: Name | None = None
-    case: Annotated[int, Meta(ge=0, le=99)] | None = None
     d_k: Size | None = None
     n_keys: Size | None = None
     distribution: str = ""
-    context: str = ""
     pick: Literal["only", "lowest", "highest"] = "only"
-    of: Literal[
-        "estimate", "exact", "known", "limit", "d_k", "n_keys", "before", "after"
-    ] = "estimate"
+    of: Literal["estimate", "exact", "known", "limit", "d_k", "n_keys"] = "estimate"
     percent: bool = False
     count: Counted | None = None
 
