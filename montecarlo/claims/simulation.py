@@ -6,7 +6,7 @@ Here stands, too, which cases are worth sampling on, and what a grid cannot judg
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
