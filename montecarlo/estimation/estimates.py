@@ -138,14 +138,18 @@ class Estimate:
 
     def times(self, factor: float) -> "Estimate":
         """Return the same estimate times an exact positive factor."""
+
+        def times(value: float) -> float:
+            return value * factor
+
         bounds = self.bounds
         return replace(
             self,
-            value=self.value * factor,
-            std_error=self.std_error * factor,
-            bounds=None if bounds is None else lambda rate: bounds(rate).times(factor),
-            within=(self.within[0] * factor, self.within[1] * factor),
-            finest=None if self.finest is None else self.finest.times(factor),
+            value=times(self.value),
+            std_error=times(self.std_error),
+            bounds=bounds and (lambda rate: bounds(rate).mapped(times)),
+            within=(times(self.within[0]), times(self.within[1])),
+            finest=self.finest and self.finest.mapped(times),
         )
 
 
@@ -271,11 +275,10 @@ def jackknife(
     scaled = jackknife_moments(values, lambda means: scale.forward(function(means)))
     inner = _estimate(scaled, n)
 
-    def bounds(error_rate: float) -> Interval:
-        ends = inner.interval(error_rate)
-        return Interval(*(float(scale.back(np.asarray(end))) for end in ends))
+    def back(end: float) -> float:
+        return float(scale.back(np.asarray(end)))
 
-    return replace(plain, bounds=bounds)
+    return replace(plain, bounds=lambda rate: inner.interval(rate).mapped(back))
 
 
 def ratio(over: Estimate, under: Estimate) -> Estimate:
@@ -402,18 +405,13 @@ def ratio_of_ends(estimates: Sequence[Estimate]) -> Estimate:
     weights = np.zeros(len(estimates))
     weights[0], weights[-1] = -1.0, 1.0
     log_ratio = _contrast(weights, estimates)
-
-    def bounds(error_rate: float) -> Interval:
-        low, high = log_ratio.interval(error_rate)
-        return Interval(_exp(low), _exp(high))
-
     value, finest = _exp(log_ratio.value), log_ratio.finest
     return Estimate(
         value,
         value * log_ratio.std_error,
         log_ratio.n_replicates,
-        bounds=bounds,
-        finest=finest and Interval(*map(_exp, finest)),
+        bounds=lambda rate: log_ratio.interval(rate).mapped(_exp),
+        finest=finest and finest.mapped(_exp),
     )
 
 

@@ -32,9 +32,9 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def times(self, factor: float) -> "Interval":
-        """Return it times a positive factor."""
-        return Interval(self.low * factor, self.high * factor)
+    def mapped(self, function: Callable[[float], float]) -> "Interval":
+        """Return what an increasing function makes of it."""
+        return Interval(function(self.low), function(self.high))
 
 
 def round_end(value: float, digits: int, *, up: bool) -> float:
