@@ -64,7 +64,6 @@ WORK = (
     ("montecarlo.study.measurement", "run"),
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
     ("montecarlo.cli.replay", "sample"),
-    ("montecarlo.cli.replay", "tail_task"),
     ("montecarlo.model.observed_files", "observe_model"),
 )
 

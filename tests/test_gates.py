@@ -159,11 +159,9 @@ REFUSED = rf"""
 --row r1 --d-k 8 | --d-k
 --replicates 5 | replicates
 --replicates 0:5 --number-format half | number-format
---replicates 1:5 --quantity overflow_probability | begin with 0
 --replicates 0:5 --quantity entropy | --quantity
 --replicates 0:2 --most 9 | --most
 --replicates 0:2 --number-format float16 | keys
---replicates 0:2 --quantity overflow_probability --keys 8 | --keys
 --quantity entropy --keys {HUGE} | GiB
 --quantity entropy --d-k 1048576 --keys 16384 | GiB
 --quantity entropy --keys 1048576 --d-k 4096 | --most
@@ -171,8 +169,6 @@ REFUSED = rf"""
 --quantity score_variance --initialisation {WIDE} | width=1048576
 --replicates 0:1000000000 | replicates
 --replicates 0:1048576 --keys 1024 | 600 s
---replicates 0:2 --quantity overflow_probability --d-k 65536 | GiB
---replicates 0:1048576 --quantity overflow_probability --d-k 4096 | 600 s
 """
 
 

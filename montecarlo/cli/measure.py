@@ -26,21 +26,18 @@ def build_parser() -> Parser:
 BESIDE_ROW = {"row", "source", "json", "format", "lang"}
 #: How an answer may be printed.
 TEXT, JSON, MARKDOWN = "text", "json", "markdown"
-#: Options that act beside ``--replicates``: which point, and its draws.  Overflow
-#: probabilities are of one format and d_k, for Gaussian entries.
+#: Options that act beside ``--replicates``: which point, and its draws.
 OF_POINT = {"replicates", "number_format", "d_k", "seed", "distribution", "keys"} | {
     *("distribution_q", "distribution_k"),
     *("dependence", "initialisation", "normalisation"),
 }
-OF_TAIL = {"replicates", "quantity", "number_format", "d_k", "seed"}
 
 
-def _require_acting(options: MeasureOptions, tail: str) -> None:
+def _require_acting(options: MeasureOptions) -> None:
     """Refuse options that something else would silently take the place of."""
     parser, every = build_parser(), {one.name for one in fields(options)}
     if options.replicates is not None:
-        acting = OF_TAIL if options.quantity == tail else OF_POINT
-        require_defaults(options, parser, every - acting, "--replicates")
+        require_defaults(options, parser, every - OF_POINT, "--replicates")
     elif options.row is not None:
         require_defaults(options, parser, every - BESIDE_ROW, "--row")
     elif options.source is not None:
@@ -75,7 +72,6 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
     """Measure what was asked for, and print it."""
     with importing("measure"):
         from montecarlo.cli.points import answer, format_answer
-        from montecarlo.sampling.rare_events import OVERFLOW
 
         if options.row is not None or options.replicates is not None:
             from montecarlo.cli.replay import answer_row, replay
@@ -88,7 +84,7 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
             )
             from montecarlo.report.language.quoting import quote
 
-    _require_acting(options, OVERFLOW)
+    _require_acting(options)
     _require_format(options)
     languages = []
     if options.format == MARKDOWN:

@@ -1,7 +1,6 @@
 """Sampling again a row of a report, or what failed in it: the same draws, alone."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -18,17 +17,13 @@ from montecarlo.names import MOST_REPLICATES, look_up, parse_folder
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,
-    require_affordable_tail,
     require_soon,
-    tail_seconds,
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
-from montecarlo.sampling.rare_events import OVERFLOW, estimate_tail
+from montecarlo.sampling.rare_events import OVERFLOW
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.executors import Task
 from montecarlo.study.measured import IDENTITY, MEASUREMENTS
 from montecarlo.study.measurement import measure
-from montecarlo.study.table import tail_task
 
 #: Columns of a row that hold names, which `measure` calls as the table does.
 NAMES = tuple(one for one in IDENTITY if one not in ("d_k", "n_queries", "n_keys"))
@@ -75,33 +70,16 @@ def replay(options: MeasureOptions, indices: range) -> str:
             "report samples more"
         )
     look_up("number-format", options.number_format, NUMBER_FORMATS)
-    if options.quantity == OVERFLOW:
-        task, which = _tail(options, indices), OVERFLOW
-        function: Callable[..., object] = estimate_tail
-    else:
-        point = _point(options)
-        require_affordable(point, len(DIVISORS))
-        seconds = replicate_seconds(point, len(DIVISORS))
-        require_soon("replicates", len(indices), seconds)
-        columns = columns_of(point, every_key(point, tuple(DIVISORS)))
-        task = (point, options.seed, indices.start, indices.stop, columns)
-        function, which = sample, point.name
+    point = _point(options)
+    require_affordable(point, len(DIVISORS))
+    seconds = replicate_seconds(point, len(DIVISORS))
+    require_soon("replicates", len(indices), seconds)
+    columns = columns_of(point, every_key(point, tuple(DIVISORS)))
     started = time.perf_counter()
     with threadpool_limits(limits=1, user_api="blas"):
-        function(*task)
+        sample(point, options.seed, indices.start, indices.stop, columns)
     seconds = time.perf_counter() - started
-    return f"sampled without failure in {seconds:.1f} s: {which}"
-
-
-def _tail(options: MeasureOptions, indices: range) -> Task:
-    if indices.start > 0:
-        raise InputError(
-            f"replicates of {OVERFLOW} must begin with 0, got {indices.start}"
-        )
-    parse_point("gaussian", "gaussian", options.d_k)  # refuses what is no length
-    require_affordable_tail(options.d_k)
-    require_soon("replicates", len(indices), tail_seconds(options.d_k))
-    return tail_task(options.d_k, options.number_format, options.seed, indices.stop)
+    return f"sampled without failure in {seconds:.1f} s: {point.name}"
 
 
 def _point(options: MeasureOptions) -> DesignPoint:

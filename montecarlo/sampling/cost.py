@@ -36,8 +36,6 @@ PAIR_SECONDS = 1.2e-9
 ROW_SECONDS = 4.2e-9
 #: Seconds per score and divisor that is compared in all number formats.
 FORMAT_SECONDS = 2e-7
-#: Seconds per entry and draw of a tail, which is in float64.
-TAIL_SECONDS = 3e-8
 #: Seconds per replicate, whatever its size, and per divisor.
 FIXED_SECONDS = 5e-5
 DIVISOR_SECONDS = 3e-5
@@ -76,11 +74,6 @@ def _draw_seconds(family: str) -> float:
     if family.startswith(SCIPY):
         return SCIPY_SECONDS
     return DRAW_SECONDS.get(family, GAUSSIAN_SECONDS)
-
-
-def tail_seconds(d_k: int) -> float:
-    """Return about how long a block of an overflow probability takes on one core."""
-    return BLOCK * d_k * TAIL_SECONDS
 
 
 GIBIBYTE = 2**30

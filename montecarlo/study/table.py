@@ -28,8 +28,7 @@ from montecarlo.names import NONE
 from montecarlo.sampling.batches import join
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import OVERFLOW, Tail, estimate_tail
-from montecarlo.study.executors import Task, finish
-from montecarlo.study.failures import failed_tail, raise_failures
+from montecarlo.study.executors import finish
 from montecarlo.study.measured import COLUMNS, row_id, table_row
 from montecarlo.study.rows import Row
 from montecarlo.theory.references import reference
@@ -192,6 +191,8 @@ def tail_rows(
 ) -> Iterator[tuple[object, ...]]:
     """Estimate the overflow probabilities of single unscaled scores.
 
+    What one of them raises ends all.
+
     Parameters
     ----------
     tails : tuple of (d_k, blocks)
@@ -202,33 +203,16 @@ def tail_rows(
     ------
     tuple
         Rows of measurements.csv; the interval is the empirical Bernstein one.
-
-    Raises
-    ------
-    RuntimeError
-        If some failed, at the end of the others: which, why, and the commands that
-        replay it.  Or if a worker died.
     """
     asked = {
-        tail_task(d_k, name, seed, blocks): (d_k, blocks, name)
+        (NUMBER_FORMATS[name].log_largest, d_k, seed, blocks): (d_k, blocks, name)
         for d_k, blocks in tails
         for name in FORMATS
     }
-    found, failures = {}, []
-    for task, future in finish(executor, estimate_tail, asked):
-        d_k, blocks, name = asked[task]
-        if error := future.exception():
-            failures.append(failed_tail(d_k, name, seed, blocks, error))
-        else:
-            found[task] = future.result()
-    raise_failures(failures)
+    done = finish(executor, estimate_tail, asked)
+    tails_of = {task: future.result() for task, future in done}
     for task, (d_k, blocks, name) in asked.items():
-        yield _tail_row(d_k, blocks, name, found[task])
-
-
-def tail_task(d_k: int, number_format: str, seed: int, blocks: int) -> Task:
-    """Return what `estimate_tail` is to be called with for one overflow probability."""
-    return NUMBER_FORMATS[number_format].log_largest, d_k, seed, blocks
+        yield _tail_row(d_k, blocks, name, tails_of[task])
 
 
 def _tail_row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...]:
