@@ -41,7 +41,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
     """Observe the files, write a folder of results, and print what it says."""
     with importing("observe"):
         from montecarlo.model import observed_files as observed
-        from montecarlo.model.answers import NO, UNTOLD, implied_divisor
+        from montecarlo.model.answers import NO, UNDETERMINED, implied_divisor
         from montecarlo.model.files import require_files
         from montecarlo.model.observing import STATES
         from montecarlo.report.figures import applied_scale
@@ -117,7 +117,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
         return FAILING
     if not is_expected:
         return DONE
-    return {NO: FAILING, UNTOLD: NOT_REACHED}.get(answer.answer, DONE)
+    return {NO: FAILING, UNDETERMINED: NOT_REACHED}.get(answer.answer, DONE)
 
 
 def canonical_command(options: ObserveOptions) -> str:

@@ -19,16 +19,16 @@ from montecarlo.model.expected import (
 from montecarlo.model.scales import HeadScale, ModelScales
 
 #: To "does it divide by what I think?", and how it is said.
-YES, NO, UNTOLD = "yes", "no", "cannot_be_told"
-ANSWERS = {YES: "yes", NO: "no", UNTOLD: "cannot be told"}
+YES, NO, UNDETERMINED = "yes", "no", "cannot_be_told"
+ANSWERS = {YES: "yes", NO: "no", UNDETERMINED: "cannot be told"}
 #: How far a divisor may be from the one expected, as a part of it.
 RTOL = 0.01
-#: How often a model all of whose heads divide by what is expected is told a no.
+#: How often a model all of whose heads divide by what is expected gets a no.
 WRONG_NO = 0.001
 #: A cap that is so many times the one expected, or less than one over it, is another:
 #: in bfloat16 a cap of 50 is found to a tenth.
 OTHER_CAP = 1.25
-#: Heads whose divisors are so near to each other are told together.
+#: Heads whose divisors are so near to each other are one finding.
 ALIKE = 0.005
 #: A ratio that is off by less than this part of it has the three digits it is shown by.
 SHOWN = 0.002
@@ -53,7 +53,7 @@ HINTS = {
 }
 #: And what is said before them where a divisor has several names or looks.
 SEVERAL = "several things would give this number, among them:"
-#: What is said where no scale is told.
+#: What is said where no scale is determined.
 OUTCOMES = {
     "uniform": "every key that is not hidden counts the same: the scale is 0",
     "by_row": "no single scale: rows have scales of their own (one that grows with the "
@@ -73,8 +73,8 @@ REASONS = {
     "peaked": "nothing can be told: scores are so large that their rounding may hide "
     "the scale",
 }
-#: What to do where it cannot be told whether a head divides by what is expected, by
-#: outcome or reason.
+#: What to do where it is not determined whether a head divides by what is expected,
+#: by outcome or reason.
 ADVICE = {
     "scale": "give more rows or sequences, or capture in float32: intervals reach "
     "beyond what is expected",
@@ -120,7 +120,7 @@ class Finding(NamedTuple):
     """What is said of heads that are alike."""
 
     heads: tuple[HeadScale, ...]
-    answer: str  # `YES`, `NO` or `UNTOLD`
+    answer: str  # `YES`, `NO` or `UNDETERMINED`
     hints: tuple[str, ...]  # what a wrong divisor looks like: keys of `HINTS`
 
     @property
@@ -135,7 +135,7 @@ class Finding(NamedTuple):
 
     @property
     def divisor(self) -> float:
-        """Mean of what they divide by; NaN where it is not told."""
+        """Mean of what they divide by; NaN where it is not determined."""
         return math.fsum(one.divisor for one in self.heads) / len(self.heads)
 
     @property
@@ -146,7 +146,7 @@ class Finding(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Divisor over the nearest known one; NaN where none is told."""
+        """Divisor over the nearest known one; NaN where none is determined."""
         return math.fsum(one.ratio for one in self.heads) / len(self.heads)
 
     @property
@@ -167,8 +167,8 @@ class ScaleAnswer(NamedTuple):
     scales: ModelScales
     expected: Expected
     rtol: float  # how far a divisor may be from it, as a part of it
-    #: `YES`, `NO` or `UNTOLD`: one head that divides by something else is enough for a
-    #: no; dead heads, which divide by nothing, are not asked.
+    #: `YES`, `NO` or `UNDETERMINED`: one head that divides by something else is enough
+    #: for a no; dead heads, which divide by nothing, are not asked.
     answer: str
     findings: tuple[Finding, ...]  # not expected first, plain last
     #: What may be attention and was not followed: with it no answer is a yes.
@@ -209,10 +209,10 @@ def answer_scales(
                 if not hints and has_other_cap(alike[0], meant):
                     hints = ("cap",)
             findings.append(Finding(tuple(alike), answer, hints))
-    order = (NO, UNTOLD, YES)
+    order = (NO, UNDETERMINED, YES)
     findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))
     is_whole = answers == {YES} and not missed
-    overall = NO if NO in answers else YES if is_whole else UNTOLD
+    overall = NO if NO in answers else YES if is_whole else UNDETERMINED
     return ScaleAnswer(scales, expected, rtol, overall, tuple(findings), missed)
 
 
@@ -221,25 +221,25 @@ def answer_head(
 ) -> str:
     """Say whether a head divides by what is expected.
 
-    Of ``n_heads`` heads that do, none is to be told a no: its interval is widened until
+    Of ``n_heads`` heads that do, none is to get a no: its interval is widened until
     a model of so many has one in `WRONG_NO` cases.  That rows have scales of their own
     is no reason for one where outputs alone show it: there a bias does, too.
     """
     meant = expected.at(one.head.layer)
-    if not meant.is_told:
-        return UNTOLD
+    if not meant.is_known:
+        return UNDETERMINED
     if one.outcome == "by_row" and one.source == "outputs":
-        return UNTOLD
+        return UNDETERMINED
     if one.outcome in {"uniform", "by_row", "over_queries"}:
         return NO
     if one.outcome != "scale":
-        return UNTOLD
+        return UNDETERMINED
     low, high = one.divisors()
     least, most = meant.value * (1.0 - rtol), meant.value * (1.0 + rtol)
     if least <= low and high <= most:
         return NO if has_other_cap(one, meant) else YES
     low, high = one.divisors(0.5 * WRONG_NO / n_heads)
-    return NO if high < least or low > most else UNTOLD
+    return NO if high < least or low > most else UNDETERMINED
 
 
 def is_resolved(one: HeadScale) -> bool:
@@ -260,7 +260,7 @@ def has_other_cap(one: HeadScale, meant: Expected) -> bool:
 
 
 def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
-    """Return heads of one kind by their divisor, as far as it is told."""
+    """Return heads of one kind by their divisor, as far as it is determined."""
     if heads[0].outcome != "scale":
         return [list(heads)]
     groups: list[list[HeadScale]] = []
@@ -274,15 +274,15 @@ def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
 def implied_divisor(scales: ModelScales) -> str:
     """Return what to call the model's own divisor: a name of `DIVISORS`, or a number.
 
-    The median head's; `EXPECTED` where none is told, or none that can be one.
+    The median head's; `EXPECTED` where none is determined, or can be one.
     """
-    told = sorted(
+    scaled = sorted(
         (one for one in scales.heads if one.outcome == "scale" and one.scale > 0.0),
         key=lambda one: one.scale,
     )
-    if not told:
+    if not scaled:
         return EXPECTED
-    middle = told[len(told) // 2]
+    middle = scaled[len(scaled) // 2]
     for known in middle.known if middle.is_known else ():
         if known.name in DIVISORS:
             return known.name
@@ -294,32 +294,32 @@ def implied_divisor(scales: ModelScales) -> str:
     return implied
 
 
-def say_answer(told: ScaleAnswer) -> str:
+def say_answer(answer: ScaleAnswer) -> str:
     """Answer in a line whether scores are divided by what is expected."""
-    if not told.expected.is_told:
+    if not answer.expected.is_known:
         return (
-            f"scores divided as configured? cannot be told: {told.expected.said}; name "
-            "the divisor, or compare with a reference"
+            f"scores divided as configured? cannot be told: {answer.expected.said}; "
+            "name the divisor, or compare with a reference"
         )
-    question = f"scores divided by {told.expected.text}?"
-    if not told.scales.heads:
+    question = f"scores divided by {answer.expected.text}?"
+    if not answer.scales.heads:
         return (
             f"{question} cannot be told from queries and keys alone: give weights, or "
             "v and outputs"
         )
-    said = f"{question} {ANSWERS[told.answer]}"
-    if told.answer == UNTOLD and told.missed:
-        return f"{said}: attention was not followed: {'; '.join(told.missed)}"
+    said = f"{question} {ANSWERS[answer.answer]}"
+    if answer.answer == UNDETERMINED and answer.missed:
+        return f"{said}: attention was not followed: {'; '.join(answer.missed)}"
     return said
 
 
-def say_findings(told: ScaleAnswer) -> Iterator[str]:
+def say_findings(answer: ScaleAnswer) -> Iterator[str]:
     """Say what was found, a line for heads that are alike."""
-    for one in told.findings[:MOST_FINDINGS]:
-        places = say_places(one, told.scales.n_heads)
-        yield f"{places}: {say_finding(one, told.expected)}"
-    if len(told.findings) > MOST_FINDINGS:
-        yield f"and {len(told.findings) - MOST_FINDINGS} more, in the table"
+    for one in answer.findings[:MOST_FINDINGS]:
+        places = say_places(one, answer.scales.n_heads)
+        yield f"{places}: {say_finding(one, answer.expected)}"
+    if len(answer.findings) > MOST_FINDINGS:
+        yield f"and {len(answer.findings) - MOST_FINDINGS} more, in the table"
 
 
 def say_places(found: Finding, n_heads: int) -> str:
@@ -351,27 +351,27 @@ def say_finding(found: Finding, expected: Expected) -> str:
     """Say what is found of heads that are alike."""
     one = found.first
     meant, advice = expected.at(one.head.layer), ""
-    if found.answer == UNTOLD and meant.is_told:
+    if found.answer == UNDETERMINED and meant.is_known:
         advice = ADVICE.get(one.reason or one.outcome, "")
     if one.outcome != "scale":
         said = REASONS.get(one.reason) or OUTCOMES[one.outcome]
         return "; ".join(filter(None, [said, advice]))
     divisor, half = found.divisor, found.half_width
     if abs(divisor) >= 1.0:
-        told = f"scores are divided by {say_number(divisor, half)}"
+        said = f"scores are divided by {say_number(divisor, half)}"
     else:
         scale = 1.0 / divisor
-        told = f"scores are multiplied by {say_number(scale, half * scale**2)}"
+        said = f"scores are multiplied by {say_number(scale, half * scale**2)}"
     names = [k.text if abs(divisor) >= 1.0 else k.inverse for k in one.known]
     if one.is_known:
         is_sure = half <= NEAR * abs(divisor)
-        told += " = " if is_sure else ", within which lies "
-        told += (" = " if is_sure else " or ").join(names)
+        said += " = " if is_sure else ", within which lies "
+        said += (" = " if is_sure else " or ").join(names)
     elif names:
         ratio = found.ratio if abs(divisor) >= 1.0 else 1.0 / found.ratio
         part = half / abs(divisor)
-        said = f"{ratio:.3g}" if part < SHOWN else say_number(ratio, part * ratio)
-        told += f", {said} times {names[0]}"
+        times = f"{ratio:.3g}" if part < SHOWN else say_number(ratio, part * ratio)
+        said += f", {times} times {names[0]}"
     parameter = one.fit.parameter if one.fit is not None else 0.0
     more = [
         FORMS[one.form].format(parameter=parameter),
@@ -387,7 +387,7 @@ def say_finding(found: Finding, expected: Expected) -> str:
     if found.answer == NO:
         hints = say_hints(found)
         more.append(f"{meant.text} was expected{': ' * bool(hints)}{hints}")
-    return "; ".join([told, *filter(None, [*more, advice])])
+    return "; ".join([said, *filter(None, [*more, advice])])
 
 
 def say_hints(found: Finding) -> str:

@@ -95,7 +95,7 @@ class Expected:
         return self.layers.get(layer, self)
 
     @property
-    def is_told(self) -> bool:
+    def is_known(self) -> bool:
         """Whether it is known, of all layers."""
         each = self.layers.values() or [self]
         return not any(math.isnan(one.value) for one in each)
@@ -305,14 +305,14 @@ def _heads(fields: Fields) -> tuple[str, float]:
     if not fields.find(HEADS) and fields.find(SIDES):
         both = [one for name in SIDES if (one := fields.find([name]))]
         if len({value for _, value in both}) > 1:
-            raise _UntoldError(
+            raise _UndeterminedError(
                 f"encoder and decoder have different numbers of heads {fields.source}"
             )
         return both[0]
     return fields.need(HEADS)
 
 
-class _UntoldError(Exception):
+class _UndeterminedError(Exception):
     """What keeps a configuration from saying a divisor."""
 
 
@@ -331,7 +331,7 @@ def _sqrt(fields: Fields, convention: Convention) -> Said:
 
 def _none(fields: Fields, convention: Convention) -> Said:
     mistakes = {}
-    with suppress(InputError, _UntoldError):  # it says nothing of the divisor
+    with suppress(InputError, _UndeterminedError):  # it says nothing of the divisor
         mistakes["scaled"] = math.sqrt(_width(fields, convention)[0])
     return Said(1.0, f"1, as {fields.kind} does not scale", mistakes)
 
@@ -355,7 +355,7 @@ def _flags(fields: Fields, convention: Convention) -> Said:
         mistakes["ignored"] = root
     if fields.flag("scale_attn_by_inverse_layer_idx", default=False):
         if fields.layer is None:
-            raise _UntoldError(
+            raise _UndeterminedError(
                 "scale_attn_by_inverse_layer_idx is true, and layers have no number "
                 f"{fields.source}"
             )
@@ -444,18 +444,18 @@ def _rotary_factor(fields: Fields) -> float | None:
 def _expected_at(caller: Caller, number: int) -> Expected:
     """Return what a layer should divide by; its number, where the caller has none."""
     if caller.config is None:
-        raise _UntoldError("there is no configuration")
+        raise _UndeterminedError("there is no configuration")
     layer = number if caller.layer is None else caller.layer
     fields = Fields(caller.config, layer)
     convention = CONVENTIONS.get(fields.kind)
     if convention is None:
-        raise _UntoldError(_say_unknown(caller.config))
+        raise _UndeterminedError(_say_unknown(caller.config))
     said = RULES[convention.rule](fields, convention)
     usual = 1.0 / said.divisor if convention.is_before else 1.0
     factor = _measured(caller, fields, convention, usual)
     if factor is None:
         if convention.is_before and caller.module:
-            raise _UntoldError(
+            raise _UndeterminedError(
                 f"{fields.kind} multiplies queries before attention, and what their "
                 "projection gives out was not seen"
             )
@@ -535,7 +535,7 @@ def expected_of(callers: Mapping[int, Caller]) -> Expected:
     for number, caller in callers.items():
         try:
             layers[number] = _expected_at(caller, number)
-        except _UntoldError as reason:
+        except _UndeterminedError as reason:
             layers[number] = Expected(CONFIG, math.nan, str(reason))
     ways = list(layers.values())
     if len({(one.said, one.value) for one in ways}) == 1:

@@ -13,8 +13,8 @@ that are 0, which tell the mask.
 
 Outputs, softmax(λ s) V, do not show a row's weights.  The mask is the one that was
 passed, with the bias that it may hold; where it is not known, it has to be found beside
-the scale: each of a few is tried.  Biases of positions cannot be told apart this way;
-what they leave is seen, and the scale is refused.
+the scale: each of a few is tried.  Biases of positions are not distinguishable this
+way; what they leave is seen, and the scale is refused.
 """
 
 import math
@@ -502,7 +502,7 @@ class LogWeights(Numbers):
 
 
 def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
-    """Fit the applied scale to attention weights; None where nothing can be told."""
+    """Fit the applied scale to attention weights; None where there is too little."""
     number_format = format_of([block.weights for block in blocks])
     rounding_error = max(2.0**-number_format.bits, LEAST_ROUNDING_ERROR)
     least = spacing_of(number_format)
@@ -745,7 +745,7 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
     -------
     Fit and str, or None
         With the mask, a key of `MASKS`, or `GIVEN` where rows have one; None where
-        nothing can be told.
+        there is too little.
     """
     variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
     spread = math.sqrt(math.fsum(variances) / len(variances))

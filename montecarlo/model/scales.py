@@ -60,7 +60,7 @@ Outcome = Literal[
     "scale", "uniform", "by_row", "over_queries", "dead", "no_fit", "no_information"
 ]
 #: Of these, that say what scores are multiplied by.
-TOLD = ("scale", "uniform", "over_queries")
+DETERMINED = ("scale", "uniform", "over_queries")
 #: Scaled scores that differ by less are all the same, whatever the format.
 UNIFORM = 1e-9
 #: A scale that may not be more than this part of the smallest usual one, 1 / d_k, is 0.
@@ -72,8 +72,8 @@ COARSE = 2.0**-4
 MOST_MOVED = 0.5
 #: What rounding to float32 moves a number by, as a part of it.
 FLOAT32 = 2.0**-24
-#: The interval of what is not told.
-NOWHERE = Interval(math.nan, math.nan)
+#: The interval of what is not determined.
+NOT_DETERMINED = Interval(math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class HeadScale:
     """What a head multiplies its scores by, and what else becomes of them."""
 
     head: Head
-    source: str  # ``weights`` or ``outputs``: what it was told from
+    source: str  # ``weights`` or ``outputs``: what it was found from
     outcome: Outcome
     fit: Fit | None  # None where the rows hold no information
     mask: Mask
@@ -95,19 +95,19 @@ class HeadScale:
 
     @property
     def form(self) -> str:
-        """What becomes of a score before softmax; empty where it is not told."""
-        told = self.outcome in {"scale", "by_row"}
-        return self.fit.form if told and self.fit is not None else ""
+        """What becomes of a score before softmax; empty where none is determined."""
+        is_known = self.outcome in {"scale", "by_row"}
+        return self.fit.form if is_known and self.fit is not None else ""
 
     @property
     def scale(self) -> float:
-        """What scores are multiplied by; NaN where it is not told."""
-        told = self.outcome in TOLD
-        return self.fit.scale if told and self.fit is not None else math.nan
+        """What scores are multiplied by; NaN where it is not determined."""
+        is_known = self.outcome in DETERMINED
+        return self.fit.scale if is_known and self.fit is not None else math.nan
 
     @property
     def divisor(self) -> float:
-        """What scores are divided by; NaN where it is not told."""
+        """What scores are divided by; NaN where it is not determined."""
         return 1.0 / self.scale if self.outcome == "scale" else math.nan
 
     @property
@@ -117,7 +117,7 @@ class HeadScale:
 
     @property
     def reason(self) -> str:
-        """Why nothing is told: ``coarse``, ``peaked`` or ``few``; else empty."""
+        """Why nothing is determined: ``coarse``, ``peaked`` or ``few``; else empty."""
         if self.outcome != "no_information":
             return ""
         if self.rounding_error >= COARSE:
@@ -131,7 +131,7 @@ class HeadScale:
     def interval(self) -> Interval:
         """95 % interval of the scale."""
         if self.fit is None or math.isnan(self.scale):
-            return NOWHERE
+            return NOT_DETERMINED
         return self.fit.interval()
 
     def divisors(self, error: float = POINTWISE) -> Interval:
@@ -140,7 +140,7 @@ class HeadScale:
         Without an end where the scale may be 0.
         """
         if self.outcome != "scale" or self.fit is None:
-            return NOWHERE
+            return NOT_DETERMINED
         low, high = self.fit.interval(error)
         if low <= 0.0 <= high:
             return Interval(-math.inf, math.inf)
@@ -354,7 +354,7 @@ def _is_dead(model: Model, head: Head) -> bool:
 def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
     """Say what a fit tells.
 
-    No scale is told by a fit that does not hold, not even that it is 0.
+    No scale is determined by a fit that does not hold, not even that it is 0.
     """
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
@@ -369,7 +369,7 @@ def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
     is_hidden = (
         rounding_error >= COARSE
         or not fit.holds
-        or is_small  # rounding alone makes such differences, and biases what is told
+        or is_small  # rounding alone makes such differences, and biases the scale
         or (fit.moved > MOST_MOVED and not fit.is_fine)
     )
     if is_hidden or (fit.form != "row" and low <= 0.0 <= high):

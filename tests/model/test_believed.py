@@ -12,7 +12,7 @@ from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.model.answers import (
     NO,
     REASONS,
-    UNTOLD,
+    UNDETERMINED,
     YES,
     answer_scales,
     say_findings,
@@ -167,7 +167,7 @@ def test_two_temperatures_are_no_single_scale(number_format, source, ratio):
         low, high = head.interval
         assert low < 0.125 * (1.0 + 0.1 * (ratio - 1.0))
         assert high > 0.125 * (1.0 + 0.9 * (ratio - 1.0))
-        assert answer(found) == UNTOLD
+        assert answer(found) == UNDETERMINED
     else:
         assert head.outcome == "by_row"
 
@@ -196,7 +196,7 @@ def test_eight_bits_are_too_coarse(d_k, kept):
         "no_information",
         "coarse",
     )
-    assert answer(found) == UNTOLD
+    assert answer(found) == UNDETERMINED
 
 
 def answers_of_peaked(sizes, n_seeds):

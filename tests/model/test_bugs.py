@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.model.answers import NO, UNTOLD, YES, answer_scales
+from montecarlo.model.answers import NO, UNDETERMINED, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.expected import expected_divisor
 from montecarlo.model.scales import find_scales
@@ -114,4 +114,7 @@ def test_without_evidence_nothing_is_told():
     q, k, *_ = attend(ROOT, "float32")
     found = find_scales(open_arrays({"q": q, "k": k}))
     assert found.heads == ()
-    assert answer_scales(found, expected_divisor("sqrt", D_K, HEADS)).answer == UNTOLD
+    assert (
+        answer_scales(found, expected_divisor("sqrt", D_K, HEADS)).answer
+        == UNDETERMINED
+    )

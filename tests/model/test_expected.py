@@ -79,7 +79,7 @@ def test_exceptions_by_layer():
     expected = expected_of(dict.fromkeys(range(3), Caller("", config)))
     assert [expected.at(n).value for n in range(3)] == [8.0, 16.0, 24.0]
     assert math.isnan(expected.value)
-    assert expected.is_told
+    assert expected.is_known
     config = LLAMA | {"per_layer_config": {"01": {"head_dim": 256}}}
     expected = expected_of(dict.fromkeys(range(2), Caller("", config)))
     assert expected.at(0).value == 128**0.5
@@ -137,7 +137,7 @@ def test_what_projections_give_out_counts(config, factor, divisor):
 def test_what_is_not_known_is_no_answer(config, reason):
     """With what was found; arrays are neither right nor wrong by it."""
     expected = expected_of(dict.fromkeys([0], Caller("", config)))
-    assert not expected.is_told
+    assert not expected.is_known
     for divisor in (8**0.5, 5.0, 1e9):
         with pytest.raises(AssertionError) as raised:
             assert_attention_scale(made(divisor), config=config)
@@ -150,7 +150,7 @@ def test_queries_that_were_not_seen_are_no_answer():
     """OPT multiplies them: whether it did is measured in a captured model."""
     expected = expected_of({0: Caller("OPTAttention", OPT, 0)})
     assert "was not seen" in expected.text
-    assert not expected.is_told
+    assert not expected.is_known
 
 
 def test_what_is_written_out_is_seen_whole():

@@ -13,7 +13,7 @@ from montecarlo import applied_scale, assert_attention_scale, compare, observe
 from montecarlo.cli.observe import main
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.estimation.intervals import Interval
-from montecarlo.model.answers import UNTOLD, YES, answer_scales
+from montecarlo.model.answers import UNDETERMINED, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.captured import Captured
 from montecarlo.model.expected import expected_divisor
@@ -58,7 +58,7 @@ def test_what_was_not_followed_is_no_yes():
     model = open_arrays(arrays_of())
     scales, expected = find_scales(model), expected_divisor("sqrt", D_K, 2)
     assert answer_scales(scales, expected).answer == YES
-    assert answer_scales(scales, expected, missed=("one",)).answer == UNTOLD
+    assert answer_scales(scales, expected, missed=("one",)).answer == UNDETERMINED
 
 
 def test_a_comparison_of_some_rows_says_so():
