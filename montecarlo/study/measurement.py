@@ -249,9 +249,8 @@ def ask(
         if not wanted:
             continue
         of_point = dict(zip(named, texts, strict=True))
-        of_point["distribution_k"] = (
-            of_point["distribution_k"] or of_point["distribution_q"]
-        )
+        if names["distribution_k"] is None:
+            of_point["distribution_k"] = of_point["distribution_q"]
         formats = any(name in FORMAT_QUANTITIES for name in wanted)
         point = parse_point(**of_point, d_k=d, n_keys=n, formats=formats)
         for key in _keys_of({**columns, "quantity": wanted}):
@@ -620,7 +619,7 @@ def grid(  # noqa: PLR0913 - as `measure`
     table = DataFrame(map(asdict, rows.rows()))
     table["divisor"] = table["divisor"].map(_spellings(divisor))
     for side in ("distribution_q", "distribution_k"):
-        given = names[side] or distribution_q
+        given = distribution_q if names[side] is None else names[side]
         typed = {parse_distribution(one).name: one for one in _texts(side, given)[::-1]}
         table[side] = table[side].map(typed)
     return table.astype({"n_keys": "Int64"})

@@ -12,6 +12,7 @@ import pytest
 from montecarlo.attention.grids import DEEP
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
+from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
 from montecarlo.sampling.design_points import parse_point
@@ -386,3 +387,47 @@ def test_an_error_is_said_as_it_is(quantity, summary, numbers, shown):
     lines = dict(replace(measured, **changed).lines())
     assert lines["estimate"] == shown[0]
     assert shown[1] in (None, lines["95 %"])
+
+
+def test_lists_of_all_that_names_a_row():
+    """Each combination that there is, as `measure` has it alone; what is none of a
+    point is left out, what none has is refused, and an empty name is no name.
+    """
+    found = grid(
+        ["gaussian", "laplace"],
+        d_k=16,
+        n_keys=[8],
+        quantity=["entropy", "format_error", "planted_weight"],
+        summary=["mean", "median"],
+        number_format=["float64", "float16", "e4m3"],
+        dependence=["none", "planted(0.5)"],
+        normalisation=["none", "rms"],
+        most=4,
+    )
+    sizes = found.groupby(["quantity", "number_format", "summary"]).size().to_dict()
+    assert sizes == {
+        ("entropy", "float64", "mean"): 8,
+        ("entropy", "float64", "median"): 8,
+        ("format_error", "float64", "mean"): 8,
+        ("format_error", "float16", "mean"): 8,
+        ("format_error", "e4m3", "mean"): 8,
+        ("planted_weight", "float64", "mean"): 4,
+        ("planted_weight", "float64", "median"): 4,
+    }
+    for row in found.to_dict("records")[::7]:
+        names = ("distribution_q", "distribution_k", "dependence", "normalisation")
+        parts = ("quantity", "summary", "number_format", "softmax")
+        alone = measure(
+            d_k=16, n_keys=8, most=4, **{name: row[name] for name in (*names, *parts)}
+        )
+        assert (alone.row_id, alone.estimate) == (row["row_id"], row["estimate"])
+    for wrong, what in (
+        ({"quantity": "score_std", "divisor": "none/sqrt"}, "divisor of score_std"),
+        ({"quantity": "entropy"}, "n_keys must be given for entropy"),
+        ({"quantity": "planted_weight", "n_keys": 8}, "planted_weight needs planted"),
+        ({"quantity": "entropy", "n_keys": 8, "summary": []}, "summary must name"),
+        ({"quantity": "score_std", "distribution_k": ""}, "distribution must be"),
+        ({"quantity": "score_std", "normalisation": ["rms"] * 4097}, "at most 4096"),
+    ):
+        with pytest.raises(InputError, match=what):
+            grid(d_k=4, **wrong)
