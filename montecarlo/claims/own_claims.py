@@ -23,12 +23,12 @@ from montecarlo.claims.catalogue import name_place, parse_catalogue, read_own_ca
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Case, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.claims.running import Study, exact_value, needed_budgets, run_study
+from montecarlo.claims.running import Study, exact_value, rows_of_study, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation, points_of, unjudged
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.intervals import round_end
-from montecarlo.estimation.summaries import lacks
+from montecarlo.estimation.summaries import columns_of, lacks
 from montecarlo.names import MOST_SEED, look_up, require_executor, require_whole
 from montecarlo.sampling.cost import (
     replicate_seconds,
@@ -277,10 +277,11 @@ def find_unjudged(study: Study) -> Iterator[str]:
 
 def most_seconds(study: Study) -> float:
     """Return about how long a study samples on one core if nothing is decided early."""
-    n_divisors = len(study.grid.divisors)
+    budgets = study.grid.budgets()
     return sum(
-        replicate_seconds(point, n_divisors) * budget.analyses()[-1]
-        for point, budget in needed_budgets(study).items()
+        replicate_seconds(point, len(columns_of(point, keys).divisors))
+        * budgets[point].analyses()[-1]
+        for point, keys in rows_of_study(study).items()
     )
 
 

@@ -159,8 +159,9 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         If sampling failed in some points, at the end of the others: which, why,
         and the commands that replay it.  Or if a worker died.
     """
-    asked = rows_of_study(study)
-    budgets, divisors = needed_budgets(study), study.grid.divisors
+    asked, divisors = rows_of_study(study), study.grid.divisors
+    of_grid = study.grid.budgets()
+    budgets = {point: of_grid[point] for point in asked}
     most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
     store = SampleStore() if store is None else store
     known: dict[DesignPoint, dict[RowKey, Reference | None]] = {}
@@ -214,7 +215,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         theory = ((point, asked[point]) for point in by_keys)
         for (point, *_), future in work(references_of, theory):
             known[point] = future.result()
-        rates = error_rates_of(study, exact)
+        rates = error_rates_of(study, exact, budgets)
         of_samples = [c for c in study.catalogue.checks() if c.quantity not in RECORDED]
         stated = (*{rates.stated(check): 0 for check in of_samples}, POINTWISE)
         recorded = Recorded(study.catalogue, Simulation(most, divisors, exact))
@@ -332,12 +333,17 @@ def exact_value(point: DesignPoint, key: RowKey) -> float | None:
     return None if found is None else found.value
 
 
-def error_rates_of(study: Study, exact: Exact = exact_value) -> ErrorRates:
+def error_rates_of(
+    study: Study,
+    exact: Exact = exact_value,
+    budgets: Mapping[DesignPoint, Budget] | None = None,
+) -> ErrorRates:
     """Return how the error rate of a study is split over intervals and claims.
 
-    ``exact`` returns the exact value of a row.
+    ``exact`` returns the exact value of a row; ``budgets`` are by default those that
+    are needed.
     """
-    budgets = needed_budgets(study)
+    budgets = needed_budgets(study) if budgets is None else budgets
     analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
     simulation = Simulation(analyses, study.grid.divisors, exact)
     return split_error_rate(study.catalogue, simulation, study.error_rate)
