@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct, field
 from threadpoolctl import threadpool_limits
 
+from montecarlo.claims.verdicts import Outcome, Verdict, join_cases
 from montecarlo.estimation.estimates import Estimate
 from studies.paper_quantities import QUANTITIES, SEED
 from studies.program import parse, run_program
@@ -44,11 +45,10 @@ yes or no, and numbered apart.
 """
 #: What came out, in words for a statement and for a question of readers.
 WORDS = {
-    "supported": ("supported", "yes"),
-    "refuted": ("refuted", "no"),
-    "degree": ("no measure in the paper", "no measure"),
-    "not_measured": ("not measured", "not measured"),
-    "undecided": ("undecided", "undecided"),
+    Verdict.HOLDS: ("holds", "yes"),
+    Verdict.FAILS: ("fails", "no"),
+    Verdict.VAGUE: ("vague", "vague"),
+    Verdict.OPEN: ("open", "open"),
 }
 
 #: A quantity with its arguments.
@@ -86,7 +86,7 @@ class Statement(_Entry, frozen=True):
     statement: str
     setting: str
     tested: str
-    verdict: str  # that ``number`` is written for
+    verdict: Verdict  # that ``number`` is written for
     number: str
     value: dict[str, Call] = {}
     check: list[Check] = []
@@ -143,7 +143,7 @@ def one_sided_rate() -> float:
     return ERROR_RATE / (2.0 * drawn)
 
 
-def decide(check: Check, at: Call) -> str:
+def decide(check: Check, at: Call) -> Outcome:
     """Decide a case: where its value, or the interval of it, lies."""
     found = evaluate(check.quantity, at)
     if isinstance(found, Estimate):
@@ -151,22 +151,18 @@ def decide(check: Check, at: Call) -> str:
     else:
         low = high = found
     if check.low <= low and high <= check.high:
-        return "supported"
-    return "refuted" if high < check.low or low > check.high else "undecided"
+        return Outcome.SUPPORTED
+    outside = high < check.low or low > check.high
+    return Outcome.REFUTED if outside else Outcome.UNDECIDED
 
 
-def verdict_of(statement: Statement) -> str:
-    """Join the cases of a statement by the logic of its sentence."""
+def verdict_of(statement: Statement) -> Verdict:
+    """Join the cases of a statement as its sentence is said."""
     if statement.has_no_measure:
-        return "degree"
+        return Verdict.VAGUE
     voting = [check for check in statement.check if not check.asserted]
-    found = {decide(check, at) for check in voting for at in check.at}
-    if not found:
-        return "not_measured"
-    one_is_enough = "supported" if statement.quantifier == "can" else "refuted"
-    if one_is_enough in found:
-        return one_is_enough
-    return found.pop() if len(found) == 1 else "undecided"
+    outcomes = (decide(check, at) for check in voting for at in check.at)
+    return join_cases(statement.quantifier, outcomes)
 
 
 def require_what_is_said(statement: Statement) -> None:
@@ -176,7 +172,7 @@ def require_what_is_said(statement: Statement) -> None:
         raise ValueError(f"{statement.statement!r} came out as {found}: say so")
     for check in statement.check:
         for at in check.at:
-            if check.asserted and decide(check, at) != "supported":
+            if check.asserted and decide(check, at) != Outcome.SUPPORTED:
                 raise ValueError(f"{statement.number!r} must hold at {at}")
 
 
