@@ -32,6 +32,7 @@ from montecarlo.claims.verdicts import (
 from montecarlo.claims.z_scores import ZScores
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, factor_of, round_end
+from montecarlo.small_files import read_small
 from montecarlo.study.folder import RUN_FILE, ResultsError, read_run
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.theory.limits import Limit
@@ -473,6 +474,28 @@ class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=T
         if self.z_scores.outcome == Outcome.REFUTED:
             failed.append("z-scores")
         return failed
+
+
+#: Bytes of a claims.json at most; that of the full preset has two million.
+MOST_CLAIMS = 2**25
+
+
+def read_claims(folder: Path) -> ClaimsRecord:
+    """Read claims.json of a folder.
+
+    Raises
+    ------
+    ResultsError
+        If it is not what this version writes; one line.
+    """
+    try:
+        content = read_small(CLAIMS_FILE, folder / CLAIMS_FILE, MOST_CLAIMS)
+        return msgspec.json.decode(content, type=ClaimsRecord)
+    except (msgspec.DecodeError, RecursionError) as error:
+        reason = str(error).split("\n", maxsplit=1)[0]
+        raise ResultsError(
+            f"{CLAIMS_FILE} must be what this version writes, got: {reason}"
+        ) from None
 
 
 def read_report_run(folder: Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
-from dataclasses import replace as dataclass_replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +31,7 @@ from montecarlo.report.content.curves import (
     write_curves,
 )
 from montecarlo.report.content.findings import Findings, read_results
-from montecarlo.report.content.training import with_training
+from montecarlo.report.content.training import training_view
 from montecarlo.report.formats import DEFAULT, FORMATS
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
@@ -145,11 +144,7 @@ def write_data(results: StudyResults, folder: Path, *, own: bool) -> dict[str, A
 
     Beside a user's ``own`` claims stands nothing of training.
     """
-    training = None
-    if not own:
-        record = with_training(results.claims)
-        results, training = dataclass_replace(results, claims=record), record.training
-    write_curves(make_curves(results, training), folder)
+    write_curves(make_curves(results, None if own else training_view()), folder)
     return write_results(results, folder)
 
 

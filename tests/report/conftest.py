@@ -22,13 +22,12 @@ from babel.numbers import get_decimal_symbol, parse_decimal
 from msgspec import convert
 
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
-from montecarlo.claims.outcomes import CLAIMS_FILE
+from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report import running
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.texts import make_errata
-from montecarlo.report.content.training import ReportRecord
 from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.files import Drawing, draw
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
@@ -249,7 +248,7 @@ class Report:
 
     def with_claims(self, claims: Mapping[str, object]) -> Contents:
         """Return the contents as they would be, had the claims come out otherwise."""
-        findings = replace(self.results, record=convert(claims, ReportRecord))
+        findings = replace(self.results, record=convert(claims, ClaimsRecord))
         return replace(
             self.contents,
             findings=findings,

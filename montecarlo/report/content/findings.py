@@ -22,6 +22,7 @@ from montecarlo.claims.outcomes import (
     Case,
     CheckOutcome,
     ClaimOutcome,
+    ClaimsRecord,
     InterpretationOutcome,
     JointOutcome,
     Located,
@@ -29,13 +30,14 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
     locate,
+    read_claims,
     read_report_run,
 )
 from montecarlo.claims.running import points_of_study
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Outcome, Verdict
 from montecarlo.report.content.curves import Curves, read_curves
-from montecarlo.report.content.training import ReportRecord, read_claims
+from montecarlo.report.content.training import TrainingView, training_view
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.measured import MEASUREMENTS
@@ -57,10 +59,11 @@ class Findings:
 
     measurements: pd.DataFrame
     curves: Curves
-    record: ReportRecord  # claims.json
+    record: ClaimsRecord  # claims.json
     run: dict[str, Any]  # what run.json holds, or will
     catalogue: Catalogue  # of the claims in the record: their words
     points: Sequence[DesignPoint] = ()  # that rows may be of
+    training: TrainingView | None = None  # beside the claims of the five texts
     selected: bool = False  # whether claims that were judged are left out
 
     def only(self, catalogue: Catalogue) -> "Findings":
@@ -252,6 +255,7 @@ def read_results(
         run,
         catalogue,
         points_of_study(catalogue, grid, whole_grid=whole_grid),
+        None if catalogue.language else training_view(),
     )
 
 

@@ -3,8 +3,6 @@
 From judged seeds alone; rates were chosen on others.  A run that has not learned when
 it ends would need more steps than it had, and so may a median, or an end of its
 interval, be beyond them: None.
-
-claims.json of a report holds it beside how everything came out: `ReportRecord`.
 """
 
 import math
@@ -16,12 +14,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.training import (
     ARMS,
     RATES,
@@ -32,8 +28,6 @@ from montecarlo.claims.training import (
 )
 from montecarlo.estimation.estimates import clopper_pearson, median_estimate
 from montecarlo.estimation.intervals import POINTWISE
-from montecarlo.small_files import read_small
-from montecarlo.study.folder import ResultsError
 
 #: Where the language model's record is, made by ``python -m studies.language_model``.
 LANGUAGE_FOLDER = Path(__file__).parent
@@ -190,6 +184,12 @@ class TrainingView:
         )
 
 
+@cache
+def training_view() -> TrainingView:
+    """Return what the pages show of the records that ship with the package."""
+    return view_training(read_record(), read_language())
+
+
 def view_training(
     record: Record, language: LanguageRecord | None = None
 ) -> TrainingView:
@@ -288,38 +288,3 @@ def training_lines(view: TrainingView) -> Iterator[tuple[object, ...]]:
         for summary, value in zip(MEDIAN, line.steps, strict=True):
             named = line.d_k, line.optimiser, line.arm, summary, line.seeds
             yield *named, line.gradient, value
-
-
-#: Bytes of a claims.json at most; that of the full preset has two million.
-MOST_CLAIMS = 2**25
-
-
-class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """claims.json: how everything that is judged came out."""
-
-    #: what training says; null: it was left out
-    training: TrainingView | None = None
-
-
-def with_training(claims: ClaimsRecord) -> ReportRecord:
-    """Put beside what was judged what training says."""
-    training = view_training(read_record(), read_language())
-    return ReportRecord(**msgspec.structs.asdict(claims), training=training)
-
-
-def read_claims(folder: Path) -> ReportRecord:
-    """Read claims.json of a folder.
-
-    Raises
-    ------
-    ResultsError
-        If it is not what this version writes; one line.
-    """
-    try:
-        content = read_small(CLAIMS_FILE, folder / CLAIMS_FILE, MOST_CLAIMS)
-        return msgspec.json.decode(content, type=ReportRecord)
-    except (msgspec.DecodeError, RecursionError) as error:
-        reason = str(error).split("\n", maxsplit=1)[0]
-        raise ResultsError(
-            f"{CLAIMS_FILE} must be what this version writes, got: {reason}"
-        ) from None

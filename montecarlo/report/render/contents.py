@@ -81,8 +81,8 @@ class Contents:
             "models": record.models,
             "records": record.records,
             "self-checks": record.self_checks,
-            "training": record.training,
-            "language": record.training and record.training.language,
+            "training": findings.training,
+            "language": findings.training and findings.training.language,
         }
         tables = {*self.tables, *(name for name, found in there.items() if found)}
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}

@@ -1,5 +1,7 @@
 """The section on training: its numbers are the record's, and no cell is left empty."""
 
+from dataclasses import replace
+
 
 def numbers(page, element):
     """Raw values of the numbers of an element, in order."""
@@ -12,19 +14,19 @@ def there(*values):
 
 
 def test_table_is_the_record(evidence, report):
-    """Every line shows d_k, rate, steps, share and loss of claims.json."""
-    training = report.claims["training"]
+    """Every line shows d_k, rate, steps, share and loss of the record."""
+    training = report.results.training
     lines = evidence.by_id["table-training"].findall("tbody/tr")
-    for line, wanted in zip(lines, training["lines"], strict=True):
-        median, low, high = wanted["steps"]
+    for line, wanted in zip(lines, training.lines, strict=True):
+        median, low, high = wanted.steps
         ends = [] if low is None else there(low, high)
-        middle = training["steps"] if median is None else median
+        middle = training.steps if median is None else median
         assert numbers(evidence, line) == [
-            *(wanted["d_k"], wanted["rate"]),
+            *(wanted.d_k, wanted.rate),
             *(middle, *ends),
-            *(round(wanted["share"][0] * wanted["seeds"]), wanted["seeds"]),
-            *wanted["share"][1:],
-            *there(wanted["left"]),
+            *(round(wanted.share[0] * wanted.seeds), wanted.seeds),
+            *wanted.share[1:],
+            *there(wanted.left),
         ]
 
 
@@ -48,9 +50,12 @@ def test_lower_bounds_are_marked(evidence, report):
 
 def test_a_median_beyond_the_budget_is_a_bound(report):
     """Where half of the seeds never learn, the last step stands with its sign."""
-    claims = report.claims
-    claims["training"]["lines"][0] |= {"steps": [None, None, None]}
-    page = report.render(report.with_claims(claims), "en", evidence=True)
+    first, *others = report.results.training.lines
+    never = (replace(first, steps=(None, None, None)), *others)
+    training = replace(report.results.training, lines=never)
+    findings = replace(report.results, training=training)
+    contents = replace(report.contents, findings=findings)
+    page = report.render(contents, "en", evidence=True)
     (line, *_) = page.by_id["table-training"].findall("tbody/tr")
     assert "≥" in "".join(line.itertext())
-    assert claims["training"]["steps"] in numbers(page, line)
+    assert training.steps in numbers(page, line)
