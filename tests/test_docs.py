@@ -242,12 +242,34 @@ def test_every_page_is_in_the_navigation():
         assert f": {page.name}\n" in navigation, page.name
 
 
-def test_picture_of_the_house_is_fresh():
-    """It shows the imports of today: `make house`."""
-    path = DOCS / "make_house.py"
-    spec = importlib.util.spec_from_file_location("make_house", path)
+def program(name):
+    """Import a program of docs/."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_traced_claim_is_fresh():
+    """`python docs/make_trace.py`; ten stops at most, and from the draw to the page no
+    room is entered again.
+    """
+    trace = program("make_trace")
+    stops = trace.trace()
+    table = trace.tabulate(stops)
+    assert table in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert len(stops) <= 10
+    order = [*program("make_house").ROOMS]
+    rooms = [stop.file.split("/")[1] for stop in stops]
+    drawn = [order.index(room) for room in rooms[rooms.index("sampling") :]]
+    assert drawn == sorted(drawn)
+    assert len({*rooms}) <= 6
+
+
+def test_picture_of_the_house_is_fresh():
+    """It shows the imports of today: `make house`."""
+    module = program("make_house")
     imports = module.read_imports(ROOT / "montecarlo")
     assert module.PICTURE.read_text(encoding="utf-8") == module.draw(imports)
     rooms = list(module.ROOMS)
