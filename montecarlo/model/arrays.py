@@ -18,6 +18,11 @@ from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError, show
 from montecarlo.names import require_flag
 
+
+class NotFiniteError(InputError):
+    """An array that holds a number that is not finite."""
+
+
 #: Names of axes, in the order in which an array has them if nobody names them.
 AXES = ("sequence", "layer", "head", "token", "d")
 #: Other words for them.
@@ -168,21 +173,30 @@ class ArraySet:
         place = self.axes.index(axis)
         return max(tensor.shape[place] for tensor in self.tensors.values())
 
+    def take(self, place: Mapping[str, int], tokens: slice = ALL_TOKENS) -> Array:
+        """Read one sequence of one head, whatever its numbers are."""
+        along: dict[str, int | slice] = {**place, "token": tokens}
+        block = self.at(place).take(tuple(along.get(a, ALL_TOKENS) for a in self.axes))
+        if self.axes.index("token") > self.axes.index(self._last):
+            block = np.ascontiguousarray(block.T)
+        return block
+
+    @property
+    def _last(self) -> str:
+        return KEY if KEY in self.axes else "d"
+
     def read(self, place: Mapping[str, int], tokens: slice = ALL_TOKENS) -> Array:
         """Read one sequence of one head, shape (n_tokens, d_k or n_keys), or a part.
 
         The place has labels of ``sequence``, ``layer`` and ``head``.
         """
-        tensor, last = self.at(place), KEY if KEY in self.axes else "d"
-        along: dict[str, int | slice] = {**place, "token": tokens}
-        block = tensor.take(tuple(along.get(axis, ALL_TOKENS) for axis in self.axes))
-        if self.axes.index("token") > self.axes.index(last):
-            block = np.ascontiguousarray(block.T)
+        tensor, last = self.at(place), self._last
+        block = self.take(place, tokens)
         if not np.isfinite(block).all():
             token, entry = np.argwhere(~np.isfinite(block))[0]
             where = ", ".join(f"{axis} {number}" for axis, number in place.items())
             number = range(self.length("token", place))[tokens][token]
-            raise InputError(
+            raise NotFiniteError(
                 f"{tensor.name} must be finite, got {block[token, entry]} at {where}, "
                 f"token {number}, {last} {entry}"
             )
@@ -428,6 +442,14 @@ class Model:
         """Read queries and keys of one sequence of a head, shape (n_tokens, d_k)."""
         arrays, place, key_place = self._find(head, sequence)
         return arrays["q"].read(place), arrays["k"].read(key_place)
+
+    def take(self, head: Head, sequence: int) -> dict[str, Array]:
+        """Read all arrays of one sequence of a head, whatever their numbers are."""
+        arrays, place, key_place = self._find(head, sequence)
+        return {
+            name: one.take(key_place if name in {"k", "v"} else place)
+            for name, one in arrays.items()
+        }
 
     def read_rows(self, head: Head, sequence: int, n_rows: int) -> Rows:
         """Read at most so many rows of a sequence, with all of their keys.

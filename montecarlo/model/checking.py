@@ -21,15 +21,19 @@ from montecarlo.model.answers import (
     say_findings,
 )
 from montecarlo.model.arrays import (
+    ADDED,
     NAMES,
+    UNSEEN,
     Head,
     Model,
+    NotFiniteError,
     Rows,
     open_arrays,
 )
 from montecarlo.model.captured import Captured
 from montecarlo.model.expected import Caller, Config, find_expected
 from montecarlo.model.files import open_files
+from montecarlo.model.fits import format_of
 from montecarlo.model.scales import find_scale, find_scales
 from montecarlo.names import require_number
 
@@ -309,8 +313,46 @@ def _read(model: Model, side: str, head: Head, sequence: int) -> Rows:
     """Read rows of one side; what cannot be read of it is said of that side."""
     try:
         return model.read_rows(head, sequence, MOST_ROWS)
+    except NotFiniteError as error:
+        first = say_first_lost(model.take(head, sequence))
+        told = f"{side}, layer {head.layer}: {error}; first not finite: {first}"
+        raise InputError(told) from None
     except InputError as error:
         raise InputError(f"{side}, layer {head.layer}: {error}") from None
+
+
+def say_first_lost(arrays: Mapping[str, Array]) -> str:
+    """Say which operation of attention first gave a number that is not finite.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        Of one sequence of a head: ``q`` and ``k``, and of ``weights``, ``v``,
+        ``outputs`` and ``added`` those that are known.
+    """
+    lost = {name: ~np.isfinite(array) for name, array in arrays.items()}
+    for name in ("q", "k", "v"):
+        if name in lost and lost[name].any():
+            return f"{name} is what attention is given: look at what makes it"
+    made = "weights" if "weights" in lost else "outputs"
+    rows = lost[made].any(axis=1)
+    if not rows.any():
+        return "the output: weights and values are finite"
+    queries, keys = arrays["q"][rows], arrays["k"]
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = float(np.abs(queries @ keys.T).max())
+    narrow = format_of([arrays["q"], arrays["k"]])
+    if not math.log(max(largest, 1.0)) < narrow.log_largest:
+        return f"the scores: q and k of {narrow.name} make up to {largest:.3g}"
+    added = arrays.get(ADDED)
+    if added is not None and (added[rows] <= UNSEEN).all(axis=1).all():
+        return "the mask: it hides every key of these rows"
+    if added is not None and (added[rows] > UNSEEN).any(axis=1).all():
+        return f"softmax or later: {narrow.name} holds q k, and keys are not all hidden"
+    whole = " of whole rows, as of a mask that hides every key" * bool(
+        lost[made][rows].all()
+    )
+    return f"the mask, softmax or later{whole}: which cannot be told"
 
 
 def _apart(port: Array, reference: Array) -> tuple[float, float, float]:

@@ -16,6 +16,7 @@ from montecarlo.estimation.intervals import Interval
 from montecarlo.model.answers import UNDETERMINED, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.captured import Captured
+from montecarlo.model.checking import say_first_lost
 from montecarlo.model.expected import expected_divisor
 from montecarlo.model.fits import Fit
 from montecarlo.model.scales import find_scales
@@ -94,6 +95,51 @@ def test_a_port_that_is_not_finite_is_named():
     for pair, side in (((wrong, right), "port"), ((right, wrong), "reference")):
         with pytest.raises(InputError, match=f"^{side}, layer 0: weights must be fin"):
             compare(*pair)
+
+
+def lost(arrays, **more):
+    """Return what a comparison says of a port that is not finite."""
+    right = arrays_of()
+    weights = right["weights"]
+    right |= {"v": right["k"], "outputs": weights @ right["k"]}
+    names = [*arrays, "q", "k"]
+    reference = {name: right[name] for name in right if name in names}
+    with pytest.raises(InputError) as error:
+        compare(reference | arrays | more, reference)
+    return str(error.value).partition("first not finite: ")[2]
+
+
+def test_the_operation_that_is_not_finite_first_is_named():
+    """Where it can be told; else those among which it is."""
+    q, k, weights = (arrays_of()[name] for name in ("q", "k", "weights"))
+    some, rows, outputs = weights.copy(), weights.copy(), weights @ k
+    some[0, 0, 1, 3, 2] = rows[0, 0, 1, 3] = outputs[0, 0, 1, 3] = np.nan
+    assert lost({"weights": some}) == "the mask, softmax or later: which cannot be told"
+    assert lost({"weights": rows}) == (
+        "the mask, softmax or later of whole rows, as of a mask that hides every key: "
+        "which cannot be told"
+    )
+    wrong = q.copy()
+    wrong[0, 0, 1, 3, 2] = np.inf
+    assert lost({"q": wrong, "weights": rows}).startswith("q is what attention is giv")
+    large = {name: 2e2 * one for name, one in (("q", q), ("k", k))}
+    large = {name: one.astype(np.float16) for name, one in large.items()}
+    said = lost({"weights": rows, **large})
+    assert said.startswith("the scores: q and k of float16 make up to ")
+    given = {"v": k, "outputs": outputs}
+    hidden = np.zeros_like(weights)
+    assert lost(given, added=hidden).startswith("softmax or later: ")
+    hidden[0, 0, 1, 3, 1:] = -np.inf  # one key is seen
+    assert lost(given, added=hidden).startswith("softmax or later: ")
+    hidden[0, 0, 1, 3] = -np.inf
+    assert lost(given, added=hidden) == "the mask: it hides every key of these rows"
+    assert (
+        say_first_lost(
+            {"q": q[0, 0, 1], "k": k[0, 0, 1], "v": k[0, 0, 1]}
+            | {"weights": weights[0, 0, 1], "outputs": outputs[0, 0, 1]}
+        )
+        == "the output: weights and values are finite"
+    )
 
 
 def attended(divisor, d_k, heads):
