@@ -140,7 +140,7 @@ def divisor_value(divisor: str | float, d_k: int, name: str = "divisor") -> floa
 def divisors_within(
     low: float, high: float, d_k: int, n_heads: int
 ) -> tuple[KnownDivisor, ...]:
-    """Return the known divisors between two borders.
+    """Return the known divisors from ``low`` to ``high``.
 
     Where d_k or the number of heads is 1, what differs by powers of it is the same.
     """
