@@ -23,8 +23,8 @@ from montecarlo.claims.simulation import (
     ErrorRates,
     Exact,
     Simulation,
+    check_rows,
     row_key,
-    rows_asked,
     split_error_rate,
     undecided_points,
 )
@@ -43,7 +43,7 @@ from montecarlo.study.folder import write_json
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
 from montecarlo.study.progress import Advance
-from montecarlo.study.rows import Asked, Row, in_order, unite
+from montecarlo.study.rows import RequestedRows, Row, in_order, unite
 from montecarlo.study.table import (
     PointTable,
     find_reference,
@@ -159,9 +159,9 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         If sampling failed in some points, at the end of the others: which, why,
         and the commands that replay it.  Or if a worker died.
     """
-    asked, divisors = rows_of_study(study), study.grid.divisors
+    requested, divisors = rows_of_study(study), study.grid.divisors
     of_grid = study.grid.budgets()
-    budgets = {point: of_grid[point] for point in asked}
+    budgets = {point: of_grid[point] for point in requested}
     most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
     store = SampleStore() if store is None else store
     known: dict[DesignPoint, dict[RowKey, Reference | None]] = {}
@@ -187,7 +187,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         ]
         tasks = (
             (
-                *(point, asked[point], store.packed(point)),
+                *(point, requested[point], store.packed(point)),
                 *(known[point], checked, stated),
             )
             for point in changed
@@ -206,13 +206,13 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         simulation = sampled_on(there)
         return undecided_points(judge(simulation), simulation)
 
-    columns = {point: columns_of(point, keys) for point, keys in asked.items()}
+    columns = {point: columns_of(point, keys) for point, keys in requested.items()}
     plan = Plan(budgets, study.seed, columns, limited=in_time is not None)
     work = partial(finish, executor)
     with threadpool_limits(limits=1, user_api="blas"):
         # those of short rows take longest
         by_keys = sorted(budgets, key=lambda c: c.n_keys or math.inf)
-        theory = ((point, asked[point]) for point in by_keys)
+        theory = ((point, requested[point]) for point in by_keys)
         for (point, *_), future in work(references_of, theory):
             known[point] = future.result()
         rates = error_rates_of(study, exact, budgets)
@@ -276,7 +276,7 @@ def points_of_study(
         return points
     own = catalogue.language is not None
     checks = catalogue.checks() if own else catalogue.claim_checks()
-    needed = {point for point, _ in rows_asked(checks, points, grid.divisors)}
+    needed = {point for point, _ in check_rows(checks, points, grid.divisors)}
     return [point for point in points if point in needed]
 
 
@@ -289,7 +289,7 @@ def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
     divisors = study.grid.divisors
     points = points_of_study(study.catalogue, study.grid, whole_grid=study.whole_grid)
     rows = [
-        *rows_asked(study.catalogue.checks(), points, divisors),
+        *check_rows(study.catalogue.checks(), points, divisors),
         *study.pages(points, divisors),
     ]
     if study.grid.every_row:
@@ -400,7 +400,7 @@ def recipe(study: Study) -> dict[str, Any]:
     }
 
 
-def _digest_of(asked: Asked) -> str:
+def _digest_of(requested: RequestedRows) -> str:
     """Return the SHA-256 of the names of rows: what batches hold depends on these."""
-    names = [[point.name, *map(list, keys)] for point, keys in asked.items()]
+    names = [[point.name, *map(list, keys)] for point, keys in requested.items()]
     return hashlib.sha256(msgspec.json.encode(names)).hexdigest()

@@ -239,7 +239,7 @@ def cases_of(
     return {case: tuple(members) for case, members in series.items() if members[1:]}
 
 
-def rows_asked(
+def check_rows(
     checks: Iterable[Check], points: Collection[DesignPoint], divisors: Collection[str]
 ) -> Iterator[Row]:
     """Yield the rows that checks look at, of the cases that a grid has."""

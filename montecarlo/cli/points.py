@@ -15,7 +15,12 @@ from montecarlo.names import MOST_REPLICATES, PROJECT
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
-from montecarlo.study.measurement import RELATIVE_ERROR, Effort, PreciseRows, ask_one
+from montecarlo.study.measurement import (
+    RELATIVE_ERROR,
+    Effort,
+    PreciseRows,
+    request_row,
+)
 from montecarlo.study.progress import progress_bar
 
 
@@ -32,7 +37,7 @@ def answer(options: MeasureOptions) -> Answer:
     """Measure what the options ask for, as far as it can be had."""
     started = time.perf_counter()
     rows = _rows(options)
-    (point,) = rows.asked
+    (point,) = rows.requested
     seconds = replicate_seconds(point, rows.n_divisors)
     require_soon("--most", rows.budgets[point].first, seconds)
     interrupted = False
@@ -54,7 +59,7 @@ def answer(options: MeasureOptions) -> Answer:
     (needed,) = rows.shortfalls()
     if needed == 0.0:
         return Answer(measured, took)
-    if rows.is_stuck(point, *rows.asked[point]) and not measured.is_binned:
+    if rows.is_stuck(point, *rows.requested[point]) and not measured.is_binned:
         why = (
             f"four times the replicates left {measured.std_error:.2g} nearly as it "
             "was, for a quantile is read from bins"
@@ -67,7 +72,7 @@ def answer(options: MeasureOptions) -> Answer:
 
 def _rows(options: MeasureOptions) -> PreciseRows:
     """Return the row that is asked for, to be sampled."""
-    asked = ask_one(
+    asked = request_row(
         options.names,
         options.d_k,
         options.keys,

@@ -62,7 +62,7 @@ from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.measured import Measurement, table_row
 from montecarlo.study.progress import Advance, progress_bar
-from montecarlo.study.rows import Asked, Row, refuse_row, unite
+from montecarlo.study.rows import RequestedRows, Row, refuse_row, unite
 from montecarlo.theory.references import reference
 
 if TYPE_CHECKING:
@@ -169,24 +169,24 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         "number_format": number_format,
         "softmax": softmax,
     }
-    asked = ask_one(names, d_k, n_keys, parts)
+    requested = request_row(names, d_k, n_keys, parts)
     effort = Effort(seed, relative_error, absolute_error, first, most)
-    (found,) = _sample(PreciseRows(asked, effort), executor).rows()
+    (found,) = _sample(PreciseRows(requested, effort), executor).rows()
     return found
 
 
-def ask_one(
+def request_row(
     names: Mapping[str, object],
     d_k: object,
     n_keys: object | None,
     parts: Mapping[str, object],
-) -> Asked:
-    """Return the one row of a question: as `ask`, but nothing may be a list.
+) -> RequestedRows:
+    """Return the one row of a question: as `request_rows`, but nothing may be a list.
 
     Raises
     ------
     InputError
-        As `ask`, and if keys are given for a quantity of pairs.
+        As `request_rows`, and if keys are given for a quantity of pairs.
     """
     for name, given in {**names, **parts}.items():
         if name != "divisor" and given is not None:
@@ -201,15 +201,15 @@ def ask_one(
             f"keys must be left out for {quantity.name}, a quantity of pairs, got "
             f"{show(n_keys)}"
         )
-    return ask(names, d_k, () if n_keys is None else n_keys, parts)
+    return request_rows(names, d_k, () if n_keys is None else n_keys, parts)
 
 
-def ask(
+def request_rows(
     names: Mapping[str, object],
     d_k: object,
     n_keys: object,
     parts: Mapping[str, object],
-) -> Asked:
+) -> RequestedRows:
     """Return the rows of a question: those that there are of all combinations.
 
     Parameters
@@ -409,7 +409,7 @@ class PreciseRows:
 
     Attributes
     ----------
-    asked : mapping
+    requested : mapping
         Point to the rows of it.
     effort : Effort
     store : SampleStore
@@ -421,7 +421,7 @@ class PreciseRows:
         If a point takes more than can be had.
     """
 
-    asked: Asked
+    requested: RequestedRows
     effort: Effort
     store: SampleStore = field(default_factory=SampleStore)
     columns: dict[DesignPoint, Columns] = field(init=False)
@@ -431,15 +431,15 @@ class PreciseRows:
     def __post_init__(self) -> None:
         """Refuse what takes too much, before anything is sampled."""
         self.columns = {
-            point: columns_of(point, keys) for point, keys in self.asked.items()
+            point: columns_of(point, keys) for point, keys in self.requested.items()
         }
-        for point, keys in self.asked.items():
+        for point, keys in self.requested.items():
             for key in keys:
                 require_spread(point, key.divisor)
             require_affordable(point, self.n_divisors)
         self.budgets = {
             point: self.effort.budget(replicate_seconds(point, self.n_divisors))
-            for point in self.asked
+            for point in self.requested
         }
 
     @property
@@ -478,7 +478,7 @@ class PreciseRows:
 
     def _unfinished(self, _: SampleStore) -> Iterable[DesignPoint]:
         """Name the points with rows that more replicates can make precise enough."""
-        for point, rows in self.asked.items():
+        for point, rows in self.requested.items():
             limit = HOPELESS * self.budgets[point].most
             summaries = self._summaries(point)
             rough = False
@@ -496,7 +496,7 @@ class PreciseRows:
 
     def _estimates(self) -> Iterator[tuple[DesignPoint, RowKey, Estimate]]:
         """Yield the rows as far as they are sampled; points with too little lack."""
-        for point, keys in self.asked.items():
+        for point, keys in self.requested.items():
             if self.store.n_replicates(point) >= LEAST:
                 summaries = self._summaries(point)
                 yield from ((point, key, _estimate(summaries, key)) for key in keys)
@@ -613,9 +613,9 @@ def grid(  # noqa: PLR0913 - as `measure`
         "number_format": number_format,
         "softmax": softmax,
     }
-    asked = ask(names, d_k, n_keys, parts)
+    requested = request_rows(names, d_k, n_keys, parts)
     effort = Effort(seed, relative_error, absolute_error, first, most)
-    rows = _sample(PreciseRows(asked, effort), executor, jobs, progress=progress)
+    rows = _sample(PreciseRows(requested, effort), executor, jobs, progress=progress)
     table = DataFrame(map(asdict, rows.rows()))
     table["divisor"] = table["divisor"].map(_spellings(divisor))
     for side in ("distribution_q", "distribution_k"):

@@ -2,14 +2,14 @@
 
 A row is named by a design point and a `RowKey`: divisor, quantity, summary, number
 format and softmax.  Whoever reads rows names them: checks (`claims.simulation`), the
-pages' tables and figures (`report.content.readers`), a user's claims, `measure` and
-`grid`; the explorer's numbers are exact and need none, and z scores are of whatever
-rows have a reference.  `unite` joins what is named: the points, and the rows of each.
-A point without a row is not sampled.  `estimation.summaries.columns_of` turns the rows
-of a point into the columns that its replicates are reduced to, and nothing else is
-computed; draws depend on the point alone, so a row has the same bytes in any company.
-Only a grid of which every row is wanted, that of the full preset, names all of them.
-Who reads a row that nobody sampled is told so, by its name: see `find_rows`.
+self-check on references (`claims.z_scores`), tables and figures of pages
+(`report.content.reading`), a user's claims, `measure` and `grid`; the explorer's
+numbers are exact and need none.  `unite` joins what is named: the points, and the rows
+of each; a point without a row is not sampled.  `estimation.summaries.columns_of` turns
+the rows of a point into the columns that its replicates are reduced to, and nothing
+else is computed; draws depend on the point alone, so a row has the same bytes in any
+company.  A grid with ``every_row``, that of the full preset, names all of its rows.
+Who reads a row that was not sampled is told which: see `study.table.find_rows`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ from montecarlo.sampling.design_points import DesignPoint
 
 Row = tuple[DesignPoint, RowKey]
 #: The rows of each point that is sampled.
-Asked = Mapping[DesignPoint, tuple[RowKey, ...]]
+RequestedRows = Mapping[DesignPoint, tuple[RowKey, ...]]
 #: What each part of a key may be, for a message.
 _KNOWN: Mapping[str, Iterable[str]] = {
     "divisor": DIVISORS,
@@ -45,22 +45,24 @@ _KNOWN: Mapping[str, Iterable[str]] = {
 
 def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
     """Return the rows of each point, once, in the order in which they are named."""
-    found: dict[DesignPoint, dict[RowKey, None]] = {}
+    keys_of: dict[DesignPoint, dict[RowKey, None]] = {}
     for point, key in rows:
-        found.setdefault(point, {})[key] = None
-    return {point: tuple(keys) for point, keys in found.items()}
+        keys_of.setdefault(point, {})[key] = None
+    return {point: tuple(keys) for point, keys in keys_of.items()}
 
 
 def in_order(
-    asked: Asked, points: Iterable[DesignPoint], divisors: tuple[str, ...]
+    requested: RequestedRows, points: Iterable[DesignPoint], divisors: tuple[str, ...]
 ) -> dict[DesignPoint, tuple[RowKey, ...]]:
     """Return rows in the order of some points and of `every_key`."""
     ordered = {}
     for point in points:
-        if point in asked:
+        if point in requested:
             place = {key: n for n, key in enumerate(every_key(point, divisors))}
             ordered[point] = tuple(
-                sorted(asked[point], key=lambda key: (place.get(key, len(place)), key))
+                sorted(
+                    requested[point], key=lambda key: (place.get(key, len(place)), key)
+                )
             )
     return ordered
 

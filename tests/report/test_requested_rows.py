@@ -8,7 +8,7 @@ import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, points_of_study, rows_of_study
-from montecarlo.claims.simulation import rows_asked
+from montecarlo.claims.simulation import check_rows
 from montecarlo.claims.z_scores import name_references
 from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import DISTRIBUTION, has_row
@@ -42,7 +42,7 @@ def test_what_is_read_is_sampled_and_nothing_else(preset):
     """
     grid, rows = PRESETS[preset], planned(preset)
     points = points_of_study(read_catalogue(), grid, whole_grid=True)
-    named = set(rows_asked(read_catalogue().checks(), points, grid.divisors))
+    named = set(check_rows(read_catalogue().checks(), points, grid.divisors))
     for reader in READERS.values():
         mine = set(reader(points))
         assert mine <= set(rows)
