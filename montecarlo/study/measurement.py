@@ -162,14 +162,9 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         "initialisation": initialisation,
         "normalisation": normalisation,
     }
-    parts = {
-        "divisor": divisor,
-        "quantity": quantity,
-        "summary": summary,
-        "number_format": number_format,
-        "softmax": softmax,
-    }
-    requested = request_row(names, d_k, n_keys, parts)
+    summary = "" if summary is None else summary
+    key = RowKey(name_given_divisor(divisor), quantity, summary, number_format, softmax)
+    requested = request_row(names, d_k, n_keys, key._asdict())
     effort = Effort(seed, relative_error, absolute_error, first, most)
     (found,) = _sample(PreciseRows(requested, effort), executor).rows()
     return found
