@@ -32,6 +32,7 @@ from montecarlo.report.figures.specs import Fact, FigureSpec
 CURVE = "verdict"
 #: Points of a line, and the height of a bar in it.
 LINE, BAR = 33.0, 0.45
+ROW = 0.42  # of words that are two rows, in lines
 WITHIN = draw.WITHIN - 2.0 * draw.RIGHT  # points that a bar is long
 HALF = 0.5
 #: Verdicts in the order of a bar, with the words and colours that they have on pages.
@@ -104,24 +105,42 @@ def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
     (panel,), lines = picture.panels, range(len(counts))
     starts = shares.cumsum(axis=1) - shares
     middles = starts + HALF * shares
-    there = {part: look for part, look in PARTS.items() if counts[part].any()}
-    labels = [label for label, _ in there.values()]
-    first = [WITHIN * starts[part].iloc[0] for part in there]
-    places = draw.set_beside(first, labels, WITHIN)
-    for (part, (label, colour)), x in zip(there.items(), places, strict=True):
+    there = [part for part in PARTS if counts[part].any()]
+    places = place_words(starts.iloc[0], there)
+    above = max(row for _, row in places.values())
+    for part in there:
+        (label, colour), (x, row) = PARTS[part], places[part]
         panel.axes.barh(lines, shares[part], BAR, starts[part], color=colour)
-        panel.notes.append(Note(label, x / WITHIN, -0.45, colour=colour))
+        note = Note(label, x / WITHIN, -0.45 - ROW * row, colour=colour)
+        panel.notes.append(note)
         for line, at, count in zip(lines, middles[part], counts[part], strict=True):
             note = Note(Label(symbol=str(count)), at, line, "middle", colour=PAGE)
             panel.notes += [note] if count else []
     for line, text in enumerate(counts.index):
         label = Label(text)
-        up = 0.52 if line else 0.9  # above the names of parts
+        up = 0.52 if line else 0.9 + ROW * above  # above the words of verdicts
         panel.notes.append(Note(label, 0.0, line - up, dx=-draw.RIGHT))
-    panel.axes.set(xlim=(0.0, 1.0), ylim=(len(counts) - 0.7, -1.2), xticks=[])
+    top = -1.2 - ROW * above
+    panel.axes.set(xlim=(0.0, 1.0), ylim=(len(counts) - 0.7, top), xticks=[])
     panel.axes.set_yticks([])
     panel.axes.spines[:].set_visible(False)
     return picture
+
+
+def place_words(
+    starts: "pd.Series[float]", parts: Sequence[str]
+) -> dict[str, tuple[float, int]]:
+    """Return where the words of verdicts begin, and in which row: one, or else two."""
+    for rows in ([parts], [parts[::2], parts[1::2]]):
+        places: dict[str, tuple[float, int]] = {}
+        for row, some in enumerate(rows):
+            labels = [PARTS[part][0] for part in some]
+            wanted = [WITHIN * float(starts[part]) for part in some]
+            beside = draw.set_beside(wanted, labels, WITHIN)
+            places |= {p: (x, row) for p, x in zip(some, beside, strict=True)}
+        if min(x for x, _ in places.values()) >= 0.0:
+            break
+    return places
 
 
 def count_claims(_: DataFrame, curves: Curves) -> Fact | None:
