@@ -6,25 +6,21 @@ which sentences may be said.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import msgspec
 
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import (
-    Border,
     Case,
     CheckOutcome,
     ClaimOutcome,
     InterpretationOutcome,
-    JointOutcome,
     Judgement,
-    Located,
     NumberOutcome,
     PassageOutcome,
     SelfCheckOutcome,
     SentenceOutcome,
-    locate,
+    join_by_case,
     shorten,
 )
 from montecarlo.claims.recorded import RECORDED, Evidence, with_facts
@@ -38,7 +34,6 @@ from montecarlo.claims.schema import (
     Value,
 )
 from montecarlo.claims.verdicts import (
-    DECIDED,
     UNREACHED,
     Outcome,
     Reason,
@@ -164,7 +159,7 @@ def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
             )
 
 
-def _is_at(case: Case | JointOutcome, value: Value) -> bool:
+def _is_at(case: Case, value: Value) -> bool:
     """Tell whether a case was judged, and is one that a number may be of."""
     wanted = value.distribution in ("", case.distribution)
     if value.distribution == OTHERS:
@@ -177,7 +172,7 @@ def _is_at(case: Case | JointOutcome, value: Value) -> bool:
     )
 
 
-def _count(cases: Sequence[Case | JointOutcome], which: Counted) -> int:
+def _count(cases: Sequence[Case], which: Counted) -> int:
     if which == "all":
         return len(cases)
     if which == "distributions":
@@ -281,7 +276,7 @@ class Judge:
         ``votes``: whether a text says it so.
         """
         checks = tuple(map(self.judge_check, interpretation.check))
-        cases = tuple(join_checks_by_case(checks))
+        cases = join_by_case(checks)
         reached = all(map(self.evidence.reaches, interpretation.check))
         ruling = rule_on_cases(interpretation, cases, reached=reached)
         if ruling.verdict != Verdict.FAILS and not all(check.cases for check in checks):
@@ -296,8 +291,6 @@ class Judge:
             words=without_measure(interpretation.words),
             verdict=ruling.verdict,
             reason=ruling.reason,
-            cases=cases,
-            borders=tuple(find_borders(cases)),
             checks=checks,
         )
 
@@ -359,14 +352,15 @@ def rule_on(
 
 
 def rule_on_cases(
-    interpretation: Interpretation, cases: Sequence[JointOutcome], *, reached: bool
+    interpretation: Interpretation, cases: Sequence[Case], *, reached: bool
 ) -> Ruling:
     """Rule on an interpretation, by how it is said.
 
     Parameters
     ----------
     interpretation : Interpretation
-    cases : sequence of JointOutcome
+    cases : sequence of Case
+        With how all checks came out in each.
     reached : bool
         Whether they reach the whole scope.
     """
@@ -406,42 +400,3 @@ def join_checks(checks: Sequence[CheckOutcome]) -> Outcome:
     if Outcome.REFUTED not in judged and not (judged and all(c.cases for c in checks)):
         return Outcome.NOT_APPLICABLE
     return all_of(judged)
-
-
-def join_checks_by_case(checks: Sequence[CheckOutcome]) -> Iterator[JointOutcome]:
-    """Yield each case of some checks, with how all of them came out there."""
-    joined: dict[Located, list[Case]] = {}
-    for check in checks:
-        for found in check.cases:
-            joined.setdefault(locate(found), []).append(found)
-
-    # checks may differ in their domains, so the cases come in no order
-    def order(case: Located) -> tuple[object, ...]:
-        return case.distribution, case.context, case.n_keys or 0, case.d_k or 0
-
-    for case in sorted(joined, key=order):
-        there = joined[case]
-        yield JointOutcome(
-            **msgspec.structs.asdict(case),
-            outcome=all_of(one.outcome for one in there),
-            by_theory=all(one.is_exact for one in there),
-        )
-
-
-def find_borders(cases: Sequence[JointOutcome]) -> Iterator[Border]:
-    """Yield neighbouring d_k between which the outcome changes, all else equal.
-
-    Parameters
-    ----------
-    cases : sequence of JointOutcome
-        By distribution, context, number of keys and d_k.
-    """
-    decided = [c for c in cases if c.outcome in DECIDED and c.d_k is not None]
-    for before, after in pairwise(decided):
-        where, other = (locate(case, d_k=None) for case in (before, after))
-        if where == other and before.outcome != after.outcome:
-            yield Border(
-                **msgspec.structs.asdict(where),
-                between=(before.d_k or 0, after.d_k or 0),
-                outcomes=(before.outcome, after.outcome),
-            )

@@ -4,7 +4,9 @@ And reading run.json of a folder of results that has a claims.json.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,13 @@ from montecarlo.claims.schema import (
     Topic,
 )
 from montecarlo.claims.verdicts import (
+    DECIDED,
     Outcome,
     Quantifier,
     Reason,
     Ruling,
     Verdict,
+    all_of,
     decide,
     replicates_needed,
 )
@@ -77,14 +81,6 @@ def locate(case: Located, **changed: None) -> Located:
     """Return where something was decided, without how it came out."""
     fields = {name: getattr(case, name) for name in Located.__struct_fields__}
     return Located(**(fields | changed))
-
-
-class JointOutcome(Located, frozen=True, kw_only=True):
-    """A case that an interpretation looks at, and how all its checks came out there."""
-
-    outcome: Outcome
-    #: whether theory decided all of them
-    by_theory: bool = False
 
 
 class Border(Located, frozen=True, kw_only=True):
@@ -284,7 +280,50 @@ class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True)
         return sum(case.outcome == outcome for case in self.cases)
 
 
-class InterpretationOutcome(_Record, frozen=True, kw_only=True):
+def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
+    """Return each case of some checks, with how all of them came out there.
+
+    By distribution, context, number of keys and d_k.
+    """
+    joined: dict[Located, list[Case]] = {}
+    for check in checks:
+        for case in check.cases:
+            joined.setdefault(locate(case), []).append(case)
+
+    # checks may differ in their domains, so the cases come in no order
+    def order(case: Located) -> tuple[object, ...]:
+        return case.distribution, case.context, case.n_keys or 0, case.d_k or 0
+
+    return tuple(
+        Case(
+            **msgspec.structs.asdict(where),
+            outcome=all_of(case.outcome for case in joined[where]),
+            by_theory=all(case.is_exact for case in joined[where]),
+        )
+        for where in sorted(joined, key=order)
+    )
+
+
+def find_borders(cases: Sequence[Case]) -> Iterator[Border]:
+    """Yield neighbouring d_k between which the outcome changes, all else equal.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        By distribution, context, number of keys and d_k.
+    """
+    decided = [c for c in cases if c.outcome in DECIDED and c.d_k is not None]
+    for before, after in pairwise(decided):
+        where, other = (locate(case, d_k=None) for case in (before, after))
+        if where == other and before.outcome != after.outcome:
+            yield Border(
+                **msgspec.structs.asdict(where),
+                between=(before.d_k or 0, after.d_k or 0),
+                outcomes=(before.outcome, after.outcome),
+            )
+
+
+class InterpretationOutcome(_Record, frozen=True, kw_only=True, dict=True):
     """One precise meaning of a claim, and how it came out."""
 
     #: of the catalogue
@@ -304,12 +343,18 @@ class InterpretationOutcome(_Record, frozen=True, kw_only=True):
     verdict: Verdict
     #: why
     reason: Reason
-    #: where it was looked at
-    cases: tuple[JointOutcome, ...]
-    #: where the outcome changes
-    borders: tuple[Border, ...]
     #: what must hold
     checks: tuple[CheckOutcome, ...]
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """Where it was looked at, with how all its checks came out there."""
+        return join_by_case(self.checks)
+
+    @cached_property
+    def borders(self) -> list[Border]:
+        """Where the outcome changes."""
+        return list(find_borders(self.cases))
 
 
 class NumberOutcome(_Record, frozen=True, kw_only=True):

@@ -19,8 +19,15 @@ from montecarlo.attention.quantities import PAIR_QUANTITIES
 from montecarlo.claims.calibration import nominal_rate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.judging import Judge, decide_case, find_borders
-from montecarlo.claims.outcomes import Border, JointOutcome, Located, case_on, ends
+from montecarlo.claims.judging import Judge, decide_case
+from montecarlo.claims.outcomes import (
+    Border,
+    Case,
+    Located,
+    case_on,
+    ends,
+    find_borders,
+)
 from montecarlo.claims.running import Study, exact_value, run_study
 from montecarlo.claims.schema import (
     Catalogue,
@@ -485,7 +492,7 @@ def along_d_k(*outcomes, distribution="gaussian", n_keys=32, dependence="none"):
     """Cases along d_k = 16, 32, 64, … with these outcomes."""
     where = {"distribution": distribution, "n_keys": n_keys, "dependence": dependence}
     return [
-        JointOutcome(**where, d_k=16 * 2**i, outcome=outcome)
+        Case(**where, d_k=16 * 2**i, outcome=outcome)
         for i, outcome in enumerate(outcomes)
     ]
 

@@ -71,7 +71,7 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     record = json.loads(capsys.readouterr().out)
     (claim,) = record["claims"]
     assert claim["error_rate"] == record["error_rate"]
-    assert claim["interpretations"][0]["cases"][0]["d_k"] == 48
+    assert claim["interpretations"][0]["checks"][0]["cases"][0]["d_k"] == 48
 
 
 # --- The report -----------------------------------------------------------------------

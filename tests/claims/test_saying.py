@@ -9,7 +9,6 @@ from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import (
     check_holds,
     contradicts_theory,
-    join_checks_by_case,
     judge_sentence,
 )
 from montecarlo.claims.outcomes import (
@@ -66,8 +65,6 @@ def interpretation(verdict, *cases):
         votes=True,
         verdict=verdict,
         reason=Reason.MEASURED,
-        cases=tuple(join_checks_by_case(checks)),
-        borders=(),
         checks=checks,
     )
 

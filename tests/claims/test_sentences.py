@@ -15,7 +15,7 @@ import pytest
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import region_of
-from montecarlo.claims.judging import Judge, join_checks_by_case, judge_sentence
+from montecarlo.claims.judging import Judge, judge_sentence
 from montecarlo.claims.outcomes import InterpretationOutcome, case_on
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.running import exact_value
@@ -177,8 +177,6 @@ def interpretations_of(sentence, interpretations, grid=STANDARD):
                 votes=not entry.beyond,
                 verdict=verdict,
                 reason=Reason.MEASURED,
-                cases=tuple(join_checks_by_case(checks)),
-                borders=(),
                 checks=checks,
             )
         )

@@ -8,7 +8,7 @@ from montecarlo.claims import words
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import rule_on_cases
-from montecarlo.claims.outcomes import JointOutcome
+from montecarlo.claims.outcomes import Case
 from montecarlo.claims.recorded import with_facts
 from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.verdicts import Outcome, Reason, Ruling, Verdict
@@ -73,7 +73,7 @@ def test_a_text_has_a_word_in_one_way():
 def test_a_word_without_a_measure_is_vague(monkeypatch, outcome):
     """Whatever came out; with a measure it is judged, and only then."""
     one = Interpretation("x", (Check("entropy", "at_least", low=1.0),), words=("cost",))
-    cases = [JointOutcome(outcome=outcome)]
+    cases = [Case(outcome=outcome)]
     assert without_measure(one.words) == ("cost",)
     vague = Ruling(Verdict.VAGUE, Reason.WORD)
     assert rule_on_cases(one, cases, reached=True) == vague
@@ -88,7 +88,7 @@ def test_usually_needs_a_published_list():
     one = Interpretation(
         "x", (Check("entropy", "at_least", low=1.0),), quantifier="usually"
     )
-    cases = [JointOutcome(d_k=2**i, outcome=Outcome.SUPPORTED) for i in range(9)]
+    cases = [Case(d_k=2**i, outcome=Outcome.SUPPORTED) for i in range(9)]
     found = rule_on_cases(one, cases, reached=True)
     assert found == Ruling(Verdict.VAGUE, Reason.LIST)
 
@@ -106,7 +106,7 @@ def test_a_premise_that_is_omitted_is_named_before(outcomes, ruling):
     check = Check("training_steps", "at_least", low=1.0)
     named = {"s": Outcome.SUPPORTED, "r": Outcome.REFUTED}
     cases = [
-        JointOutcome(part=part, outcome=named[outcome])
+        Case(part=part, outcome=named[outcome])
         for part, outcome in zip(("sgd", "adam"), outcomes, strict=True)
     ]
     one = Interpretation("x", (check,), omits="part")

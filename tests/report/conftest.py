@@ -22,7 +22,7 @@ from babel.numbers import get_decimal_symbol, parse_decimal
 from msgspec import convert
 
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
-from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
+from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord, InterpretationOutcome
 from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report import running
@@ -163,6 +163,11 @@ class Page:
         """Return what elements are tagged with, in order."""
         start = self.root if inside is None else inside
         return [v for e in start.iter() if (v := e.get("data-verdict")) is not None]
+
+
+def judged(interpretation: Mapping[str, object]) -> InterpretationOutcome:
+    """Return what claims.json has of an interpretation, with its cases joined."""
+    return convert(interpretation, InterpretationOutcome)
 
 
 def words(element: Element) -> str:

@@ -65,7 +65,7 @@ def test_claim_is_judged_by_its_kind(own_report):
     """A measured claim is measured, though a shape of the catalogue has its id."""
     claims = {c["id"]: c for c in own_report.claims["claims"]}
     measured = claims["product-shape"]
-    assert measured["interpretations"][0]["cases"]
+    assert measured["interpretations"][0]["checks"][0]["cases"]
     assert measured["verdict"] == measured["interpretations"][0]["verdict"]
     assert claims["input-dimension"]["verdict"] == "fails"
     assert claims["input-dimension"]["interpretations"] == []

@@ -24,7 +24,6 @@ from montecarlo.claims.outcomes import (
     ClaimOutcome,
     ClaimsRecord,
     InterpretationOutcome,
-    JointOutcome,
     Located,
     NumberOutcome,
     SelfCheckOutcome,
@@ -266,12 +265,12 @@ def _say(outcome: SentenceOutcome | None, text: Words) -> Said | None:
     return Said(text, outcome.numbers, outcome.checks)
 
 
-def count_outcomes(cases: Iterable[Case | JointOutcome]) -> Counter[str]:
+def count_outcomes(cases: Iterable[Case]) -> Counter[str]:
     """Count how many cases came out how."""
     return Counter(str(case.outcome) for case in cases)
 
 
-def exceptions(interpretation: InterpretationOutcome) -> list[JointOutcome]:
+def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
     """Return the series over d_k that are against it, where other cases are for it."""
     cases = interpretation.cases
     if not any(case.outcome == Outcome.SUPPORTED for case in cases):

@@ -157,8 +157,6 @@ def test_a_text_is_held_against_what_its_words_admit(admits):
             votes=True,
             verdict=Verdict.FAILS,
             reason=Reason.MEASURED,
-            cases=(),
-            borders=(),
             checks=(check(summary),),
         )
         for name, summary in (("a", "mean"), ("b", "median"))

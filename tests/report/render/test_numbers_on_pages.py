@@ -19,7 +19,7 @@ from montecarlo.claims.outcomes import Case
 from montecarlo.report.content.tables import gaussian_rows
 from montecarlo.report.language.numbers import FROM, UP_TO
 from montecarlo.report.language.numbers import KEPT as NO_BREAK
-from tests.report.conftest import CODES, EVIDENCE_PAGES, words
+from tests.report.conftest import CODES, EVIDENCE_PAGES, judged, words
 
 DIGIT = re.compile(r"\d")
 YEAR = re.compile(r"(?<!\d)20[0-2]\d(?!\d)")
@@ -458,7 +458,9 @@ def test_interpretations_count_their_places(evidence, report):
             for line, interpretation in zip(
                 lines, claim["interpretations"], strict=True
             ):
-                found = Counter(case["outcome"] for case in interpretation["cases"])
+                found = Counter(
+                    str(case.outcome) for case in judged(interpretation).cases
+                )
                 outcomes = ("supported", "refuted", "undecided")
                 counts = [v for case in line[1:] for v in values(evidence, case)]
                 assert counts == [found[outcome] for outcome in outcomes]
@@ -504,14 +506,14 @@ def test_borders_are_those_of_the_record(evidence, report):
     for claim in report.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]
         shown = [e for e in article.iter("span") if e.get("class") == "border"]
-        borders = [b for r in claim["interpretations"] for b in r["borders"]]
+        borders = [b for r in claim["interpretations"] for b in judged(r).borders]
         some += len(borders)
         for element, border in zip(shown, borders, strict=True):
             numbers = values(evidence, element)
-            sizes = given(border["n_keys"])
+            sizes = given(border.n_keys)
             assert numbers[: len(sizes)] == sizes
-            assert numbers[-2:] == border["between"]
-            assert evidence.verdicts(element) == border["outcomes"]
+            assert numbers[-2:] == [*border.between]
+            assert evidence.verdicts(element) == [*border.outcomes]
     assert some
 
 

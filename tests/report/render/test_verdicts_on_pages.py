@@ -3,7 +3,7 @@
 import pytest
 
 from montecarlo.claims.verdicts import Outcome, Verdict
-from tests.report.conftest import words
+from tests.report.conftest import judged, words
 
 VERDICTS = [verdict.value for verdict in Verdict]
 
@@ -46,7 +46,7 @@ def test_verdict_of_a_claim_is_that_of_its_record(turns):
             assert page.verdicts(finding)[1] == record["verdict"]
             voting = [one for one in record["interpretations"] if one["votes"]]
             if voting and not any(one["holds"] for one in record["findings"]):
-                found = [case["outcome"] for one in voting for case in one["cases"]]
+                found = [case.outcome for one in voting for case in judged(one).cases]
                 outcomes = [
                     found.count(name) for name in ("supported", "refuted", "undecided")
                 ]
