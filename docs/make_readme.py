@@ -15,8 +15,9 @@ from montecarlo.claims.calibration import RATES, Line, calibrate, read_calibrati
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, error_rates_of
 from montecarlo.report.content.findings import Findings, Said, read_results
+from montecarlo.report.content.reading import read_rows
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.files import draw
+from montecarlo.report.figures.files import Drawing, draw
 from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.report.render.pages import set_number
 from montecarlo.study.presets import PRESETS
@@ -117,6 +118,13 @@ def with_verdicts(page: str, findings: Findings) -> str:
     return ROW.sub(lambda row: f"{row[1]}**{verdicts[row[2]]}**", page)
 
 
+def draw_attention(findings: Findings) -> Drawing | None:
+    """Draw the README's figure, from the rows that it is drawn from on pages."""
+    spec, there = FIGURES["attention"], (findings.points, findings.divisors)
+    rows = read_rows(findings.measurements, spec.rows, *there)
+    return draw(spec, rows, findings.curves)
+
+
 def rewrite(name: str, change: Callable[[str], str]) -> None:
     """Change a file of the repository."""
     path = ROOT / name
@@ -127,8 +135,7 @@ def rewrite(name: str, change: Callable[[str], str]) -> None:
 def main(folder: Path) -> None:
     """Write the figure, the parts and the verdicts."""
     findings = read_results(folder)
-    tables = (findings.measurements, findings.curves)
-    drawing = draw(FIGURES["attention"], *tables)
+    drawing = draw_attention(findings)
     if drawing is None:
         raise ValueError("results must hold what the figure of attention needs")
     svg = drawing.written(read_language(SOURCE))

@@ -10,8 +10,6 @@ import pytest
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.findings import read_results
-from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.files import draw
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -121,7 +119,7 @@ def test_what_is_quoted_is_that_of_the_standard_report(script, standard_report):
     results = read_results(standard_report)
     for name, (_, make) in script.PARTS.items():
         assert f"\n\n{make(results)}\n\n" in page_of(script, name), name
-    fresh = draw(FIGURES["attention"], results.measurements, results.curves)
+    fresh = script.draw_attention(results)
     kept = (ROOT / "docs" / "attention.svg").read_text(encoding="utf-8")
     new, old = coordinates(fresh.shapes), coordinates(kept)
     assert new.shape == old.shape
