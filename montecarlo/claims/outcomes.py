@@ -275,10 +275,6 @@ class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True)
         """The check alone."""
         return Check(*(getattr(self, name) for name in Check.__struct_fields__))
 
-    def count(self, outcome: str) -> int:
-        """Count the cases that came out so."""
-        return sum(case.outcome == outcome for case in self.cases)
-
 
 def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
     """Return each case of some checks, with how all of them came out there.
