@@ -19,7 +19,7 @@ import msgspec
 from montecarlo.attention.quantities import PAIR_MEANS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import points_of_study
-from montecarlo.claims.simulation import row_key, rows_asked
+from montecarlo.claims.simulation import check_rows, row_key
 from montecarlo.cli.report import main as report
 from montecarlo.estimation.summaries import Summaries, columns_of
 from montecarlo.report.content.findings import read_results
@@ -71,7 +71,7 @@ def follow(folder: Path) -> list[Stop]:
     key, grid = row_key(check.asked), msgspec.convert(results.run["grid"], Grid)
     catalogue = read_catalogue().only((CLAIM,))
     points = points_of_study(catalogue, grid, whole_grid=False)
-    asked = rows_asked([check.asked], points, grid.divisors)
+    asked = check_rows([check.asked], points, grid.divisors)
     (point,) = {one for one, _ in asked if row_id(one, key) == case.row}
     columns = columns_of(point, [key])
     batch = sample(point, results.run["seed"], 0, case.n_replicates or 0, columns)
@@ -98,7 +98,7 @@ def follow(folder: Path) -> list[Stop]:
         ),
         stop_at(
             point,
-            f"asked for by `rows_asked`: {point.label}, d_k = {D_K}, row `{case.row}`",
+            f"asked for by `check_rows`: {point.label}, d_k = {D_K}, row `{case.row}`",
         ),
         stop_at(
             batch, f"`sample`: means over pairs; of (q·k)² in replicate 0 {squares:.4g}"

@@ -64,7 +64,7 @@ WORK = (
     ("montecarlo.study.measurement", "run"),
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
     ("montecarlo.cli.replay", "sample"),
-    ("montecarlo.model.observed_files", "observe_model"),
+    ("montecarlo.model.observing", "observe_model"),
 )
 
 

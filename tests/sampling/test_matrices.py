@@ -49,7 +49,7 @@ def test_streamed_rows_equal_unstreamed_ones(point, monkeypatch):
 MEASURE = """
 from pathlib import Path
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import sample
+from tests.samples import sample_all
 point = parse_point("gaussian", "gaussian", 128, 2**20)
 sample_all(point, 1, 0, 2, ("none", "sqrt", "2sqrt", "linear"))
 # not getrusage: that also counts the process which this one was forked from
