@@ -63,7 +63,7 @@ WORK = (
     ("montecarlo.cli.own_claims", "make_executor"),
     ("montecarlo.study.measurement", "run"),
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
-    ("montecarlo.cli.replay", "sample"),
+    ("montecarlo.study.failures", "sample"),
     ("montecarlo.model.observing", "observe_model"),
 )
 

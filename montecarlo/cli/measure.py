@@ -73,8 +73,11 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
     with importing("measure"):
         from montecarlo.cli.points import answer, format_answer
 
-        if options.row is not None or options.replicates is not None:
-            from montecarlo.cli.replay import answer_row, replay
+        if options.row is not None:
+            from montecarlo.cli.replay import answer_row
+
+        if options.replicates is not None:
+            from montecarlo.study.failures import replay
 
         if options.format == MARKDOWN:
             from montecarlo.report.language.catalogues import (
@@ -92,15 +95,23 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
         codes = look_up_all("lang", options.lang or [SOURCE], known)
         languages = [read_language(code) for code in codes]
     if options.replicates is not None:
-        print_lines(replay(options, options.replicates))
+        told = replay(
+            options.names,
+            options.d_k,
+            options.keys,
+            number_format=options.number_format,
+            seed=options.seed,
+            indices=options.replicates,
+        )
+        print_lines(told)
         return DONE
     found = (answer if options.row is None else answer_row)(options)
     if languages:
         command = _command_with_seed(typed)
         if found.status == INTERRUPTED:  # whose replicates nobody has again
             command = ""
-        told = (quote(found.measured, one, command) for one in languages)
-        print_lines("\n\n".join(told))
+        quoted = (quote(found.measured, one, command) for one in languages)
+        print_lines("\n\n".join(quoted))
     else:
         as_json = options.json or options.format == JSON
         print_lines(format_answer(found, typed, as_json=as_json))

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
-from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import MOST_REPLICATES, PROJECT
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.executors import make_executor
@@ -77,7 +76,7 @@ def _rows(options: MeasureOptions) -> PreciseRows:
         options.names,
         options.d_k,
         options.keys,
-        {part: getattr(options, part) for part in RowKey._fields},
+        options.parts,
     )
     relative = options.relative_error
     effort = Effort(

@@ -1,15 +1,27 @@
 """What is said of sampling that failed: which replicates, why, and how to replay them.
 
-Replaying is ``python -m montecarlo measure`` with the options that `batch_command`
-writes.
+`batch_command` writes the command, and `replay` is what it does.
 """
 
 import shlex
+import time
 from collections.abc import Mapping
 
-from montecarlo.errors import UnfinishedError
+from threadpoolctl import threadpool_limits
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.estimation.engine import FailedBatch
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.estimation.summaries import columns_of, every_key
+from montecarlo.names import MOST_REPLICATES, look_up
+from montecarlo.sampling.cost import (
+    replicate_seconds,
+    require_affordable,
+    require_soon,
+)
+from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.sampling.replicates import sample
 
 #: Failures whose full message is shown.
 SHOWN = 3
@@ -72,3 +84,47 @@ def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
     given = [pair for pair in options.items() if pair[1] not in {None, "", "none"}]
     words = [str(word) for pair in given for word in pair]
     return f"python -m montecarlo measure {shlex.join(words)}"
+
+
+def replay(  # noqa: PLR0913 - what `batch_command` writes
+    names: Mapping[str, str],
+    d_k: int,
+    n_keys: int | None,
+    *,
+    number_format: str,
+    seed: int,
+    indices: range,
+) -> str:
+    """Sample the replicates of some indices; returns a line that says so.
+
+    They are sampled with all divisors, and a number format other than float64 stands
+    for all of them.  What sampling raises comes out as it is: its traceback is what a
+    replay is for.
+
+    Raises
+    ------
+    InputError
+        If there is no such point, or no report samples such replicates.
+    """
+    if indices.stop > MOST_REPLICATES:
+        raise InputError(
+            f"replicates must end at {MOST_REPLICATES} at most, got {indices.stop}: no "
+            "report samples more"
+        )
+    look_up("number-format", number_format, NUMBER_FORMATS)
+    formats = number_format != "float64"
+    if n_keys is None and formats:
+        raise InputError(
+            "number-format must be left out without keys: pairs have no rows, got "
+            f"{number_format!r}"
+        )
+    point = parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats)
+    require_affordable(point, len(DIVISORS))
+    seconds = replicate_seconds(point, len(DIVISORS))
+    require_soon("replicates", len(indices), seconds)
+    columns = columns_of(point, every_key(point, tuple(DIVISORS)))
+    started = time.perf_counter()
+    with threadpool_limits(limits=1, user_api="blas"):
+        sample(point, seed, indices.start, indices.stop, columns)
+    seconds = time.perf_counter() - started
+    return f"sampled without failure in {seconds:.1f} s: {point.name}"

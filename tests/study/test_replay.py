@@ -6,12 +6,12 @@ import subprocess
 
 import pytest
 
-from montecarlo.cli import replay
 from montecarlo.cli.exits import BUG
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
 from montecarlo.sampling.replicates import sample
+from montecarlo.study import failures
 from montecarlo.study.failures import batch_command
 from montecarlo.study.presets import PRESETS
 
@@ -44,7 +44,7 @@ def words_of(command):
 def asked(monkeypatch):
     """What the replay samples, without sampling."""
     found = []
-    monkeypatch.setattr(replay, "sample", lambda *arguments: found.append(arguments))
+    monkeypatch.setattr(failures, "sample", lambda *arguments: found.append(arguments))
     return found
 
 
@@ -106,7 +106,7 @@ def test_failing_point_is_told_and_replayed(monkeypatch, tmp_path, run_report, c
 
     with monkeypatch.context() as patch:
         patch.setattr(engine, "sample", failing)
-        patch.setattr(replay, "sample", failing)
+        patch.setattr(failures, "sample", failing)
         status, complaint = run_report()
         assert status == BUG
         (line,) = (one for one in complaint.splitlines() if "replay: " in one)
