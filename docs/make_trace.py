@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "CONTRIBUTING.md"
 CLAIM, D_K = "scaled-variance-one", 64
 OPTIONS = ("--only", CLAIM, "--preset", "quick", "--lang", "en", "--quiet")
-MARKED = re.compile(r"(<!-- generated: trace -->\n).*?(\n<!-- end -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- made: trace -->\n).*?(\n<!-- end -->)", re.DOTALL)
 
 
 class Stop(NamedTuple):
