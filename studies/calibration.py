@@ -444,7 +444,7 @@ def quantile_ratio_interval(
 def series_interval(
     case: Case, banks: Sequence[Bank], indices: Sequence[Indices], rates: Levels
 ) -> Ends:
-    """Return the ends of a slope; a ratio of ends is the same with other weights."""
+    """Return the ends of a slope."""
     x = np.log([point.d_k for point in case.points])
     weights = (x - x.mean()) / np.square(x - x.mean()).sum()
     taken = list(zip(banks, indices, strict=True))

@@ -109,8 +109,7 @@ def _name(cells: dict[str, str]) -> str:
 def kind_of(check: Check) -> str:
     """Return the kind of the interval that a check is judged by, as in the table.
 
-    A ratio of ends is a slope with other weights, and a share above a mean is judged
-    by an interval of that mean.
+    A share above a mean is judged by an interval of that mean.
     """
     if check.quantity in RECORDED:
         return EXACT

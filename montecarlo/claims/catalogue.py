@@ -67,11 +67,8 @@ _NEEDS = {
     "at_most": {"high"},
     "between": {"low", "high"},
     "slope_between": {"low", "high"},
-    "ratio_of_ends_between": {"low", "high"},
     "tends_to": {"to"},
 }
-#: These may be open on one side.
-_HALF_OPEN = {"slope_between", "ratio_of_ends_between"}
 #: How each name in a domain is written.
 _CANONICAL: dict[str, Callable[[str], str]] = {
     "distributions": canonical_distributions,
@@ -221,7 +218,7 @@ def _relation_faults(check: Check) -> Faults:
     fields = ("expected", "tolerance", "low", "high", "to")
     given = {field for field in fields if getattr(check, field) is not None}
     needs = _NEEDS[check.relation]
-    open_sided = check.relation in _HALF_OPEN and given and given < needs
+    open_sided = check.relation == "slope_between" and given and given < needs
     if given != needs and not open_sided:
         needed, got = " and ".join(sorted(needs)), ", ".join(sorted(given)) or "none"
         yield "field relation", f"{check.relation} needs {needed}, got {got}"

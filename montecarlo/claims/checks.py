@@ -62,7 +62,6 @@ Relation = Literal[
     "at_most",
     "between",
     "slope_between",
-    "ratio_of_ends_between",
     "tends_to",
 ]
 #: What becomes of a quantity as d_k grows without bound, at a fixed number of keys.
@@ -88,7 +87,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def along_d_k(self) -> bool:
         """Whether the check speaks of a whole series over d_k, not of one case."""
-        return self.relation in ("slope_between", "ratio_of_ends_between", "tends_to")
+        return self.relation in ("slope_between", "tends_to")
 
 
 def region_of(

@@ -30,7 +30,7 @@ from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.verdicts import Outcome
 from montecarlo.errors import InputError
-from montecarlo.estimation.estimates import Estimate, log_log_slope, ratio_of_ends
+from montecarlo.estimation.estimates import Estimate, log_log_slope
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, lacks
 from montecarlo.sampling.design_points import DesignPoint, name_of
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
@@ -300,8 +300,6 @@ def estimate_in(
     estimates = [summaries(c).estimate(key) for c in points]
     if check.relation in ("slope_between", "tends_to"):
         return log_log_slope([c.d_k for c in points], estimates)
-    if check.relation == "ratio_of_ends_between":
-        return ratio_of_ends(estimates)
     return estimates[0]
 
 
@@ -324,8 +322,6 @@ def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
         return known[0]
     if min(known) <= 0.0:
         return None
-    if check.relation == "ratio_of_ends_between":
-        return known[-1] / known[0]
     estimates = [Estimate(value, 0.0, 2) for value in known]
     return log_log_slope([c.d_k for c in points], estimates).value
 

@@ -382,6 +382,10 @@ def clopper_pearson(hits: int, n: int, error_rate: float) -> Interval:
 def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
     """Estimate the least-squares slope of ln value against ln size.
 
+    The logarithmic half-widths of their own intervals are added in squares.  Each side
+    separately, since intervals of skewed quantities are not symmetric; for symmetric
+    ones this is the usual propagation of errors.
+
     Parameters
     ----------
     sizes : sequence of float
@@ -391,37 +395,7 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
     """
     x = np.log(np.asarray(sizes, dtype=np.float64))
     centred = x - x.mean()
-    return _contrast(centred / float((centred**2).sum()), estimates)
-
-
-def ratio_of_ends(estimates: Sequence[Estimate]) -> Estimate:
-    """Estimate the last value over the first.
-
-    Parameters
-    ----------
-    estimates : sequence of Estimate
-        Independent, of positive quantities, at least two.
-    """
-    weights = np.zeros(len(estimates))
-    weights[0], weights[-1] = -1.0, 1.0
-    log_ratio = _contrast(weights, estimates)
-    value, finest = _exp(log_ratio.value), log_ratio.finest
-    return Estimate(
-        value,
-        value * log_ratio.std_error,
-        log_ratio.n_replicates,
-        bounds=lambda rate: log_ratio.interval(rate).mapped(_exp),
-        finest=finest and finest.mapped(_exp),
-    )
-
-
-def _contrast(weights: Array, estimates: Sequence[Estimate]) -> Estimate:
-    """Estimate a weighted sum of logarithms of independent estimates.
-
-    The logarithmic half-widths of their own intervals are added in squares.  Each side
-    separately, since intervals of skewed quantities are not symmetric; for symmetric
-    ones this is the usual propagation of errors.
-    """
+    weights = centred / float((centred**2).sum())
     n = min(estimate.n_replicates for estimate in estimates)
     logs = [_log(estimate.value) for estimate in estimates]
     value = _weigh(weights, logs)
@@ -450,14 +424,6 @@ def _weigh(weights: Array, values: Sequence[float]) -> float:
     pairs = zip(weights.tolist(), values, strict=True)
     terms = [weight * value for weight, value in pairs if weight != 0.0]
     return math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
-
-
-def _exp(value: float) -> float:
-    """Exponential, infinite where it is too large."""
-    try:
-        return math.exp(value)
-    except OverflowError:
-        return math.inf
 
 
 def _log(value: float) -> float:

@@ -83,7 +83,7 @@ def test_every_kind_that_is_judged_is_counted():
         ("weight_above(0.25)", "mean", "sqrt", "at_most", OF_FEW_ROWS),
         ("score_variance", "value", "sqrt", "equals", "pairs"),
         ("score_variance", "value", "none", "slope_between", "slope"),
-        ("entropy", "mean", "sqrt", "ratio_of_ends_between", "slope"),
+        ("entropy", "mean", "sqrt", "slope_between", "slope"),
         ("training_learned", "mean", "sqrt", "at_least", EXACT),
         ("training_steps", "median", "none/sqrt", "at_least", EXACT),
     ],

@@ -150,9 +150,6 @@ def test_error_is_split_over_cases_and_analyses():
     assert split([variance()], analyses) == pytest.approx(7.0)
     assert split([slope], analyses) == pytest.approx(4.0)
     assert split([variance(), slope, variance("sqrt")], analyses) == pytest.approx(11.0)
-    ratio = Check("score_variance", "ratio_of_ends_between", "value", low=0.0)
-    assert split([slope, ratio], analyses) == pytest.approx(8.0)
-    assert split([variance(), slope, ratio], analyses) == pytest.approx(15.0)
 
 
 def test_what_is_not_decided_costs_nothing():

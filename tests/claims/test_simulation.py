@@ -128,32 +128,26 @@ def test_relations_along_d_k_have_budgets_of_their_own():
     checks = [
         Check("jacobian_trace", "at_most", high=1.0, domain=domain),
         Check("jacobian_trace", "slope_between", high=0.0, domain=domain),
-        Check("jacobian_trace", "ratio_of_ends_between", high=1.0, domain=domain),
         Check("jacobian_trace", "tends_to", to="zero", domain=domain),
     ]
-    assert [len(statistics(check)) for check in checks] == [2, 1, 1, 1]
-    assert len(statistics(*checks)) == 2 + 1 + 1 + 1
+    assert [len(statistics(check)) for check in checks] == [2, 1, 1]
+    assert len(statistics(*checks)) == 2 + 1 + 1
 
 
 def test_exact_values_along_d_k_are_those_of_estimates():
-    """The last over the first, and the slope: for a power of d_k both are known."""
+    """The slope: for a power of d_k it is known."""
     domain = Domain(d_k=(64, 256), distributions=("gaussian",))
-    cases = {
-        "ratio_of_ends_between": 4.0**1.5,
-        "slope_between": 1.5,
-    }
-    for relation, wanted in cases.items():
-        check = Check("score_variance", relation, "value", low=0.0, domain=domain)
-        (points,) = cases_of(check, GRID, ALL).values()
-        assert [point.d_k for point in points] == [64, 256]
-        found = exact_in(check, points, lambda point, _: float(point.d_k) ** 1.5)
-        assert found == pytest.approx(wanted)
+    check = Check("score_variance", "slope_between", "value", low=0.0, domain=domain)
+    (points,) = cases_of(check, GRID, ALL).values()
+    assert [point.d_k for point in points] == [64, 256]
+    found = exact_in(check, points, lambda point, _: float(point.d_k) ** 1.5)
+    assert found == pytest.approx(1.5)
 
-        def estimates(point):
-            value = Estimate(float(point.d_k) ** 1.5, 0.0, 2)
-            return SimpleNamespace(estimate=lambda _: value)
+    def estimates(point):
+        value = Estimate(float(point.d_k) ** 1.5, 0.0, 2)
+        return SimpleNamespace(estimate=lambda _: value)
 
-        assert estimate_in(check, points, estimates).value == pytest.approx(wanted)
+    assert estimate_in(check, points, estimates).value == pytest.approx(1.5)
 
 
 def test_rows_under_another_divisor_are_another_statistic():

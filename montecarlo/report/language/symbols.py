@@ -94,9 +94,6 @@ def check_formula(check: Check) -> str:
             return rf"{symbol} \to {ends[check.to or 'zero']}\;\;({{d_k \to \infty}})"
         case "slope_between":
             symbol = rf"\frac{{\mathrm{{d}} \ln {symbol}}}{{\mathrm{{d}} \ln d_k}}"
-        case "ratio_of_ends_between":
-            symbol = rf"\frac{{{symbol}(d_{{\max}})}}{{{symbol}(d_{{\min}})}}"
-            low = "" if check.low == 0.0 else low
     if low and high:
         return rf"{low} \le {symbol} \le {high}"
     return rf"{symbol} \ge {low}" if low else rf"{symbol} \le {high}"
