@@ -1,9 +1,21 @@
 """Samples of everything that a table has of a point, for tests of its parts."""
 
+from montecarlo.claims.calibration import calibrate
+from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.estimation.summaries import Summaries, columns_of, every_key
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import Columns, sample
+from montecarlo.study.table import tabulate
+
+#: What claims.json has beside what is judged: of a study that sampled nothing.
+KNOWN = {
+    "error_rate": 0.01,
+    "simultaneous_error": 1e-6,
+    "calibration": calibrate(1e-5),
+    "analyses": 1,
+    "z_scores": judge_z_scores(tabulate(())),
+}
 
 
 def every_column(point: DesignPoint, divisors: tuple[str, ...]) -> Columns:

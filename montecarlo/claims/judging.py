@@ -6,6 +6,7 @@ which sentences may be said.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -14,8 +15,8 @@ from montecarlo.claims.outcomes import (
     Case,
     CheckOutcome,
     ClaimOutcome,
+    ClaimsRecord,
     InterpretationOutcome,
-    Judgement,
     NumberOutcome,
     PassageOutcome,
     SelfCheckOutcome,
@@ -199,8 +200,15 @@ class Judge:
     stated: Callable[[Check], float]
     error_rates: Mapping[str, float] = field(default_factory=dict)
 
-    def judge(self, catalogue: Catalogue) -> Judgement:
-        """Judge all claims, passages and self-checks."""
+    def judge(
+        self,
+        catalogue: Catalogue,
+        **known: Any,  # noqa: ANN401 - fields of the record
+    ) -> ClaimsRecord:
+        """Judge all claims, passages and self-checks.
+
+        ``known`` are the error rates and z scores that stand beside them.
+        """
         self_checks = []
         for entry in catalogue.self_check:
             # whether the sample agrees with theory is not for theory to say
@@ -213,7 +221,7 @@ class Judge:
                 )
             )
         claims = tuple(self.judge_claim(claim) for claim in catalogue.claim)
-        return Judgement(
+        return ClaimsRecord(
             claims=claims,
             passages=tuple(
                 PassageOutcome(
@@ -225,6 +233,9 @@ class Judge:
                 for passage in catalogue.passage
             ),
             self_checks=tuple(self_checks),
+            models=catalogue.model,
+            records=catalogue.record,
+            **known,
         )
 
     def judge_claim(self, claim: Claim) -> ClaimOutcome:

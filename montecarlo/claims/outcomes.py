@@ -452,13 +452,41 @@ class SelfCheckOutcome(_Record, frozen=True, kw_only=True):
     checks: tuple[CheckOutcome, ...]
 
 
-class Judgement(_Record, frozen=True, kw_only=True):
-    """How everything in a catalogue came out, in its order."""
+class Calibration(_Record, frozen=True, kw_only=True):
+    """How often intervals missed in trials, and how that is paid for."""
+
+    #: one-sided rate that was stated in trials
+    rate: float
+    #: as often as stated the worst of them missed
+    times: float
+    #: the share of one end of an interval, by its kind; that is its stated rate
+    divided_by: dict[str, float]
+
+
+CLAIMS_FILE = "claims.json"
+
+
+class ClaimsRecord(_Record, frozen=True, kw_only=True):
+    """claims.json: how everything that is judged came out."""
 
     #: in the catalogue's order
     claims: tuple[ClaimOutcome, ...]
     passages: tuple[PassageOutcome, ...]
     self_checks: tuple[SelfCheckOutcome, ...]
+    #: nominal error rate of all of it
+    error_rate: float
+    #: that of one end of an interval at one look
+    simultaneous_error: float
+    #: how often intervals missed in trials
+    calibration: Calibration
+    #: interim analyses of all statistics together
+    analyses: int
+    #: distances to exact values
+    z_scores: ZScores
+    #: published sizes of models
+    models: tuple[ModelSize, ...]
+    #: published facts
+    records: tuple[RecordEntry, ...]
 
     def judged_checks(self) -> Iterator[CheckOutcome]:
         """Yield every check that a verdict is made of."""
@@ -475,39 +503,6 @@ class Judgement(_Record, frozen=True, kw_only=True):
                 yield from sentence.checks
         for passage in self.passages:
             yield from passage.checks
-
-
-class Calibration(_Record, frozen=True, kw_only=True):
-    """How often intervals missed in trials, and how that is paid for."""
-
-    #: one-sided rate that was stated in trials
-    rate: float
-    #: as often as stated the worst of them missed
-    times: float
-    #: the share of one end of an interval, by its kind; that is its stated rate
-    divided_by: dict[str, float]
-
-
-CLAIMS_FILE = "claims.json"
-
-
-class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """claims.json: how everything that is judged came out."""
-
-    #: nominal error rate of all of it
-    error_rate: float
-    #: that of one end of an interval at one look
-    simultaneous_error: float
-    #: how often intervals missed in trials
-    calibration: Calibration
-    #: interim analyses of all statistics together
-    analyses: int
-    #: distances to exact values
-    z_scores: ZScores
-    #: published sizes of models
-    models: tuple[ModelSize, ...]
-    #: published facts
-    records: tuple[RecordEntry, ...]
 
     def failed_self_checks(self) -> list[str]:
         """Return the ids of the refuted self-checks, ``z-scores`` last."""

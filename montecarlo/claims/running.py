@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.judging import Judge
-from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord, Judgement
+from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import (
@@ -173,9 +173,16 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         found = known[point][key]
         return None if found is None else found.value
 
-    def judge(simulation: Simulation) -> Judgement:
+    def judge(simulation: Simulation, compared: pd.DataFrame) -> ClaimsRecord:
         evidence = replace(recorded, others=simulation)
-        return Judge(evidence, rates.stated, rates.claims).judge(study.catalogue)
+        return Judge(evidence, rates.stated, rates.claims).judge(
+            study.catalogue,
+            error_rate=study.error_rate,
+            simultaneous_error=rates.share,
+            calibration=calibrate(rates.share),
+            analyses=rates.analyses,
+            z_scores=judge_z_scores(compared),
+        )
 
     def sampled_on(there: Mapping[DesignPoint, int]) -> Simulation:
         """Bring the tables of points up to what is sampled of them."""
@@ -204,7 +211,8 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
             if store.n_replicates(point) >= budget.first
         }
         simulation = sampled_on(there)
-        return undecided_points(judge(simulation), simulation)
+        # z scores are looked at once, at the end
+        return undecided_points(judge(simulation, tabulate(())), simulation)
 
     columns = {point: columns_of(point, keys) for point, keys in requested.items()}
     plan = Plan(budgets, study.seed, columns, limited=in_time is not None)
@@ -237,7 +245,6 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         rare = list(tail_rows(tails, study.seed, executor))
         simulation = sampled_on(most)
     sampled()
-    judged = judge(simulation)
     rows = chain.from_iterable(tables[point].rows for point in budgets)
     measurements = tabulate(chain(rows, rare))
     return StudyResults(
@@ -248,16 +255,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
             for point in budgets
             for key, found in tables[point].distributions.items()
         },
-        ClaimsRecord(
-            **msgspec.structs.asdict(judged),
-            error_rate=study.error_rate,
-            simultaneous_error=rates.share,
-            calibration=calibrate(rates.share),
-            analyses=rates.analyses,
-            z_scores=judge_z_scores(measurements),
-            models=study.catalogue.model,
-            records=study.catalogue.record,
-        ),
+        judge(simulation, measurements),
         {point.name: store.n_replicates(point) for point in budgets},
         limited,
     )

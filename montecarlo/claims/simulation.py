@@ -21,7 +21,7 @@ from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.outcomes import (
     Case,
     CheckOutcome,
-    Judgement,
+    ClaimsRecord,
     Located,
     case_on,
     locate,
@@ -419,12 +419,12 @@ def split_error_rate(
 HOPELESS = 4
 
 
-def undecided_points(judged: Judgement, simulation: Simulation) -> set[DesignPoint]:
+def undecided_points(judged: ClaimsRecord, simulation: Simulation) -> set[DesignPoint]:
     """Return the points of all undecided cases that the budget may still decide.
 
     Parameters
     ----------
-    judged : Judgement
+    judged : ClaimsRecord
     simulation : Simulation
         On which it was judged.
 
@@ -443,7 +443,7 @@ def undecided_points(judged: Judgement, simulation: Simulation) -> set[DesignPoi
     return found
 
 
-def _open_cases(judged: Judgement) -> Iterator[tuple[CheckOutcome, Case]]:
+def _open_cases(judged: ClaimsRecord) -> Iterator[tuple[CheckOutcome, Case]]:
     """Yield what more replicates would decide, with its check."""
     for check in judged.judged_checks():
         yield from ((check, case) for case in check.cases if _is_open(case))

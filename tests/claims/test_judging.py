@@ -58,7 +58,7 @@ from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.study.table import find_reference
-from tests.samples import sample_all, summarise
+from tests.samples import KNOWN, sample_all, summarise
 
 DIVISORS = ("none", "sqrt")
 RATE = 1e-6
@@ -252,9 +252,9 @@ def judged(interpretations, values, budget=128, reference=exact_value, **said):
     budgets = dict.fromkeys(points, budget)
     catalogue = msgspec.structs.replace(catalogue, claim=(claim,))
     simulation = Simulation(budgets, DIVISORS, reference, fixed(values))
-    judgement = Judge(simulation, lambda _: 1e-4).judge(catalogue)
-    undecided = undecided_points(judgement, simulation)
-    return judgement.claims[0], {c.d_k for c in undecided}
+    record = Judge(simulation, lambda _: 1e-4).judge(catalogue, **KNOWN)
+    undecided = undecided_points(record, simulation)
+    return record.claims[0], {c.d_k for c in undecided}
 
 
 def values_of(entropy, error=0.01, weight=0.5):
@@ -386,10 +386,10 @@ def test_passages_are_judged_too():
     ):
         values = fixed(values_of(entropy))
         simulation = Simulation(budgets, DIVISORS, lambda *_: None, values)
-        judgement = Judge(simulation, lambda _: 1e-4).judge(catalogue)
-        (passage,) = judgement.passages
+        record = Judge(simulation, lambda _: 1e-4).judge(catalogue, **KNOWN)
+        (passage,) = record.passages
         assert passage.holds is holds
-        found = undecided_points(judgement, simulation)
+        found = undecided_points(record, simulation)
         assert {c.d_k for c in found} == undecided
 
 
