@@ -307,7 +307,6 @@ class Judge:
 
     def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
         """Judge a check in each of its cases; ``by_theory`` as above."""
-        asked = {name: getattr(check, name) for name in Check.__struct_fields__}
         rate = self.stated(check)
         cases = (
             self.evidence.find(check, where, rate)
@@ -316,7 +315,7 @@ class Judge:
         # what is held against the exact value is for the sample alone to decide
         by_theory = by_theory and check.expected != "reference"
         decided = tuple(decide_case(check, c, by_theory=by_theory) for c in cases)
-        return CheckOutcome(**asked, cases=decided)
+        return CheckOutcome(**msgspec.structs.asdict(check), cases=decided)
 
 
 def decide_case(check: Check, case: Case, *, by_theory: bool = True) -> Case:

@@ -452,16 +452,6 @@ def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
     axes.plot(table["d_k"], y, color=look.colour, linestyle=look.dash, zorder=1.8)
 
 
-def plot_named(
-    picture: Picture, x: "Series[float]", y: "Series[float]", look: Look
-) -> None:
-    """Draw a curve in the one panel, and put its name into the legend."""
-    (panel,) = picture.panels
-    (line,) = panel.axes.plot(x, y, color=look.colour, linestyle=look.dash)
-    line.set(linewidth=1.6, zorder=2.0)
-    picture.keys.append(Key(look.label, look, "line"))
-
-
 def level(axes: Axes, value: float) -> None:
     """Mark a level that estimates are to be compared with."""
     axes.axhline(value, color=MUTED, linewidth=1.1, zorder=1.5)

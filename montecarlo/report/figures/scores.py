@@ -1,7 +1,6 @@
 """The size of scores: their variance and their distribution."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from matplotlib.axes import Axes
 from pandas import DataFrame
@@ -14,7 +13,7 @@ from montecarlo.report.content.tables import (
     with_interval,
 )
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.drawing import Note, Panel, Picture
+from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     BLUE,
@@ -58,14 +57,9 @@ def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
     return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
 
 
-def variance_rows(measurements: DataFrame) -> DataFrame:
-    """Return what has an interval."""
-    return with_interval(measurements)
-
-
 def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
     """Build the variance with and without the divisor, and below it over theory."""
-    rows = variance_rows(measurements)
+    rows = with_interval(measurements)
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
     picture = Picture((1, 1), (165.0, 72.0))
@@ -165,9 +159,10 @@ def build_score_distribution(_: DataFrame, curves: Curves) -> Picture | None:
     picture = Picture((1,), (150.0,))
     (panel,) = picture.panels
     for d_k, look in CURVES.items():
-        named = replace(look, label=Label(symbol=f"d_k = {d_k}"))
         mine = exact[exact["d_k"].eq(d_k)].sort_values("score")
-        draw.plot_named(picture, mine["score"], mine["distribution_gap"], named)
+        (line,) = panel.axes.plot(mine["score"], mine["distribution_gap"])
+        line.set(color=look.colour, linestyle=look.dash, linewidth=1.6, zorder=2.0)
+        picture.keys.append(Key(Label(symbol=f"d_k = {d_k}"), look, "line"))
     draw.mark_ticks(panel.axes.xaxis, (-2.0, 0.0, 2.0))
     draw.level(panel.axes, 0.0)
     draw.few_ticks(panel.axes.yaxis, unit=0.01)

@@ -8,7 +8,6 @@ from pandas import DataFrame
 
 from montecarlo.claims.training import STEPS as MOST_STEPS
 from montecarlo.report.content.curves import TRAINING_START, Curves
-from montecarlo.report.content.reading import no_rows
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Panel, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -111,8 +110,7 @@ def pick_steps(_: DataFrame, curves: Curves) -> Fact | None:
 TRAINING = FigureSpec(
     "training",
     build_training,
-    no_rows,
-    "steps to learn against d_k",
+    shows="steps to learn against d_k",
     section="training",
     on_report=True,
     caption=message(

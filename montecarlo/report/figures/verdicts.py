@@ -9,7 +9,6 @@ from pandas import DataFrame
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
 from montecarlo.report.content.curves import Curves
-from montecarlo.report.content.reading import no_rows
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -153,8 +152,7 @@ def count_claims(_: DataFrame, curves: Curves) -> Fact | None:
 TEXTS = FigureSpec(
     "texts",
     build_texts,
-    no_rows,
-    "verdicts by text",
+    shows="verdicts by text",
     section="record",
     on_report=True,
     caption=message(

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from montecarlo.report.content.curves import JACOBIAN_ROWS
-from montecarlo.report.content.tables import gaussian_rows
+from montecarlo.report.content.tables import gaussian_rows, with_interval
 from montecarlo.report.figures import FIGURES, FigureSpec
 from montecarlo.report.figures.drawing import (
     Panel,
@@ -32,7 +32,6 @@ from montecarlo.report.figures.scores import (
     VARIANCE_DIVISORS,
     plot_relative_variance,
     plot_variance,
-    variance_rows,
 )
 from montecarlo.report.figures.verdicts import ANSWERED as TEXTS_ANSWERED
 from montecarlo.report.figures.verdicts import ASKED as TEXTS_ASKED
@@ -164,7 +163,7 @@ def test_variance_draws_what_the_table_says(tables):
     """Points of the variance are the estimates, the line the exact values; below, they
     stand over these.
     """
-    rows = variance_rows(tables["variance"][0])
+    rows = with_interval(tables["variance"][0])
     one, below = panel(), Figure().subplots()
     plot_variance(one, rows)
     for divisor in VARIANCE_DIVISORS:
