@@ -94,27 +94,17 @@ class Findings:
         return self.record.claims
 
     @property
-    def of_texts(self) -> list[ClaimOutcome]:
-        """The claims that texts make; of a user's own all, as these name no texts."""
-        return [one for one in self.claims if self.own or one.sources]
-
-    @property
     def counts(self) -> list[tuple[str, int]]:
-        """How many claims of texts have each verdict that any has."""
-        found = Counter(claim.verdict for claim in self.of_texts)
+        """How many claims of texts have each verdict that any has.
+
+        Of a user's own all claims count, as these name no texts.
+        """
+        found = Counter(one.verdict for one in self.claims if self.own or one.sources)
         return [(v.value, found[v]) for v in Verdict if found[v]]
 
     def by_topic(self, topic: str) -> list[ClaimOutcome]:
         """Return the claims of a topic, in the order of the catalogue."""
         return [claim for claim in self.claims if claim.topic == topic]
-
-    def claim(self, name: str) -> ClaimOutcome | None:
-        """Return a claim of the five texts by id, None where it was left out.
-
-        A user's claim is none of them, whatever its id.
-        """
-        found = (claim for claim in self.claims if claim.id == name and not self.own)
-        return next(found, None)
 
     def number(self, claim: ClaimOutcome) -> int:
         """Return its place in the catalogue, from 1; questions of readers apart."""

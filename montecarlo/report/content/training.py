@@ -166,22 +166,11 @@ class TrainingView:
     #: a second task
     language: LanguageView | None = None
 
-    @property
-    def sizes(self) -> list[int]:
-        """Every d_k, in ascending order."""
-        return sorted({line.d_k for line in self.lines})
-
     def count(self, optimiser: str, arm: str) -> tuple[int, int]:
         """Return how many runs of an arm learned, and of how many, at any d_k."""
-        mine = [self.line(optimiser, arm, d_k) for d_k in self.sizes]
+        wanted = optimiser, arm
+        mine = [one for one in self.lines if (one.optimiser, one.arm) == wanted]
         return sum(line.learned for line in mine), sum(line.seeds for line in mine)
-
-    def line(self, optimiser: str, arm: str, d_k: int) -> ArmLine:
-        """Return how an arm fared."""
-        wanted = (optimiser, arm, d_k)
-        return next(
-            one for one in self.lines if (one.optimiser, one.arm, one.d_k) == wanted
-        )
 
 
 @cache

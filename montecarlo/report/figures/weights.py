@@ -208,21 +208,19 @@ def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
     return every_row(panels, quantities, ["mean"], DIVISOR_LOOKS)
 
 
-def weight_rows(rows: DataFrame) -> DataFrame:
-    """Return shares of saturated rows, and effective keys as a share of all."""
-    keys = rows[rows["quantity"].eq("effective_keys")]
-    saturated = rows[rows["quantity"].eq("saturated")]
-    keys = draw.rescale(keys, lambda value: value / keys["n_keys"].astype(float))
-    return pd.concat([saturated, keys])
-
-
 def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build saturated rows above, effective keys below, a column for each n."""
-    rows = weight_rows(measurements)
-    labels = {"saturated": SATURATED, "effective_keys": EFFECTIVE}
-    parts = [(label, rows[rows["quantity"].eq(name)]) for name, label in labels.items()]
-    counts = sorted({*with_interval(parts[0][1])["n_keys"]})
+    """Build saturated rows above, effective keys below, a column for each n.
+
+    Effective keys are a share of all.
+    """
+    saturated, keys = (
+        measurements[measurements["quantity"].eq(name)]
+        for name in ("saturated", "effective_keys")
+    )
+    keys = draw.rescale(keys, lambda value: value / keys["n_keys"].astype(float))
+    counts = sorted({*with_interval(saturated)["n_keys"]})
     titles = {n_keys: Label(symbol=f"n = {n_keys:.0f}") for n_keys in counts}
+    parts = [(SATURATED, saturated), (EFFECTIVE, keys)]
     return _build_shares(parts, "n_keys", titles) if titles else None
 
 

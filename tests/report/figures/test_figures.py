@@ -39,7 +39,6 @@ from montecarlo.report.figures.verdicts import CURVE
 from montecarlo.report.figures.weights import (
     example_weights,
     plot_weights,
-    weight_rows,
 )
 from montecarlo.report.language.catalogues import read_language
 from tests.report.figures.conftest import measured
@@ -133,7 +132,7 @@ def test_no_line_through_a_point_that_is_not_known(tables, name, unknown):
 
 def test_a_point_without_bounds_is_drawn_open(tables):
     """An estimate whose interval is unbounded is an open mark, with a dotted line."""
-    rows = weight_rows(tables["weights"][0])
+    rows = tables["weights"][0]
     rows = rows[rows["quantity"].eq("saturated") & rows["n_keys"].eq(32)]
     rows = rows[rows["divisor"].eq("none")]
     at = rows["d_k"].eq(16)
