@@ -9,6 +9,7 @@ from pandas import DataFrame
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.estimation.summaries import RowKey, has_row
 from montecarlo.report.content.curves import Curves
+from montecarlo.report.content.reading import gaussian_points
 from montecarlo.report.content.tables import nearest, with_interval
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Picture
@@ -52,11 +53,8 @@ ASKED = message("What number formats make of the weights")
 
 def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
     """Name errors and overflows by format, divisor and softmax, at one size."""
-    there = [
-        point
-        for point in points
-        if point.formats and point.label == "gaussian" and point.is_independent
-    ]
+    rows = gaussian_points(points, with_rows=True)
+    there = [point for point in rows if point.formats]
     n_keys = nearest((point.n_keys or 0 for point in there), N_KEYS)
     there = [point for point in there if point.n_keys == n_keys]
     d_k = nearest((point.d_k for point in there), D_K)

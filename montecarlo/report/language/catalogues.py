@@ -22,10 +22,6 @@ from montecarlo.report.language.numbers import CLOSE_PERCENT, NumberFormat
 _PACKAGE = Path(__file__).parents[2]
 
 
-class LanguageError(InputError):
-    """A language catalogue that cannot be read; one line."""
-
-
 @dataclass(frozen=True, slots=True)
 class Language:
     """One language of the report."""
@@ -83,7 +79,7 @@ def read_language(code: str) -> Language:
 
     Raises
     ------
-    LanguageError
+    InputError
         If the catalogue is missing or malformed.
     """
     tag, name = LANGUAGES[code]
@@ -92,9 +88,7 @@ def read_language(code: str) -> Language:
     try:
         messages = _read_messages(code, catalogue_path(code).read_bytes())
     except (OSError, UnicodeDecodeError, PoFileError) as error:
-        raise LanguageError(
-            f"language {code!r} must have a catalogue: {error}"
-        ) from None
+        raise InputError(f"language {code!r} must have a catalogue: {error}") from None
     return Language(code, tag, name, messages)
 
 

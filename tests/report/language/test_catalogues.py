@@ -10,12 +10,12 @@ import pytest
 from babel.messages.pofile import read_po
 from markupsafe import Markup
 
+from montecarlo.errors import InputError
 from montecarlo.report.language import catalogues, messages
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     SOURCE,
     Language,
-    LanguageError,
     catalogue_path,
     fault_of,
     read_language,
@@ -183,7 +183,7 @@ def test_catalogue_that_cannot_be_read_is_refused(use, text):
     path = use(text or "")
     if text is None:
         path.unlink()
-    with pytest.raises(LanguageError, match="'de' must have a catalogue"):
+    with pytest.raises(InputError, match="'de' must have a catalogue"):
         read_language("de")
 
 
