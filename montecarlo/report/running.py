@@ -31,7 +31,7 @@ from montecarlo.report.content.curves import (
     write_curves,
 )
 from montecarlo.report.content.findings import Findings, read_results
-from montecarlo.report.content.training import training_view
+from montecarlo.report.content.training import records_digest, training_view
 from montecarlo.report.formats import DEFAULT, FORMATS
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
@@ -145,7 +145,7 @@ def write_data(results: StudyResults, folder: Path, *, own: bool) -> dict[str, A
     Beside a user's ``own`` claims stands nothing of training.
     """
     write_curves(make_curves(results, None if own else training_view()), folder)
-    return write_results(results, folder)
+    return {**write_results(results, folder), "training": records_digest()}
 
 
 #: What a report's numbers and verdicts are read from.
@@ -210,17 +210,18 @@ def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
     Raises
     ------
     ResultsError
-        If they were judged by a catalogue of another version.
+        If they were judged by a catalogue, or on a record, of another version.
     """
     own = "own_claims" in record
     catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
     known = {claim.id for claim in catalogue.claim}
     if record["only"] and known.issuperset(record["only"]):
         catalogue = catalogue.only(tuple(record["only"]))
-    if catalogue.digest() != record["catalogue"]:
+    judged_by = catalogue.digest(), records_digest()
+    if judged_by != (record["catalogue"], record.get("training")):
         raise ResultsError(
-            "results must be of the claims of this version, got others; the version "
-            "that wrote them renders them"
+            "results must be of the claims and records of this version, got others; "
+            "the version that wrote them renders them"
         )
     return catalogue
 

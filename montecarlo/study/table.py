@@ -153,7 +153,8 @@ def find_rows(table: pd.DataFrame, rows: Iterable[Row]) -> pd.DataFrame:
     """
     names = {row_id(*row): row for row in rows if row[1].summary != DISTRIBUTION}
     found = table[table["row_id"].isin(names)]
-    for name in set(names).difference(found["row_id"]):
+    there = set(found["row_id"])
+    for name in (one for one in names if one not in there):
         point, key = names[name]
         raise InputError(
             f"measurements must have the row {' '.join(key)} of {point.name} ({name}), "

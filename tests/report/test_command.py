@@ -354,7 +354,8 @@ def test_some_claims_are_rendered_again(run, finished, tmp_path):
     ("change", "sealed", "named"),
     [
         ({"schema": 99}, True, "schema"),
-        ({"catalogue": "0"}, True, "claims of this version"),
+        ({"catalogue": "0"}, True, "claims and records of this version"),
+        ({"training": "0"}, True, "claims and records of this version"),
         ({"sha256": {}}, True, "'measurements.csv' among the files"),
         ({"seed": 2}, False, "run.json"),
     ],

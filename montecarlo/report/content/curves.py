@@ -1,7 +1,7 @@
 """What figures show that is no single number: curves, a table of a kind each.
 
 Tables are made of results, of theory and of what ships with the program, written to
-files in `FOLDER`, and read back by who draws: the only source of a page's numbers.
+files in `FOLDER`, and read back by who draws.
 """
 
 from collections.abc import Iterator, Mapping

@@ -5,6 +5,7 @@ it ends would need more steps than it had, and so may a median, or an end of its
 interval, be beyond them: None.
 """
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from montecarlo.claims.training import (
     ARMS,
+    FOLDER,
     RATES,
     Record,
     read_about,
@@ -171,6 +173,16 @@ class TrainingView:
         wanted = optimiser, arm
         mine = [one for one in self.lines if (one.optimiser, one.arm) == wanted]
         return sum(line.learned for line in mine), sum(line.seeds for line in mine)
+
+
+@cache
+def records_digest() -> str:
+    """Return a hash of the files of these records, which results are judged by."""
+    found = hashlib.sha256()
+    files = [*FOLDER.glob("*.*"), *LANGUAGE_FOLDER.glob("language.*")]
+    for path in sorted(one for one in files if one.suffix in {".csv", ".json"}):
+        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
 
 
 @cache
