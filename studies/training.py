@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
-from montecarlo.claims.recorded import TRAINING_QUANTITIES, Recorded
+from montecarlo.claims.recorded import TRAINING_QUANTITIES
 from montecarlo.claims.running import Study, error_rates_of, exact_value
-from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.simulation import Evidence
 from montecarlo.claims.training import (
     ARM,
     ARMS,
@@ -378,11 +378,8 @@ def find_undecided(runs: pd.DataFrame, among: Collection[Case] = CASES) -> list[
     """
     record = Record(*reduce_runs(round_runs(runs)), (), {})
     study = Study(read_catalogue(), PRESETS["standard"])
-    simulation = Simulation({}, (), exact_value)
-    judge = Judge(
-        Recorded(study.catalogue, simulation, record),
-        error_rates_of(study).stated,
-    )
+    evidence = Evidence({}, (), exact_value, record=record)
+    judge = Judge(evidence, error_rates_of(study).stated)
     found: set[Case] = set()
     for check in study.catalogue.checks():
         if check.quantity not in TRAINING_QUANTITIES:

@@ -52,7 +52,7 @@ def source_messages() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(one.words, "a quantity") for one in QUANTITIES.values()]
-    named += [(one.words, "a quantity") for one in RECORDED.values() if one.words]
+    named += [(one.words, "a quantity") for one in RECORDED.values()]
     named += [(words, "an answer to quote") for words in MESSAGES]
     named += [(str(words), place) for words, place in read_catalogue().words()]
     extracted = (*_extract(template_folder()), *_extract(FIGURES))
