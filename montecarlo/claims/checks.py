@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from montecarlo.theory.limits import Tendency
+
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,59}\Z")]
 #: Control characters, those that break a line or turn the direction of writing among
 #: them: texts reach terminals and pages.
@@ -64,8 +66,6 @@ Relation = Literal[
     "slope_between",
     "tends_to",
 ]
-#: What becomes of a quantity as d_k grows without bound, at a fixed number of keys.
-Limiting = Literal["zero", "constant", "infinity"]
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,7 +81,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     tolerance: Annotated[float, Meta(gt=0, lt=1)] | None = None
     low: Finite | Level | None = None
     high: Finite | Level | None = None
-    to: Limiting | None = None
+    to: Tendency | None = None
     domain: Domain = Domain()
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from montecarlo.claims.checks import Check, Limiting
+from montecarlo.claims.checks import Check
 from montecarlo.claims.schema import (
     Form,
     ModelSize,
@@ -83,27 +83,6 @@ def locate(case: Located, **changed: None) -> Located:
     return Located(**(fields | changed))
 
 
-class Border(Located, frozen=True, kw_only=True):
-    """Two neighbouring d_k between which the outcome changes, all else equal."""
-
-    #: d_k before and after
-    between: tuple[int, int]
-    outcomes: tuple[Outcome, Outcome]
-
-
-class LimitOutcome(_Record, frozen=True, kw_only=True):
-    """What becomes of a row as d_k grows without bound, exactly."""
-
-    #: what it tends to
-    tends_to: Limiting
-    #: how fast: a power, or an exponential
-    kind: str
-    #: of that power
-    exponent: float | None
-    #: what stands before it, or the limit
-    constant: float | None
-
-
 class Case(Located, frozen=True, kw_only=True):
     """A check in one case: what evidence has for it, the region, the outcome."""
 
@@ -126,8 +105,8 @@ class Case(Located, frozen=True, kw_only=True):
     region_high: float | None = None
     #: exact value; null: none known
     exact: float | None = None
-    #: null: none known
-    limit: LimitOutcome | None = None
+    #: what becomes of it as d_k grows without bound; null: none known
+    limit: Limit | None = None
     outcome: Outcome = Outcome.NOT_APPLICABLE
     #: whether the exact value decided what the sample left undecided
     by_theory: bool = False
@@ -248,8 +227,7 @@ def case_on(  # noqa: PLR0913 - what evidence may have
         "exact": None if exact is None else finite(exact),
     }
     if limit is not None:
-        fields["limit"] = msgspec.convert(limit, LimitOutcome, from_attributes=True)
-        return Case(**fields)
+        return Case(**fields, limit=limit)
     interval, needed = estimate.interval(rate), None
     outcome = decide(interval, region)
     if outcome == Outcome.UNDECIDED and most is not None:
@@ -300,8 +278,8 @@ def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
     )
 
 
-def find_borders(cases: Sequence[Case]) -> Iterator[Border]:
-    """Yield neighbouring d_k between which the outcome changes, all else equal.
+def find_borders(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
+    """Yield cases of neighbouring d_k that came out differently, all else equal.
 
     Parameters
     ----------
@@ -310,13 +288,9 @@ def find_borders(cases: Sequence[Case]) -> Iterator[Border]:
     """
     decided = [c for c in cases if c.outcome in DECIDED and c.d_k is not None]
     for before, after in pairwise(decided):
-        where, other = (locate(case, d_k=None) for case in (before, after))
-        if where == other and before.outcome != after.outcome:
-            yield Border(
-                **msgspec.structs.asdict(where),
-                between=(before.d_k or 0, after.d_k or 0),
-                outcomes=(before.outcome, after.outcome),
-            )
+        alike = locate(before, d_k=None) == locate(after, d_k=None)
+        if alike and before.outcome != after.outcome:
+            yield before, after
 
 
 class InterpretationOutcome(_Record, frozen=True, kw_only=True, dict=True):
@@ -348,8 +322,8 @@ class InterpretationOutcome(_Record, frozen=True, kw_only=True, dict=True):
         return join_by_case(self.checks)
 
     @cached_property
-    def borders(self) -> list[Border]:
-        """Where the outcome changes."""
+    def borders(self) -> list[tuple[Case, Case]]:
+        """Cases between which the outcome changes."""
         return list(find_borders(self.cases))
 
 

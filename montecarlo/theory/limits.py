@@ -35,11 +35,11 @@ a high one of the gap.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
@@ -52,8 +52,11 @@ LOWEST, HIGHEST, NODES = -12.0, 14.0, 13001
 LEVELS = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+#: What becomes of a quantity as d_k grows without bound.
+Tendency = Literal["zero", "constant", "infinity"]
+
+
+class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a quantity behaves as d_k grows.
 
     Attributes
@@ -67,7 +70,7 @@ class Limit:
         Of an exponential law.
     """
 
-    tends_to: Literal["zero", "constant", "infinity"]
+    tends_to: Tendency
     kind: Literal["power", "exponential"]
     exponent: float
     constant: float

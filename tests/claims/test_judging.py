@@ -21,7 +21,6 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.judging import Judge, decide_case
 from montecarlo.claims.outcomes import (
-    Border,
     Case,
     Located,
     case_on,
@@ -285,7 +284,8 @@ def test_places_need_all_checks_of_a_interpretation():
         Outcome.REFUTED,
     ]
     assert outcome.verdict == Verdict.FAILS
-    assert [border.between for border in interpretation.borders] == [(128, 256)]
+    ((before, after),) = interpretation.borders
+    assert (before.d_k, after.d_k) == (128, 256)
     assert undecided == set()
     outcome, _ = judged([(HIGH, SMALL_WEIGHT)], values_of((2.0, 2.0, 2.0), weight=0.95))
     assert outcome.verdict == Verdict.FAILS
@@ -478,8 +478,8 @@ def test_borders_lie_within_their_context():
     assert [case.outcome for case in interpretation.cases] == (
         ["supported", "supported", "refuted", "supported", "refuted", "refuted"]
     )
-    found = [(border.dependence, border.between) for border in interpretation.borders]
-    assert found == [("pairs(0.5)", (128, 256)), ("pairs(1.0)", (64, 128))]
+    found = [(a.dependence, a.d_k, b.d_k) for a, b in interpretation.borders]
+    assert found == [("pairs(0.5)", 128, 256), ("pairs(1.0)", 64, 128)]
 
 
 S, R, I = Outcome.SUPPORTED, Outcome.REFUTED, Outcome.UNDECIDED  # noqa: E741
@@ -495,24 +495,23 @@ def along_d_k(*outcomes, distribution="gaussian", n_keys=32, dependence="none"):
 
 
 def borders(cases):
-    """The borders between some cases."""
-    return list(find_borders(cases))
+    """The borders between some cases: d_k and outcome before and after."""
+    return [
+        (before.d_k, before.outcome, after.d_k, after.outcome)
+        for before, after in find_borders(cases)
+    ]
 
 
 def test_borders():
     """Between decided neighbours that differ, within one distribution and n."""
-    where = {"distribution": "gaussian", "n_keys": 32}
-    assert borders(along_d_k(S, S, R, R)) == [
-        Border(**where, between=(32, 64), outcomes=(S, R))
-    ]
+    assert borders(along_d_k(S, S, R, R)) == [(32, S, 64, R)]
     assert borders(along_d_k(S, S)) == []
     assert len(borders(along_d_k(S, R, S))) == 2
     across = along_d_k(S) + along_d_k(R, n_keys=64)
     assert borders(across + along_d_k(S, distribution="laplace")) == []
     assert borders(along_d_k(S) + along_d_k(R, R, dependence="planted(0.5)")) == []
     # between decided cases an open one widens the border, and NA is no outcome
-    (border,) = borders(along_d_k(S, I, Outcome.NOT_APPLICABLE, R))
-    assert border.between == (16, 128)
+    assert borders(along_d_k(S, I, Outcome.NOT_APPLICABLE, R)) == [(16, S, 128, R)]
 
 
 EQUALS = [

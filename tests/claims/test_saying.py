@@ -15,10 +15,10 @@ from montecarlo.claims.outcomes import (
     Case,
     CheckOutcome,
     InterpretationOutcome,
-    LimitOutcome,
 )
 from montecarlo.claims.schema import Sentence, Value
 from montecarlo.claims.verdicts import Outcome, Reason, Verdict
+from montecarlo.theory.limits import Limit
 
 S, R, I, NA = Outcome  # noqa: E741 - in their order
 CHECK = Check("entropy", "between", low=1.0, high=2.0)
@@ -152,7 +152,7 @@ def test_interpretations_against_theory_are_not_spoken_of(verdict, exact, agains
     )
 
 
-LIMIT = LimitOutcome(tends_to="constant", kind="power", exponent=0.0, constant=2.07)
+LIMIT = Limit(tends_to="constant", kind="power", exponent=0.0, constant=2.07)
 THREE = (
     case(d_k=64, value=1.2, exact=1.25),
     case(d_k=128, value=1.8, distribution="laplace"),

@@ -6,7 +6,7 @@ tolerances away.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import msgspec
@@ -138,7 +138,7 @@ class MadeUp:
         if check.relation == "tends_to":
             limit = limit_of(check.quantity, check.summary, where.n_keys)
             if self.moved:
-                limit = replace(limit, tends_to=OTHER[limit.tends_to])
+                limit = msgspec.structs.replace(limit, tends_to=OTHER[limit.tends_to])
             estimate = Estimate(-0.5, 0.01, 64)
             return case_on(where, region, estimate, rate, limit=limit, d_k_range=ends)
         value, step = inside(region)

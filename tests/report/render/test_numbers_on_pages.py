@@ -508,12 +508,12 @@ def test_borders_are_those_of_the_record(evidence, report):
         shown = [e for e in article.iter("span") if e.get("class") == "border"]
         borders = [b for r in claim["interpretations"] for b in judged(r).borders]
         some += len(borders)
-        for element, border in zip(shown, borders, strict=True):
+        for element, (before, after) in zip(shown, borders, strict=True):
             numbers = values(evidence, element)
-            sizes = given(border.n_keys)
+            sizes = given(before.n_keys)
             assert numbers[: len(sizes)] == sizes
-            assert numbers[-2:] == [*border.between]
-            assert evidence.verdicts(element) == [*border.outcomes]
+            assert numbers[-2:] == [before.d_k, after.d_k]
+            assert evidence.verdicts(element) == [before.outcome, after.outcome]
     assert some
 
 
