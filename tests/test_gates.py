@@ -33,11 +33,11 @@ WIDE = "init(kind=he_normal,norm=rms,shape=full,width=1048576)"
 def file(tmp_path):
     """Write a file with one check; returns its path."""
 
-    def write(what=TWO, domain=HERE, quantity="score_variance", more=""):
+    def write(what=TWO, domain=HERE, quantity="score_variance"):
         pairs = quantity.startswith(("score_v", "entry"))
         text = claim_text(what, domain, quantity, "value" if pairs else "mean")
         path = tmp_path / "claim.toml"
-        path.write_text(text + more, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         return str(path)
 
     return write
@@ -74,18 +74,6 @@ def test_what_is_not_judged_does_not_pass(check, why, file, capsys):
     line = told(capsys)
     assert line.startswith("judge: claim 'mine', interpretation 'r': ")
     assert why in line
-
-
-def test_self_checks_of_a_file_are_judged(file, capsys):
-    """They are sampled, printed, and end in status 1 like a claim."""
-    wrong = (
-        '[[self_check]]\nid = "drawn"\nstatement = "So it is."\ncheck = [{ quantity = '
-        '"entry_variance_q", summary = "value", relation = "equals", expected = 2.0, '
-        'tolerance = 0.05, domain = { d_k = [8, 8], distributions = ["gaussian"] } }]\n'
-    )
-    assert judge([file(), "--jobs", "1"]) == 0
-    assert judge([file(more=wrong), "--jobs", "1"]) == 1
-    assert "refuted        drawn (self-check)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("typed", ["", ",", " , "])

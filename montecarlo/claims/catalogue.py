@@ -32,8 +32,7 @@ from montecarlo.claims.facts import FACTS, KINDS
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, Sentence
 from montecarlo.claims.simulation import canonical_distributions
-from montecarlo.claims.words import read_words
-from montecarlo.claims.yardsticks import NUMBERS
+from montecarlo.claims.words import read_thresholds
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.summaries import has_summary, offered_summaries
 from montecarlo.names import look_up, require_number, require_text
@@ -60,7 +59,7 @@ TABLES: dict[str, tuple[str, type[msgspec.Struct]]] = {
     "record": ("claim", schema.RecordEntry),
 }
 #: Those that a user's file has.
-OWN_TABLES = ("text", "claim", "self_check", "model")
+OWN_TABLES = ("text", "claim")
 #: Fields that a relation needs, beside those that every check has.
 _NEEDS = {
     "equals": {"expected", "tolerance"},
@@ -79,7 +78,6 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
 }
 _ANYWHERE = Domain()
 _CONTROL = re.compile(f"[{CONTROL}]")
-_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(\w+)`")
 #: Every field that something in a catalogue may have.
 _FIELDS = sorted(
@@ -290,37 +288,23 @@ def summaries_named(quantity: str) -> tuple[str, ...]:
     return offered_summaries(ROW_QUANTITIES[quantity])
 
 
-def word_faults(words: Words, *, own: bool) -> Faults:
-    """Yield why a text cannot be shown; a user's may be in several languages."""
-    texts = _texts(words)
-    if not texts or (words not in texts and not own):
+def word_faults(words: Words) -> Faults:
+    """Yield why a text cannot be shown; it may be in several languages."""
+    texts = [words] if isinstance(words, str) else list(words.values())
+    if not texts:
         yield "", f"must be a text, got {words!r}"
     for text in texts:
         if found := _CONTROL.search(text):
             yield "", f"must have no control character, got {found[0]!a}"
 
 
-def _texts(words: Words | None) -> list[str]:
-    """Return words in each language that they are in."""
-    return [words] if isinstance(words, str) else list((words or {}).values())
-
-
 def sentence_faults(
-    sentence: Sentence, interpretations: Mapping[str, Interpretation], *, own: bool
+    sentence: Sentence, interpretations: Mapping[str, Interpretation]
 ) -> Faults:
-    """Yield why a sentence says not what it rests on, or lacks its numbers.
+    """Yield what a sentence rests on and there is not.
 
-    Parameters
-    ----------
-    sentence : Sentence
-    interpretations : mapping
-        Those of its claim, by id.
-    own : bool
-        Whether it is a user's, who answers for it.
+    ``interpretations`` are those of its claim, by id.
     """
-    if not own and not sentence.is_bound:
-        must = "must rest on interpretations or checks, or say why on none"
-        yield "", f"{must}, got neither"
     values = sentence.value.items()
     named = [one.interpretation for _, one in values if one.interpretation is not None]
     for name in (*sentence.interpretations, *named):
@@ -330,31 +314,22 @@ def sentence_faults(
     for check in sentence.check:
         yield from check_faults(check)
     for name, value in values:
-        place, asserted = f"field value.{name}", sentence.check
+        asserted = sentence.check
         if value.interpretation is not None:
             asserted = interpretations[value.interpretation].check
         if value.check >= len(asserted):
             must = f"must be below {len(asserted)}"
-            yield f"{place}.check", f"{must}, got {value.check}"
-    for text in () if own else (*_texts(sentence.text), *_texts(sentence.short)):
-        found = set(_PLACEHOLDER.findall(text))
-        if not found <= set(sentence.value):
-            got = f"{sorted(found)} and {sorted(sentence.value)}"
-            yield "", f"must have a number for each placeholder, got {got}"
+            yield f"field value.{name}.check", f"{must}, got {value.check}"
 
 
-def claim_faults(claim: Claim, catalogue: Catalogue, *, own: bool) -> Faults:
+def claim_faults(claim: Claim, catalogue: Catalogue) -> Faults:
     """Yield what of a claim does not go together."""
     if claim.kind in KINDS:
         kind = f"claim of kind {claim.kind}"
         yield from _refused("id", look_up, kind, claim.id, FACTS)
-    # what a claim of its kind has, and no other
-    needs = {"interpretation": claim.kind == "measured"}
-    needs |= {} if own else {"finding": True}
-    for field, needed in needs.items():
-        if bool(getattr(claim, field)) != needed:
-            verb = "be there" if needed else "be left out"
-            yield f"field {field}", f"must {verb} for the kind {claim.kind!r}"
+    if bool(claim.interpretation) != (measured := claim.kind == "measured"):
+        verb = "be there" if measured else "be left out"
+        yield "field interpretation", f"must {verb} for the kind {claim.kind!r}"
     texts = {text.key: text for text in catalogue.text}
     interpretations = {one.id: one for one in claim.interpretation}
     for source in claim.source:
@@ -365,36 +340,13 @@ def claim_faults(claim: Claim, catalogue: Catalogue, *, own: bool) -> Faults:
             )
     yield from _twice("interpretation.id", (one.id for one in claim.interpretation))
     for one in claim.interpretation:
-        place = f"interpretation {one.id!r}"
-        yield from _at(place, interpretation_faults(one, claim, own=own))
+        for check in one.check:
+            yield from _at(f"interpretation {one.id!r}", check_faults(check))
     for sentence, place in claim.sentences():
-        yield from _at(place, sentence_faults(sentence, interpretations, own=own))
+        yield from _at(place, sentence_faults(sentence, interpretations))
     if claim.same is not None:
         by_id = {one.id: one for one in catalogue.claim}
         yield from _refused("same", look_up, "claim", claim.same, by_id)
-
-
-def interpretation_faults(one: Interpretation, claim: Claim, *, own: bool) -> Faults:
-    """Yield why an interpretation has no outcome, or votes other than texts say it."""
-    for check in one.check:
-        yield from check_faults(check)
-    if own:
-        return
-    for name in one.words:
-        yield from _refused("words", look_up, "word", name, read_words())
-    if not claim.source:
-        return
-    sources = [s for s in claim.source if one.id in (s.admits or claim.admitted())]
-    if one.beyond == bool(sources):
-        must = f"must be {str(not sources).lower()}"
-        yield "field beyond", f"{must}, got {str(one.beyond).lower()}"
-    said = (one.quantifier, one.form)
-    if sources and said not in {(s.quantifier, s.form) for s in sources}:
-        must = "must be said so by a source that admits it"
-        yield "field quantifier", f"{must}, got {' '.join(said)}"
-    used = {text for name in one.words for text in read_words()[name].texts}
-    for text in {source.text for source in sources} - used if one.words else ():
-        yield "field words", f"must be words of {text}, got {', '.join(one.words)}"
 
 
 def _twice(what: str, values: Iterable[str]) -> Faults:
@@ -405,21 +357,20 @@ def _twice(what: str, values: Iterable[str]) -> Faults:
         seen.add(value)
 
 
-def catalogue_faults(catalogue: Catalogue, *, own: bool) -> Faults:
+def catalogue_faults(catalogue: Catalogue) -> Faults:
     """Yield what of a catalogue does not go together."""
-    if own and not catalogue.claim:
-        yield "", "there must be a claim ([[claim]]), got none"
     for words, place in catalogue.words():
-        yield from _at(place, word_faults(words, own=own))
+        yield from _at(place, word_faults(words))
     for claim in catalogue.claim:
-        faults = claim_faults(claim, catalogue, own=own)
-        yield from _at(f"claim {claim.id!r}", faults)
+        yield from _at(f"claim {claim.id!r}", claim_faults(claim, catalogue))
     for passage in catalogue.passage:
-        faults = sentence_faults(passage.sentence, {}, own=own)
-        yield from _at(f"passage {passage.id!r}", faults)
+        place = f"passage {passage.id!r}"
+        yield from _at(place, sentence_faults(passage.sentence, {}))
     for one in catalogue.self_check:
         for check in one.check:
             yield from _at(f"self_check {one.id!r}", check_faults(check))
+    if not catalogue.claim:
+        yield "", "there must be a claim ([[claim]]), got none"
 
 
 @cache
@@ -454,9 +405,8 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     name : str
         Its name, for messages.
     own : bool
-        Whether it is a user's own: sentences for the verdicts may then be left out,
-        texts may be in several languages, and ``language`` says which one plain
-        texts are in, English by default.
+        Whether it is a user's own: ``language`` says then which one plain texts are
+        in, English by default.
 
     Raises
     ------
@@ -476,7 +426,7 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     if not isinstance(language, str | None):
         raise CatalogueError(f"{name}: language must be a text, got {language!r}")
     catalogue = Catalogue(**parts, language=language)
-    for place, wrong in catalogue_faults(catalogue, own=own):
+    for place, wrong in catalogue_faults(catalogue):
         raise CatalogueError(": ".join(filter(None, (name, place, wrong))))
     return catalogue
 
@@ -549,7 +499,7 @@ def _spell_out(
     if field == "check" and isinstance(value, str) and by_name:
         value = look_up("check", value, by_name)
     if field in _NUMBER_FIELDS and isinstance(value, str):
-        return look_up(field, value, NUMBERS)
+        return look_up(field, value, read_thresholds())
     if field == "divisor" and isinstance(value, str | int | float):
         return name_divisor(str(value))
     if isinstance(value, list):

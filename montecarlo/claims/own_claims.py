@@ -177,15 +177,8 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     checks = [
         (f"claim {claim.id!r}", check)
         for claim in catalogue.claim
-        for check in catalogue.only((claim.id,)).claim_checks()
-    ]
-    checks += [
-        (f"self_check {one.id!r}", check)
-        for one in catalogue.self_check
-        for check in one.check
-    ]
-    checks = [
-        (where, check) for where, check in checks if check.quantity not in RECORDED
+        for check in claim.checks()
+        if check.quantity not in RECORDED
     ]
     asked = [check.divisor for _, check in checks]
     divisors, _ = split_pairs([*grid.divisors, *asked])
@@ -277,7 +270,13 @@ def find_unjudged(study: Study) -> Iterator[str]:
     """
     budgets = dict.fromkeys(study.grid.points(), 0)
     evidence = Evidence(budgets, study.grid.divisors, exact_value)
-    for where, check in _checks_of(study.catalogue):
+    checks = [
+        (f"claim {claim.id!r}, interpretation {interpretation.id!r}", check)
+        for claim in study.catalogue.claim
+        for interpretation in claim.interpretation
+        for check in interpretation.check
+    ]
+    for where, check in checks:
         if check.quantity in RECORDED:
             if lacking := _lacks_record(check, evidence.cases(check)):
                 yield f"{where}: {check.quantity} is not judged: {lacking} on record"
@@ -301,17 +300,6 @@ def find_unjudged(study: Study) -> Iterator[str]:
             yield f"{where}: {check.quantity} is not judged for {asked}: {why}"
     if all(claim.kind == "assumption" for claim in study.catalogue.claim):
         yield "nothing is judged: no claim is of a kind that can be"
-
-
-def _checks_of(catalogue: Catalogue) -> Iterator[tuple[str, Check]]:
-    """Yield the checks whose outcome is a verdict, each with its place in the file."""
-    for claim in catalogue.claim:
-        for interpretation in claim.interpretation:
-            for check in interpretation.check:
-                yield f"claim {claim.id!r}, interpretation {interpretation.id!r}", check
-    for self_check in catalogue.self_check:
-        for check in self_check.check:
-            yield f"self_check {self_check.id!r}", check
 
 
 def _lacks_record(check: Check, cases: Sequence[Located]) -> str:

@@ -264,15 +264,13 @@ def points_of_study(
 ) -> list[DesignPoint]:
     """Return the points that rows may be of: those of a grid.
 
-    With some of the claims left out, those that the checks need.  A user's self-checks
-    are checks like the others, those of the five texts are not.
+    With some of the claims left out, those that the claims' checks need.
     """
     points = grid.points()
     if whole_grid:
         return points
-    own = catalogue.language is not None
-    checks = catalogue.checks() if own else catalogue.claim_checks()
-    needed = {point for point, _ in check_rows(checks, points, grid.divisors)}
+    rows = check_rows(catalogue.claim_checks(), points, grid.divisors)
+    needed = {point for point, _ in rows}
     return [point for point in points if point in needed]
 
 

@@ -91,11 +91,6 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     basis: Basis = "measured"
     short: Words | None = None
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether it says what it rests on."""
-        return bool(self.interpretations or self.check) or self.basis != "measured"
-
 
 class Right(Struct, frozen=True, forbid_unknown_fields=True):
     """The sentence that would be right, what both share, and a line to redo.

@@ -60,8 +60,7 @@ def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
         return []
     pairs = check.quantity in PAIR_QUANTITIES
     # none named, the premise of the texts: one of mean 0 and variance 1
-    labels = set(map(canonical_distributions, check.domain.distributions))
-    labels = labels or set(DISTRIBUTIONS)
+    labels = set(check.domain.distributions) or set(DISTRIBUTIONS)
     return sorted(
         (
             point

@@ -1,12 +1,13 @@
-"""Words of degree, and the measure that texts give for them: one word, one rule.
+"""Words of degree, the measure that texts give for them, and thresholds of ours.
 
-The table is ``words.toml``.  What is said with a word that has no measure is vague.
+The tables are ``words.toml``: one word, one rule.  What is said with a word that has no
+measure is vague.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -38,10 +39,19 @@ class Word(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def read_words() -> Mapping[str, Word]:
     """Read the table of words of degree, by id."""
-    source = files("montecarlo.claims").joinpath("words.toml")
-    data = parse_toml(source.name, read_small(source.name, source))
-    words = msgspec.convert(data["word"], tuple[Word, ...])
+    words = msgspec.convert(_read_tables()["word"], tuple[Word, ...])
     return {one.id: one for one in words}
+
+
+def read_thresholds() -> Mapping[str, float]:
+    """Read what vague words and "about" stand for in files of claims, by name."""
+    return msgspec.convert(_read_tables()["threshold"], dict[str, float])
+
+
+@cache
+def _read_tables() -> dict[str, Any]:
+    source = files("montecarlo.claims").joinpath("words.toml")
+    return parse_toml(source.name, read_small(source.name, source))
 
 
 def without_measure(names: Iterable[str]) -> tuple[str, ...]:

@@ -131,7 +131,6 @@ def _tell(asked: Asked, judged: ClaimsRecord, measurements: pd.DataFrame) -> lis
     lines = [] if asked.target is None else [str(asked.target.output / "index.html")]
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
     lines += [line for claim in judged.claims for line in _lines(claim, d_k)]
-    lines += [f"{one.outcome:<14} {one.id} (self-check)" for one in judged.self_checks]
     nominal = 100.0 * asked.study.error_rate
     return [*lines, f"error rate     nominal {nominal:.3g} % for the whole file"]
 

@@ -1,7 +1,8 @@
 """Names stand for numbers in claims files, and each number stands once."""
 
+from montecarlo.attention.quantities import SATURATED
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
-from montecarlo.claims.yardsticks import NUMBERS
+from montecarlo.claims.words import read_thresholds
 
 CLAIM = {
     "id": "mine",
@@ -29,4 +30,9 @@ def test_names_become_numbers():
     (check,) = catalogue.claim[0].interpretation[0].check
     assert (check.low.times, check.high.times) == (0.25, 0.9)
     (first, *_) = read_catalogue().passage
-    assert first.sentence.check[0].tolerance == NUMBERS["variance"] == 0.05
+    assert first.sentence.check[0].tolerance == read_thresholds()["variance"] == 0.05
+
+
+def test_one_hot_is_saturated():
+    """Rows are one-hot from where the quantity that counts them has them."""
+    assert read_thresholds()["one-hot"] == SATURATED["saturated"]
