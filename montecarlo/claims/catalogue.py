@@ -1,13 +1,12 @@
 """Reading a catalogue from TOML; errors name the file, the claim and the field.
 
 msgspec checks types and ranges, as `schema` and `checks` have them.  What it cannot say
-is said here: each ``*_faults`` yields places and what is wrong there, and the first one
-is raised.
+is said here.
 """
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, time
 from functools import cache
@@ -47,8 +46,6 @@ from montecarlo.theory.limits import limit_of
 
 #: Lists and tables within each other at most: three times what a claim needs.
 MOST_NESTED = 30
-#: A place within what is checked, perhaps none, and what is wrong there.
-Faults = Iterator[tuple[str, str]]
 #: Table of a file: the field that names an entry, and its type.
 TABLES: dict[str, tuple[str, type[msgspec.Struct]]] = {
     "text": ("key", schema.TextEntry),
@@ -76,7 +73,7 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
     "initialisation": lambda name: name_of(parse_initialisation(name)),
     "normalisation": lambda name: parse_normalisation(name).name,
 }
-_ANYWHERE = Domain()
+_ANYWHERE, _PLAIN = Domain(), Check("", "equals")
 _CONTROL = re.compile(f"[{CONTROL}]")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(\w+)`")
 #: Every field that something in a catalogue may have.
@@ -96,83 +93,73 @@ class CatalogueError(InputError):
 
 
 @contextmanager
-def name_place(where: str, field: str) -> Iterator[None]:
-    """Name the place in the message of an `InputError`."""
+def within(place: str) -> Iterator[None]:
+    """Name the place in the message of what is refused within it."""
     try:
         yield
+    except CatalogueError as error:
+        raise CatalogueError(f"{place}, {error}") from None
     except InputError as error:
-        raise CatalogueError(f"{where}, field {field}: {error}") from None
+        raise CatalogueError(f"{place}: {error}") from None
 
 
-def _at(place: str, faults: Faults) -> Faults:
-    """Yield faults with the place that theirs are within."""
-    for within, wrong in faults:
-        yield ", ".join(filter(None, (place, within))), wrong
+def _require(field: str, holds: object, requirement: str, got: object) -> None:
+    """Refuse what a field has, in the words of its requirement."""
+    if not holds:
+        raise CatalogueError(f"field {field}: {requirement}, got {got}")
 
 
-def _refused(field: str, rule: Callable[..., object], *arguments: object) -> Faults:
-    """Yield what a rule refuses, as the fault of a field."""
-    try:
-        rule(*arguments)
-    except InputError as error:
-        yield f"field {field}", str(error)
+def _require_name(field: str, name: str, known: Iterable[str]) -> None:
+    with within(f"field {field}"):
+        look_up(field, name, dict.fromkeys(known))
 
 
-def _left_out(has: Check | Domain, usual: Mapping[str, object], why: str) -> Faults:
-    """Yield the fields that differ from what is usual where they do not act."""
-    prefix = "domain." * isinstance(has, Domain)
-    for field, default in usual.items():
-        if (given := getattr(has, field)) != default:
-            got = list(given) if isinstance(given, tuple) else given
-            yield f"field {prefix}{field}", f"must be left out for {why}, got {got!r}"
+def _require_usual(has: Check | Domain, fields: Iterable[str], why: str) -> None:
+    """Refuse what differs from the default where it does not act."""
+    prefix, usual = ("domain.", _ANYWHERE) if isinstance(has, Domain) else ("", _PLAIN)
+    for field in fields:
+        given = getattr(has, field)
+        shown = repr(list(given) if isinstance(given, tuple) else given)
+        requirement = f"must be left out for {why}"
+        _require(prefix + field, given == getattr(usual, field), requirement, shown)
 
 
-def _usual(*fields: str) -> dict[str, object]:
-    return {field: getattr(_ANYWHERE, field) for field in fields}
-
-
-def check_faults(check: Check) -> Faults:
-    """Yield why a check cannot be decided."""
+def require_check(check: Check) -> None:
+    """Refuse a check that cannot be decided."""
     quantity, domain = check.quantity, check.domain
-    yield from _refused("quantity", _require_quantity, quantity)
-    yield from _refused("divisor", _require_divisor, check)
-    summaries = dict.fromkeys(_summaries(check))
-    yield from _refused("summary", look_up, "summary", check.summary, summaries)
-    yield from _name_faults(domain, "distributions", "dependence")
+    with within("field quantity"):
+        _require_quantity(quantity)
+    with within("field divisor"):
+        _require_divisor(check)
+    _require_name("summary", check.summary, _summaries(check))
+    _require_spelling(domain, "distributions", "dependence")
     if quantity in RECORDED:
-        yield from _recorded_faults(check)
+        _require_recorded(check)
     else:
-        yield from _name_faults(domain, "initialisation", "normalisation")
-        why = f"{quantity}, which is sampled"
-        yield from _left_out(domain, _usual("part"), why)
-    for field, known in (("number_format", NUMBER_FORMATS), ("softmax", SOFTMAXES)):
-        table = dict.fromkeys(known)
-        yield from _refused(field, look_up, field, getattr(check, field), table)
+        _require_spelling(domain, "initialisation", "normalisation")
+        _require_usual(domain, ("part",), f"{quantity}, which is sampled")
+    _require_name("number_format", check.number_format, NUMBER_FORMATS)
+    _require_name("softmax", check.softmax, SOFTMAXES)
     if quantity not in FORMAT_QUANTITIES:
-        usual: dict[str, object] = {"number_format": "float64", "softmax": "shifted"}
-        why = f"{quantity}, which has no number formats"
-        for place, wrong in _left_out(check, usual, why):
-            yield place, f"{wrong}; those that have: {', '.join(FORMAT_QUANTITIES)}"
+        known = ", ".join(FORMAT_QUANTITIES)
+        why = f"{quantity}, which has no number formats (those that have: {known})"
+        _require_usual(check, ("number_format", "softmax"), why)
     if no_rows := quantity in PAIR_QUANTITIES or quantity in RECORDED:
-        why = f"{quantity}, which has no rows"
-        yield from _left_out(domain, _usual("n_keys"), why)
-    yield from _size_faults(check, no_rows=no_rows)
-    yield from _relation_faults(check)
+        _require_usual(domain, ("n_keys",), f"{quantity}, which has no rows")
+    _require_sizes(check, no_rows=no_rows)
+    _require_bounds(check)
 
 
-def _name_faults(domain: Domain, *fields: str) -> Faults:
+def _require_spelling(domain: Domain, *fields: str) -> None:
     """Require names as they are written in tables."""
-
-    def require(field: str, name: str) -> None:
-        if name != (canonical := _CANONICAL[field](name)):
-            raise InputError(f"must be {canonical!r}, got {name!r}")
-
     for field in fields:
         for name in getattr(domain, field):
-            yield from _refused(f"domain.{field}", require, field, name)
+            with within(f"field domain.{field}"):
+                if name != (canonical := _CANONICAL[field](name)):
+                    raise InputError(f"must be {canonical!r}, got {name!r}")
 
 
-def _recorded_faults(check: Check) -> Faults:
+def _require_recorded(check: Check) -> None:
     """Of what is on record a check chooses among what there is, and compares it."""
     quantity, domain = RECORDED[check.quantity], check.domain
     for field, known in (
@@ -180,63 +167,64 @@ def _recorded_faults(check: Check) -> Faults:
         ("part", quantity.parts),
     ):
         for name in getattr(domain, field):
-            table = dict.fromkeys(known)
-            yield from _refused(f"domain.{field}", look_up, field, name, table)
+            _require_name(f"domain.{field}", name, known)
     why = f"{check.quantity}, which is on record"
-    usual = _usual("distributions", "dependence", "normalisation")
-    yield from _left_out(domain, usual, why)
-    if check.along_d_k or check.expected == "reference":
-        must = f"must compare {why}, with a number"
-        yield "field relation", f"{must}, got {check.relation}"
+    _require_usual(domain, ("distributions", "dependence", "normalisation"), why)
+    _require(
+        "relation",
+        not check.along_d_k and check.expected != "reference",
+        f"must compare {why}, with a number",
+        check.relation,
+    )
 
 
-def _size_faults(check: Check, *, no_rows: bool) -> Faults:
+def _require_sizes(check: Check, *, no_rows: bool) -> None:
     """Ranges rise, and levels depend on sizes that a case has."""
-    low, high = check.domain.d_k
-    if check.along_d_k and low == high:
-        must = f"must hold several sizes for {check.relation}"
-        yield "field domain.d_k", f"{must}, got [{low}, {high}]"
     for field in ("d_k", "n_keys"):
         low, high = getattr(check.domain, field)
-        if low > high:
-            yield f"field domain.{field}", f"must rise, got [{low}, {high}]"
+        rises = low < high or (low == high and (field != "d_k" or not check.along_d_k))
+        _require(f"domain.{field}", rises, "must rise", f"[{low}, {high}]")
+    must = "must be 0 where a case has no such size"
     for field in ("expected", "low", "high"):
         level = getattr(check, field)
         for size, lacking in (("d_k", check.along_d_k), ("n_keys", no_rows)):
             power = getattr(level, f"{size}_power", 0.0)
-            if lacking and power != 0.0:
-                must = "must be 0 where a case has no such size"
-                yield f"field {field}.{size}_power", f"{must}, got {power!r}"
+            _require(f"{field}.{size}_power", not (lacking and power), must, power)
 
 
-def _relation_faults(check: Check) -> Faults:
+def _require_bounds(check: Check) -> None:
     """Require the bounds that a relation needs, and that these rise."""
     low, high = check.low, check.high
-    if isinstance(low, float) and isinstance(high, float) and low > high:
-        yield "field low", f"must be at most high, {high!r}, got {low!r}"
+    if isinstance(low, float) and isinstance(high, float):
+        _require("low", low <= high, f"must be at most high, {high!r}", repr(low))
     fields = ("expected", "tolerance", "low", "high", "to")
     given = {field for field in fields if getattr(check, field) is not None}
     needs = _NEEDS[check.relation]
-    open_sided = check.relation == "slope_between" and given and given < needs
-    if given != needs and not open_sided:
-        needed, got = " and ".join(sorted(needs)), ", ".join(sorted(given)) or "none"
-        yield "field relation", f"{check.relation} needs {needed}, got {got}"
+    enough = check.relation == "slope_between" and given and given < needs
+    needed = f"{check.relation} needs {' and '.join(sorted(needs))}"
+    shown = ", ".join(sorted(given)) or "none"
+    _require("relation", given == needs or enough, needed, shown)
     if check.relation == "tends_to":
-        yield from _limit_faults(check)
+        _require_limit(check)
 
 
-def _limit_faults(check: Check) -> Faults:
+def _require_limit(check: Check) -> None:
     """Theory knows what becomes of some quantities, undivided, for Gaussian entries."""
-    distributions, needs = list(check.domain.distributions), "tends_to needs"
-    if check.divisor != "none" or distributions != ["gaussian"]:
-        must = f"{needs} the divisor none and the distributions ['gaussian']"
-        yield "field relation", f"{must}, got {check.divisor!r} and {distributions}"
-    usual = _usual("normalisation", "dependence", "initialisation")
-    yield from _left_out(check.domain, usual, "tends_to")
-    n_keys = max(2, check.domain.n_keys[0])  # fewer are refused as a size
-    if limit_of(check.quantity, check.summary, n_keys) is None:
-        must = f"{needs} a quantity and summary whose limit is known"
-        yield "field relation", f"{must}, got {check.quantity!r} and {check.summary!r}"
+    distributions = list(check.domain.distributions)
+    _require(
+        "relation",
+        check.divisor == "none" and distributions == ["gaussian"],
+        "tends_to needs the divisor none and the distributions ['gaussian']",
+        f"{check.divisor!r} and {distributions}",
+    )
+    usual = "normalisation", "dependence", "initialisation"
+    _require_usual(check.domain, usual, "tends_to")
+    _require(
+        "relation",
+        limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is not None,
+        "tends_to needs a quantity and summary whose limit is known",
+        f"{check.quantity!r} and {check.summary!r}",
+    )
 
 
 def _require_quantity(quantity: str) -> None:
@@ -288,89 +276,85 @@ def summaries_named(quantity: str) -> tuple[str, ...]:
     return offered_summaries(ROW_QUANTITIES[quantity])
 
 
-def word_faults(words: Words) -> Faults:
-    """Yield why a text cannot be shown; it may be in several languages."""
+def require_words(words: Words) -> None:
+    """Refuse a text that cannot be shown; it may be in several languages."""
     texts = [words] if isinstance(words, str) else list(words.values())
     if not texts:
-        yield "", f"must be a text, got {words!r}"
+        raise InputError(f"must be a text, got {words!r}")
     for text in texts:
         if found := _CONTROL.search(text):
-            yield "", f"must have no control character, got {found[0]!a}"
+            raise InputError(f"must have no control character, got {found[0]!a}")
 
 
-def sentence_faults(
+def require_sentence(
     sentence: Sentence, interpretations: Mapping[str, Interpretation]
-) -> Faults:
-    """Yield what a sentence rests on and there is not.
+) -> None:
+    """Require that there is what a sentence rests on.
 
     ``interpretations`` are those of its claim, by id.
     """
     values = sentence.value.items()
     named = [one.interpretation for _, one in values if one.interpretation is not None]
     for name in (*sentence.interpretations, *named):
-        yield from _refused(
-            "interpretations", look_up, "interpretation", name, interpretations
-        )
+        _require_name("interpretations", name, interpretations)
     for check in sentence.check:
-        yield from check_faults(check)
+        require_check(check)
     for name, value in values:
         asserted = sentence.check
         if value.interpretation is not None:
             asserted = interpretations[value.interpretation].check
-        if value.check >= len(asserted):
-            must = f"must be below {len(asserted)}"
-            yield f"field value.{name}.check", f"{must}, got {value.check}"
+        field, requirement = f"value.{name}.check", f"must be below {len(asserted)}"
+        _require(field, value.check < len(asserted), requirement, value.check)
 
 
-def claim_faults(claim: Claim, catalogue: Catalogue) -> Faults:
-    """Yield what of a claim does not go together."""
+def require_claim(claim: Claim, catalogue: Catalogue) -> None:
+    """Require that what is said of a claim goes together."""
     if claim.kind in KINDS:
-        kind = f"claim of kind {claim.kind}"
-        yield from _refused("id", look_up, kind, claim.id, FACTS)
-    if bool(claim.interpretation) != (measured := claim.kind == "measured"):
-        verb = "be there" if measured else "be left out"
-        yield "field interpretation", f"must {verb} for the kind {claim.kind!r}"
-    texts = {text.key: text for text in catalogue.text}
+        _require_name("id", claim.id, FACTS)
+    measured = claim.kind == "measured"
+    requirement = f"must be {'there' if measured else 'left out'} for {claim.kind!r}"
+    there = len(claim.interpretation)
+    _require("interpretation", bool(there) == measured, requirement, there)
     interpretations = {one.id: one for one in claim.interpretation}
     for source in claim.source:
-        yield from _refused("source.text", look_up, "text", source.text, texts)
+        _require_name("source.text", source.text, [one.key for one in catalogue.text])
         for name in source.admits:
-            yield from _refused(
-                "source.admits", look_up, "interpretation", name, interpretations
-            )
-    yield from _twice("interpretation.id", (one.id for one in claim.interpretation))
+            _require_name("source.admits", name, interpretations)
+    _require_once("interpretation.id", [one.id for one in claim.interpretation])
     for one in claim.interpretation:
-        for check in one.check:
-            yield from _at(f"interpretation {one.id!r}", check_faults(check))
+        with within(f"interpretation {one.id!r}"):
+            for check in one.check:
+                require_check(check)
     for sentence, place in claim.sentences():
-        yield from _at(place, sentence_faults(sentence, interpretations))
+        with within(place):
+            require_sentence(sentence, interpretations)
     if claim.same is not None:
-        by_id = {one.id: one for one in catalogue.claim}
-        yield from _refused("same", look_up, "claim", claim.same, by_id)
+        _require_name("same", claim.same, [one.id for one in catalogue.claim])
 
 
-def _twice(what: str, values: Iterable[str]) -> Faults:
-    seen = set()
-    for value in values:
-        if value in seen:
-            yield "", f"{what} must be unique, got {value!r} twice"
-        seen.add(value)
+def _require_once(what: str, values: Sequence[str]) -> None:
+    for number, value in enumerate(values):
+        if value in values[:number]:
+            raise InputError(f"{what} must be unique, got {value!r} twice")
 
 
-def catalogue_faults(catalogue: Catalogue) -> Faults:
-    """Yield what of a catalogue does not go together."""
+def require_catalogue(catalogue: Catalogue) -> None:
+    """Require that what a catalogue says goes together."""
     for words, place in catalogue.words():
-        yield from _at(place, word_faults(words))
+        with within(place):
+            require_words(words)
     for claim in catalogue.claim:
-        yield from _at(f"claim {claim.id!r}", claim_faults(claim, catalogue))
+        with within(f"claim {claim.id!r}"):
+            require_claim(claim, catalogue)
     for passage in catalogue.passage:
-        place = f"passage {passage.id!r}"
-        yield from _at(place, sentence_faults(passage.sentence, {}))
+        with within(f"passage {passage.id!r}"):
+            require_sentence(passage.sentence, {})
     for one in catalogue.self_check:
-        for check in one.check:
-            yield from _at(f"self_check {one.id!r}", check_faults(check))
+        with within(f"self_check {one.id!r}"):
+            for check in one.check:
+                require_check(check)
     if not catalogue.claim:
-        yield "", "there must be a claim ([[claim]]), got none"
+        raise InputError("there must be a claim ([[claim]]), got none")
 
 
 @cache
@@ -426,8 +410,10 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     if not isinstance(language, str | None):
         raise CatalogueError(f"{name}: language must be a text, got {language!r}")
     catalogue = Catalogue(**parts, language=language)
-    for place, wrong in catalogue_faults(catalogue):
-        raise CatalogueError(": ".join(filter(None, (name, place, wrong))))
+    try:
+        require_catalogue(catalogue)
+    except InputError as error:
+        raise CatalogueError(f"{name}: {error}") from None
     return catalogue
 
 
@@ -483,8 +469,8 @@ def _entries(
             message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
             told = message + _choices(message)
             raise CatalogueError(f"{name}: {table} {label}: {told}") from None
-    for _, wrong in _twice(f"{table}.{key}", (entry[key] for entry in entries)):
-        raise CatalogueError(f"{name}: {wrong}")
+    with within(name):
+        _require_once(f"{table}.{key}", [entry[key] for entry in entries])
 
 
 def _spell_out(

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from montecarlo.study.presets import Dimension, Keys
 from montecarlo.theory.limits import Tendency
 
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,59}\Z")]
@@ -47,8 +48,8 @@ class Domain(Struct, frozen=True, forbid_unknown_fields=True):
     A text that names no sizes speaks of those of practice.
     """
 
-    d_k: tuple[Size, Size] = (64, 256)
-    n_keys: tuple[Size, Size] = (128, 16384)
+    d_k: tuple[Dimension, Dimension] = (64, 256)
+    n_keys: tuple[Keys, Keys] = (128, 16384)
     distributions: tuple[
         str, ...
     ] = ()  # a distribution, or "q * k"; none named: all of mean 0, std 1

@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import split_pairs
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
-from montecarlo.claims.catalogue import name_place, parse_catalogue, read_own_catalogue
+from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue, within
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Case, ClaimsRecord, Located
 from montecarlo.claims.recorded import RECORDED
@@ -39,7 +39,7 @@ from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.small_files import parse_toml
 from montecarlo.study.measured import round_to
 from montecarlo.study.measurement import at_work
-from montecarlo.study.presets import PRESETS, Block, Dimension, Grid, Keys
+from montecarlo.study.presets import PRESETS, Block, Grid
 
 COLUMNS = ("claim", "verdict", "checked", "where", "measured", "claimed", "outcome")
 
@@ -118,10 +118,6 @@ def _say_measured(case: Case) -> str:
     return f"{measured} ± {round_to(error, error)}" if error else measured
 
 
-#: Sizes that a grid may have.
-SIZES = {"d_k": Dimension, "n_keys": Keys}
-
-
 def own_study(
     catalogue: Catalogue,
     *,
@@ -188,22 +184,17 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
         grid, tails=(), divisors=divisors, blocks=tuple(free), every_row=False
     )
     for where, check in checks:
-        _require_sizes(check, where)
-        with name_place(where, "domain"):
+        with within(f"{where}, field domain"):
             _require_places(check, len(grid.divisors))
     while True:
         points = grid.points()
         formats = {point.name: point.formats for point in points}
-        missing = []
-        for where, check in checks:
-            with name_place(where, "domain"):
-                missing += [
-                    block
-                    for block in _blocks(check, points)
-                    if not all(
-                        c.formats <= formats.get(c.name, -1) for c in block.points()
-                    )
-                ]
+        missing = [
+            block
+            for _, check in checks
+            for block in _blocks(check, points)
+            if not all(c.formats <= formats.get(c.name, -1) for c in block.points())
+        ]
         if not missing:
             return grid
         blocks = (*grid.blocks, *dict.fromkeys(missing))
@@ -349,18 +340,6 @@ def fill_range(low: int, high: int) -> tuple[int, ...]:
     return tuple(sorted({low, *between, high}))
 
 
-def _require_sizes(check: Check, where: str) -> None:
-    """Refuse ranges beyond what can be sampled."""
-    for field in _fields(check):
-        least, most = get_args(SIZES[field])[1].ge, get_args(SIZES[field])[1].le
-        low, high = getattr(check.domain, field)
-        with name_place(where, f"domain.{field}"):
-            if not least <= low <= high <= most:
-                raise InputError(
-                    f"must lie between {least} and {most}, got [{low}, {high}]"
-                )
-
-
 def _require_places(check: Check, n_divisors: int) -> None:
     """Refuse points where the quantity does not exist, or that cost too much."""
     for block in _blocks(check, ()):
@@ -369,10 +348,6 @@ def _require_places(check: Check, n_divisors: int) -> None:
                 raise InputError(f"must have {check.quantity} everywhere, which {why}")
             require_affordable(point, n_divisors)
             require_spread(point, check.divisor)
-
-
-def _fields(check: Check) -> tuple[str, ...]:
-    return ("d_k",) if check.quantity in PAIR_QUANTITIES else ("d_k", "n_keys")
 
 
 def _blocks(check: Check, points: Iterable[DesignPoint]) -> Iterator[Block]:

@@ -131,7 +131,7 @@ WRONG_CHECKS = [
     ({"low": {"n_keys_power": 1.0}}, "low.n_keys_power", "must be 0"),
     ({"tolerance": NAN}, "tolerance", "0"),
     ({"domain": {"d_k": [0, 16]}}, "domain.d_k", "1"),
-    ({"domain": {"d_k": [1, 10**30]}}, "domain.d_k", "16777216"),
+    ({"domain": {"d_k": [1, 10**30]}}, "domain.d_k", "1048576"),
     ({"domain": {"d_k": [64, 16]}}, "domain.d_k", "[64, 16]"),
     ({"domain": {"distributions": ["gausian"]}}, "domain.distributions", "'gaussian'?"),
     ({"domain": {"distributions": ["gaussian(std=1)"]}}, "distributions", "'gaussian'"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from montecarlo.claims.catalogue import name_place, read_own_catalogue
+from montecarlo.claims.catalogue import read_own_catalogue, within
 from montecarlo.claims.checks import Words
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
@@ -65,11 +65,11 @@ def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
         formula that is not understood; one line.
     """
     catalogue, content = read_own_catalogue(path)
-    with name_place(path.name, "language"):
+    with within(f"{path.name}, field language"):
         look_up("language", catalogue.language or "", LANGUAGES)
     for words, place in catalogue.words():
         own = show_words(words, catalogue.language)
         for code, text in own.items() if isinstance(own, dict) else ():
-            with name_place(f"{path.name}: {place}", code):
+            with within(f"{path.name}: {place}, field {code}"):
                 set_own_words(code, text)
     return catalogue, content
