@@ -100,9 +100,9 @@ KEPT = 'number_format = "bfloat16"\nsoftmax = "naive"'
 
 #: A check, and the field or the unit that its refusal names.
 NO_CHECKS = [
-    ((f"{TWO}\n{KEPT}", HERE, "score_variance"), "number_format"),
+    ((f"{TWO}\n{KEPT}", HERE, "score_variance"), "bfloat16"),
     ((f'{TWO}\nsoftmax = "naive"', HERE, "score_variance"), "softmax"),
-    ((f'{EXACT}\nsoftmax = "naive"', HERE, "entropy"), "number formats"),
+    ((f'{EXACT}\nsoftmax = "naive"', HERE, "entropy"), "softmax of entropy"),
     ((TWO, ROWS, "score_variance"), "domain.n_keys"),
     ((SLOPE, HERE, "score_variance"), "domain.d_k"),
     ((TWO, PROJECTED, "score_variance"), "gaussian"),

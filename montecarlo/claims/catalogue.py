@@ -17,31 +17,31 @@ from typing import Any, get_args
 
 import msgspec
 
-from montecarlo.attention.divisors import name_divisor, parse_divisor, split_pairs
-from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
+from montecarlo.attention.divisors import name_divisor
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     PAIR_QUANTITIES,
     QUANTITIES,
-    ROW_QUANTITIES,
 )
 from montecarlo.claims import checks, schema
 from montecarlo.claims.checks import CONTROL, Check, Domain, Words
 from montecarlo.claims.facts import FACTS, KINDS
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, Sentence
-from montecarlo.claims.simulation import canonical_distributions
+from montecarlo.claims.simulation import canonical_distributions, row_key
 from montecarlo.claims.words import read_thresholds
 from montecarlo.errors import InputError, show
-from montecarlo.estimation.summaries import has_summary, offered_summaries
+from montecarlo.estimation.summaries import offered_summaries
 from montecarlo.names import look_up, require_number, require_text
 from montecarlo.sampling.design_points import (
     name_of,
     parse_dependence,
     parse_initialisation,
     parse_normalisation,
+    parse_point,
 )
 from montecarlo.small_files import parse_toml, read_small
+from montecarlo.study.rows import require_row
 from montecarlo.theory.limits import limit_of
 
 #: Lists and tables within each other at most: three times what a claim needs.
@@ -129,23 +129,16 @@ def require_check(check: Check) -> None:
     quantity, domain = check.quantity, check.domain
     with within("field quantity"):
         _require_quantity(quantity)
-    with within("field divisor"):
-        _require_divisor(check)
-    _require_name("summary", check.summary, _summaries(check))
     _require_spelling(domain, "distributions", "dependence")
     if quantity in RECORDED:
         _require_recorded(check)
     else:
         _require_spelling(domain, "initialisation", "normalisation")
         _require_usual(domain, ("part",), f"{quantity}, which is sampled")
-    _require_name("number_format", check.number_format, NUMBER_FORMATS)
-    _require_name("softmax", check.softmax, SOFTMAXES)
-    if quantity not in FORMAT_QUANTITIES:
-        known = ", ".join(FORMAT_QUANTITIES)
-        why = f"{quantity}, which has no number formats (those that have: {known})"
-        _require_usual(check, ("number_format", "softmax"), why)
     if no_rows := quantity in PAIR_QUANTITIES or quantity in RECORDED:
         _require_usual(domain, ("n_keys",), f"{quantity}, which has no rows")
+    if quantity not in RECORDED:
+        _require_row(check)
     _require_sizes(check, no_rows=no_rows)
     _require_bounds(check)
 
@@ -162,14 +155,15 @@ def _require_spelling(domain: Domain, *fields: str) -> None:
 def _require_recorded(check: Check) -> None:
     """Of what is on record a check chooses among what there is, and compares it."""
     quantity, domain = RECORDED[check.quantity], check.domain
-    for field, known in (
-        ("initialisation", quantity.initialisations),
-        ("part", quantity.parts),
-    ):
-        for name in getattr(domain, field):
-            _require_name(f"domain.{field}", name, known)
+    _require_name("divisor", check.divisor, quantity.divisors)
+    _require_name("summary", check.summary, summaries_named(check.quantity))
+    for name in domain.initialisation:
+        _require_name("domain.initialisation", name, quantity.initialisations)
+    for name in domain.part:
+        _require_name("domain.part", name, quantity.parts)
     why = f"{check.quantity}, which is on record"
     _require_usual(domain, ("distributions", "dependence", "normalisation"), why)
+    _require_usual(check, ("number_format", "softmax"), why)
     _require(
         "relation",
         not check.along_d_k and check.expected != "reference",
@@ -235,45 +229,29 @@ def _require_quantity(quantity: str) -> None:
         raise InputError(f"must be written as {name!r}, got {quantity!r}")
 
 
-def _require_divisor(check: Check) -> None:
-    """Require a divisor under which a check's quantity is measured."""
-    name, quantity = check.divisor, check.quantity
-    if quantity in RECORDED:
-        look_up("divisor", name, dict.fromkeys(RECORDED[quantity].divisors))
-        return
-    one = QUANTITIES[quantity]
-    _, ratios = split_pairs([name])
-    if ratios and not one.compared:
-        raise InputError(f"must be one divisor for {quantity}, got {name!r}")
-    by_none = not one.divided if one.of == "pairs" else not one.divisors((name,))
-    if by_none and not ratios and name != "none":
-        raise InputError(f"must be 'none' for {quantity}, got {name!r}")
-    if one.of == "pairs" and parse_divisor(name).needs_keys:
-        raise InputError(
-            f"must not depend on n for {quantity}, which has no keys, got {name!r}"
+def _require_row(check: Check) -> None:
+    """Require that what is sampled is a row of the first point of its domain."""
+    domain, of_pairs = check.domain, check.quantity in PAIR_QUANTITIES
+    distributions = (*domain.distributions, "gaussian")[0].split(" * ")
+    with within("field domain"):
+        point = parse_point(
+            distributions[0],
+            distributions[-1],
+            domain.d_k[0],
+            None if of_pairs else domain.n_keys[0],
+            domain.dependence[0],
+            domain.initialisation[0],
+            domain.normalisation[0],
+            formats=check.quantity in FORMAT_QUANTITIES,
         )
-
-
-def _summaries(check: Check) -> tuple[str, ...]:
-    """Name the summaries that a check's quantity has under its divisor."""
-    if check.quantity not in ROW_QUANTITIES:
-        return summaries_named(check.quantity)
-    if "/" in check.divisor:
-        return ROW_QUANTITIES[check.quantity].compared
-    quantity = ROW_QUANTITIES[check.quantity]
-    also = [check.summary] if has_summary(quantity, check.summary) else []
-    return (*also, *summaries_named(check.quantity))
+    require_row(point, row_key(check))
 
 
 def summaries_named(quantity: str) -> tuple[str, ...]:
     """Return the summaries of a quantity that can be asked for, for a message."""
     if quantity in RECORDED:
         return (RECORDED[quantity].summary,)
-    if quantity in PAIR_QUANTITIES:
-        return ("value",)
-    if quantity in FORMAT_QUANTITIES:
-        return ("mean",)
-    return offered_summaries(ROW_QUANTITIES[quantity])
+    return offered_summaries(QUANTITIES[quantity])
 
 
 def require_words(words: Words) -> None:

@@ -25,10 +25,16 @@ from montecarlo.claims.outcomes import Case, ClaimsRecord, Located
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, rows_of_study, run_study
 from montecarlo.claims.schema import Catalogue
-from montecarlo.claims.simulation import Evidence, cases_of, is_applicable, points_of
+from montecarlo.claims.simulation import (
+    Evidence,
+    cases_of,
+    is_applicable,
+    points_of,
+    row_key,
+)
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.intervals import round_end
-from montecarlo.estimation.summaries import columns_of, lacks
+from montecarlo.estimation.summaries import columns_of
 from montecarlo.names import MOST_SEED, look_up, require_executor, require_whole
 from montecarlo.sampling.cost import (
     replicate_seconds,
@@ -40,6 +46,7 @@ from montecarlo.small_files import parse_toml
 from montecarlo.study.measured import round_to
 from montecarlo.study.measurement import at_work
 from montecarlo.study.presets import PRESETS, Block, Grid
+from montecarlo.study.rows import require_row
 
 COLUMNS = ("claim", "verdict", "checked", "where", "measured", "claimed", "outcome")
 
@@ -344,8 +351,7 @@ def _require_places(check: Check, n_divisors: int) -> None:
     """Refuse points where the quantity does not exist, or that cost too much."""
     for block in _blocks(check, ()):
         for point in block.points():
-            if why := lacks(check.quantity, check.number_format, check.softmax, point):
-                raise InputError(f"must have {check.quantity} everywhere, which {why}")
+            require_row(point, row_key(check))
             require_affordable(point, n_divisors)
             require_spread(point, check.divisor)
 

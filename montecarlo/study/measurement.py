@@ -62,7 +62,7 @@ from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.measured import Measurement, table_row
 from montecarlo.study.progress import Advance, progress_bar
-from montecarlo.study.rows import RequestedRows, Row, refuse_row, unite
+from montecarlo.study.rows import RequestedRows, Row, require_row, unite
 from montecarlo.theory.references import reference
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def request_rows(
     there = {key.quantity for _, key in rows}
     for name in quantities:
         if name not in there and name in refused:
-            refuse_row(*refused[name])
+            require_row(*refused[name])
         if name not in there:
             raise InputError(f"n_keys must be given for {name}, a quantity of rows")
     return unite(rows)

@@ -67,14 +67,16 @@ def in_order(
     return ordered
 
 
-def refuse_row(point: DesignPoint, key: RowKey) -> None:
-    """Say why a point does not have a row, and what it has in its place.
+def require_row(point: DesignPoint, key: RowKey) -> None:
+    """Require that a point has a row.
 
     Raises
     ------
     InputError
-        Always.
+        If not: why, and what it has in its place.
     """
+    if has_row(point, key):
+        return
     quantity = QUANTITIES[key.quantity]
     if why := lacks(quantity.name, key.number_format, key.softmax, point):
         raise InputError(f"{quantity.name} {why}")

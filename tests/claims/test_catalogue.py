@@ -157,7 +157,11 @@ SLOPE = {"relation": "slope_between"}
 WRONG_CHECKS += [
     ({**EFFECTIVE, "summary": "meen"}, "summary", "Did you mean 'mean'?"),
     ({**EFFECTIVE, "divisor": "none/sqr"}, "divisor", "Did you mean 'sqrt'?"),
-    ({**EFFECTIVE, "divisor": "none/sqrt", "summary": "median"}, "summary", "spread"),
+    (
+        {**EFFECTIVE, "divisor": "none/sqrt", "summary": "median"},
+        "divisor",
+        "none/sqrt",
+    ),
     ({**EFFECTIVE, "divisor": "none/sqrt/linear"}, "divisor", "none/sqrt/linear"),
     ({**EFFECTIVE, "quantity": "entropy", "divisor": "none/sqrt"}, "divisor", "none"),
     ({**SLOPE, "low": {"d_k_power": 1.0}}, "low.d_k_power", "must be 0"),
