@@ -1,12 +1,11 @@
 """A user's own claims: sampled as far as they need, judged by the same rule.
 
-A claim speaks of ranges, and a verdict about a range needs points over the whole of
-it, whatever the preset's grid has there: a quantity that is small at both ends may be
-large between them.
+A claim speaks of ranges, and a verdict about a range needs points over the whole of it:
+a quantity that is small at both ends may be large between them.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from itertools import product
@@ -18,7 +17,11 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import split_pairs
-from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
+from montecarlo.attention.quantities import (
+    FORMAT_QUANTITIES,
+    PAIR_QUANTITIES,
+    QUANTITIES,
+)
 from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue, within
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Case, ClaimsRecord, Located
@@ -29,7 +32,6 @@ from montecarlo.claims.simulation import (
     Evidence,
     cases_of,
     is_applicable,
-    points_of,
     row_key,
 )
 from montecarlo.errors import InputError, show
@@ -41,7 +43,7 @@ from montecarlo.sampling.cost import (
     require_affordable,
     require_spread,
 )
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.small_files import parse_toml
 from montecarlo.study.measured import round_to
 from montecarlo.study.measurement import at_work
@@ -139,8 +141,7 @@ def own_study(
     catalogue : Catalogue
         The user's.
     preset : str
-        Whose grid and budgets to use; points that a claim speaks of and the grid lacks
-        are added to it.
+        Whose budgets to use.
     seed : int
     error_rate : float
         Nominal probability that any decided check is wrong: from 1e-12 to below 0.5.
@@ -163,19 +164,12 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     ----------
     catalogue : Catalogue
     grid : Grid
-        Kept where it has these points already, but for the fixed numbers of replicates
-        of some: no preset is to decide less than a smaller one.
+        Whose budgets and divisors it has.
 
     Raises
     ------
     ValueError
         If a domain holds what cannot be sampled; names claim and field.
-
-    Notes
-    -----
-    A check that names no distribution is judged under every distribution that the grid
-    has in its domain, so points that one check adds may call for more under another:
-    they are added until none is missing.
     """
     checks = [
         (f"claim {claim.id!r}", check)
@@ -185,27 +179,29 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     ]
     asked = [check.divisor for _, check in checks]
     divisors, _ = split_pairs([*grid.divisors, *asked])
-    # numbers of replicates that suit a report: of a user's claims as many as decide
-    free = (msgspec.structs.replace(block, replicates=0) for block in grid.blocks)
-    grid = msgspec.structs.replace(
-        grid, tails=(), divisors=divisors, blocks=tuple(free), every_row=False
-    )
+    sizes = {n for _, check in checks for n in fill_range(*check.domain.n_keys)}
+    blocks: dict[Block, None] = {}
     for where, check in checks:
         with within(f"{where}, field domain"):
-            _require_places(check, len(grid.divisors))
-    while True:
-        points = grid.points()
-        formats = {point.name: point.formats for point in points}
-        missing = [
-            block
-            for _, check in checks
-            for block in _blocks(check, points)
-            if not all(c.formats <= formats.get(c.name, -1) for c in block.points())
-        ]
-        if not missing:
-            return grid
-        blocks = (*grid.blocks, *dict.fromkeys(missing))
-        grid = msgspec.structs.replace(grid, blocks=blocks)
+            for block in _blocks(check, sizes):
+                for point in block.points():
+                    require_row(point, row_key(check))
+                    require_affordable(point, len(divisors))
+                    require_spread(point, check.divisor)
+                blocks[block] = None
+    if not blocks:
+        return grid
+    return Grid(
+        d_k=(),
+        n_keys=(),
+        distributions=(),
+        blocks=tuple(blocks),
+        divisors=divisors,
+        first=grid.first,
+        most=grid.most,
+        first_large=grid.first_large,
+        most_large=grid.most_large,
+    )
 
 
 def judge(
@@ -347,50 +343,36 @@ def fill_range(low: int, high: int) -> tuple[int, ...]:
     return tuple(sorted({low, *between, high}))
 
 
-def _require_places(check: Check, n_divisors: int) -> None:
-    """Refuse points where the quantity does not exist, or that cost too much."""
-    for block in _blocks(check, ()):
-        for point in block.points():
-            require_row(point, row_key(check))
-            require_affordable(point, n_divisors)
-            require_spread(point, check.divisor)
+def _blocks(check: Check, sizes: Collection[int]) -> Iterator[Block]:
+    """Yield the points of a check's domain, for each thing that it names.
 
-
-def _blocks(check: Check, points: Iterable[DesignPoint]) -> Iterator[Block]:
-    """Yield the points of a check's domain, for each thing that it names."""
-    domain = check.domain
-    rows = check.quantity not in PAIR_QUANTITIES
-    formats = check.quantity in FORMAT_QUANTITIES
-    there: dict[tuple[str, str, str, str], set[int]] = {
-        key: set()
-        for key in product(
-            domain.distributions or ("gaussian",),
-            domain.dependence,
-            domain.initialisation,
-            domain.normalisation,
-        )
-    }
-    for c in points_of(check, points):
-        _, _, normalisation, dependence, initialisation = c.names
-        key = c.label, dependence, initialisation, normalisation
-        there.setdefault(key, set()).add(c.n_keys or 0)
-    d_k = fill_range(*domain.d_k)
-    for key, found in there.items():
-        distributions, dependence, initialisation, normalisation = key
-        n_keys = fill_range(*domain.n_keys) if rows else ()
-        if rows and check.along_d_k:  # no series may lack the ends
-            n_keys = tuple(sorted({*n_keys, *found}))
-        distribution_q, _, distribution_k = (
-            part.strip() for part in distributions.partition("*")
-        )
+    One that names no distribution is of every one that may stand there.  ``sizes`` are
+    the numbers of keys that any check has: no series over d_k may lack the ends.
+    """
+    domain, (low, high) = check.domain, check.domain.n_keys
+    of_pairs = check.quantity in PAIR_QUANTITIES
+    n_keys = fill_range(low, high)
+    if check.along_d_k:
+        n_keys = tuple(sorted(n for n in sizes if low <= n <= high))
+    gaussian_alone = QUANTITIES[check.quantity].needs == "gaussian keys"
+    for distributions, dependence, initialisation, normalisation in product(
+        domain.distributions or DISTRIBUTIONS,
+        domain.dependence,
+        domain.initialisation,
+        domain.normalisation,
+    ):
+        any_other = not domain.distributions and distributions != "gaussian"
+        if any_other and (gaussian_alone or initialisation):
+            continue
+        distribution_q, _, distribution_k = distributions.partition(" * ")
         yield Block(
-            d_k,
-            n_keys,
-            pairs=not rows,
+            fill_range(*domain.d_k),
+            () if of_pairs else n_keys,
+            pairs=of_pairs,
             distribution_q=distribution_q,
             distribution_k=distribution_k,
             dependence=dependence,
             initialisation=initialisation,
             normalisation=normalisation,
-            formats=formats,
+            formats=check.quantity in FORMAT_QUANTITIES,
         )

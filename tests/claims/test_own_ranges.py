@@ -6,7 +6,7 @@ another seed and joined by hand.
 
 import math
 import re
-from itertools import pairwise
+from itertools import pairwise, product
 
 import msgspec
 import numpy as np
@@ -16,9 +16,10 @@ from montecarlo.claims import own_claims
 from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.claims.own_claims import fill_range, fitting_grid, own_study
 from montecarlo.claims.running import Study, needed_budgets, run_study
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measurement import measure
-from montecarlo.study.presets import PRESETS, Grid
+from montecarlo.study.presets import PRESETS
 
 #: Budgets of these tests.  Where a verdict is conditional there are points ten standard
 #: errors beyond the region's end on either side, else all are.
@@ -133,8 +134,6 @@ def test_verdict_is_that_of_a_dense_grid(case):
 def test_ends_alone_would_mislead(case, monkeypatch):
     """Planted: a judge that looks at the ends only is found out by these cases."""
     monkeypatch.setattr(own_claims, "fill_range", lambda low, high: (low, high))
-    empty = Grid((), (), distributions=(), blocks=PRESETS["quick"].blocks[-1:])
-    monkeypatch.setitem(PRESETS, "quick", empty)
     assert judged(catalogue_for(case)).verdict != verdict_of_points(case)
 
 
@@ -159,28 +158,21 @@ def places_of(catalogue, preset="quick"):
     return {(c.distribution_k.name, c.d_k, c.n_keys) for c in budgets}
 
 
-@pytest.mark.parametrize("preset", ["quick", "full"])
 @pytest.mark.parametrize("relation", ["at_most", "slope_between"])
 @pytest.mark.parametrize("n_keys", [(128, 128), (100, 1000)])
-def test_every_distribution_has_places_over_both_ranges(preset, relation, n_keys):
-    """Whatever part of the ranges is on the preset's grid, and what is stays."""
+def test_every_distribution_has_places_over_both_ranges(relation, n_keys):
+    """Where none is named, each of the table; a preset has the budgets alone."""
     check = {**FROBENIUS, "relation": relation, "high": 0.15}
     catalogue = catalogue_of(claim(check, d_k=[3, 1000], n_keys=list(n_keys)))
-    found = places_of(catalogue, preset)
-    preset_has = {
-        (c.distribution_k.name, c.d_k, c.n_keys)
-        for c in PRESETS[preset].points()
-        if c.is_independent and "(" not in c.label
-        if 3 <= c.d_k <= 1000 and n_keys[0] <= (c.n_keys or 0) <= n_keys[1]
-    }
-    distributions = {"gaussian", *(distribution for distribution, _, _ in preset_has)}
-    filled = {
-        (distribution, d, n)
-        for distribution in distributions
-        for d in fill_range(3, 1000)
-        for n in fill_range(*n_keys)
-    }
-    assert found >= filled | preset_has
+    every = set(product(DISTRIBUTIONS, fill_range(3, 1000), fill_range(*n_keys)))
+    assert places_of(catalogue, "quick") == places_of(catalogue, "full") == every
+
+
+def test_what_is_of_gaussian_keys_is_looked_at_there():
+    """A domain that names no distribution has those that the quantity is of."""
+    check = {"quantity": "entropy_identity", "relation": "at_most", "high": 0.1}
+    found = places_of(catalogue_of(claim(check, d_k=[16, 16], n_keys=[8, 8])))
+    assert found == {("gaussian", 16, 8)}
 
 
 def test_series_reach_the_ends_whatever_others_ask_for():
