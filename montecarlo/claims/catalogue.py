@@ -8,14 +8,13 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, time
 from functools import cache
 from importlib.resources import files
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
+import numpy as np
 
 from montecarlo.attention.divisors import name_divisor
 from montecarlo.attention.quantities import (
@@ -32,7 +31,7 @@ from montecarlo.claims.simulation import canonical_distributions, row_key
 from montecarlo.claims.words import read_thresholds
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.summaries import offered_summaries
-from montecarlo.names import look_up, require_number, require_text
+from montecarlo.names import look_up
 from montecarlo.sampling.design_points import (
     name_of,
     parse_dependence,
@@ -44,8 +43,6 @@ from montecarlo.small_files import parse_toml, read_small
 from montecarlo.study.rows import require_row
 from montecarlo.theory.limits import limit_of
 
-#: Lists and tables within each other at most: three times what a claim needs.
-MOST_NESTED = 30
 #: Table of a file: the field that names an entry, and its type.
 TABLES: dict[str, tuple[str, type[msgspec.Struct]]] = {
     "text": ("key", schema.TextEntry),
@@ -375,55 +372,24 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     CatalogueError
         With one line: file, claim, field, requirement and what came.
     """
-    data = _plain(data, name)
+    data = dict(data)
     by_name = {} if own else data.pop("check", {})
     tables = OWN_TABLES if own else tuple(TABLES)
     known = (*tables, "language") if own else tables
     if unknown := set(data) - set(known):
         raise CatalogueError(
-            f"{name}: entries must be {', '.join(known)}, got {min(unknown)!r}"
+            f"{name}: entries must be {', '.join(known)}, got {unknown.pop()!r}"
         )
     parts = {one: tuple(_entries(data, one, name, by_name)) for one in tables}
     language = data.get("language", "en") if own else None
-    if not isinstance(language, str | None):
-        raise CatalogueError(f"{name}: language must be a text, got {language!r}")
+    if own and (not isinstance(language, str) or _CONTROL.search(language)):
+        raise CatalogueError(f"{name}: language must be a text, got {show(language)}")
     catalogue = Catalogue(**parts, language=language)
     try:
         require_catalogue(catalogue)
     except InputError as error:
         raise CatalogueError(f"{name}: {error}") from None
     return catalogue
-
-
-def _plain(value: Any, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - data
-    """Return data as a TOML file could hold it; refuse any other."""
-    if depth < MOST_NESTED:
-        if isinstance(value, Mapping):
-            items = ((_plain_text(key, name), value[key]) for key in value)
-            return {key: _plain(one, name, depth + 1) for key, one in items}
-        if isinstance(value, list | tuple):
-            return [_plain(one, name, depth + 1) for one in value]
-        if isinstance(value, str):
-            return _plain_text(value, name)
-        if isinstance(value, bool | date | time | None):
-            return value
-        if isinstance(value, float):  # whatever its value: a field says what it takes
-            return float(value)
-        if isinstance(value, Real):
-            number = require_number(name, value)
-            return int(value) if isinstance(value, Integral) else number
-    raise CatalogueError(
-        f"{name} must hold texts, numbers, true, false, and lists and tables of them, "
-        f"at most {MOST_NESTED} within each other, got {show(value)}"
-    )
-
-
-def _plain_text(value: object, name: str) -> str:
-    try:
-        require_text(f"each name in {name}", value).encode()
-    except UnicodeEncodeError:
-        raise CatalogueError(f"{name} must hold UTF-8, got {value!a:.99}") from None
-    return str(value)
 
 
 def _entries(
@@ -441,12 +407,12 @@ def _entries(
         label = repr(named) if isinstance(named, str) else f"number {number}"
         try:
             yield msgspec.convert(_spell_out("", entry, by_name), kind, strict=True)
-        except InputError as error:
-            raise CatalogueError(f"{name}: {table} {label}: {error}") from None
         except msgspec.ValidationError as error:
             message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
             told = message + _choices(message)
             raise CatalogueError(f"{name}: {table} {label}: {told}") from None
+        except (ValueError, RecursionError) as error:  # half a character, a ring
+            raise CatalogueError(f"{name}: {table} {label}: {error}") from None
     with within(name):
         _require_once(f"{table}.{key}", [entry[key] for entry in entries])
 
@@ -458,19 +424,25 @@ def _spell_out(
 ) -> Any:  # noqa: ANN401
     """Return what a field holds: numbers and checks for names, divisors as in tables.
 
-    ``by_name`` are the checks that have names.
+    ``by_name`` are the checks that have names.  Numbers of NumPy are Python's.
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if field == "check" and isinstance(value, str) and by_name:
         value = look_up("check", value, by_name)
     if field in _NUMBER_FIELDS and isinstance(value, str):
         return look_up(field, value, read_thresholds())
     if field == "divisor" and isinstance(value, str | int | float):
         return name_divisor(str(value))
-    if isinstance(value, list):
-        within = field if field == "check" else ""
-        return [_spell_out(within, one, by_name) for one in value]
+    if isinstance(value, list | tuple):
+        of_each = field if field == "check" else ""
+        return [_spell_out(of_each, one, by_name) for one in value]
     if isinstance(value, dict):
         return {name: _spell_out(name, one, by_name) for name, one in value.items()}
+    if not isinstance(value, str | float | int | None):
+        raise InputError(
+            f"{field} must be a text, a number or a list, got {show(value)}"
+        )
     return value
 
 

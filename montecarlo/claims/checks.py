@@ -10,8 +10,8 @@ from montecarlo.theory.limits import Tendency
 
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,59}\Z")]
 #: Control characters, those that break a line or turn the direction of writing among
-#: them: texts reach terminals and pages.
-CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+#: them, and halves of characters: texts reach terminals and pages.
+CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 Text = Annotated[str, Meta(min_length=1, max_length=2000, pattern=rf"^[^{CONTROL}]*\Z")]
 #: Control characters are left to `word_faults`: msgspec 0.22 frees the pattern of a
 #: string twice where something else may stand in its place.

@@ -167,7 +167,7 @@ class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
     omits: Omitted = ""
     beyond: bool = False
     tested: Annotated[str, Meta(max_length=2000)] = ""
-    words: tuple[Annotated[str, Meta(min_length=1, max_length=60)], ...] = ()
+    words: tuple[Text, ...] = ()
 
 
 class Source(Struct, frozen=True, forbid_unknown_fields=True):
