@@ -20,7 +20,7 @@ from montecarlo.attention.quantities import PAIR_MEANS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import points_of_study
 from montecarlo.claims.simulation import check_rows, row_key
-from montecarlo.cli.report import main as report
+from montecarlo.cli.exits import run
 from montecarlo.estimation.summaries import Summaries, columns_of
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.render.pages import set_number
@@ -134,7 +134,7 @@ def tabulate(stops: list[Stop]) -> str:
 def trace() -> list[Stop]:
     """Run the claim, and follow it."""
     with TemporaryDirectory() as folder:
-        if report([*OPTIONS, "--output", folder]):
+        if run("report", [*OPTIONS, "--output", folder]):
             raise RuntimeError(f"report must end well, of {CLAIM}")
         return follow(Path(folder))
 

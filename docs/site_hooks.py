@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +23,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from montecarlo.__main__ import COMMANDS
+from montecarlo.cli.command_line import COMMANDS, build_parser
 from montecarlo.cli.listing import KINDS
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.language.catalogues import LANGUAGES
@@ -195,9 +194,8 @@ def write_claims(_: Path) -> Iterator[str]:
 
 def write_commands(_: Path) -> Iterator[str]:
     """Yield what each parser's help says."""
-    for name, purpose in COMMANDS.items():
-        parser = import_module(f"montecarlo.cli.{name}").build_parser()
-        told = parser.format_help().rstrip()
+    for name, (_, purpose, *_) in COMMANDS.items():
+        told = build_parser(name).format_help().rstrip()
         yield f"\n## {name}\n\n{purpose[0].upper()}{purpose[1:]}.\n"
         yield f"```text\n{told}\n```\n"
 
@@ -206,7 +204,7 @@ def write_lists(_: Path) -> Iterator[str]:
     """Yield every table that `--list` prints."""
     for name, (told, headings, rows) in list(KINDS.items())[1:]:
         yield f"\n## {name.capitalize()}\n\n{told[0].upper()}{told[1:]}.\n"
-        yield from write_table(headings, rows(str))
+        yield from write_table(headings, rows())
         yield ""
 
 

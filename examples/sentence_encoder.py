@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from scipy.special import erf, softmax
 from tokenizers import Tokenizer
 
-from montecarlo.cli.observe import main as observe
+from montecarlo.cli.exits import run
 
 LAYERS, HEADS, D_K, WIDTH, WORDS, PLACES = 6, 12, 32, 384, 30522, 512
 #: Tokens of a passage, the two that mark its ends among them.
@@ -181,7 +181,7 @@ def main() -> int:
     q, k = (np.array([one[i] for one in found], dtype=np.float32) for i in (1, 2))
     np.savez(arguments.write, q=q, k=k)
     print(f"{arguments.write}: {len(q)} passages, q and k of shape {q.shape}")
-    return observe([str(arguments.write), "--output", arguments.output])
+    return run("observe", [str(arguments.write), "--output", arguments.output])
 
 
 if __name__ == "__main__":

@@ -5,19 +5,12 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import montecarlo
-from montecarlo.cli.exits import DONE, INPUT_ERROR, complain_of
+from montecarlo.cli.command_line import COMMANDS
+from montecarlo.cli.exits import DONE, INPUT_ERROR, complain_of, run
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import PROJECT, look_up
 from montecarlo.printing import prepare_streams, print_lines
 
-#: Each is a module of `montecarlo.cli`, with what it is for.
-COMMANDS = {
-    "report": "sample, judge the claims of five texts, write pages",
-    "figures": "the report's figures for documents, with captions",
-    "measure": "one number, with its interval and exact value",
-    "judge": "claims of your own, also in CI",
-    "observe": "queries and keys of your own model",
-}
 #: What may stand in the place of a command.
 OPTIONS = ("--help", "--list", "--version")
 
@@ -41,11 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         look_up("command", name, dict.fromkeys((*COMMANDS, *OPTIONS)))
     except (InputError, UnfinishedError) as error:
         return complain_of("", error)
-    if name == "--list":  # as `report` has it, under the program's own name
-        status: int = import_module("montecarlo.cli.report").main(typed, "")
-    else:
-        status = import_module(f"montecarlo.cli.{name}").main(rest)
-    return status
+    return run("", typed) if name == "--list" else run(name, rest)
 
 
 def require_own_package() -> None:
@@ -73,7 +62,7 @@ def require_own_package() -> None:
 
 def list_commands() -> str:
     """Return what there is, a line each."""
-    lines = [f"  {name:<10} {purpose}" for name, purpose in COMMANDS.items()]
+    lines = [f"  {name:<10} {one.purpose}" for name, one in COMMANDS.items()]
     return "\n".join(
         [
             "usage: python -m montecarlo COMMAND [options]",
@@ -81,7 +70,7 @@ def list_commands() -> str:
             *lines,
             "",
             "python -m montecarlo COMMAND --help says more;",
-            "python -m montecarlo --list [KIND] [--lang de] what can be asked for;",
+            "python -m montecarlo --list [KIND] what can be asked for;",
             "--version prints that.",
         ]
     )

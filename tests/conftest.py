@@ -141,7 +141,7 @@ def standard_report(tmp_path_factory):
 
     MONTECARLO_REPORT names one that was made of this checkout, as .ci/run does.
     """
-    from montecarlo.cli.report import main  # noqa: PLC0415
+    from tests.commands import report as main  # noqa: PLC0415
 
     if made := os.environ.get("MONTECARLO_REPORT"):
         return Path(made)

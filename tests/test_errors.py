@@ -5,9 +5,8 @@ import time
 import pytest
 
 from montecarlo.claims.simulation import canonical_distributions
-from montecarlo.cli.judge import main as judge
-from montecarlo.cli.measure import main as measure
 from montecarlo.errors import MOST_MESSAGE, InputError, UnfinishedError
+from tests.commands import judge, measure
 
 LONG = "x" * 5000
 

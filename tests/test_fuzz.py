@@ -13,6 +13,7 @@ import resource
 import shutil
 import signal
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,8 +21,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from montecarlo.cli import exits, judge, observe, report
+from montecarlo.cli import exits
+from montecarlo.cli.command_line import build_parser
 from montecarlo.report import running
+from tests.commands import judge, observe, report
 
 pytestmark = [
     pytest.mark.slow,
@@ -59,8 +62,8 @@ def taken(*_args, **_options):
 WORK = (
     ("montecarlo.report.running", "run_study"),
     ("montecarlo.report.running", "make_executor"),
-    ("montecarlo.cli.own_claims", "run_study"),
-    ("montecarlo.cli.own_claims", "make_executor"),
+    ("montecarlo.cli.judge", "run_study"),
+    ("montecarlo.cli.judge", "make_executor"),
     ("montecarlo.study.measurement", "run"),
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
     ("montecarlo.study.failures", "sample"),
@@ -223,7 +226,7 @@ def test_arrays(fuzz, tmp_path):
                 made = spoil(rng, content)
             spoilt.write_bytes(made)
             arguments = [spoilt, *rest, "--output", "o", "--quiet"]
-            fuzz.run(observe.main, arguments, f"{path.name} {number}")
+            fuzz.run(observe, arguments, f"{path.name} {number}")
 
 
 GRID = """
@@ -283,7 +286,7 @@ def test_configurations(fuzz, tmp_path):
     path = tmp_path / "c.toml"
     for number in range(2 * N_TEXTS):
         path.write_bytes(spoil_text(rng, CONFIGURATION))
-        fuzz.run(report.main, ["--config", path, "--output", "o"], f"config {number}")
+        fuzz.run(report, ["--config", path, "--output", "o"], f"config {number}")
 
 
 def test_own_claims(fuzz, tmp_path):
@@ -294,7 +297,7 @@ def test_own_claims(fuzz, tmp_path):
     texts = [seed.read_text(encoding="utf-8") for seed in seeds]
     for number in range(2 * N_TEXTS):
         path.write_bytes(spoil_text(rng, texts[number % 2]))
-        fuzz.run(judge.main, [path], f"claims {number}")
+        fuzz.run(judge, [path], f"claims {number}")
 
 
 # --- Options ------------------------------------------------------------------------
@@ -314,10 +317,9 @@ COMMANDS = ("report", "figures", "measure", "judge", "observe")
 def test_options(fuzz, tmp_path, command):
     """A few options of a command with whatever somebody may type."""
     rng, fuzz.may_fail = random.Random(f"{SEED} {command}"), True  # noqa: S311
-    module = import_module(f"montecarlo.cli.{command}")
     actions = [
         action
-        for action in module.build_parser()._actions
+        for action in build_parser(command)._actions
         if action.option_strings and action.dest not in {"help", "version"}
     ]
     np.savez(
@@ -333,4 +335,4 @@ def test_options(fuzz, tmp_path, command):
             flag = rng.choice(action.option_strings)
             value = rng.choice(TYPED)
             typed.append(flag if action.nargs == 0 else f"{flag}={value}")
-        fuzz.run(module.main, typed, f"{command} {number}")
+        fuzz.run(partial(exits.run, command), typed, f"{command} {number}")

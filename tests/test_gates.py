@@ -7,13 +7,11 @@ from itertools import product
 
 import pytest
 
-from montecarlo.cli import figures, observe, report
-from montecarlo.cli import judge as judge_command
-from montecarlo.cli import measure as measure_command
-from montecarlo.cli.judge import main as judge
-from montecarlo.cli.measure import main as measure
+from montecarlo.cli.command_line import build_parser
+from montecarlo.cli.exits import run
 from montecarlo.sampling.cost import MOST_BYTES, replicate_bytes
 from montecarlo.study.presets import PRESETS
+from tests.commands import judge, measure, observe, report
 from tests.conftest import claim_text
 
 TWO = 'relation = "equals"\nexpected = 16.0\ntolerance = 0.05'
@@ -83,7 +81,7 @@ def test_empty_list_of_verdicts_is_refused(command, typed, file, capsys):
     if command == "judge":
         assert judge([file(), "--fail-on", typed]) == 2
     else:
-        assert observe.main(["q.npz", "--fail-on", typed]) == 2
+        assert observe(["q.npz", "--fail-on", typed]) == 2
     assert "fail-on must have a value, got ''" in told(capsys)
 
 
@@ -171,25 +169,25 @@ def test_measure_refuses_what_does_not_act_or_nobody_can_sample(line, capsys):
 # --- What is no value -----------------------------------------------------------------
 
 COMMANDS = {
-    "figures": (figures, []),
-    "judge": (judge_command, ["claims.toml"]),
-    "measure": (measure_command, []),
-    "observe": (observe, ["q.npz"]),
-    "report": (report, []),
+    "figures": [],
+    "judge": ["claims.toml"],
+    "measure": [],
+    "observe": ["q.npz"],
+    "report": [],
 }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_option_without_a_value_is_refused(command, capsys):
     """`--seed=--` and `--config=`: one line that names the option, status 2."""
-    module, needed = COMMANDS[command]
-    for option, value in product(module.build_parser()._actions, ("--", "")):
+    needed = COMMANDS[command]
+    for option, value in product(build_parser(command)._actions, ("--", "")):
         if not option.option_strings or option.nargs is not None:
             continue
         flag = option.option_strings[-1]
         if (flag, value) == ("--initialisation", ""):
             continue  # nothing stands before q and k
-        assert module.main([*needed, f"{flag}={value}"]) == 2
+        assert run(command, [*needed, f"{flag}={value}"]) == 2
         name = flag.lstrip("-")
         assert f": {name} must have a value, got {value!r}" in told(capsys)
 
@@ -209,7 +207,7 @@ def test_grids_that_nobody_can_sample_are_refused(grid, tmp_path, capsys):
     path = tmp_path / "study.toml"
     path.write_text(f"[grid]\n{grid}\ndistributions = []\n", encoding="utf-8")
     output = tmp_path / "output"
-    assert report.main(["--config", str(path), "--output", str(output)]) == 2
+    assert report(["--config", str(path), "--output", str(output)]) == 2
     assert "GiB" in told(capsys)
     assert not output.exists()
 
@@ -217,10 +215,10 @@ def test_grids_that_nobody_can_sample_are_refused(grid, tmp_path, capsys):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_seeds_have_one_rule(command, here, capsys):
     """From 0 to 2**63 - 1 for every command: one line, status 2, nothing written."""
-    module, needed = COMMANDS[command]
+    needed = COMMANDS[command]
     more = ["--quantity", "score_variance"] if command == "measure" else []
     for seed in ("-1", str(2**63), "1.0", "x", "9" * 5000):
-        assert module.main([*needed, *more, f"--seed={seed}"]) == 2
+        assert run(command, [*needed, *more, f"--seed={seed}"]) == 2
         assert ": seed must " in told(capsys)
     assert not list(here.iterdir())
 

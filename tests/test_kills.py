@@ -14,12 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from montecarlo.cli.report import main
 from montecarlo.estimation import engine
 from montecarlo.report import making
 from montecarlo.report.render import pages
 from montecarlo.study.executors import ROOM
 from montecarlo.study.folder import JOURNAL, PART
+from tests.commands import report as main
 from tests.conftest import contents, small_study
 
 SETTINGS = {"lang": ["ja"], "only": ["linear-variance", "unscaled-one-hot"]}

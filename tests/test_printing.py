@@ -14,13 +14,12 @@ import pytest
 
 from montecarlo import assert_attention_scale
 from montecarlo.cli import exits
-from montecarlo.cli.observe import main as observe
 from montecarlo.cli.options import Parser
-from montecarlo.cli.report import main as report
 from montecarlo.errors import InputError
 from montecarlo.names import parse_folder
 from montecarlo.plain_text import printable
 from montecarlo.study.console import open_console
+from tests.commands import observe, report
 from tests.conftest import NOTHING
 
 #: Two claims, one of them refuted.
@@ -107,7 +106,7 @@ def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
         lambda *_: stream.write("1 ± 2 × 中\n"),
         [],
     )
-    assert exits.run(*typed) == 10
+    assert exits.run_work(*typed) == 10
     stream.flush()
     assert stream.buffer.getvalue() == b"1 +- 2 * \\u4e2d\n"
 

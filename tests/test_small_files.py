@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from montecarlo.cli.judge import main as judge
-from montecarlo.cli.report import main as report
 from montecarlo.errors import InputError
 from montecarlo.small_files import MOST_PARTS, MOST_WRITTEN, parse_toml, read_small
+from tests.commands import judge, report
 
 #: What is refused at once, and what costs most of what is not.
 DEEP = {

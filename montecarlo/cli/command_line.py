@@ -3,8 +3,10 @@
 `montecarlo.cli.options` reads them; None is what was not typed.
 """
 
+from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from montecarlo.cli.options import (
     FIRST,
@@ -13,16 +15,14 @@ from montecarlo.cli.options import (
     Folder,
     Jobs,
     Names,
+    Parser,
     Rate,
     Seed,
     option_field,
 )
 from montecarlo.report.formats import DEFAULT, FORMATS
 
-ROW, TEXTS, LOOKS = "which row", "texts and checks", "how they look"
-ARRAYS, JUDGED = "how the arrays lie", "what is judged"
-#: Pixels an inch of PNG files.
-DPI = 200
+ROW, ARRAYS, JUDGED = "which row", "how the arrays lie", "what is judged"
 OF_JUDGE = "fails,open,self-check"
 SELF_CHECK = "self-check, where a check of the simulator itself is refuted"
 
@@ -66,23 +66,11 @@ class ReportOptions(StudyOptions):
     format: Names | None = option_field(
         FIRST, f"{DEFAULT} (default), {', '.join(FORMATS[1:])}"
     )
-    kind: str | None = option_field(
-        FIRST,
-        "print what can be asked for, as quantities; alone, what can be listed",
-        flag="--list",
-        nargs="?",
-        const="kinds",
-        metavar="KIND",
-    )
     fail_on: Names | None = option_field(
-        TEXTS,
+        FIRST,
         "outcomes that make `report` exit 1: verdicts (holds, partly, vague, fails, "
         f"open, assumed), or {SELF_CHECK}; none (default)",
     )
-    verbose: bool = option_field(
-        OTHER, "print the files written, and each claim's verdict", default=False
-    )
-    version: bool = option_field(OTHER, "print the version, and stop", default=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -92,14 +80,12 @@ class FiguresOptions(StudyOptions):
     output: Folder = option_field(
         FIRST, "folder to write (default: figures)", default=Path("figures")
     )
-    only: Names | None = option_field(FIRST, "these figures: --list figures")
-    format: Names | None = option_field(FIRST, "svg (default), pdf, png")
-    list: bool = option_field(FIRST, "print which there are, and stop", default=False)
-    dpi: int = option_field(
-        LOOKS, f"pixels an inch of PNG files (default: {DPI})", default=DPI
+    only: Names | None = option_field(
+        FIRST, "these figures: python -m montecarlo --list figures"
     )
+    format: Names | None = option_field(FIRST, "svg (default), pdf, png")
     theme: str | None = option_field(
-        LOOKS, "light, dark or print; left out, an SVG suits itself to its page"
+        FIRST, "light, dark or print; left out, an SVG suits itself to its page"
     )
 
 
@@ -123,6 +109,9 @@ class MeasureOptions:
     distribution: str = option_field(
         FIRST, "distribution of q and k (default: gaussian)", default="gaussian"
     )
+    exact: bool = option_field(
+        FIRST, "what theory gives, and sample nothing", default=False
+    )
     row: str | None = option_field(
         FIRST, "a row_id of a report, measured again, alone", metavar="ID"
     )
@@ -130,11 +119,9 @@ class MeasureOptions:
         FIRST, "read that report from here (default: output)", flag="--from"
     )
     json: bool = option_field(OTHER, default=False)
-    format: str | None = option_field(
-        OTHER, "text (default), json, or markdown: a paragraph to quote"
-    )
+    markdown: bool = option_field(OTHER, "print a paragraph to quote", default=False)
     lang: Names | None = option_field(
-        OTHER, "of markdown: en (default), de, zh, ja, es"
+        OTHER, "of --markdown: en (default), de, zh, ja, es"
     )
     distribution_q: str | None = option_field(ROW, "that of q, where it differs")
     distribution_k: str | None = option_field(ROW, "that of k, where it differs")
@@ -285,3 +272,94 @@ class ObserveOptions:
     )
     seed: Seed = option_field(SAMPLING, "of keys drawn anew (default: 1)", default=1)
     quiet: bool = option_field(OTHER, default=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ListOptions:
+    """What is listed."""
+
+    kind: str = option_field(
+        FIRST,
+        "print what can be asked for, as quantities; alone, what can be listed",
+        flag="--list",
+        default="kinds",
+        nargs="?",
+        const="kinds",
+        metavar="KIND",
+    )
+
+
+class Command(NamedTuple):
+    """A command: its options, what it is for, and what its help says."""
+
+    options: Any  # a dataclass
+    purpose: str
+    description: str
+    usage: str = ""
+    epilog: str = ""
+
+
+#: Each is a module of `montecarlo.cli` with a function ``work``.
+COMMANDS = {
+    "report": Command(
+        ReportOptions,
+        "sample, judge the claims of five texts, write pages",
+        "Sample Q and K, judge what five texts claim about dividing attention scores "
+        "by sqrt(d_k), and write the report in several languages.",
+    ),
+    "figures": Command(
+        FiguresOptions,
+        "the report's figures for documents, with captions",
+        "Draw the report's figures for documents in a language (default: en), with "
+        "captions and alternative texts in captions.<lang>.md.",
+    ),
+    "measure": Command(
+        MeasureOptions,
+        "one number, with its interval and exact value",
+        "Estimate one quantity at one design point, to a wanted precision.",
+    ),
+    "judge": Command(
+        JudgeOptions,
+        "claims of your own, also in CI",
+        "Judge claims of your own by measurement, for use in CI and, with --output, "
+        "for readers in several languages.",
+        "FILE.toml [FILE.toml ...] ",
+    ),
+    "observe": Command(
+        ObserveOptions,
+        "queries and keys of your own model",
+        "Take queries and keys from a model: what are scores divided by, does that "
+        "fit, head by head, and if not, which assumption of the texts fails?",
+        "FILE [FILE ...] ",
+        "Several .npz are further sequences; .npy are q and k, then weights, or v and "
+        "outputs.  Files are memory-mapped, or unpacked a piece at a time; nothing is "
+        "unpickled.  Entries are float16, bfloat16, float32 or float64.",
+    ),
+}
+LISTING = Command(ListOptions, "what can be asked for", "Print what can be asked for.")
+
+
+def build_parser(name: str) -> Parser:
+    """Build the parser of a command; without a name, that of ``--list``."""
+    command = COMMANDS.get(name, LISTING)
+    return Parser(
+        name,
+        command.description,
+        command.usage,
+        command.epilog,
+        options=command.options,
+    )
+
+
+def build_program() -> ArgumentParser:
+    """Build one parser of all commands, for shtab to complete what is typed."""
+    program = ArgumentParser("montecarlo")
+    commands = program.add_subparsers()
+    for name, command in COMMANDS.items():
+        commands.add_parser(
+            name,
+            parents=[build_parser(name)],
+            add_help=False,
+            help=command.purpose,
+        )
+    return program

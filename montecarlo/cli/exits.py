@@ -8,8 +8,10 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
+from montecarlo.cli.command_line import build_parser
 from montecarlo.cli.options import Parser
 from montecarlo.errors import (
     InputError,
@@ -59,44 +61,46 @@ def complain(command: str, told: object, status: int) -> int:
     return status
 
 
-def complain_of(command: str, error: BaseException, silent: str = "") -> int:
-    """Print what ended a command, one of `EXPECTED`, and return its status.
-
-    ``silent`` is what is said of an interruption that says nothing itself.
-    """
+def complain_of(command: str, error: BaseException) -> int:
+    """Print what ended a command, one of `EXPECTED`, and return its status."""
     status = next(EXPECTED[kind] for kind in EXPECTED if isinstance(error, kind))
     if status == INTERRUPTED:
-        return complain(command, str(error) or silent, status)
+        return complain(command, str(error) or NOTHING_WRITTEN, status)
     return complain(command, f"error: {str(error) or 'out of memory'}", status)
 
 
-def run(
-    parser: Any,  # noqa: ANN401 - a `Parser`
-    work: Work,
-    argv: Sequence[str] | None,
-    interrupted: str = NOTHING_WRITTEN,
-) -> int:
-    """Do a command's work with the options that were typed; returns the exit status.
+def run(command: str, argv: Sequence[str] | None = None) -> int:
+    """Run a command, a module of `montecarlo.cli`; returns the exit status.
 
-    ``argv`` None stands for the process's arguments, and ``interrupted`` for what an
-    interruption does not say itself.
+    ``argv`` None stands for the process's arguments, and a command without a name for
+    the program's ``--list``.
     """
+
+    def work(options: Any, typed: Sequence[str]) -> int:  # noqa: ANN401 - the command's
+        with importing(command):
+            module = import_module(f"montecarlo.cli.{command or 'listing'}")
+        status: int = module.work(options, typed)
+        return status
+
+    typed = sys.argv[1:] if argv is None else argv
+    return run_work(build_parser(command), work, typed)
+
+
+def run_work(parser: Parser, work: Work, typed: Sequence[str]) -> int:
+    """Do a command's work with the options that were typed; returns the exit status."""
     _terminated.clear()
     with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
-        status = _run(parser, work, argv, interrupted)
+        status = _run(parser, work, list(typed))
     return TERMINATED if status == INTERRUPTED and _terminated.is_set() else status
 
 
-def _run(
-    parser: Parser, work: Work, argv: Sequence[str] | None, interrupted: str
-) -> int:
-    typed = list(sys.argv[1:] if argv is None else argv)
+def _run(parser: Parser, work: Work, typed: Sequence[str]) -> int:
     prepare_streams()
     os.environ.pop("MPLBACKEND", None)  # figures need none, and a wrong one is an error
     try:
         return work(parser.read(typed), typed)
     except tuple(EXPECTED) as error:
-        return complain_of(parser.command, error, interrupted)
+        return complain_of(parser.command, error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is ours to mend
         if isinstance(error, OSError) and lacks_files(error):
             return complain(parser.command, f"error: {reason_of(error)}", FAILED)

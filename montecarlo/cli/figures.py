@@ -6,45 +6,23 @@ bug; 130 interrupted.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 
-from montecarlo.cli.command_line import DPI, FiguresOptions
-from montecarlo.cli.exits import DONE, NOT_REACHED, complain, importing, run
-from montecarlo.cli.options import Parser, require_defaults
-from montecarlo.errors import InputError
+from montecarlo.cli.command_line import FiguresOptions
+from montecarlo.cli.exits import DONE, NOT_REACHED, complain
+from montecarlo.cli.studies import write_or_render
 from montecarlo.names import look_up
 from montecarlo.printing import print_lines
-
-LEAST_DPI, MOST_DPI = 50, 1200
-
-
-def build_parser() -> Parser:
-    """Build the parser."""
-    return Parser(
-        "figures",
-        "Draw the report's figures for documents in a language (default: en), with "
-        "captions and alternative texts in captions.<lang>.md.",
-        options=FiguresOptions,
-    )
+from montecarlo.report.figures import EVERY_FIGURE, FIGURES
+from montecarlo.report.figures.files import FORMATS, draw_files
+from montecarlo.report.figures.palette import THEMES
+from montecarlo.report.language.catalogues import SOURCE
+from montecarlo.report.making import write_figures
 
 
 def work(options: FiguresOptions, typed: Sequence[str]) -> int:
-    """Draw the figures, or print which there are."""
-    with importing("figures"):
-        from montecarlo.cli.listing import print_list
-        from montecarlo.cli.studies import write_or_render
-        from montecarlo.report.figures import EVERY_FIGURE, FIGURES
-        from montecarlo.report.figures.files import FORMATS, draw_files
-        from montecarlo.report.figures.palette import THEMES
-        from montecarlo.report.language.catalogues import SOURCE
-        from montecarlo.report.making import write_figures
-
-    if options.list:
-        others = {one.name for one in fields(options)} - {"list"}
-        require_defaults(options, build_parser(), others, "--list")
-        print_list("figures")
-        return DONE
+    """Draw the figures."""
     formats = options.format or ("svg",)
     for kind, names, known in (
         ("format", formats, FORMATS),
@@ -53,32 +31,25 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
     ):
         for name in names:
             look_up(kind, name, dict.fromkeys(known))
-    if options.dpi != DPI:
-        _require_dpi(options.dpi, formats)
     draw = partial(
         draw_files,
         formats=[kind for kind in FORMATS if kind in formats],
         theme=options.theme,
-        dpi=options.dpi,
     )
-    chosen = [name for name in EVERY_FIGURE if name in (options.only or EVERY_FIGURE)]
+    sampled = options.source is None
     make = partial(
         write_figures,
-        chosen=chosen,
+        chosen=[
+            name for name in EVERY_FIGURE if name in (options.only or EVERY_FIGURE)
+        ],
         draw=draw,
         typed=_typed_looks(options),
-        sampled=options.source is None,
+        sampled=sampled,
     )
     if options.lang is None and options.config is None:
         options = replace(options, lang=(SOURCE,))
-    _, written = write_or_render(
-        options,
-        build_parser(),
-        typed,
-        make,
-        whole=False,
-        with_data=options.source is None and not options.only,
-    )
+    with_data = sampled and not options.only
+    _, written = write_or_render(options, typed, make, whole=False, with_data=with_data)
     if not options.quiet:
         print_lines("\n".join(map(str, written)))
     drawn = {path.name.split(".")[0] for path in written}
@@ -93,18 +64,4 @@ def _typed_looks(options: FiguresOptions) -> list[str]:
     """Return the options that say which figures, and how they look."""
     lists = (("only", options.only), ("format", options.format))
     words = [f"--{name} {','.join(chosen)}" for name, chosen in lists if chosen]
-    words += [f"--theme {options.theme}"] * (options.theme is not None)
-    return words + [f"--dpi {options.dpi}"] * (options.dpi != DPI)
-
-
-def _require_dpi(dpi: int, formats: Sequence[str]) -> None:
-    """Refuse pixels that no file would have."""
-    if not LEAST_DPI <= dpi <= MOST_DPI:
-        raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
-    if "png" not in formats:
-        raise InputError(f"--dpi must stand with --format png, got {dpi}")
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    return run(build_parser(), work, argv)
+    return words + [f"--theme {options.theme}"] * (options.theme is not None)

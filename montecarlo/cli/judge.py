@@ -5,35 +5,190 @@ usage or input; 3 the run could not finish; 4 something that a claim speaks of c
 be judged; 70 a bug; 130 interrupted.
 """
 
-from collections.abc import Sequence
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from montecarlo.cli.command_line import JudgeOptions
-from montecarlo.cli.exits import importing, run
-from montecarlo.cli.options import Parser
+import msgspec
+
+from montecarlo.claims.outcomes import ClaimOutcome, ClaimsRecord, InterpretationOutcome
+from montecarlo.claims.own_claims import (
+    find_unjudged,
+    most_seconds,
+    own_study,
+    say_case,
+)
+from montecarlo.claims.running import Study, run_study
+from montecarlo.cli.command_line import OF_JUDGE, JudgeOptions
+from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
+from montecarlo.cli.outcomes import outcomes_of, read_fail_on
+from montecarlo.errors import InputError
 from montecarlo.printing import print_lines
+from montecarlo.report.language.own_words import read_own_claims
+from montecarlo.study.executors import check_executor, make_executor
+
+#: Sizes that are listed; of more, the ends and how many there are.
+MOST_SIZES = 4
+#: Seconds from which on the cost is told before sampling.
+LONG = 120.0
 
 
-def build_parser() -> Parser:
-    """Build the parser."""
-    return Parser(
-        "judge",
-        "Judge claims of your own by measurement, for use in CI and, with --output, "
-        "for readers in several languages.",
-        "FILE.toml [FILE.toml ...] ",
-        options=JudgeOptions,
-    )
+class Asked(NamedTuple):
+    """A file of claims, read, and where its report goes."""
+
+    file: Path
+    content: bytes
+    study: Study
+    folder: Path | None
 
 
 def work(options: JudgeOptions, typed: Sequence[str]) -> int:
-    """Judge the files, and print what came out."""
-    with importing("judge"):
-        from montecarlo.cli.own_claims import answer
+    """Judge each file by itself, and print what came out.
 
-    lines, status = answer(options, typed)
-    print_lines(lines)
-    return status
+    All files are read before anything is sampled.
+    """
+    fail_on = read_fail_on(options.fail_on or OF_JUDGE.split(","))
+    asked = _read(options)
+    several = len(asked) > 1
+    blocks, records, statuses = [], [], []
+    for one in asked:
+        if (seconds := most_seconds(one.study)) > LONG:
+            _complain(
+                f"the ranges of these claims take up to about {seconds:.0f} s "
+                "on one core"
+            )
+        open_ends = list(find_unjudged(one.study))
+        for line in open_ends:
+            _complain(line)
+        judged = _judge(one, options, typed)
+        if failed := judged.failed_self_checks():
+            _complain(f"self-checks refuted: {', '.join(failed)}")
+        # what cannot be judged has a status of its own
+        found = outcomes_of(judged, unreached=not open_ends)
+        unreached = NOT_REACHED if open_ends else DONE
+        statuses.append(FAILING if fail_on & found else unreached)
+        named = {"file": str(one.file)} if several else {}
+        records.append(named | _record(one.study, judged))
+        lines = [str(one.file)] * several + list(_tell(one, judged))
+        blocks.append("\n".join(lines))
+    if options.json:
+        print_lines(json.dumps({"files": records} if several else records[0]))
+    else:
+        print_lines("\n\n".join(blocks))
+    return max(statuses, key=(DONE, NOT_REACHED, FAILING).index)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    return run(build_parser(), work, argv)
+def _complain(line: str) -> None:
+    print_lines(f"judge: {line}", sys.stderr)
+
+
+def _read(options: JudgeOptions) -> list[Asked]:
+    """Read all files; refuse what cannot be judged or written."""
+    check_executor(options.executor, options.jobs, options.scheduler)
+    output = options.output
+    if output is None and options.lang is not None:
+        raise InputError(f"--lang must stand with --output, got {options.lang[0]!r}")
+    several = len(options.file) > 1
+    asked = []
+    for file in options.file:
+        catalogue, content = read_own_claims(file)
+        study = own_study(
+            catalogue,
+            preset=options.preset,
+            seed=options.seed,
+            error_rate=options.error_rate,
+        )
+        folder = output / file.stem if output is not None and several else output
+        asked.append(Asked(file, content, study, folder))
+    if output is not None and len({one.folder for one in asked}) < len(asked):
+        raise InputError("files must have different names for --output")
+    return asked
+
+
+def _judge(asked: Asked, options: JudgeOptions, typed: Sequence[str]) -> ClaimsRecord:
+    """Sample and judge one file, and write its report where one is asked for."""
+    workers = options.jobs, options.executor, options.scheduler
+    if asked.folder is None:
+        with make_executor(*workers) as executor:
+            return run_study(asked.study, executor).claims
+    # Matplotlib and Jinja, for pages alone
+    from montecarlo.report.render.contents import page_rows
+    from montecarlo.report.running import Target, choose_languages, write_report
+
+    languages = choose_languages(options.lang or ("all",))
+    target = Target(asked.folder, languages, typed, *workers)
+    study = replace(asked.study, pages=page_rows)
+    written, _ = write_report(study, target, own_file=asked.content)
+    return written.record
+
+
+def _record(study: Study, judged: ClaimsRecord) -> dict[str, Any]:
+    """Return what one file comes to, for JSON."""
+    return {
+        "error_rate": study.error_rate,
+        "simultaneous_error": judged.simultaneous_error,
+        "seed": study.seed,
+        "claims": msgspec.to_builtins(judged.claims),
+    }
+
+
+def _tell(asked: Asked, judged: ClaimsRecord) -> Iterator[str]:
+    """Yield what one file comes to, in lines; verdicts are what stays in sight."""
+    if asked.folder is not None:
+        yield str(asked.folder / "index.html")
+    for claim in judged.claims:
+        yield from _tell_claim(claim)
+    nominal = 100.0 * asked.study.error_rate
+    yield f"error rate     nominal {nominal:.3g} % for the whole file"
+
+
+def _tell_claim(claim: ClaimOutcome) -> Iterator[str]:
+    """Yield a claim as a line, and two lines for each interpretation."""
+    yield f"{claim.verdict:<14} {claim.id}"
+    for one in claim.interpretations:
+        outcomes = Counter(case.outcome for case in one.cases)
+        counts = ", ".join(f"{n} {name}" for name, n in sorted(outcomes.items()))
+        text = f"  {one.verdict:<14} {one.id}: {counts or 'none'}"
+        yield "; ".join([text, *_name_cases(one)])
+        if worst := _tell_worst(one):
+            yield f"  {'':<14} {worst}"
+
+
+def _name_cases(one: InterpretationOutcome) -> Iterator[str]:
+    """Name an interpretation's cases: distributions if several, d_k and n."""
+    cases = [case for check in one.checks for case in check.cases]
+    distributions = dict.fromkeys(case.context or case.distribution for case in cases)
+    if len(distributions) > 1:
+        yield ", ".join(distributions)
+    for name, sizes in (
+        ("d_k", {size for case in cases for size in case.d_k_range or ()}),
+        ("n", {case.n_keys for case in cases if case.n_keys is not None}),
+    ):
+        if sizes:
+            yield f"{name} = {_list_sizes(sizes)}"
+
+
+def _list_sizes(sizes: Iterable[int]) -> str:
+    """List a few sizes; of many, the ends and how many they are."""
+    ordered = sorted(sizes)
+    if len(ordered) <= MOST_SIZES:
+        return ", ".join(map(str, ordered))
+    return f"{ordered[0]} to {ordered[-1]} ({len(ordered)} sizes)"
+
+
+def _tell_worst(one: InterpretationOutcome) -> str:
+    """Return the smallest case of the worst outcome that was measured."""
+    cases = [case for check in one.checks for case in check.cases]
+    for outcome in ("refuted", "undecided", "supported"):
+        found = [c for c in cases if c.outcome == outcome and c.estimate is not None]
+        if found:
+            case = min(found, key=lambda c: (c.d_k_range or (0,), c.n_keys or 0))
+            where, measured, claimed = say_case(case)
+            exact = "" if case.exact is None else f", exact {case.exact:.6g}"
+            exact += ", which decides" if case.by_theory else ""
+            return f"{where}: {measured}{exact}, claimed {claimed}"
+    return ""

@@ -1,99 +1,66 @@
 """``python -m montecarlo measure``: one number, with its interval and exact value.
 
 Exit status: 0 measured; 2 usage or input; 3 the run could not finish; 4 measured, but
-not to the wanted error; 70 a bug; 130 interrupted, with the estimate so far.
+not to the wanted error, or theory has no exact value; 70 a bug; 130 interrupted, with
+the estimate so far.
 """
 
+import csv
+import json
+import math
 import shlex
+import time
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
+from importlib.metadata import version
+from typing import Any, NamedTuple
 
 from montecarlo.cli.command_line import MeasureOptions
-from montecarlo.cli.exits import DONE, INTERRUPTED, complain, importing, run
-from montecarlo.cli.options import Parser, require_defaults
-from montecarlo.errors import InputError
-from montecarlo.names import look_up, look_up_all
+from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED, complain
+from montecarlo.cli.options import require_defaults
+from montecarlo.errors import InputError, NotReachedError
+from montecarlo.names import MOST_REPLICATES, PROJECT, look_up_all, parse_folder
 from montecarlo.printing import print_lines
-
-
-def build_parser() -> Parser:
-    """Build the parser."""
-    purpose = "Estimate one quantity at one design point, to a wanted precision."
-    return Parser("measure", purpose, options=MeasureOptions)
-
+from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
+from montecarlo.sampling.rare_events import OVERFLOW
+from montecarlo.study.executors import make_executor
+from montecarlo.study.failures import replay
+from montecarlo.study.measured import IDENTITY, MEASUREMENTS, Measurement
+from montecarlo.study.measurement import (
+    RELATIVE_ERROR,
+    Effort,
+    PreciseRows,
+    exact_row,
+    measure,
+    request_row,
+)
+from montecarlo.study.progress import progress_bar
 
 #: Options that act beside ``--row``: all else is said by the report.
-BESIDE_ROW = {"row", "source", "json", "format", "lang"}
-#: How an answer may be printed.
-TEXT, JSON, MARKDOWN = "text", "json", "markdown"
+BESIDE_ROW = {"row", "source", "json", "markdown", "lang"}
 #: Options that act beside ``--replicates``: which point, and its draws.
 OF_POINT = {"replicates", "number_format", "d_k", "seed", "distribution", "keys"} | {
     *("distribution_q", "distribution_k"),
     *("dependence", "initialisation", "normalisation"),
 }
+#: Options that do not act where nothing is sampled.
+OF_SAMPLING = ("relative_error", "absolute_error", "most", "seed", "jobs")
+#: Columns of a row that hold names, which `measure` calls as the table does.
+NAMES = tuple(one for one in IDENTITY if one not in ("d_k", "n_queries", "n_keys"))
 
 
-def _require_acting(options: MeasureOptions) -> None:
-    """Refuse options that something else would silently take the place of."""
-    parser, every = build_parser(), {one.name for one in fields(options)}
-    if options.replicates is not None:
-        require_defaults(options, parser, every - OF_POINT, "--replicates")
-    elif options.row is not None:
-        require_defaults(options, parser, every - BESIDE_ROW, "--row")
-    elif options.source is not None:
-        raise InputError(f"--from must stand with --row, got {str(options.source)!r}")
-    elif options.quantity is None:
-        raise InputError("--quantity must be given, or --row")
-    if options.distribution_q is not None and options.distribution_k is not None:
-        why = "--distribution-q and --distribution-k"
-        require_defaults(options, parser, ["distribution"], why)
-    if options.relative_error is not None:
-        require_defaults(options, parser, ["absolute_error"], "--relative-error")
+class Answer(NamedTuple):
+    """What was measured, how long it took, and how it ended."""
 
-
-def _require_format(options: MeasureOptions) -> None:
-    """Refuse a format that is none, and languages of what has none."""
-    if options.format is not None:
-        look_up("format", options.format, dict.fromkeys((TEXT, JSON, MARKDOWN)))
-    if options.json and options.format not in (None, JSON):
-        raise InputError(f"--json must stand without --format {options.format}")
-    if options.lang is not None and options.format != MARKDOWN:
-        raise InputError(f"--lang must stand with --format {MARKDOWN}, got none")
-
-
-def _command_with_seed(typed: Sequence[str]) -> str:
-    """Return the command that was typed, with the seed that it has by default."""
-    seeded = any(word.partition("=")[0] in {"--seed", "--row"} for word in typed)
-    words = [*typed, *([] if seeded else ["--seed", "1"])]
-    return f"python -m montecarlo measure {shlex.join(words)}"
+    measured: Measurement
+    seconds: float
+    status: int = DONE
+    told: str = ""  # what is not as it was asked for
 
 
 def work(options: MeasureOptions, typed: Sequence[str]) -> int:
     """Measure what was asked for, and print it."""
-    with importing("measure"):
-        from montecarlo.cli.points import answer, format_answer
-
-        if options.row is not None:
-            from montecarlo.cli.replay import answer_row
-
-        if options.replicates is not None:
-            from montecarlo.study.failures import replay
-
-        if options.format == MARKDOWN:
-            from montecarlo.report.language.catalogues import (
-                LANGUAGES,
-                SOURCE,
-                read_language,
-            )
-            from montecarlo.report.language.quoting import quote
-
     _require_acting(options)
-    _require_format(options)
-    languages = []
-    if options.format == MARKDOWN:
-        known = {code: code for code in LANGUAGES}
-        codes = look_up_all("lang", options.lang or [SOURCE], known)
-        languages = [read_language(code) for code in codes]
     if options.replicates is not None:
         told = replay(
             options.names,
@@ -105,7 +72,20 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
         )
         print_lines(told)
         return DONE
-    found = (answer if options.row is None else answer_row)(options)
+    languages = []
+    if options.markdown:
+        # Babel, for paragraphs alone
+        from montecarlo.report.language.catalogues import (
+            LANGUAGES,
+            SOURCE,
+            read_language,
+        )
+        from montecarlo.report.language.quoting import quote
+
+        known = {code: code for code in LANGUAGES}
+        codes = look_up_all("lang", options.lang or [SOURCE], known)
+        languages = [read_language(code) for code in codes]
+    found = _answer_row(options) if options.row is not None else _answer(options)
     if languages:
         command = _command_with_seed(typed)
         if found.status == INTERRUPTED:  # whose replicates nobody has again
@@ -113,13 +93,174 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
         quoted = (quote(found.measured, one, command) for one in languages)
         print_lines("\n\n".join(quoted))
     else:
-        as_json = options.json or options.format == JSON
-        print_lines(format_answer(found, typed, as_json=as_json))
+        print_lines(_format_answer(found, typed, as_json=options.json))
     if found.told:
         complain("measure", found.told, found.status)
     return found.status
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    return run(build_parser(), work, argv, "interrupted")
+def _require_acting(options: MeasureOptions) -> None:
+    """Refuse options that something else would silently take the place of."""
+    every = {one.name for one in fields(options)}
+    if options.replicates is not None:
+        require_defaults(options, every - OF_POINT, "--replicates")
+    elif options.row is not None:
+        require_defaults(options, every - BESIDE_ROW, "--row")
+    elif options.source is not None:
+        raise InputError(f"--from must stand with --row, got {str(options.source)!r}")
+    elif options.quantity is None:
+        raise InputError("--quantity must be given, or --row")
+    if options.distribution_q is not None and options.distribution_k is not None:
+        why = "--distribution-q and --distribution-k"
+        require_defaults(options, ["distribution"], why)
+    if options.relative_error is not None:
+        require_defaults(options, ["absolute_error"], "--relative-error")
+    if options.exact:
+        require_defaults(options, [*OF_SAMPLING, "markdown"], "--exact")
+    if options.json:
+        require_defaults(options, ["markdown"], "--json")
+    if options.lang is not None and not options.markdown:
+        raise InputError(f"--lang must stand with --markdown, got {options.lang[0]!r}")
+
+
+def _command_with_seed(typed: Sequence[str]) -> str:
+    """Return the command that was typed, with the seed that it has by default."""
+    seeded = any(word.partition("=")[0] in {"--seed", "--row"} for word in typed)
+    words = [*typed, *([] if seeded else ["--seed", "1"])]
+    return f"python -m montecarlo measure {shlex.join(words)}"
+
+
+def _answer(options: MeasureOptions) -> Answer:
+    """Measure what the options ask for, as far as it can be had."""
+    started = time.perf_counter()
+    asked = request_row(options.names, options.d_k, options.keys, options.parts)
+    if options.exact:
+        exact = exact_row(asked)
+        if exact is None:
+            raise NotReachedError(
+                f"{options.quantity} must have an exact value here, got none: "
+                "without --exact it is sampled"
+            )
+        return Answer(exact, time.perf_counter() - started)
+    relative = options.relative_error
+    effort = Effort(
+        options.seed,
+        RELATIVE_ERROR if relative is None else relative,
+        options.absolute_error,
+        most=options.most,
+    )
+    rows = PreciseRows(asked, effort)
+    (point,) = rows.requested
+    seconds = replicate_seconds(point, rows.n_divisors)
+    require_soon("--most", rows.budgets[point].first, seconds)
+    interrupted = False
+    try:
+        with (
+            make_executor(options.jobs) as workers,
+            progress_bar(rows.n_divisors, quiet=False) as advance,
+        ):
+            rows.sample(workers, advance)
+    except KeyboardInterrupt:
+        if not rows.rows():
+            raise
+        interrupted = True
+    (measured,) = rows.rows()
+    took = time.perf_counter() - started
+    if interrupted:
+        told = f"interrupted: the estimate of {measured.n_replicates} replicates"
+        return Answer(measured, took, INTERRUPTED, told)
+    (needed,) = rows.shortfalls()
+    if needed == 0.0:
+        return Answer(measured, took)
+    if rows.is_stuck(point, *rows.requested[point]) and not measured.is_binned:
+        why = (
+            f"four times the replicates left {measured.std_error:.2g} nearly as it "
+            "was, for a quantile is read from bins"
+        )
+    else:
+        why = _tell_shortfall(measured, effort, needed, seconds)
+    told = f"the wanted error was not reached: {why}"
+    return Answer(measured, took, NOT_REACHED, told)
+
+
+def _answer_row(options: MeasureOptions) -> Answer:
+    """Measure a row of a report again: the same draws, alone."""
+    from montecarlo.claims.outcomes import read_report_run  # of claims, for this alone
+
+    started = time.perf_counter()
+    folder = options.source or parse_folder("from", "output")
+    run = read_report_run(folder)
+    with (folder / MEASUREMENTS).open(encoding="utf-8", newline="") as file:
+        row = next(
+            (r for r in csv.DictReader(file) if r["row_id"] == options.row), None
+        )
+    if row is None:
+        raise InputError(f"row must be in {str(folder)!r}, got {options.row!r}")
+    if row["quantity"] == OVERFLOW:
+        raise InputError(
+            f"row must be an estimate from replicates, got {options.row!r}, whose "
+            f"{OVERFLOW} is found by tilting"
+        )
+    replicates = int(row["n_replicates"])
+    names: dict[str, Any] = {name: row[name] for name in NAMES}
+    measured = measure(
+        d_k=int(row["d_k"]),
+        n_keys=int(row["n_keys"]) if row["n_keys"] else None,
+        **names,
+        seed=int(run["seed"]),
+        first=replicates,
+        most=replicates,
+    )
+    return Answer(measured, time.perf_counter() - started)
+
+
+def _tell_shortfall(
+    measured: Measurement, effort: Effort, needed: float, seconds: float
+) -> str:
+    """Say why the wanted error was not reached, and what would do."""
+    if math.isnan(needed):
+        return f"no interval {_why(measured)}"
+    if math.isinf(needed) and measured.estimate == 0.0:
+        return (
+            "no error is a part of an estimate of 0; its interval is known, and "
+            "--absolute-error says how small it is to be"
+        )
+    if measured.is_binned:
+        return "the interval is a bin of a histogram, which no replicates make smaller"
+    wanted = effort.absolute_error or effort.relative_error * abs(measured.estimate)
+    limit = "--most sets the limit"
+    if needed > MOST_REPLICATES:
+        limit = f"no more than {MOST_REPLICATES} can be had"
+    return (
+        f"{measured.std_error:.2g} where {wanted:.2g} was wanted, which takes about "
+        f"{needed:.2g} replicates, {say_time(needed * seconds)} on one core; {limit}"
+    )
+
+
+def _why(measured: Measurement) -> str:
+    if math.isnan(measured.ci_low):
+        return "without the moments that it needs"
+    if math.isnan(measured.estimate):
+        return "but a bound: the quantile lies beyond what is counted"
+    return f"after {measured.n_replicates} replicates, of which few make the variance"
+
+
+def _format_answer(found: Answer, typed: Sequence[str], *, as_json: bool) -> str:
+    """Return what was measured as text: one JSON object, or a few lines.
+
+    The last line is what to type to get the same digits again, if there are such.
+    """
+    if not as_json:
+        again = f"montecarlo {version(PROJECT)}: measure {shlex.join(typed)}"
+        lines = [f"{found.measured}, {found.seconds:.1f} s"]
+        if found.status != INTERRUPTED:  # whose replicates nobody has again
+            lines.append(f"{'again':<12}{again}")
+        return "\n".join(lines)
+    record = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in asdict(found.measured).items()
+    }
+    reached = found.status == DONE
+    return json.dumps(
+        {**record, "seconds": round(found.seconds, 3), "reached": reached}
+    )

@@ -14,41 +14,25 @@ from pathlib import Path
 from typing import TypeVar
 
 from montecarlo.cli.command_line import ObserveOptions
-from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED, importing, run
-from montecarlo.cli.options import Parser
+from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.errors import InputError
+from montecarlo.model import observed_files as observed
+from montecarlo.model.answers import NO, UNDETERMINED, implied_divisor
+from montecarlo.model.files import require_files
+from montecarlo.model.observing import STATES
 from montecarlo.names import look_up_all
 from montecarlo.printing import print_lines
+from montecarlo.report.figures import applied_scale
+from montecarlo.study.console import make_table, open_console
+from montecarlo.study.fingerprint import made_with
+from montecarlo.study.folder import file_hash, publishing, write_json
+from montecarlo.study.progress import open_bar
 
 Item = TypeVar("Item")
 
 
-def build_parser() -> Parser:
-    """Build the parser."""
-    return Parser(
-        "observe",
-        "Take queries and keys from a model: what are scores divided by, does that "
-        "fit, head by head, and if not, which assumption of the texts fails?",
-        "FILE [FILE ...] ",
-        "Several .npz are further sequences; .npy are q and k, then weights, or v and "
-        "outputs.  Files are memory-mapped, or unpacked a piece at a time; nothing is "
-        "unpickled.  Entries are float16, bfloat16, float32 or float64.",
-        options=ObserveOptions,
-    )
-
-
 def work(options: ObserveOptions, typed: Sequence[str]) -> int:
     """Observe the files, write a folder of results, and print what it says."""
-    with importing("observe"):
-        from montecarlo.model import observed_files as observed
-        from montecarlo.model.answers import NO, UNDETERMINED, implied_divisor
-        from montecarlo.model.files import require_files
-        from montecarlo.model.observing import STATES
-        from montecarlo.report.figures import applied_scale
-        from montecarlo.study.console import make_table, open_console
-        from montecarlo.study.fingerprint import made_with
-        from montecarlo.study.folder import file_hash, publishing, write_json
-        from montecarlo.study.progress import open_bar
 
     def track(items: Sequence[Item], name: str) -> Iterator[Item]:
         with open_bar(name, quiet=options.quiet or options.json) as update:
@@ -136,8 +120,3 @@ def canonical_command(options: ObserveOptions) -> str:
             text = value.name if name == "config" else str(value)
             words.append(f"--{name} {shlex.quote(text)}")
     return " ".join([*words, f"--seed {options.seed}"])
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    return run(build_parser(), work, argv)

@@ -205,10 +205,12 @@ class Parser(argparse.ArgumentParser):
         arguments, unknown = self.parse_known_args(typed)
         if unknown:
             self._refuse(unknown[0].partition("=")[0])
-        for name, value in vars(arguments).items():
-            self._require_value(name, value)
-        given = vars(arguments).items()
-        return self.options(**{name: self._value(name, value) for name, value in given})
+        return self.options(
+            **{
+                one.name: self._value(one, getattr(arguments, one.name))
+                for one in fields(self.options)
+            }
+        )
 
     def _refuse(self, name: str) -> NoReturn:
         """Refuse an option that is not known; name the nearest."""
@@ -222,32 +224,21 @@ class Parser(argparse.ArgumentParser):
             f"option must be one that --help lists, got {show(name)}{hint}"
         )
 
-    def _require_value(self, name: str, value: object) -> None:
-        """Refuse options without a value: ``--config=``, and ``--seed=--``.
+    def _value(self, one: Field[Any], given: Any) -> Any:  # noqa: ANN401
+        """Return a value of a field's type from what was typed.
 
-        Up to Python 3.12 argparse drops a value ``--`` and leaves an empty list.
+        No value is ``--config=``, and ``--seed=--``, of which argparse leaves an empty
+        list up to Python 3.12.
         """
-        for one in value if isinstance(value, list) and value else [value]:
-            if (one == "" and name not in _MAY_BE_EMPTY) or one in ([], "--"):
-                typed = "--" if one == [] else one
-                raise InputError(
-                    f"{self.spelled(name)} must have a value, got {typed!r}"
-                )
-
-    def _value(self, name: str, given: Any) -> Any:  # noqa: ANN401
-        """Return a value of a field's type from what was typed."""
-        several, kind = self.types[name]
-        if several and given is not None:
-            parse = TYPES[kind][1]
-            return tuple(parse(self.spelled(name), part) for part in given)
-        if isinstance(given, str):
-            return TYPES[kind][1](self.spelled(name), given)
-        return given
-
-    def spelled(self, name: str) -> str:
-        """Return an option's name as it is typed, without the dashes."""
-        (action,) = (one for one in self._actions if one.dest == name)
-        return (action.option_strings or [name])[-1].removeprefix("--")
+        if not isinstance(given, str | list):
+            return given  # what was not typed, and switches
+        several, kind = self.types[one.name]
+        name, values = _flag(one).removeprefix("--"), []
+        for typed in [given] if isinstance(given, str) else given or ["--"]:
+            if typed == "--" or not (typed or name in _MAY_BE_EMPTY):
+                raise InputError(f"{name} must have a value, got {typed!r}")
+            values.append(TYPES[kind][1](name, typed))
+        return tuple(values) if several else values[0]
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
         write_out(message, file or sys.stderr)
@@ -259,7 +250,6 @@ class Parser(argparse.ArgumentParser):
 
 def require_defaults(
     options: Any,  # noqa: ANN401 - a command's options
-    parser: Any,  # noqa: ANN401 - a `Parser`
     names: Iterable[str],
     why: str,
 ) -> None:
@@ -267,9 +257,10 @@ def require_defaults(
 
     ``why`` says beside what: ``"--replicates"``.
     """
+    known = {one.name: one for one in fields(options)}
     for name in sorted(names):
-        value = getattr(options, name)
-        if value != parser.get_default(name):
+        one, value = known[name], getattr(options, name)
+        if value != one.default:
             raise InputError(
-                f"{why} must stand without --{parser.spelled(name)}, got {show(value)}"
+                f"{why} must stand without {_flag(one)}, got {show(value)}"
             )

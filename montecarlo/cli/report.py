@@ -5,66 +5,45 @@ that ``--fail-on`` names came out; 2 usage or input, found before sampling; 3 th
 could not finish; 70 a bug; 130 interrupted.
 """
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import fields
-from functools import partial
+from pathlib import Path
 
 from montecarlo.cli.command_line import ReportOptions
-from montecarlo.cli.exits import DONE, FAILING, importing, run
-from montecarlo.cli.options import Parser, require_defaults
-from montecarlo.names import PROJECT
+from montecarlo.cli.exits import DONE, FAILING
+from montecarlo.cli.outcomes import outcomes_of, read_fail_on
+from montecarlo.cli.studies import OUTPUT, write_or_render
 from montecarlo.printing import print_lines
+from montecarlo.report.content.findings import Findings
+from montecarlo.report.render.contents import canonical_command
+from montecarlo.report.running import report_maker
 
 
-def build_parser(command: str = "report") -> Parser:
-    """Build the parser; without a command's name, that of the program's own --list."""
-    return Parser(
-        command,
-        "Sample Q and K, judge what five texts claim about dividing attention scores "
-        "by sqrt(d_k), and write the report in several languages.",
-        options=ReportOptions,
-    )
-
-
-def work(options: ReportOptions, typed: Sequence[str], command: str = "report") -> int:
-    """Write the report, or print what there is."""
-    parser = build_parser(command)
-    for name, beside in (("version", set()), ("kind", {"lang"})):
-        if getattr(options, name):
-            others = {one.name for one in fields(options)} - {name} - beside
-            require_defaults(options, parser, others, f"--{parser.spelled(name)}")
-    if options.version:
-        from importlib.metadata import version
-
-        print_lines(f"montecarlo {version(PROJECT)}")
-        return DONE
-    with importing(command):
-        from montecarlo.cli.listing import print_list
-        from montecarlo.cli.outcomes import (
-            outcomes_of,
-            print_details,
-            print_outcome,
-            read_fail_on,
-        )
-        from montecarlo.cli.studies import write_or_render
-        from montecarlo.report.running import report_maker
-
-    if options.kind is not None:
-        print_list(options.kind, options.lang)
-        return DONE
+def work(options: ReportOptions, typed: Sequence[str]) -> int:
+    """Write the report, and print what came out."""
     fail_on = read_fail_on(options.fail_on or ())
-    make = report_maker(options.format)
-    whole = options.format is None
     results, written = write_or_render(
-        options, parser, typed, make, only=options.only, whole=whole
+        options,
+        typed,
+        report_maker(options.format),
+        only=options.only,
+        whole=options.format is None,
     )
-    if options.verbose:
-        print_details(results.record, written)
     if not options.quiet:
-        print_outcome(results, written)
+        print_lines("\n".join(tell_outcome(results, written)))
     return FAILING if fail_on & outcomes_of(results.record) else DONE
 
 
-def main(argv: Sequence[str] | None = None, command: str = "report") -> int:
-    """Run the command; returns the exit status."""
-    return run(build_parser(command), partial(work, command=command), argv)
+def tell_outcome(results: Findings, written: Sequence[Path]) -> list[str]:
+    """Say what to open, how many claims came out how, and how to make it again."""
+    first = next((path for path in written if path.name == "index.html"), written[0])
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in results.counts)
+    told = [f"open {first} (files written: {len(written)})", f"claims: {counts}"]
+    if refuted := results.record.failed_self_checks():
+        told.append(f"self-checks refuted: {', '.join(refuted)}")
+    again = canonical_command(results.run)
+    output = written[-1].parent  # of run.json
+    if output != Path(OUTPUT):
+        again = again.removesuffix(f" --output {OUTPUT}")
+        again += f" --output {shlex.quote(str(output))}"
+    return [*told, f"again: {again}"]

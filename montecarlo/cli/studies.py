@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, require_replicates
 from montecarlo.cli.command_line import StudyOptions
-from montecarlo.cli.options import Parser, require_defaults
+from montecarlo.cli.options import require_defaults
 from montecarlo.errors import InputError
 from montecarlo.names import MOST_JOBS, MOST_SEED, look_up, parse_folder
 from montecarlo.report.content.findings import Findings
@@ -35,6 +35,8 @@ from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
 
 Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
 Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]
+#: Where a report is written if nothing is said.
+OUTPUT = "output"
 #: Options that a configuration file may have as well.
 FLAGS = ("preset", "lang", "output", "seed", "jobs", "executor", "scheduler")
 #: Options that do not act where nothing is sampled, and where a run.json says what is.
@@ -55,7 +57,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     preset: str = "standard"
     lang: Annotated[tuple[str, ...], Meta(min_length=1)] = ("all",)
     only: tuple[str, ...] = ()
-    output: str = "output"
+    output: str = OUTPUT
     jobs: Jobs | None = None
     executor: str | None = None
     scheduler: str | None = None
@@ -65,7 +67,6 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 def write_or_render(  # noqa: PLR0913 - for two commands
     options: StudyOptions,
-    parser: Parser,
     typed: Sequence[str],
     make: Make,
     *,
@@ -80,9 +81,9 @@ def write_or_render(  # noqa: PLR0913 - for two commands
     whether results stand beside it.  Returns the results and the files.
     """
     if options.source is not None:
-        require_defaults(options, parser, OF_SAMPLING, "--from")
+        require_defaults(options, OF_SAMPLING, "--from")
         languages = choose_languages(options.lang or ())
-        output = options.output or parse_folder("output", Configuration().output)
+        output = options.output or parse_folder("output", OUTPUT)
         if not whole or only or languages:
             _require_other_folder(options.source, output)
         target = Target(output, languages, typed, only=only or ())
@@ -97,7 +98,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
     if options.replicates_from is None:
         study, configuration = _configured(settings, options.config)
     else:
-        require_defaults(options, parser, SAID_BY_RUN, "--replicates-from")
+        require_defaults(options, SAID_BY_RUN, "--replicates-from")
         if only is not None:
             raise InputError("--replicates-from must stand without --only")
         study, configuration = _repeated(settings, options.replicates_from)

@@ -2,7 +2,7 @@
 
 import sys
 
-from montecarlo.cli.report import main
+from montecarlo.cli.exits import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("report"))

@@ -128,6 +128,9 @@ class Measurement:
 
     def lines(self) -> list[tuple[str, str]]:
         """Return names and values: estimate, interval, exact value, replicates."""
+        if not self.n_replicates:  # nothing was sampled
+            shown = f"{self.reference:.12g}, known to {self.reference_error:.1g}"
+            return [("exact", shown)]
         error = self.std_error
         estimate = self._bound() or round_to(self.estimate, error)
         if self.is_binned:

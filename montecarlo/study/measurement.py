@@ -498,7 +498,10 @@ class PreciseRows:
 
     def rows(self) -> list[Measurement]:
         """Return the rows as far as they are sampled; points with too little lack."""
-        return [_measurement(*one) for one in self._estimates()]
+        return [
+            _measurement(point, key, *estimate.numbers)
+            for point, key, estimate in self._estimates()
+        ]
 
     def shortfalls(self) -> list[float]:
         """Return what each of `rows` needs, if more replicates than it has; else 0."""
@@ -522,10 +525,20 @@ def is_share(key: RowKey) -> bool:
     return is_indicator(key.quantity) and "/" not in key.divisor
 
 
-def _measurement(point: DesignPoint, key: RowKey, estimate: Estimate) -> Measurement:
+def exact_row(requested: RequestedRows) -> Measurement | None:
+    """Return the one row of a question as theory has it, None where it has no value.
+
+    Nothing is sampled: there is no estimate, and there are no replicates.
+    """
+    ((point, (key,)),) = requested.items()
+    found = _measurement(point, key, *[math.nan] * 4, 0)
+    return None if found.reference is None else found
+
+
+def _measurement(point: DesignPoint, key: RowKey, *numbers: float) -> Measurement:
     exact = reference(key.quantity, point, key.divisor, key.summary)
     known = (None, None) if exact is None else (exact.value, exact.error)
-    columns: tuple[Any, ...] = table_row(point, key, *estimate.numbers, *known)
+    columns: tuple[Any, ...] = table_row(point, key, *numbers, *known)
     return Measurement(*columns)
 
 

@@ -14,9 +14,7 @@ from montecarlo import judge
 from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.claims.own_claims import own_study
 from montecarlo.claims.running import needed_budgets
-from montecarlo.cli import own_claims
-from montecarlo.cli.judge import main
-from montecarlo.cli.report import main as report_main
+from montecarlo.cli import judge as judge_command
 from montecarlo.errors import InputError
 from montecarlo.report import running
 from montecarlo.report.running import DATA_FILES
@@ -28,6 +26,8 @@ from montecarlo.study.folder import (
     read_run,
 )
 from montecarlo.theory.references import reference
+from tests.commands import judge as main
+from tests.commands import report as report_main
 from tests.conftest import claim_text, claims_of, contents
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own-claim.toml"
@@ -135,7 +135,7 @@ def test_several_files_are_judged_by_themselves(tmp_path, capsys):
     broken = tmp_path / "broken.toml"
     broken.write_text("[[claim]]\nide = 1\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(own_claims, "run_study", forbidden)
+        patch.setattr(judge_command, "run_study", forbidden)
         assert main([good, str(broken)]) == 2
     assert "broken.toml" in capsys.readouterr().err
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from montecarlo.cli.observe import main
 from montecarlo.report.figures.applied_scale import build_scales
 from montecarlo.study.folder import STAGING, read_run
+from tests.commands import observe as main
 
 TABLE, RECORD = "observation.csv", "observation.json"
 SCALES, FIGURE = "applied-scale.csv", "figures/applied-scales.svg"

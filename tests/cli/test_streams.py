@@ -69,10 +69,9 @@ def test_sigterm_ends_as_an_interruption(capsys):
 
     before = signal.getsignal(signal.SIGTERM)
     assert (
-        exits.run(Parser("x", "", options=NOTHING), work, [], "the work is kept")
-        == exits.TERMINATED
+        exits.run_work(Parser("x", "", options=NOTHING), work, []) == exits.TERMINATED
     )
-    assert capsys.readouterr().err == "montecarlo x: the work is kept\n"
+    assert capsys.readouterr().err == f"montecarlo x: {exits.NOTHING_WRITTEN}\n"
     assert signal.getsignal(signal.SIGTERM) is before
 
 

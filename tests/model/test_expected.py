@@ -8,7 +8,6 @@ import pytest
 from scipy.special import softmax
 
 from montecarlo import assert_attention_scale
-from montecarlo.cli.observe import main
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.conventions import CONVENTIONS
@@ -18,6 +17,7 @@ from montecarlo.model.expected import (
     expected_of,
     find_expected,
 )
+from tests.commands import observe as main
 
 #: 0.1 ln(40) + 1
 MSCALE = 1.3688879454113936

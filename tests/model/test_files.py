@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from montecarlo.cli.observe import main
 from montecarlo.errors import InputError
 from montecarlo.model import observe
 from montecarlo.model.files import (
@@ -28,6 +27,7 @@ from montecarlo.model.files import (
     safetensors_tensor,
 )
 from montecarlo.model.observing import observe_model, tidy
+from tests.commands import observe as main
 
 SHAPE = (3, 2, 4, 6, 5)
 Q, K = (np.random.default_rng(n).normal(size=SHAPE) for n in (1, 2))

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from montecarlo.cli.observe import main
 from montecarlo.model.files import open_files
 from montecarlo.model.scales import COLUMNS, applied_scale, find_scales
+from tests.commands import observe as main
 
 SHAPE = (6, 2, 4, 24, 8)
 DIVISOR = 8.0**0.5

@@ -10,7 +10,6 @@ import pytest
 from scipy.special import softmax
 
 from montecarlo import applied_scale, assert_attention_scale, compare, observe
-from montecarlo.cli.observe import main
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.estimation.intervals import Interval
 from montecarlo.model.answers import UNDETERMINED, YES, answer_scales
@@ -22,6 +21,7 @@ from montecarlo.model.fits import Fit
 from montecarlo.model.scales import find_scales
 from montecarlo.names import require_number, require_whole
 from montecarlo.small_files import write_file
+from tests.commands import observe as main
 
 D_K = 16
 PASSED = {"source": "torch", "scale": None, "mask": "none", "cap": None}

@@ -7,12 +7,12 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from montecarlo.cli import figures as figures_command
 from montecarlo.report import running
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import DARK, INK, PAGE, THEMES
 from montecarlo.report.render.contents import canonical_command
 from montecarlo.study.executors import make_executor
+from tests.commands import figures
 from tests.conftest import small_study
 
 DRAWN = ("en", "de", "es")
@@ -23,7 +23,7 @@ def run(capsys):
     """Run the command; returns its status and what it printed."""
 
     def run_command(*arguments):
-        status = figures_command.main([str(a) for a in arguments])
+        status = figures([str(a) for a in arguments])
         printed = capsys.readouterr()
         return status, printed.out, printed.err
 
@@ -39,7 +39,7 @@ def drawn(report, tmp_path_factory):
     arguments += ["--lang", ",".join(DRAWN)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "make_executor", lambda *_, **__: make_executor(1))
-        assert figures_command.main([*arguments, "--format", "svg,pdf,png"]) == 0
+        assert figures([*arguments, "--format", "svg,pdf,png"]) == 0
     return folder
 
 
@@ -115,9 +115,7 @@ def test_theme_sets_ground_and_ink(report, run, tmp_path, theme):
     """A theme has its own page and letters, in vectors and in pixels."""
     ground, ink = THEMES[theme][PAGE], THEMES[theme][INK]
     arguments = ["--from", report.folder, "--output", tmp_path, "--theme", theme]
-    status, *_ = run(
-        *arguments, "--only", "planted", "--format", "svg,png", "--dpi", 50
-    )
+    status, *_ = run(*arguments, "--only", "planted", "--format", "svg,png")
     assert status == 0
     text = (tmp_path / "planted.en.svg").read_text()
     assert f"fill:{ground}" in text
@@ -142,9 +140,6 @@ REFUSED = """
 --only varience | figure must be one of .* Did you mean 'variance'
 --format svg,gif | format must be one of svg, pdf, png; got 'gif'
 --theme drak | theme must be .* Did you mean 'dark'
---dpi 72 | --dpi must stand with --format png, got 72
---format png --dpi 5 | dpi must lie from 50 to 1200, got 5
---format png --dpi x | dpi must be a whole number, got 'x'
 --lang xx | language must be
 --seed 2 | --from must stand without --seed, got 2
 --output REPORT | --output must name another folder

@@ -4,8 +4,8 @@ import pytest
 from filelock import FileLock
 
 import montecarlo.report.running as report_command
-from montecarlo.cli.report import main
 from montecarlo.study.folder import JOURNAL, LOCK
+from tests.commands import report as main
 from tests.conftest import contents, small_study
 
 pytestmark = pytest.mark.usefixtures("one_figure")

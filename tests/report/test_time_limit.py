@@ -5,8 +5,8 @@ import json
 import html5lib
 import pytest
 
-from montecarlo.cli.report import main
 from montecarlo.study.folder import write_run
+from tests.commands import report as main
 from tests.conftest import contents, small_study
 
 pytestmark = pytest.mark.usefixtures("one_figure")

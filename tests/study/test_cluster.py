@@ -17,7 +17,6 @@ import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, run_study, write_results
-from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
 from montecarlo.study import cluster
@@ -25,6 +24,7 @@ from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.fingerprint import fingerprint
 from montecarlo.study.folder import file_hash, files_of
 from montecarlo.study.presets import Block, Grid
+from tests.commands import report as main
 
 ROOT = Path(__file__).parents[2]
 #: Pairs, rows, a planted key, a projection, number formats and tails, in a few seconds.

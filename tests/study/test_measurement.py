@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.grids import DEEP
-from montecarlo.cli.measure import main
-from montecarlo.cli.report import main as report
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
@@ -20,6 +18,8 @@ from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study import measurement
 from montecarlo.study.measurement import grid, measure
 from montecarlo.study.table import COLUMNS
+from tests.commands import measure as main
+from tests.commands import report
 from tests.conftest import small_study
 
 

@@ -7,13 +7,13 @@ import subprocess
 import pytest
 
 from montecarlo.cli.exits import BUG
-from montecarlo.cli.measure import main
-from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
 from montecarlo.sampling.replicates import sample
 from montecarlo.study import failures
 from montecarlo.study.failures import batch_command
 from montecarlo.study.presets import PRESETS
+from tests.commands import measure as main
+from tests.commands import report
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 

@@ -31,6 +31,8 @@ _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
 }
 FORMATS = tuple(_METADATA)
+#: Pixels an inch of a PNG; a figure is 5 inches wide.
+DPI = 200
 #: Fonts of a system; signs of formulas are those of the first ones in any language.
 FONTS = {
     "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,"DejaVu Sans"',
@@ -82,22 +84,19 @@ def _draw(
     return Drawing(compact(svg, colours, dark=dark), layout)
 
 
-def draw_files(  # noqa: PLR0913 - what, in which words, and as what
+def draw_files(
     spec: FigureSpec,
     tables: tuple[DataFrame, Curves],
     formats: Sequence[str],
     languages: Sequence[Language],
     theme: str | None = None,
-    *,
-    dpi: int = 200,
 ) -> dict[tuple[str, str], bytes]:
     """Draw a figure in some of `FORMATS` and languages.
 
     Returns what files hold, by format and code of the language; nothing where the
     tables, measurements and curves, lack what it shows.  A theme, of `palette.THEMES`,
     has a ground of its own; by default an SVG is transparent and suits itself to light
-    and dark pages, and others are light.  ``dpi`` are pixels an inch of a PNG; a figure
-    is 5 inches wide.
+    and dark pages, and others are light.
 
     Raises
     ------
@@ -120,7 +119,7 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
             if pixels:
                 _write(picture, layout, language)
             for name in pixels:
-                files[name, language.code] = _save(picture, name, PAGE, dpi)
+                files[name, language.code] = _save(picture, name, PAGE)
     return files
 
 
@@ -180,11 +179,11 @@ def _read_new_fonts() -> None:
             fontManager.addfont(path)
 
 
-def _save(picture: Picture, name: str, ground: str, dpi: int = 200) -> bytes:
+def _save(picture: Picture, name: str, ground: str) -> bytes:
     """Return the file that matplotlib writes."""
     file = io.BytesIO()
     picture.figure.savefig(
-        file, format=name, dpi=dpi, facecolor=ground, metadata=_METADATA[name]
+        file, format=name, dpi=DPI, facecolor=ground, metadata=_METADATA[name]
     )
     return file.getvalue()
 

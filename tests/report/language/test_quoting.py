@@ -7,9 +7,9 @@ import pytest
 
 from montecarlo import measure
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.cli.measure import main
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.quoting import MESSAGES, quote, read_citation
+from tests.commands import measure as main
 
 POINT = ("--d-k", "4", "--keys", "8", "--most", "16", "--relative-error", "0.9")
 #: Decimal sign of each language.
@@ -52,7 +52,7 @@ def test_every_quantity_has_its_sentence(entropy, code):
 
 def test_the_command_of_a_paragraph_gives_it_again(capsys):
     """With its seed, typed or not; languages stand in the order asked for."""
-    typed = [*POINT, "--quantity", "entropy", "--format", "markdown"]
+    typed = [*POINT, "--quantity", "entropy", "--markdown"]
     assert main([*typed, "--lang", "es,en"]) == 0
     spanish, english = capsys.readouterr().out.strip().split("\n\n")
     assert (spanish[:8], english[:7]) == ("Entropía", "Entropy")
@@ -65,10 +65,10 @@ def test_the_command_of_a_paragraph_gives_it_again(capsys):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (("--format", "markdwn"), "Did you mean 'markdown'"),
-        (("--lang", "de"), "--lang must stand with --format markdown"),
-        (("--format", "markdown", "--lang", "fr"), "lang must be one of"),
-        (("--json", "--format", "markdown"), "--json must stand without"),
+        (("--markdwn",), "Did you mean '--markdown'"),
+        (("--lang", "de"), "--lang must stand with --markdown"),
+        (("--markdown", "--lang", "fr"), "lang must be one of"),
+        (("--json", "--markdown"), "--json must stand without --markdown"),
     ],
 )
 def test_formats_that_cannot_be_are_refused(capsys, more, told):
