@@ -353,13 +353,14 @@ def build_parser(name: str) -> Parser:
 
 def build_program() -> ArgumentParser:
     """Build one parser of all commands, for shtab to complete what is typed."""
+    from shtab import DIRECTORY, FILE  # an extra, which alone asks for this
+
     program = ArgumentParser("montecarlo")
     commands = program.add_subparsers()
     for name, command in COMMANDS.items():
+        parser = build_parser(name)
+        parser.complete({"DIR": DIRECTORY, "FILE": FILE, "FILE.toml": FILE})
         commands.add_parser(
-            name,
-            parents=[build_parser(name)],
-            add_help=False,
-            help=command.purpose,
+            name, parents=[parser], add_help=False, help=command.purpose
         )
     return program

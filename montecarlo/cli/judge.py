@@ -33,6 +33,9 @@ from montecarlo.study.executors import check_executor, make_executor
 
 #: Sizes that are listed; of more, the ends and how many there are.
 MOST_SIZES = 4
+#: Seconds of sampling up to which this process samples alone: others take about one
+#: to start.
+SHORT = 5.0
 #: Seconds from which on the cost is told before sampling.
 LONG = 120.0
 
@@ -43,6 +46,7 @@ class Asked(NamedTuple):
     file: Path
     content: bytes
     study: Study
+    seconds: float  # of sampling at most, about, on one core
     folder: Path | None
 
 
@@ -56,11 +60,9 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
     several = len(asked) > 1
     blocks, records, statuses = [], [], []
     for one in asked:
-        if (seconds := most_seconds(one.study)) > LONG:
-            _complain(
-                f"the ranges of these claims take up to about {seconds:.0f} s "
-                "on one core"
-            )
+        if one.seconds > LONG:
+            limit = f"up to about {one.seconds:.0f} s on one core"
+            _complain(f"the ranges of these claims take {limit}")
         open_ends = list(find_unjudged(one.study))
         for line in open_ends:
             _complain(line)
@@ -103,7 +105,7 @@ def _read(options: JudgeOptions) -> list[Asked]:
             error_rate=options.error_rate,
         )
         folder = output / file.stem if output is not None and several else output
-        asked.append(Asked(file, content, study, folder))
+        asked.append(Asked(file, content, study, most_seconds(study), folder))
     if output is not None and len({one.folder for one in asked}) < len(asked):
         raise InputError("files must have different names for --output")
     return asked
@@ -111,7 +113,10 @@ def _read(options: JudgeOptions) -> list[Asked]:
 
 def _judge(asked: Asked, options: JudgeOptions, typed: Sequence[str]) -> ClaimsRecord:
     """Sample and judge one file, and write its report where one is asked for."""
-    workers = options.jobs, options.executor, options.scheduler
+    jobs: int | None = options.jobs
+    if asked.seconds < SHORT and options.executor is None:
+        jobs = jobs or 1
+    workers = jobs, options.executor, options.scheduler
     if asked.folder is None:
         with make_executor(*workers) as executor:
             return run_study(asked.study, executor).claims

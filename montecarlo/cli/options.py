@@ -10,7 +10,7 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, field, fields
 from functools import partial
 from pathlib import Path
@@ -239,6 +239,12 @@ class Parser(argparse.ArgumentParser):
                 raise InputError(f"{name} must have a value, got {typed!r}")
             values.append(TYPES[kind][1](name, typed))
         return tuple(values) if several else values[0]
+
+    def complete(self, known: Mapping[str, object]) -> None:
+        """Tell shtab what values are, by what stands for them in the help."""
+        for action in self._actions:
+            if (shown := str(action.metavar)) in known:
+                vars(action)["complete"] = known[shown]
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
         write_out(message, file or sys.stderr)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import bdtr, betaincinv
+import scipy
 
 from montecarlo.attention.quantities import ANY, Range, Scale, clip
 from montecarlo.attention.softmax import Array
@@ -346,7 +346,8 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
 
     def bounds(error_rate: float) -> Interval:
         # fewest heads that as many or fewer come with at least this probability
-        below = int(np.searchsorted(bdtr(np.arange(n), n, 0.5), error_rate))
+        probabilities = scipy.special.bdtr(np.arange(n), n, 0.5)
+        below = int(np.searchsorted(probabilities, error_rate))
         if below == 0:
             return Interval(-math.inf, math.inf)
         return Interval(float(lowest[below - 1]), float(highest[n - below]))
@@ -374,8 +375,10 @@ def clopper_pearson(hits: int, n: int, error_rate: float) -> Interval:
     ----------
     Clopper and Pearson (1934), The use of confidence or fiducial limits, Biometrika 26.
     """
-    low = betaincinv(hits, n - hits + 1, error_rate) if hits else 0.0
-    high = betaincinv(hits + 1, n - hits, 1.0 - error_rate) if hits < n else 1.0
+    low = scipy.special.betaincinv(hits, n - hits + 1, error_rate) if hits else 0.0
+    if hits == n:
+        return Interval(float(low), 1.0)
+    high = scipy.special.betaincinv(hits + 1, n - hits, 1.0 - error_rate)
     return Interval(float(low), float(high))
 
 

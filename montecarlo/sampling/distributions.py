@@ -13,9 +13,9 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import pdtrc
 
 from montecarlo.errors import InputError, show
 from montecarlo.names import look_up, require_number, require_text
@@ -432,7 +432,8 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
         by_chance = draws.shape[1] * (((counts - 1) / draws.size) ** len(draws)).sum()
         same = (draws == draws[0]).all(axis=0).sum()
         # so many or more, of a Poisson law
-        if same == large.shape[1] or pdtrc(same - 1.0, by_chance) < FALSE_REFUSAL:
+        chance = scipy.special.pdtrc(same - 1.0, by_chance)
+        if same == large.shape[1] or chance < FALSE_REFUSAL:
             raise InputError(f"{must} the same entries from another one: {same}")
     entries: NDArray[np.float64] = large[0].astype(np.float64)
     return entries

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.polynomial import chebyshev
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.errors import InputError, show
@@ -395,12 +394,14 @@ def _sum_panel(
     expect: Callable[[float], Expectations], low: int, high: int, n_points: int
 ) -> tuple[Array, Array]:
     """Sum over the lengths above one and up to another, by a polynomial in ln i."""
-    x = chebyshev.chebpts1(n_points)
+    x = np.polynomial.chebyshev.chebpts1(n_points)
     width = math.log(high / low)
     at_nodes = [expect(low * math.exp(0.5 * (one + 1.0) * width)) for one in x]
     coefficients = interpolate(np.stack([one.values for one in at_nodes]))
     lengths = np.arange(low + 1, high + 1, dtype=np.float64)
     places = 2.0 * np.log(lengths / low) / width - 1.0
-    sums = np.array([chebyshev.chebval(places, one).sum() for one in np.eye(n_points)])
+    sums = np.array(
+        [np.polynomial.chebyshev.chebval(places, one).sum() for one in np.eye(n_points)]
+    )
     errors = np.max([one.errors for one in at_nodes], axis=0) * lengths.size
     return sums @ coefficients, errors

@@ -39,8 +39,8 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+import scipy
 from msgspec import Struct
-from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from montecarlo.theory.row_integrals import Array
@@ -157,7 +157,9 @@ def _log_normal(x: Array) -> Array:
 
 def _solve(exceeds: Callable[[float], float], share: float) -> float:
     widest = HIGHEST - LOWEST
-    return float(brentq(lambda gap: exceeds(gap) - share, 0.0, widest, xtol=1e-13))
+    return float(
+        scipy.optimize.brentq(lambda gap: exceeds(gap) - share, 0.0, widest, xtol=1e-13)
+    )
 
 
 def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:

@@ -7,7 +7,7 @@ the caller's business.
 import math
 from collections.abc import Callable
 
-from scipy.special import poch
+import scipy
 
 from montecarlo.sampling.design_points import Initialisation
 from montecarlo.sampling.distributions import Distribution
@@ -120,12 +120,14 @@ def score_abs(q: Distribution, k: Distribution, d_k: int) -> float | None:
     match sorted((q.family, k.family)):
         case ["gaussian", "gaussian"]:
             # poch(x, 1/2) = Γ(x + 1/2)/Γ(x)
-            return scale * 2.0 * float(poch(d_k / 2, 0.5)) / math.sqrt(math.pi)
+            ratio = float(scipy.special.poch(d_k / 2, 0.5))
+            return scale * 2.0 * ratio / math.sqrt(math.pi)
         case ["gaussian", "rademacher"]:
             return scale * math.sqrt(2.0 * d_k / math.pi)
         case ["rademacher", "rademacher"]:
             # C(2h, h)/4^h = Γ(h + 1/2)/(Γ(h + 1) sqrt pi)
             half = (d_k + 1) // 2
-            return scale * 2.0 * float(poch(half, 0.5)) / math.sqrt(math.pi)
+            ratio = float(scipy.special.poch(half, 0.5))
+            return scale * 2.0 * ratio / math.sqrt(math.pi)
         case _:
             return None

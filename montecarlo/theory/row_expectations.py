@@ -13,7 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.polynomial import chebyshev
 
 from montecarlo.theory.row_integrals import (
     HIGHEST,
@@ -107,7 +106,7 @@ def _average(
         s, weight = weigh_lengths(d_k, scale, piece, n_points)
         coefficients, missed = make_panel(index, n_keys)
         x = _coordinate(s, index)
-        total += chebyshev.chebval(x, coefficients) @ weight
+        total += np.polynomial.chebyshev.chebval(x, coefficients) @ weight
         errors += missed * weight.sum()
         mass += weight.sum()
     return total / mass, errors / mass
@@ -136,8 +135,8 @@ def interpolate(values: Array) -> Array:
     ``values`` has the points along its first axis, and so have the coefficients.
     """
     n_points = len(values)
-    x = chebyshev.chebpts1(n_points)
-    basis = chebyshev.chebvander(x, n_points - 1) * (2.0 / n_points)
+    x = np.polynomial.chebyshev.chebpts1(n_points)
+    basis = np.polynomial.chebyshev.chebvander(x, n_points - 1) * (2.0 / n_points)
     basis[:, 0] *= 0.5
     coefficients: Array = basis.T @ values
     return coefficients

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 
@@ -197,7 +197,7 @@ def largest_profile(stds: Array) -> LargestProfile:
     n_t = round((HIGHEST - LOWEST_T) / STEP_T) + 1
     u: Array = LOWEST_T + STEP_T * np.arange(n_t, dtype=np.float64)
     nodes, weights = legendre(GAP_POINTS)
-    above = ndtr(-g)
+    above = scipy.special.ndtr(-g)
     log_psi = np.empty((stds.size, g.size, u.size))
     for i, std in enumerate(stds):
         z = np.minimum(WIDEST_GAP, 2.0 * REACH * std) * nodes
@@ -384,7 +384,7 @@ def _lost(stds: Array, u: Array, stride: int) -> Array:
     kernel = (STEP * w * np.exp(-w))[::-1]
     rows = []
     for std in stds:
-        below = ndtr(_differences(float(std), u, stride))
+        below = scipy.special.ndtr(_differences(float(std), u, stride))
         windows = sliding_window_view(below, log_w.size)[::stride]
         rows.append(np.einsum("uw,w->u", windows, kernel))
     return np.stack(rows)

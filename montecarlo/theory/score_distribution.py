@@ -10,7 +10,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr, ndtr
+import scipy
 
 from montecarlo.theory.row_integrals import Array
 
@@ -24,7 +24,7 @@ WIDTHS = 14.0
 def score_distribution(x: float, d_k: int) -> float:
     """Return P(q·k <= x)."""
     radius, weight = _lengths(d_k, 0.5 * math.log(d_k))
-    return float((weight * ndtr(x / radius)).sum())
+    return float((weight * scipy.special.ndtr(x / radius)).sum())
 
 
 def log_score_tail(x: float, d_k: int) -> float:
@@ -39,7 +39,8 @@ def log_score_tail(x: float, d_k: int) -> float:
     """
     peak = 0.5 * math.log(0.5 * (d_k + math.sqrt(d_k * d_k + 4.0 * x * x)))
     radius, _ = _lengths(d_k, peak)
-    logs = _log_density(radius, d_k) + log_ndtr(-x / radius) + np.log(radius)
+    logs = _log_density(radius, d_k) + scipy.special.log_ndtr(-x / radius)
+    logs += np.log(radius)
     top = float(logs.max())
     step = math.log(radius[1] / radius[0])
     return top + math.log(float(np.exp(logs - top).sum()) * step)
@@ -47,7 +48,7 @@ def log_score_tail(x: float, d_k: int) -> float:
 
 def _log_density(radius: Array, d_k: int) -> Array:
     """Return the logarithm of the chi density."""
-    constant = (1.0 - 0.5 * d_k) * math.log(2.0) - gammaln(0.5 * d_k)
+    constant = (1.0 - 0.5 * d_k) * math.log(2.0) - scipy.special.gammaln(0.5 * d_k)
     density: Array = constant + (d_k - 1.0) * np.log(radius) - 0.5 * radius**2
     return density
 
@@ -67,7 +68,7 @@ def _lengths(d_k: int, peak: float) -> tuple[Array, Array]:
 
 def distribution_gap(x: float, d_k: int) -> float:
     """Return P(q·k <= x sqrt(d_k)) - Φ(x): how far the score is from normal at x."""
-    return score_distribution(x * math.sqrt(d_k), d_k) - float(ndtr(x))
+    return score_distribution(x * math.sqrt(d_k), d_k) - float(scipy.special.ndtr(x))
 
 
 @lru_cache(maxsize=256)
@@ -99,7 +100,7 @@ def expected_maximum(n: int) -> float:
     ∫ (1 - Φ(x)ⁿ) dx over x > 0 minus ∫ Φ(x)ⁿ dx over x < 0, by the trapezoidal rule.
     """
     x = np.linspace(-12.0, 12.0, 24001)
-    power = np.exp(n * log_ndtr(x))
+    power = np.exp(n * scipy.special.log_ndtr(x))
     integrand = np.where(x > 0.0, 1.0 - power, -power)
     integrand[x == 0.0] = 0.5 - power[x == 0.0]
     return float(integrand.sum() * (x[1] - x[0]))

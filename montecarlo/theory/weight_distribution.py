@@ -14,9 +14,8 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial import chebyshev
+import scipy
 from numpy.typing import NDArray
-from scipy.special import erfc, gammainc, gammaincc, loggamma, ndtr
 
 from montecarlo.theory.row_expectations import interpolate, weigh_lengths
 from montecarlo.theory.row_integrals import (
@@ -92,7 +91,7 @@ def share_at(std: float, n_keys: int, threshold: float) -> Reference:
         return Reference(0.0, bound)
     if n_keys == 2:  # p >= t where the scores are far enough apart
         apart = math.log(threshold / (1.0 - threshold)) / (math.sqrt(2.0) * std)
-        return Reference(min(1.0, 2.0 * float(ndtr(-apart))), NEGLIGIBLE)
+        return Reference(min(1.0, 2.0 * float(scipy.special.ndtr(-apart))), NEGLIGIBLE)
     terms, step = FIRST_TERMS, FIRST_STEP
     while True:
         others = (1.0 - threshold) / threshold
@@ -115,7 +114,7 @@ def _bound(std: float, n_keys: int, threshold: float) -> float:
     A weight is below exp(score - mean score)/n: the mean of exponentials is not below
     the exponential of the mean.
     """
-    return n_keys * float(ndtr(-math.log(threshold * n_keys) / std))
+    return n_keys * float(scipy.special.ndtr(-math.log(threshold * n_keys) / std))
 
 
 def _invert(
@@ -137,7 +136,7 @@ def _invert(
     first, gaps, widths = _gaps(std, theta, truncated=others > 1.0)
     ends = round(REACH / step)
     z = step * np.arange(-ends, ends + 1)
-    below = np.log1p(-np.minimum(ndtr(-z), 1.0 - 1e-16))
+    below = np.log1p(-np.minimum(scipy.special.ndtr(-z), 1.0 - 1e-16))
     there = np.log(n_keys) - 0.5 * z * z + (n_keys - 1.0) * below
     z = z[there > math.log(NEGLIGIBLE * 1e-4)]
     # where gaps end at 0, ψ would grow along a line that is far beside
@@ -150,7 +149,8 @@ def _invert(
     normal = np.exp(-0.5 * beside * beside - beside * z) / math.sqrt(2.0 * math.pi)
     complement *= (normal / std)[:, np.newaxis]
     # smaller gaps lose all
-    complement += 0.5 * erfc((z + beside - first / std) / math.sqrt(2.0))[:, np.newaxis]
+    small = scipy.special.erfc((z + beside - first / std) / math.sqrt(2.0))
+    complement += 0.5 * small[:, np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):
         rows = np.exp((n_keys - 1.0) * np.log1p(-complement))
     rows[~np.isfinite(rows)] = 0.0  # ψ = 0
@@ -278,9 +278,8 @@ def _average_panels(
     shortest = max(1e-9, math.sqrt(d_k) - CHI_REACH)
     longest = math.sqrt(d_k) + CHI_REACH
     low, high = shortest * scale, longest * scale
-    beyond = float(
-        gammainc(0.5 * d_k, 0.5 * shortest**2) + gammaincc(0.5 * d_k, 0.5 * longest**2)
-    )
+    below = scipy.special.gammainc(0.5 * d_k, 0.5 * shortest**2)
+    beyond = float(below + scipy.special.gammaincc(0.5 * d_k, 0.5 * longest**2))
     total = errors = mass = 0.0
     for index in range(_panel_of(low), _panel_of(high) + 1):
         start, stop = (2.0 ** ((index + i) / PER_OCTAVE) for i in (0, 1))
@@ -289,7 +288,7 @@ def _average_panels(
         mass += float(weight.sum())
         coefficients, error = _panel(index, weights)
         x = 2.0 * PER_OCTAVE * np.log2(s / start) - 1.0
-        total += float(chebyshev.chebval(x, coefficients) @ weight)
+        total += float(np.polynomial.chebyshev.chebval(x, coefficients) @ weight)
         errors += error * float(weight.sum())
     value = total / mass
     return value, errors / mass + beyond / weights.threshold + ROUNDING * abs(value)
@@ -327,7 +326,7 @@ def _panel(index: int, weights: _Weights) -> tuple[Array, float]:
 
 def _nodes(index: int) -> Array:
     """Return the standard deviations of the Chebyshev points of a panel, ascending."""
-    x = chebyshev.chebpts1(POINTS)
+    x = np.polynomial.chebyshev.chebpts1(POINTS)
     stds: Array = 2.0 ** ((index + 0.5 * (x + 1.0)) / PER_OCTAVE)
     return stds
 
@@ -357,7 +356,8 @@ def _waves(index: int, n_keys: int) -> tuple[Array, NDArray[np.complex128], floa
     density /= density.sum(axis=-1, keepdims=True)
     stds = _nodes(index)[:, np.newaxis]
     terms = (density @ waves.view(np.float64)).view(np.complex128)
-    terms *= np.exp(-0.5 * (stds * frequencies) ** 2 - loggamma(1.0 + 1j * frequencies))
+    logs = scipy.special.loggamma(1.0 + 1j * frequencies)
+    terms *= np.exp(-0.5 * (stds * frequencies) ** 2 - logs)
     terms *= 2.0 * frequencies[0] / (math.pi * frequencies)
     grown = math.exp(math.pi**2 / (8.0 * float(stds[0, 0]) ** 2))
     return frequencies, terms, n_keys * WAVES_ROUNDING * grown

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -113,3 +114,37 @@ def test_help_and_refusals_are_quick_and_light():
     assert (status, heavy) == ("2", "[]")
     assert "--preset NAME" in "\n".join(shown)
     assert min(seconds) < 0.5
+
+
+# --- Completion -----------------------------------------------------------------------
+
+#: Prints what bash completes the words of a command line with.
+COMPLETED = r"""
+eval "$(python -m shtab --shell=bash montecarlo.cli.command_line.build_program)"
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+_shtab_montecarlo; printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        (("mea",), {"measure"}),
+        (("judge", "--error"), {"--error-rate"}),
+        (("measure", "--exact", "--quan"), {"--quantity"}),
+        (("report", "--config", "stu"), {"study.toml"}),
+    ],
+)
+def test_a_shell_completes_what_is_typed(typed, found, tmp_path):
+    """Commands, their options, and files where an option names one."""
+    (tmp_path / "study.toml").touch()
+    done = subprocess.run(  # noqa: S603 - our own
+        ["/bin/bash", "-c", COMPLETED, "bash", "montecarlo", *typed],
+        cwd=tmp_path,
+        env=os.environ
+        | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(done.stdout.split()) == found
