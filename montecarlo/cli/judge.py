@@ -30,14 +30,13 @@ from montecarlo.errors import InputError
 from montecarlo.printing import print_lines
 from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.study.executors import check_executor, make_executor
+from montecarlo.study.progress import progress_bar
 
 #: Sizes that are listed; of more, the ends and how many there are.
 MOST_SIZES = 4
-#: Seconds of sampling up to which this process samples alone: others take about one
-#: to start.
+#: Seconds of sampling up to which this process samples alone, without a bar: others
+#: take about one to start.
 SHORT = 5.0
-#: Seconds from which on the cost is told before sampling.
-LONG = 120.0
 
 
 class Asked(NamedTuple):
@@ -60,9 +59,6 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
     several = len(asked) > 1
     blocks, records, statuses = [], [], []
     for one in asked:
-        if one.seconds > LONG:
-            limit = f"up to about {one.seconds:.0f} s on one core"
-            _complain(f"the ranges of these claims take {limit}")
         open_ends = list(find_unjudged(one.study))
         for line in open_ends:
             _complain(line)
@@ -118,8 +114,13 @@ def _judge(asked: Asked, options: JudgeOptions, typed: Sequence[str]) -> ClaimsR
         jobs = jobs or 1
     workers = jobs, options.executor, options.scheduler
     if asked.folder is None:
-        with make_executor(*workers) as executor:
-            return run_study(asked.study, executor).claims
+        with (
+            make_executor(*workers) as executor,
+            progress_bar(
+                len(asked.study.grid.divisors), quiet=asked.seconds < SHORT
+            ) as advance,
+        ):
+            return run_study(asked.study, executor, advance).claims
     # Matplotlib and Jinja, for pages alone
     from montecarlo.report.render.contents import page_rows
     from montecarlo.report.running import Target, choose_languages, write_report

@@ -242,8 +242,9 @@ class _Sampling:
     ) -> Iterator[tuple[DesignPoint, int, int]]:
         """Yield the batches that no earlier run has left."""
         for point, stop in wanted.items():
+            self.advance(point, 0, stop - self.store.n_replicates(point))
+        for point, stop in wanted.items():
             have = self.store.n_replicates(point)
-            self.advance(point, 0, stop - have)
             for first, last in self.plan.batches(point, have, stop):
                 if self.store.recall(point, first, last):
                     self.advance(point, last - first, 0)
