@@ -31,7 +31,8 @@ from montecarlo.claims.simulation import (
 from montecarlo.claims.z_scores import judge_z_scores, name_references
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
-from montecarlo.estimation.intervals import POINTWISE
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.intervals import POINTWISE, Interval
 from montecarlo.estimation.row_distribution import RowDistribution
 from montecarlo.estimation.summaries import RowKey, columns_of, every_key
 from montecarlo.names import require_error_rate
@@ -173,16 +174,6 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         found = known[point][key]
         return None if found is None else found.value
 
-    def judge(evidence: Evidence, compared: pd.DataFrame) -> ClaimsRecord:
-        return Judge(evidence, rates.stated, rates.claims).judge(
-            study.catalogue,
-            error_rate=study.error_rate,
-            simultaneous_error=rates.share,
-            calibration=calibrate(rates.share),
-            analyses=rates.analyses,
-            z_scores=judge_z_scores(compared),
-        )
-
     def sampled_on(there: Mapping[DesignPoint, int]) -> Evidence:
         """Bring the tables of points up to what is sampled of them."""
         changed = [
@@ -211,7 +202,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         }
         evidence = sampled_on(there)
         # z scores are looked at once, at the end
-        return undecided_points(judge(evidence, tabulate(())), evidence)
+        return undecided_points(_judge(study, rates, evidence), evidence)
 
     columns = {point: columns_of(point, keys) for point, keys in requested.items()}
     plan = Plan(budgets, study.seed, columns, limited=in_time is not None)
@@ -253,10 +244,47 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
             for point in budgets
             for key, found in tables[point].distributions.items()
         },
-        judge(evidence, measurements),
+        _judge(study, rates, evidence, measurements),
         {point.name: store.n_replicates(point) for point in budgets},
         limited,
     )
+
+
+def _judge(
+    study: Study,
+    rates: ErrorRates,
+    evidence: Evidence,
+    measurements: pd.DataFrame | None = None,
+) -> ClaimsRecord:
+    """Judge what there is; without measurements, no z scores."""
+    compared = tabulate(()) if measurements is None else measurements
+    return Judge(evidence, rates.stated, rates.claims).judge(
+        study.catalogue,
+        error_rate=study.error_rate,
+        simultaneous_error=rates.share,
+        calibration=calibrate(rates.share),
+        analyses=rates.analyses,
+        z_scores=judge_z_scores(compared),
+    )
+
+
+#: Of a row that is not sampled: it may be anything.
+NOT_SAMPLED = Estimate(
+    math.nan, math.nan, 0, bounds=lambda _: Interval(-math.inf, math.inf)
+)
+
+
+def judge_by_theory(study: Study) -> ClaimsRecord:
+    """Judge by exact values alone; what theory does not decide is undecided."""
+    requested = rows_of_study(study)
+    tables = {
+        point: PointTable(0, (), {}, dict.fromkeys(keys, NOT_SAMPLED))
+        for point, keys in requested.items()
+    }
+    budgets = dict.fromkeys(requested, 0)
+    divisors = study.grid.divisors
+    evidence = Evidence(budgets, divisors, exact_value, tables.__getitem__)
+    return _judge(study, error_rates_of(study), evidence)
 
 
 def points_of_study(

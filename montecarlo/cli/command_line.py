@@ -203,6 +203,9 @@ class JudgeOptions:
     )
     lang: Names | None = option_field(FIRST)
     json: bool = option_field(FIRST, default=False)
+    exact: bool = option_field(
+        FIRST, "by what theory gives alone; nothing is sampled", default=False
+    )
     preset: str = option_field(
         SAMPLING, "grid and budgets: quick (default), standard or full", default="quick"
     )

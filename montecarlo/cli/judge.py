@@ -22,9 +22,11 @@ from montecarlo.claims.own_claims import (
     own_study,
     say_case,
 )
-from montecarlo.claims.running import Study, run_study
+from montecarlo.claims.running import Study, judge_by_theory, run_study
+from montecarlo.claims.verdicts import Outcome, Verdict
 from montecarlo.cli.command_line import OF_JUDGE, JudgeOptions
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
+from montecarlo.cli.options import require_defaults
 from montecarlo.cli.outcomes import outcomes_of, read_fail_on
 from montecarlo.errors import InputError
 from montecarlo.printing import print_lines
@@ -32,6 +34,8 @@ from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.study.executors import check_executor, make_executor
 from montecarlo.study.progress import progress_bar
 
+#: Options that do not act where nothing is sampled.
+OF_SAMPLING = ("output", "seed", "error_rate", "jobs", "executor", "scheduler")
 #: Sizes that are listed; of more, the ends and how many there are.
 MOST_SIZES = 4
 #: Seconds of sampling up to which this process samples alone, without a bar: others
@@ -60,18 +64,23 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
     blocks, records, statuses = [], [], []
     for one in asked:
         open_ends = list(find_unjudged(one.study))
-        for line in open_ends:
-            _complain(line)
         judged = _judge(one, options, typed)
+        if options.exact:
+            open_ends += _find_undecided(judged)
         if failed := judged.failed_self_checks():
             _complain(f"self-checks refuted: {', '.join(failed)}")
+        for line in open_ends:
+            _complain(line)
         # what cannot be judged has a status of its own
         found = outcomes_of(judged, unreached=not open_ends)
+        found -= {Verdict.OPEN.value} if options.exact else set()
         unreached = NOT_REACHED if open_ends else DONE
         statuses.append(FAILING if fail_on & found else unreached)
         named = {"file": str(one.file)} if several else {}
         records.append(named | _record(one.study, judged))
-        lines = [str(one.file)] * several + list(_tell(one, judged))
+        lines = [str(one.file)] * several + list(
+            _tell(one, judged, exact=options.exact)
+        )
         blocks.append("\n".join(lines))
     if options.json:
         print_lines(json.dumps({"files": records} if several else records[0]))
@@ -88,6 +97,8 @@ def _read(options: JudgeOptions) -> list[Asked]:
     """Read all files; refuse what cannot be judged or written."""
     check_executor(options.executor, options.jobs, options.scheduler)
     output = options.output
+    if options.exact:
+        require_defaults(options, OF_SAMPLING, "--exact")
     if output is None and options.lang is not None:
         raise InputError(f"--lang must stand with --output, got {options.lang[0]!r}")
     several = len(options.file) > 1
@@ -109,6 +120,8 @@ def _read(options: JudgeOptions) -> list[Asked]:
 
 def _judge(asked: Asked, options: JudgeOptions, typed: Sequence[str]) -> ClaimsRecord:
     """Sample and judge one file, and write its report where one is asked for."""
+    if options.exact:
+        return judge_by_theory(asked.study)
     jobs: int | None = options.jobs
     if asked.seconds < SHORT and options.executor is None:
         jobs = jobs or 1
@@ -142,12 +155,30 @@ def _record(study: Study, judged: ClaimsRecord) -> dict[str, Any]:
     }
 
 
-def _tell(asked: Asked, judged: ClaimsRecord) -> Iterator[str]:
+def _find_undecided(judged: ClaimsRecord) -> Iterator[str]:
+    """Yield the checks that theory does not decide: whose, of what, and where."""
+    for claim in judged.claims:
+        for one in claim.interpretations:
+            for check in one.checks:
+                open_cases = [c for c in check.cases if c.outcome == Outcome.UNDECIDED]
+                if open_cases:
+                    (where, *_), more = say_case(open_cases[0]), len(open_cases) - 1
+                    yield (
+                        f"claim {claim.id!r}, interpretation {one.id!r}: theory does "
+                        f"not decide {check.quantity} at {where}"
+                        f"{f', and in {more} more cases' if more else ''}"
+                    )
+
+
+def _tell(asked: Asked, judged: ClaimsRecord, *, exact: bool) -> Iterator[str]:
     """Yield what one file comes to, in lines; verdicts are what stays in sight."""
     if asked.folder is not None:
         yield str(asked.folder / "index.html")
     for claim in judged.claims:
         yield from _tell_claim(claim)
+    if exact:
+        yield "by theory alone, nothing was sampled"
+        return
     nominal = 100.0 * asked.study.error_rate
     yield f"error rate     nominal {nominal:.3g} % for the whole file"
 
@@ -190,11 +221,16 @@ def _tell_worst(one: InterpretationOutcome) -> str:
     """Return the smallest case of the worst outcome that was measured."""
     cases = [case for check in one.checks for case in check.cases]
     for outcome in ("refuted", "undecided", "supported"):
-        found = [c for c in cases if c.outcome == outcome and c.estimate is not None]
+        found = [
+            case
+            for case in cases
+            if case.outcome == outcome and (case.estimate, case.exact) != (None, None)
+        ]
         if found:
             case = min(found, key=lambda c: (c.d_k_range or (0,), c.n_keys or 0))
             where, measured, claimed = say_case(case)
-            exact = "" if case.exact is None else f", exact {case.exact:.6g}"
-            exact += ", which decides" if case.by_theory else ""
-            return f"{where}: {measured}{exact}, claimed {claimed}"
+            told = [] if case.estimate is None else [measured]
+            told += [] if case.exact is None else [f"exact {case.exact:.6g}"]
+            told += ["which decides"] * (case.by_theory and case.estimate is not None)
+            return f"{where}: {', '.join([*told, f'claimed {claimed}'])}"
     return ""

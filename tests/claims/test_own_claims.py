@@ -43,6 +43,11 @@ def write(path, expected=16.0, d_k=16):
     return str(path)
 
 
+def forbidden(*_):
+    """Stand in for sampling where nothing must be sampled."""
+    pytest.fail("sampled before the input was found wrong")
+
+
 def test_example_is_judged(capsys):
     """The documented example runs: one claim holds, the other does not."""
     assert main([str(EXAMPLE), "--jobs", "1"]) == 1
@@ -57,6 +62,40 @@ def test_example_is_judged(capsys):
     assert re.fullmatch(second, lines[5].strip())
     (line,) = (line for line in lines if line.startswith("error rate"))
     assert "nominal 1 %" in line
+
+
+def test_theory_judges_without_sampling(tmp_path, monkeypatch, capsys):
+    """What it decides is decided; what it does not is named, with status 4."""
+    monkeypatch.setattr(judge_command, "run_study", forbidden)
+    for expected, verdict, status in ((16.0, "holds", 0), (18.0, "fails", 1)):
+        assert main([write(tmp_path / "x.toml", expected), "--exact"]) == status
+        first, _, third, last = capsys.readouterr().out.splitlines()
+        assert first.split() == [verdict, "mine"]
+        assert "d_k = 16: exact 16, claimed " in third
+        assert "nothing was sampled" in last
+    assert main([str(EXAMPLE), "--exact", "--json"]) == 4
+    printed, told = capsys.readouterr()
+    assert told == (
+        "judge: claim 'temperature-two-is-one-hot', interpretation 'median': theory "
+        "does not decide weight_max at gaussian(std=2.0) * gaussian, d_k = 48, "
+        "n = 100\n"
+    )
+    claims = json.loads(printed)["claims"]
+    assert [claim["verdict"] for claim in claims] == ["holds", "open"]
+    assert claims[0]["interpretations"][0]["reason"] == "theory"
+    assert main([str(EXAMPLE), "--exact", "--seed", "2"]) == 2
+
+
+def test_theory_does_not_vouch_for_itself(tmp_path, capsys):
+    """That a sample agrees with the exact value is for the sample to say."""
+    text = claim_text(
+        'relation = "equals"\nexpected = "reference"\ntolerance = 0.05',
+        'd_k = [16, 16], distributions = ["gaussian"]',
+    )
+    path = tmp_path / "own.toml"
+    path.write_text(text)
+    assert main([str(path), "--exact"]) == 4
+    assert "does not decide score_variance" in capsys.readouterr().err
 
 
 def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
@@ -75,11 +114,6 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
 
 
 # --- The report -----------------------------------------------------------------------
-
-
-def forbidden(*_):
-    """Stand in for sampling where nothing must be sampled."""
-    pytest.fail("sampled before the input was found wrong")
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study import measurement
 from montecarlo.study.measurement import grid, measure
 from montecarlo.study.table import COLUMNS
+from montecarlo.theory import expected_row
 from tests.commands import measure as main
 from tests.commands import report
 from tests.conftest import small_study
@@ -204,6 +205,26 @@ def test_any_divisor_is_held_against_theory(d_k, n_keys, divisor):
 def typed(more):
     """Return the words of a small question."""
     return ["--d-k", "64", "--keys", "64", "--quantity", *more.split()]
+
+
+def test_exact_values_are_had_without_sampling(monkeypatch, capsys):
+    """What theory has, as a text and as JSON; what it lacks is told, with status 4."""
+    monkeypatch.setattr(measurement, "run", lambda *_: pytest.fail("sampled"))
+    wanted = [*typed("entropy --divisor sqrt"), "--exact"]
+    assert main(wanted) == 0
+    text = capsys.readouterr().out
+    exact = expected_row(64, d_k=64)["entropy"].value
+    assert f"exact       {exact:.12g}, known to " in text
+    assert "estimate" not in text
+    assert main([*wanted, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["reference"] == pytest.approx(exact, rel=1e-9)
+    assert (told["estimate"], told["n_replicates"], told["reached"]) == (None, 0, True)
+    assert main([*typed("jacobian_spectral"), "--exact"]) == 4
+    assert "must have an exact value here, got none" in capsys.readouterr().err
+    for more in (["--seed", "2"], ["--markdown"], ["--relative-error", "0.1"]):
+        assert main([*wanted, *more]) == 2
+        assert f"--exact must stand without {more[0]}" in capsys.readouterr().err
 
 
 def test_absolute_errors_are_reached(capsys):
