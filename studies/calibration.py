@@ -33,13 +33,13 @@ from montecarlo.attention.quantities import (
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.calibration import (
     COUNTS,
+    KURTOSIS,
     NAMES,
     OF_FEW_ROWS,
     RATES,
     SIDES,
     TABLE,
 )
-from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.estimates import (
     Estimate,
     clopper_pearson,
@@ -115,7 +115,7 @@ CASES = (
     ("pairs", (*PAIRS, "rademacher 256"), "none score_variance value"),
     ("pairs", PAIRS, "none score_variance_ratio value"),
     ("pairs", PAIRS, "none score_std value"),
-    ("pairs", PAIRS[:2], "none score_excess_kurtosis value"),
+    (KURTOSIS, PAIRS[:2], "none score_excess_kurtosis value"),
     ("pairs", PAIRS[1:], "none entry_variance_q value"),
     ("pairs", PAIRS[:2], "none score_abs value"),
     ("pairs", PAIRS[:1], "none score_distribution_gap value"),
@@ -143,9 +143,10 @@ OF_QUANTILES = (
 #: Trials that look as often as the report may.
 STOPPING = (
     ("mean", (SHORT_ROWS, GAUSSIAN), "sqrt inverse_participation mean"),
-    ("pairs", PAIRS[:2], "none score_excess_kurtosis value"),
+    (KURTOSIS, PAIRS[:2], "none score_excess_kurtosis value"),
     ("slope", (SERIES,), "sqrt jacobian_trace mean"),
     ("share", (SHORT_ROWS,), "none saturated mean"),
+    ("pairs", PAIRS[1:2], "none score_variance value"),
 )
 #: The streams of the tables begin here: a case at the end of one changes no other.
 TABLES = ((0, CASES), (64, OF_QUANTILES), (69, STOPPING))
@@ -173,10 +174,8 @@ class Case(NamedTuple):
     @property
     def looks(self) -> tuple[int, ...]:
         """Numbers of replicates at which a trial looks."""
-        grid, large = PRESETS["standard"], self.points[0].is_large
-        first = grid.first_large if large else grid.first
-        most = grid.most_large if large else grid.most
-        return Budget(first, most if self.stops else first).analyses()
+        looks = PRESETS["standard"].budget_of(self.points[0]).analyses()
+        return looks if self.stops else looks[:1]
 
     @property
     def trials(self) -> int:
@@ -472,6 +471,7 @@ INTERVALS = {
     OF_FEW_ROWS: mean_interval,
     "divisor ratio": mean_interval,
     "pairs": mean_interval,
+    KURTOSIS: mean_interval,
     "share": share_interval,
     "quantile": quantile_interval,
     "quantile ratio": quantile_ratio_interval,

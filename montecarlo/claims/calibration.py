@@ -34,6 +34,8 @@ EXACT = "exact"
 #: rows, so that replicates are more skewed.
 OF_FEW_ROWS = "mean of few rows"
 FEW_ROWS = ("jacobian_spectral", "element_gradient", "weight_above", "keys_holding")
+#: That of a kurtosis of pairs, which hangs on few large scores.
+KURTOSIS = "kurtosis"
 #: Columns: what names a statistic, what its trials are made of, and misses.
 NAMES = (
     *("kind", "distribution", "dependence", "d_k", "n_keys"),
@@ -114,7 +116,8 @@ def kind_of(check: Check) -> str:
     if check.quantity in RECORDED:
         return EXACT
     if check.along_d_k or check.quantity in PAIR_QUANTITIES:
-        return "slope" if check.along_d_k else "pairs"
+        value = KURTOSIS if check.quantity == "score_excess_kurtosis" else "pairs"
+        return "slope" if check.along_d_k else value
     if check.summary == QUANTILE_RATIO or quantile_level(check.summary) is not None:
         return "quantile ratio" if check.summary == QUANTILE_RATIO else "quantile"
     if check.quantity.partition("(")[0] in FEW_ROWS:

@@ -462,11 +462,15 @@ class ClaimsRecord(_Record, frozen=True, kw_only=True):
     #: published facts
     records: tuple[RecordEntry, ...]
 
-    def judged_checks(self) -> Iterator[CheckOutcome]:
-        """Yield every check that a verdict is made of."""
+    def judged_checks(self, *, voting: bool = False) -> Iterator[CheckOutcome]:
+        """Yield every check of claims and self-checks.
+
+        ``voting``: of claims only those that a verdict is made of.
+        """
         for claim in self.claims:
             for interpretation in claim.interpretations:
-                yield from interpretation.checks
+                if interpretation.votes or not voting:
+                    yield from interpretation.checks
         for self_check in self.self_checks:
             yield from self_check.checks
 

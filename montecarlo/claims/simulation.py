@@ -440,8 +440,8 @@ def undecided_points(judged: ClaimsRecord, evidence: Evidence) -> set[DesignPoin
     Notes
     -----
     A case that seems to need many times its budget is given up: that leaves it
-    undecided, which it would end as anyhow, and makes no decision wrong.  What a
-    sentence asserts and theory knows does not wait for the sample.
+    undecided, which it would end as anyhow, and makes no decision wrong.  What theory
+    decides does not wait for the sample, nor does what no text says.
     """
     found: set[DesignPoint] = set()
     for check, case in _open_cases(judged):
@@ -454,7 +454,7 @@ def undecided_points(judged: ClaimsRecord, evidence: Evidence) -> set[DesignPoin
 
 def _open_cases(judged: ClaimsRecord) -> Iterator[tuple[CheckOutcome, Case]]:
     """Yield what more replicates would decide, with its check."""
-    for check in judged.judged_checks():
+    for check in judged.judged_checks(voting=True):
         yield from ((check, case) for case in check.cases if _is_open(case))
     for check in judged.said_checks():
         for case in check.cases:
@@ -463,5 +463,4 @@ def _open_cases(judged: ClaimsRecord) -> Iterator[tuple[CheckOutcome, Case]]:
 
 
 def _is_open(case: Case) -> bool:
-    undecided = case.outcome == Outcome.UNDECIDED or case.by_theory
-    return undecided and case.replicates_needed is not None
+    return case.outcome == Outcome.UNDECIDED and case.replicates_needed is not None

@@ -106,7 +106,8 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     first, most : int
         Replicates at the first interim analysis and at most.
     first_large, most_large : int
-        The same where d_k or the number of keys makes a replicate expensive.
+        The same where sizes make a replicate expensive.  Blocks of pairs, each of which
+        says much, begin with ``first_large``, too.
     every_row : bool
         Whether to sample every row of every point, also those that nobody reads.
     """
@@ -195,11 +196,14 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             if block.replicates
             for point in block.points()
         }
-        small = Budget(self.first, self.most)
-        large = Budget(self.first_large, self.most_large)
-        return {
-            c: fixed.get(c.name, large if c.is_large else small) for c in self.points()
-        }
+        return {c: fixed.get(c.name, self.budget_of(c)) for c in self.points()}
+
+    def budget_of(self, point: DesignPoint) -> Budget:
+        """Return the budget of a point for which no block says another."""
+        if point.is_large:
+            return Budget(self.first_large, self.most_large)
+        first = self.first if point.has_rows else min(self.first, self.first_large)
+        return Budget(first, self.most)
 
     def seconds(self) -> tuple[float, float]:
         """Return about how long the first analysis, and all, take on one core."""

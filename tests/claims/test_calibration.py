@@ -10,6 +10,7 @@ from montecarlo.claims.calibration import (
     COUNTS,
     EXACT,
     FEW_ROWS,
+    KURTOSIS,
     NAMES,
     OF_FEW_ROWS,
     RATES,
@@ -30,7 +31,7 @@ from studies.calibration import cases
 
 KINDS = {
     *("mean", "divisor ratio", "pairs", "slope", "share"),
-    *("quantile", "quantile ratio", OF_FEW_ROWS),
+    *("quantile", "quantile ratio", OF_FEW_ROWS, KURTOSIS),
 }
 
 
@@ -80,6 +81,7 @@ def test_every_kind_that_is_judged_is_counted():
         ("jacobian_spectral", "median", "sqrt", "at_most", "quantile"),
         ("weight_above(0.25)", "mean", "sqrt", "at_most", OF_FEW_ROWS),
         ("score_variance", "value", "sqrt", "equals", "pairs"),
+        ("score_excess_kurtosis", "value", "none", "between", KURTOSIS),
         ("score_variance", "value", "none", "slope_between", "slope"),
         ("entropy", "mean", "sqrt", "slope_between", "slope"),
         ("training_learned", "mean", "sqrt", "at_least", EXACT),

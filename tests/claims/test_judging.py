@@ -309,10 +309,31 @@ def test_series_are_undecided_as_a_whole():
     """A slope that is not decided wants more of each of its places."""
     slope = Check("entropy", "slope_between", low=-0.01, high=0.01)
     values = values_of((1.0, 1.0, 1.0), error=0.01)
-    _, undecided = judged([(slope,)], values, budget=512)
+    _, undecided = judged([(slope,)], values, budget=512, reference=unknown)
     assert undecided == {64, 128, 256}
-    _, undecided = judged([(slope,)], values, budget=64)
+    _, undecided = judged([(slope,)], values, budget=64, reference=unknown)
     assert undecided == set()  # all of them too few
+
+
+def test_nobody_waits_for_what_theory_decides_or_no_text_says():
+    """Open cases are sampled on only where the sample decides, and a verdict with it.
+
+    What the interval leaves open theory decides; beyond a text one look is enough.
+    """
+    values = values_of((1.02, 2.0, 2.0))
+    outcome, undecided = judged([(HIGH,)], values, reference=lambda *_: 1.02)
+    (case, *_) = outcome.interpretations[0].checks[0].cases
+    assert (case.outcome, case.by_theory) == (Outcome.SUPPORTED, True)
+    assert case.replicates_needed is not None
+    assert undecided == set()
+
+    sides = [
+        Interpretation(name, (HIGH,), beyond=beyond)
+        for name, beyond in (("said", False), ("further", True))
+    ]
+    for some, asked in ((sides[1:], set()), (sides, {64})):
+        said = {"interpretation": tuple(some), "reference": unknown}
+        assert judged([(HIGH,)], values, **said)[1] == asked
 
 
 @pytest.mark.parametrize(("budgets", "hope"), [(0.9, True), (1.1, False)])

@@ -90,7 +90,7 @@ def test_a_part_of_each_kind_is_counted(monkeypatch):
     for _, case in cases():
         if not case.points[0].is_large:
             kinds.setdefault((case.kind, case.stops), case)
-    assert len(kinds) == 11
+    assert len(kinds) == 13
     for case in kinds.values():
         misses = count(case, 3, 2**10, 1)
         assert misses.shape == (2, 3)
