@@ -39,7 +39,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from montecarlo.claims.own_claims import judge
     from montecarlo.model import capture, observe
-    from montecarlo.model.checking import assert_attention_scale, compare
+    from montecarlo.model.checking import assert_attention_scale
+    from montecarlo.model.comparing import compare
     from montecarlo.model.scales import applied_scale
     from montecarlo.model.watch import ScoreWarning, ScoreWatch
     from montecarlo.report.figures.sweep import figure
@@ -70,7 +71,7 @@ _LIBRARY = {
     "applied_scale": "montecarlo.model.scales",
     "assert_attention_scale": "montecarlo.model.checking",
     "capture": "montecarlo.model",
-    "compare": "montecarlo.model.checking",
+    "compare": "montecarlo.model.comparing",
     "distribution": "montecarlo.sampling.distributions",
     "expected_row": "montecarlo.theory",
     "figure": "montecarlo.report.figures.sweep",

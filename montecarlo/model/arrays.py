@@ -451,6 +451,16 @@ class Model:
             for name, one in arrays.items()
         }
 
+    def read_vectors(self, layer: int, sequence: int) -> dict[str, Array]:
+        """Read queries, keys and values of all heads, shape (head, token, d)."""
+        source, number = self.sequences[sequence]
+        place = {"sequence": number, "layer": layer}
+        return {
+            name: np.stack([one.read(place | {"head": h}) for h in one.labels("head")])
+            for name, one in source.arrays.items()
+            if name in {"q", "k", "v"}
+        }
+
     def read_rows(self, head: Head, sequence: int, n_rows: int) -> Rows:
         """Read at most so many rows of a sequence, with all of their keys.
 
@@ -528,6 +538,7 @@ def open_arrays(
     axes: Sequence[str] | None = None,
     *,
     causal: bool = False,
+    fewest: Mapping[str, int] = FEWEST,
 ) -> Model:
     """Make a model of arrays in hand, by their names in `NAMES`.
 
@@ -541,9 +552,9 @@ def open_arrays(
         for name, array in arrays.items()
         if array is not None
     }
-    return make_model(
-        [make_source(tensors, axes)], causal=require_flag("causal", causal)
-    )
+    source = make_source(tensors, axes)
+    is_causal = require_flag("causal", causal)
+    return make_model([source], causal=is_causal, fewest=fewest)
 
 
 def make_model(

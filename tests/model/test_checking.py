@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from montecarlo import assert_attention_scale, compare
+from montecarlo import assert_attention_scale
 from montecarlo.errors import InputError
 
 SHAPE = (2, 2, 4, 30, 16)
@@ -81,41 +81,6 @@ def test_bad_tolerances_are_refused(rtol):
     """A part is meant."""
     with pytest.raises(InputError, match="rtol must be a number between 0 and 1"):
         assert_attention_scale(recorded(), rtol=rtol)
-
-
-def test_the_first_difference_is_named():
-    """In the order in which a model computes: q and k, the scale, and what follows."""
-    reference = recorded()
-    assert compare(reference, reference).first is None
-    told = compare(recorded(4.28, wrong_layer=1), reference)
-    assert str(told).startswith("they part first in layer 1, head 0, at scale: ")
-    assert "in 4 of 4 heads" in str(told)
-    assert told.first.difference == pytest.approx(1 / 1.07 - 1, rel=1e-6)
-    other = recorded()
-    other["q"][:, 1, 2] *= 1.1
-    found = compare(other, reference)
-    assert found.first[:3] == (1, 2, "q")
-    assert str(found) == repr(found)  # what a failed assertion shows
-    assert str(found) == (
-        "they part first in layer 1, head 2, at q: port and reference are 0.1 of the "
-        "reference's norm apart, in 1 of 4 heads of the layer"
-    )
-    assert set(told.frame["quantity"]) == {"q", "k", "scale", "weights"}
-
-
-def test_other_sizes_are_refused():
-    """A port of another model is none."""
-    reference = recorded()
-    smaller = {name: array[:, :1] for name, array in reference.items()}
-    with pytest.raises(InputError, match="port must have the reference's layers"):
-        compare(smaller, reference)
-    fewer = {name: array[:1] for name, array in reference.items()}
-    with pytest.raises(InputError, match="port must have the reference's sequences"):
-        compare(fewer, reference)
-    shorter = {name: array[..., :20, :] for name, array in reference.items()}
-    shorter["weights"] = shorter["weights"][..., :20]
-    with pytest.raises(InputError, match="must have the reference's tokens"):
-        compare(shorter, reference)
 
 
 def test_axes_of_arrays_can_be_named():

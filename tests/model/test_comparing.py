@@ -1,0 +1,170 @@
+"""A port beside its reference: what is seen, why, and that rounding is no fault."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from montecarlo import compare
+from montecarlo.errors import InputError
+from montecarlo.model.comparing import RTOL
+from tests.model.threads import SIZES, THREADS, Size, causal, run
+
+SMALL = Size(*SIZES["small"], 12)
+#: Whose laws have no fault, and what is in them: a bias, a cap, a sink and so on.
+SOUND = {thread.said[0]: thread for thread in THREADS.values()}
+
+
+@pytest.mark.parametrize("name", THREADS)
+def test_the_cause_is_named(name):
+    """Of each thread what its people found after days."""
+    port, reference = THREADS[name].arrays(SMALL)
+    found = compare(port, reference)
+    assert found.first is not None
+    for pattern in THREADS[name].said:
+        assert re.search(pattern, str(found)), str(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number_format", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_cause_is_named_in_other_sizes_and_formats(size, number_format, subtests):
+    """A port in fewer bits than its reference, and masks as they were passed."""
+    for name, thread in THREADS.items():
+        evidence = "added" if thread.evidence == "outputs" else thread.evidence
+        port = thread.arrays(
+            Size(*SIZES[size], 24), evidence=evidence, number_format=number_format
+        )
+        with subtests.test(name):
+            found = compare(*port)
+            assert all(re.search(one, str(found)) for one in thread.said), str(found)
+
+
+def sound_pairs(size, evidence, name):
+    """Yield ports without a fault, and what they are set beside."""
+    law = SOUND[name].reference(size)
+    wide = run(size, "float32", evidence=evidence, **law)
+    for number_format in ("float32", "bfloat16", "float16"):
+        stepwise, rounded = (
+            run(size, number_format, is_wide=is_wide, evidence=evidence, **law)
+            for is_wide in (False, True)
+        )
+        yield stepwise, rounded
+        yield stepwise, wide
+        yield rounded, wide
+
+
+@pytest.mark.parametrize("tokens", [1, 5, 24])
+def test_a_sound_port_is_not_accused(tokens, subtests):
+    """Rounded at every step or at the end, in fewer bits than the reference or not."""
+    for name in SOUND:
+        for pair in sound_pairs(Size(*SIZES["small"], tokens), "weights", name):
+            with subtests.test(name):
+                assert compare(*pair).first is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("evidence", ["weights", "outputs", "added"])
+@pytest.mark.parametrize("tokens", [1, 5, 24, 200])
+@pytest.mark.parametrize("size", SIZES)
+def test_no_sound_port_is_accused(size, tokens, evidence, subtests):
+    """At three sizes, of weights and of outputs, with masks passed or not."""
+    for name in SOUND:
+        for pair in sound_pairs(Size(*SIZES[size], tokens), evidence, name):
+            with subtests.test(name):
+                assert compare(*pair).first is None, str(compare(*pair))
+
+
+def test_a_single_key_has_no_scale():
+    """All weights are 1, whatever it is."""
+    size = Size(*SIZES["small"], 1)
+    found = compare(run(size, scale=1.0), run(size))
+    assert found.first is None
+    assert "a single key: all weights are 1, and the scale does not matter" in str(
+        found
+    )
+
+
+def recorded(scale=0.25, layer=slice(None), seed=1, factor=1.0):
+    """Return queries, keys and weights, of which a layer may have another scale.
+
+    ``factor`` is one of queries of a head.
+    """
+    q, k = np.random.default_rng(seed).normal(size=(2, 2, 2, 4, 30, 16))
+    q[:, 1, 2] *= factor
+    scales = np.full((1, 2, 1, 1, 1), 0.25)
+    scales[:, layer] = scale
+    return {"q": q, "k": k, "weights": softmax(scales * (q @ k.swapaxes(-1, -2)), -1)}
+
+
+def test_the_first_difference_is_named():
+    """In the order in which a model computes, with its numbers."""
+    reference = recorded()
+    assert compare(reference, reference).first is None
+    found = compare(recorded(0.25 / 1.07, layer=1), reference)
+    assert found.first[:3] == (1, 0, "scale")
+    assert found.first[3:6] == pytest.approx((0.25 / 1.07, 0.25, 1 / 1.07 - 1))
+    assert str(found) == repr(found)
+    told = "has scale 0.2336 where the reference has 0.25 = 1/sqrt(d_k): 0.9346 times"
+    assert str(found) == f"the port {told}; layer 1"
+    found = compare(recorded(factor=1.1), reference)
+    assert found.first[:3] == (1, 2, "q")
+    assert "multiplies q by a factor by head, 1 to 1.1; layer 1, head 2" in str(found)
+    assert set(found.frame["quantity"]) == {"q", "k", "weights"}
+    assert found.rtol == RTOL
+
+
+def test_what_is_written_otherwise_is_no_difference():
+    """Entries in another order, and a factor that is taken back."""
+    reference, port = recorded(), recorded()
+    port["q"], port["k"] = (port[name][..., ::-1] for name in "qk")
+    assert compare(port, reference).first is None
+    port["q"], port["k"] = 4.0 * port["q"], 0.25 * port["k"]
+    assert compare(port, reference).first is None
+
+
+def test_what_nothing_explains_is_said_so():
+    """With how far apart it is."""
+    port, reference = recorded(), recorded()
+    port["q"][:, 0] = recorded(seed=2)["q"][:, 0]
+    found = compare(port, reference)
+    assert found.first[:3] == (0, 0, "q")
+    assert re.match(
+        r"the port has another q: 1\.\d of its norm apart; layer 0", str(found)
+    )
+
+
+def test_rotations_are_told_apart():
+    """Missing, and of another base."""
+    size = Size(*SIZES["medium"], 24)
+    reference = run(size, before=[1e4], hidden=causal(size))
+    for base, said in (([], "it does not, and"), ([5e5], "another base or scaling")):
+        found = compare(run(size, before=base, hidden=causal(size)), reference)
+        assert f"rotates q and k otherwise: {said}" in str(found)
+
+
+def test_other_sizes_are_refused():
+    """A port of another model is none."""
+    reference = recorded()
+    smaller = {name: array[:, :1] for name, array in reference.items()}
+    with pytest.raises(InputError, match="port must have the reference's layers"):
+        compare(smaller, reference)
+    fewer = {name: array[:1] for name, array in reference.items()}
+    with pytest.raises(InputError, match="port must have the reference's sequences"):
+        compare(fewer, reference)
+    shorter = {name: array[..., :20, :] for name, array in reference.items()}
+    shorter["weights"] = shorter["weights"][..., :20]
+    with pytest.raises(InputError, match="must have the reference's tokens"):
+        compare(shorter, reference)
+    with pytest.raises(InputError, match="rtol must be a number between 0 and 1"):
+        compare(reference, reference, rtol=2.0)
+
+
+def test_axes_of_arrays_can_be_named():
+    """As of observe."""
+    one = {name: array[0, 0] for name, array in recorded().items()}
+    axes = ("head", "token", "d")
+    assert compare(one, one, axes=axes).first is None
+    other = {name: array[0, 0] for name, array in recorded(0.5).items()}
+    assert compare(other, one, axes=axes).first.quantity == "scale"

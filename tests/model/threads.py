@@ -1,0 +1,446 @@
+"""Thirty faults of public ports, rebuilt in a small model, each beside its reference.
+
+The model is of attention and projections alone, in layers with a residual: what an
+error does in one layer is in the inputs of the next.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from montecarlo.attention.number_formats import NUMBER_FORMATS
+
+LAYERS, SEQUENCES = 3, 2
+#: Heads, heads of keys, d_k.
+SIZES = {"small": (4, 2, 8), "medium": (8, 2, 16), "large": (6, 3, 64)}
+#: What stands for minus infinity where scores are masked by a number.
+HIDDEN = -1e30
+
+
+@dataclass(frozen=True)
+class Size:
+    """Sizes of a model, and the tokens that it sees."""
+
+    heads: int
+    key_heads: int
+    d_k: int
+    tokens: int
+
+    @property
+    def root(self) -> float:
+        """The square root of d_k."""
+        return math.sqrt(self.d_k)
+
+    @property
+    def away(self) -> np.ndarray:
+        """How far each key lies behind its query."""
+        return np.arange(self.tokens)[:, None] - np.arange(self.tokens)
+
+
+def causal(size: Size, window: int | None = None) -> np.ndarray:
+    """Return which pairs are hidden."""
+    hidden = size.away < 0
+    return hidden if window is None else hidden | (size.away >= window)
+
+
+def alibi(size: Size) -> np.ndarray:
+    """Return a bias that falls with distance, of each head."""
+    slopes = 2.0 ** -np.arange(1, size.heads + 1)
+    return -slopes[:, None, None] * np.abs(size.away)
+
+
+def positions_bias(size: Size) -> np.ndarray:
+    """Return a bias by the distance of key and query, of each head, as T5 has it."""
+    table = np.random.default_rng(7).normal(size=(size.heads, 2 * size.tokens))
+    return table[:, size.away]
+
+
+def turn(x: np.ndarray, base: float) -> np.ndarray:
+    """Apply rotary embeddings to (..., token, d), the halves of a pair apart."""
+    half = x.shape[-1] // 2
+    angles = np.arange(x.shape[-2])[:, None] * base ** (-np.arange(half) / half)
+    first, second = x[..., :half], x[..., half:]
+    cos, sin = np.cos(angles), np.sin(angles)
+    return np.concatenate([first * cos - second * sin, first * sin + second * cos], -1)
+
+
+def normalise(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Divide by the root mean square."""
+    return x / np.sqrt(np.square(x).mean(axis=axis, keepdims=True) + 1e-6)
+
+
+def run(  # noqa: C901, PLR0912, PLR0915 - all that a port may get wrong
+    size: Size,
+    number_format: str = "float32",
+    *,
+    is_wide: bool = False,
+    evidence: str = "weights",
+    **law: Any,
+) -> dict[str, np.ndarray]:
+    """Return arrays of a model, axes (sequence, layer, head, token, d).
+
+    ``is_wide``: results alone are rounded, not every step.
+    """
+    nearest = NUMBER_FORMATS[number_format].round
+    step = (lambda x: x) if is_wide else nearest
+    rng = np.random.default_rng(3)
+    heads, key_heads, d = size.heads, size.key_heads, size.d_k
+    width = heads * d
+    x = nearest(rng.normal(size=(SEQUENCES, size.tokens, width)))
+    found: dict[str, list[np.ndarray]] = {}
+    for layer in range(LAYERS):
+        q, k, v = (
+            step(x @ nearest(rng.normal(size=(width, n * d)) / math.sqrt(width)))
+            .reshape(SEQUENCES, size.tokens, n, d)
+            .swapaxes(1, 2)
+            for n in (heads, key_heads, key_heads)
+        )
+        gain = 1.0 + 0.5 * np.cos(np.arange(d)) * ("gain" in law)
+        for change in law.get("before", ()):
+            if change == "norm":
+                q, k = (step(normalise(one) * gain) for one in (q, k))
+            elif change == "norm over tokens":
+                q, k = (step(normalise(one, axis=-2) * gain) for one in (q, k))
+            else:
+                q, k = (step(turn(one, change)) for one in (q, k))
+        q = q * law.get("q_factor", 1.0)
+        q, k, v = nearest(q), nearest(k), nearest(v * law.get("v_factor", 1.0))
+        group = heads // key_heads
+        widen = np.tile if law.get("tile") else np.repeat
+        keys, values = (
+            widen(one, (1, group, 1, 1) if law.get("tile") else group, *along)
+            for one, along in (
+                (k, () if law.get("tile") else (1,)),
+                (v, () if law.get("tile") else (1,)),
+            )
+        )
+        scale = law.get("scale", 1.0 / size.root)
+        scale = scale(layer) if callable(scale) else np.reshape(scale, (-1, 1, 1))
+        hidden = law.get("hidden", np.zeros((1, 1), bool))
+        if law.get("first_row"):
+            hidden = hidden[:1]
+        bias = np.asarray(law.get("bias", 0.0))
+        scores = step(q @ keys.swapaxes(-1, -2))
+        if law.get("bias_scaled"):
+            logits = step((scores + bias) * scale)
+        else:
+            logits = step(scores * scale)
+        cap = law.get("cap")
+        after = law.get("mask_after", False)
+        shown = np.zeros(()) if after else np.where(hidden, HIDDEN, 0.0)
+        if cap and not law.get("cap_last"):
+            logits = step(cap * np.tanh(step(logits / cap)))
+        if not law.get("bias_scaled"):
+            logits = step(logits + bias)
+        logits = logits + shown
+        if cap and law.get("cap_last"):
+            logits = step(cap * np.tanh(logits / cap))
+        axis = law.get("axis", -1)
+        total = logsumexp(logits, axis=axis, keepdims=True)
+        if "sink" in law:
+            sink = np.reshape(law["sink"], (-1, 1, 1)) + math.log(law.get("times", 1))
+            total = np.logaddexp(total, sink)
+        weights = nearest(np.exp(logits - total))
+        if after:
+            weights = np.where(hidden, 0.0, weights)
+        outputs = nearest(weights @ values)
+        made = {"q": q, "k": k}
+        if evidence == "weights":
+            made["weights"] = weights
+        else:
+            made |= {"v": v, "outputs": outputs}
+            if evidence == "added":
+                shape = weights.shape
+                made["added"] = np.broadcast_to(np.where(hidden, HIDDEN, bias), shape)
+        for name, one in made.items():
+            found.setdefault(name, []).append(one)
+        back = nearest(rng.normal(size=(width, width)) / math.sqrt(width))
+        joined = outputs.swapaxes(1, 2).reshape(SEQUENCES, size.tokens, width)
+        x = step(x + step(joined @ back))
+    return {name: np.stack(layers, axis=1) for name, layers in found.items()}
+
+
+Law = Callable[[Size], Mapping[str, Any]]
+Change = Callable[[dict[str, np.ndarray], Size], dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A fault: the reference's law, what the port has in its place, what is said."""
+
+    reference: Law
+    port: Law
+    said: tuple[str, ...]  # patterns that the verdict has to hold
+    change: Change = field(default=lambda arrays, size: arrays)  # of the port's arrays
+    change_reference: Change = field(default=lambda arrays, size: arrays)
+    #: Of the configuration beside `model_type`, and whether the port is seen by it.
+    expect: Any = "sqrt"
+    evidence: str = "weights"
+
+    def laws(self, size: Size) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the options of the reference and of the port."""
+        reference = dict(self.reference(size))
+        return reference, reference | dict(self.port(size))
+
+    def arrays(self, size: Size, **more: Any) -> tuple[dict, dict]:
+        """Return arrays of the port and of the reference."""
+        more = {"evidence": self.evidence} | more
+        reference, port = (run(size, **more, **law) for law in self.laws(size))
+        return self.change(port, size), self.change_reference(reference, size)
+
+
+def plain(size: Size) -> dict[str, Any]:
+    """Return the law of a decoder."""
+    return {"hidden": causal(size)}
+
+
+def nothing(_: Size) -> dict[str, Any]:
+    """Return what a port has no other of."""
+    return {}
+
+
+def temperature(size: Size) -> np.ndarray:
+    """Return a factor of queries by their position."""
+    places = np.arange(size.tokens)[:, None]
+    return 1.0 + 0.3 * np.log1p(places // max(size.tokens // 4, 1))
+
+
+def learned(size: Size) -> np.ndarray:
+    """Return logarithms of a scale that each head has learned."""
+    return np.log(np.linspace(4.0, 12.0, size.heads))
+
+
+def absorb(arrays, size):
+    """Hand over queries that took up a projection of keys, which all heads share."""
+    rng = np.random.default_rng(11)
+    wide = 4 * size.d_k
+    q, k = arrays["q"], arrays["k"]
+    key_heads = k.shape[2]
+    # keys of all heads in one vector, and queries that are 0 where other heads' are
+    joined = k.swapaxes(2, 3).reshape(*k.shape[:2], 1, k.shape[3], -1)
+    padded = np.zeros((*q.shape[:-1], key_heads, size.d_k))
+    for head in range(q.shape[2]):
+        padded[:, :, head, :, head * key_heads // q.shape[2]] = q[:, :, head]
+    padded = padded.reshape(*q.shape[:-1], -1)
+    turned = np.linalg.qr(rng.normal(size=(max(wide, padded.shape[-1]),) * 2))[0]
+    turned = turned[: padded.shape[-1]]
+    return arrays | {"q": padded @ turned, "k": joined @ turned}
+
+
+def swap(arrays, size):
+    """Hand over tokens as heads."""
+    changed = {
+        n: arrays[n].swapaxes(2, 3) for n in arrays if n not in {"weights", "added"}
+    }
+    k = np.repeat(arrays["k"], arrays["q"].shape[2] // arrays["k"].shape[2], axis=2)
+    changed["k"] = k.swapaxes(2, 3)
+    scores = changed["q"] @ changed["k"].swapaxes(-1, -2) / size.root
+    weights = np.exp(scores - logsumexp(scores, axis=-1, keepdims=True))
+    if "weights" in arrays:
+        changed["weights"] = weights
+    else:
+        v = np.repeat(arrays["v"], arrays["q"].shape[2] // arrays["v"].shape[2], axis=2)
+        changed["v"] = v.swapaxes(2, 3)
+        changed["outputs"] = weights @ changed["v"]
+        if "added" in arrays:
+            changed["added"] = np.zeros_like(weights)
+    return changed
+
+
+def repeat_tokens(arrays, size):
+    """Repeat keys along tokens in place of heads."""
+    k = np.repeat(arrays["k"], 2, axis=-2)
+    heads = np.repeat(k, arrays["q"].shape[2] // k.shape[2], axis=2)
+    scores = arrays["q"] @ heads.swapaxes(-1, -2) / size.root
+    weights = np.exp(scores - logsumexp(scores, axis=-1, keepdims=True))
+    changed = arrays | {"k": k}
+    if "weights" in arrays:
+        return changed | {"weights": weights}
+    v = np.repeat(arrays["v"], 2, axis=-2)
+    values = np.repeat(v, arrays["q"].shape[2] // v.shape[2], axis=2)
+    changed |= {"v": v, "outputs": weights @ values}
+    if "added" in arrays:
+        changed["added"] = np.zeros_like(weights)
+    return changed
+
+
+def overflow(arrays, _):
+    """Let scores of one layer be more than float16 holds."""
+    nearest = NUMBER_FORMATS["float16"].round
+    changed = {name: one.copy() for name, one in arrays.items()}
+    for name in "qk":
+        changed[name] = nearest(changed[name])
+        changed[name][:, 1] = nearest(changed[name][:, 1] * 300.0)
+    made = "weights" if "weights" in changed else "outputs"
+    changed[made][:, 1, :, -1] = np.nan
+    return changed
+
+
+def large(arrays, _):
+    """Return the same layer as float32 holds it."""
+    changed = {name: one.copy() for name, one in arrays.items()}
+    nearest = NUMBER_FORMATS["float16"].round
+    for name in "qk":
+        changed[name][:, 1] = nearest(nearest(changed[name])[:, 1] * 300.0)
+    return changed
+
+
+THREADS = {
+    "llama.cpp PR 14892: not scaled": Thread(
+        plain, lambda s: {"scale": 1.0}, ("scale", r"\b1\b")
+    ),
+    "nntile PR 356: T5 scaled": Thread(
+        lambda s: {"scale": 1.0, "bias": positions_bias(s)},
+        lambda s: {"scale": 1.0 / s.root},
+        ("scale", r"reference has 1\b"),
+        expect={"model_type": "t5"},
+    ),
+    "burn-onnx PR 453: scaled twice": Thread(
+        plain, lambda s: {"scale": 1.0 / s.d_k}, ("scale", r"sqrt\(d_k\)", "again")
+    ),
+    "TensorRT 4351: fourth root on one side": Thread(
+        plain, lambda s: {"scale": s.d_k**-0.25}, ("scale", r"d_k\^\(1/4\)")
+    ),
+    "M3D 52: exp of the learned scale forgotten": Thread(
+        lambda s: {"before": ["norm"], "scale": np.exp(learned(s)) / s.d_k},
+        lambda s: {"scale": learned(s) / s.d_k},
+        ("scale", "times"),
+        expect=None,
+    ),
+    "unilm 1666: differential attention by sqrt(32)": Thread(
+        plain, lambda s: {"scale": 32**-0.5}, ("scale", r"0\.17[67]")
+    ),
+    "minRF 10: 1/d": Thread(plain, lambda s: {"scale": 1.0 / s.d_k}, ("scale", r"d_k")),
+    "jaxgarden PR 36: times the scalar": Thread(
+        plain, lambda s: {"scale": s.root}, ("scale", r"sqrt\(d_k\)")
+    ),
+    "llm-foundry PR 1793: temperature dropped": Thread(
+        lambda s: plain(s) | {"q_factor": temperature(s)},
+        lambda s: {"q_factor": 1.0},
+        (r"\bq\b", "factor by position"),
+        expect=None,
+    ),
+    "Megatron PR 848: factor of layers left in": Thread(
+        plain,
+        lambda s: {"scale": lambda layer: 1.0 / s.root / (layer + 1)},
+        ("scale", "by layer"),
+    ),
+    "ollama PR 13893: MLA by the absorbed width": Thread(
+        plain,
+        lambda s: {"scale": (4 * s.d_k) ** -0.5},
+        ("scale", r"0\.50* ?"),
+        change=absorb,
+    ),
+    "vLLM PR 31175: scale of v missing": Thread(
+        lambda s: plain(s) | {"v_factor": 0.3},
+        lambda s: {"v_factor": 1.0},
+        (r"\bv\b", r"3\.33"),
+        expect=None,
+        evidence="outputs",
+    ),
+    "onnx 7865: cap after the mask": Thread(
+        lambda s: plain(s) | {"cap": 2.0},
+        lambda s: {"cap_last": True},
+        ("cap", "after the mask"),
+        expect={"model_type": "gemma2", "cap": 2.0},
+    ),
+    "vllm-metal 665: cap missing": Thread(
+        lambda s: plain(s) | {"cap": 2.0},
+        lambda s: {"cap": None},
+        ("cap", r"\b2\b"),
+        expect={"model_type": "gemma2", "cap": 2.0},
+    ),
+    "tt-metal PR 42891: bias scaled, too": Thread(
+        lambda s: plain(s) | {"bias": positions_bias(s)},
+        lambda s: {"bias_scaled": True},
+        ("bias", r"times|scaled"),
+    ),
+    "attention-gym PR 86: sign of ALiBi": Thread(
+        lambda s: plain(s) | {"bias": alibi(s)},
+        lambda s: {"bias": -alibi(s)},
+        ("bias", "sign"),
+        expect={"model_type": "bloom"},
+    ),
+    "rocm-libraries PR 12229: sink missing": Thread(
+        lambda s: plain(s) | {"sink": np.linspace(0.5, 2.0, s.heads)},
+        lambda s: {"sink": -np.inf},
+        ("sink", "missing|no sink"),
+        expect={"model_type": "gpt_oss"},
+    ),
+    "rocm-libraries PR 12229: sink twice": Thread(
+        lambda s: plain(s) | {"sink": np.linspace(0.5, 2.0, s.heads)},
+        lambda s: {"times": 2},
+        ("sink", "twice"),
+        expect={"model_type": "gpt_oss"},
+    ),
+    "rocm-libraries PR 12229: sink scaled": Thread(
+        lambda s: plain(s) | {"sink": np.linspace(0.5, 2.0, s.heads)},
+        lambda s: {"sink": np.linspace(0.5, 2.0, s.heads) / s.root},
+        ("sink", "scales"),
+        expect={"model_type": "gpt_oss"},
+    ),
+    "timm PR 2236: mask after softmax": Thread(
+        plain, lambda s: {"mask_after": True}, ("mask", "after softmax")
+    ),
+    "tabfm PR 40: mask of the first row": Thread(
+        lambda s: {
+            "hidden": np.arange(s.tokens) % 3 > np.arange(s.tokens)[:, None] % 4
+        },
+        lambda s: {"first_row": True},
+        ("mask", "row"),
+    ),
+    "mlx-lm PR 390: window one too long": Thread(
+        lambda s: {"hidden": causal(s, 5)},
+        lambda s: {"hidden": causal(s, 6)},
+        ("6", "5", "window|keys back"),
+        expect={"model_type": "mistral", "sliding_window": 5},
+    ),
+    "mlx-vlm PR 669: window missing": Thread(
+        lambda s: {"hidden": causal(s, 5)},
+        lambda s: {"hidden": causal(s)},
+        ("5", "window|keys back"),
+        expect={"model_type": "mistral", "sliding_window": 5},
+    ),
+    "labml 282: softmax over queries": Thread(
+        nothing, lambda s: {"axis": -2}, ("softmax", "queries")
+    ),
+    "onnx PR 7274, jax-js PR 180: key heads tiled": Thread(
+        plain,
+        lambda s: {"tile": True},
+        ("key heads", "interleaved"),
+    ),
+    "mlx 3585: heads and tokens swapped": Thread(
+        nothing, nothing, ("heads and tokens", "swapped"), change=swap
+    ),
+    "prime-rl PR 2681: keys repeated along tokens": Thread(
+        nothing, nothing, ("keys", "repeated"), change=repeat_tokens
+    ),
+    "Swin 373: normalised over tokens": Thread(
+        lambda s: {"before": ["norm"]},
+        lambda s: {"before": ["norm over tokens"]},
+        ("normalise", "tokens"),
+    ),
+    "vllm-metal 660: rotation before the norm": Thread(
+        lambda s: plain(s) | {"before": ["norm", 1e4], "gain": True},
+        lambda s: {"before": [1e4, "norm"]},
+        ("norm", "rotation", "order|before|after"),
+        expect={"model_type": "qwen3"},
+    ),
+    "vllm-metal 659: norm skipped": Thread(
+        lambda s: plain(s) | {"before": ["norm", 1e4]},
+        lambda s: {"before": [1e4]},
+        ("normalise",),
+        expect={"model_type": "qwen3"},
+    ),
+    "tinygrad PR 4985: overflow in float16": Thread(
+        plain,
+        nothing,
+        ("finite", "layer 1", "65504|65,504", "scores"),
+        change=overflow,
+        change_reference=large,
+    ),
+}
