@@ -53,6 +53,7 @@ BFLOAT16 = 2.0**-8
 #: Numbers by which a format is recognised.
 MOST_RECOGNISED = 2**14
 SIDES = ("port", "reference")
+VECTORS = ("q", "k", "v")
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
 #: Findings that are printed.
@@ -530,16 +531,18 @@ def _join(
     lines = [line for one in results for line in one.differences()]
     frame = pd.DataFrame.from_records(lines, columns=Difference._fields)
     places = [place for one in results for place in one.places]
-    # after the first fault inputs differ: there only what is explained counts
+    # after the first fault inputs differ, and some of what is explained has more effects
     start = min((one.layer for one in places), default=0)
+    explained = {
+        one.cause.quantity in VECTORS
+        for one in places
+        if one.layer == start and one.cause.explained
+    }
     places = [
         one
         for one in places
         if one.cause.explained
-        or (
-            one.layer == start
-            and not any(x.cause.explained and x.layer == start for x in places)
-        )
+        or (one.layer == start and (one.cause.quantity in VECTORS) not in explained)
     ]
     heads = results[0].heads
     findings = _merge(places)
@@ -567,8 +570,7 @@ def _merge(places: Sequence[Place]) -> tuple[Finding, ...]:
     """Return findings: what is the same in several heads and layers is one."""
     groups: dict[tuple[str, str], list[Place]] = {}
     for one in places:
-        vectors = one.cause.quantity in {"q", "k", "v"}
-        kind = "q" if vectors and "{name}" in one.cause.text else one.cause.quantity
+        kind = "q" if one.cause.quantity in VECTORS else one.cause.quantity
         groups.setdefault((kind, one.cause.text), []).append(one)
     found = []
     for (quantity, text), group in groups.items():

@@ -564,8 +564,7 @@ def test_layers_of_other_widths_are_told_together():
     other, _ = tiny("Mistral", "eager")
     with torch.no_grad(), capture(other) as without:
         other(input_ids=tokens)
-    with pytest.raises(InputError, match="port must have the reference's kinds of"):
-        compare(captured, without)
+    assert "has another q" in str(compare(captured, without))
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])

@@ -121,7 +121,6 @@ def test_a_port_with_other_weights_is_not_the_same():
     found = compare({"q": q, "k": k, "weights": weights[..., ::-1]}, reference)
     assert found.first is not None
     differ = found.frame.set_index("quantity")["difference"].abs() > 0.01
-    assert differ["scale"]
     assert differ["weights"]
     with pytest.raises(AssertionError, match="no scale fits"):
         assert_attention_scale({"q": q, "k": k, "weights": weights[..., ::-1]})
