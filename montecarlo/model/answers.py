@@ -4,7 +4,7 @@ Heads that are alike are one finding.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from montecarlo.attention.divisors import DIVISORS
@@ -28,6 +28,8 @@ WRONG_NO = 0.001
 #: A cap that is so many times the one expected, or less than one over it, is another:
 #: in bfloat16 a cap of 50 is found to a tenth.
 OTHER_CAP = 1.25
+#: Times what a fit leaves that the bend of a cap has to be to be seen.
+SEEN = 10.0
 #: Heads whose divisors are so near to each other are one finding.
 ALIKE = 0.005
 #: A ratio that is off by less than this part of it has the three digits it is shown by.
@@ -49,6 +51,12 @@ HINTS = {
     "mscale": "is mscale of the rope scaling left out?",
     "mscale_once": "is mscale of the rope scaling not squared?",
     "cap": "are scores capped at something else than attn_logit_softcapping?",
+    "no_cap": "is the cap missing that attn_logit_softcapping asks for?",
+    "window": "is it another window than sliding_window, or none?",
+    "chunk": "are chunks others than of attention_chunk_size, or none?",
+    "sums": "is something dropped after softmax, or a sink that is not configured?",
+    "alibi": "has the bias by distance the wrong sign? it should fall",
+    "no_sinks": "are the sinks missing? weights add up to 1 without them",
     "padded": "is it the width of a head padded to {width}?",
 }
 #: And what is said before them where a divisor has several names or looks.
@@ -173,6 +181,7 @@ class ScaleAnswer(NamedTuple):
     findings: tuple[Finding, ...]  # not expected first, plain last
     #: What may be attention and was not followed: with it no answer is a yes.
     missed: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()  # what is configured and does not show here
 
 
 def answer_scales(
@@ -180,20 +189,28 @@ def answer_scales(
     expected: Expected,
     rtol: float = RTOL,
     missed: tuple[str, ...] = (),
+    caps: Mapping[int, float | None] | None = None,
 ) -> ScaleAnswer:
     """Answer whether all heads divide by what is expected.
 
-    ``missed`` is what may be attention and was not followed.
+    ``missed`` is what may be attention and was not followed, ``caps`` what scores of
+    layers are known to be capped at, None where they are not.
     """
     answers = set()
+    checks = {
+        one.head: _check_parts(one, expected, scales, caps or {})
+        for one in scales.heads
+    }
     groups: dict[tuple[object, ...], list[HeadScale]] = {}
     for one in scales.heads:
+        wrong, _ = checks[one.head]
         answer = answer_head(one, expected, rtol, len(scales.heads))
         if one.outcome != "dead":
+            answer = NO if wrong else answer
             answers.add(answer)
         names = tuple(known.name for known in one.known)
-        mask = (one.mask.mask, one.mask.window, one.mask.sums)
         text = expected.at(one.head.layer).text
+        mask = one.mask.mask, one.mask.window, one.mask.sums, wrong
         alike_in = (answer, text, one.outcome, one.reason, names, one.form, *mask)
         groups.setdefault(alike_in, []).append(one)
     findings = []
@@ -204,16 +221,16 @@ def answer_scales(
             if answer == NO and alike[0].outcome == "scale":
                 size = scales.d_k, scales.n_heads
                 meant = expected.at(alike[0].head.layer)
-                if is_resolved(alike[0]):
+                hints, _ = checks[alike[0].head]
+                if not hints and is_resolved(alike[0]):
                     hints = hints_at(alike[0].divisor, meant, *size)
-                if not hints and has_other_cap(alike[0], meant):
-                    hints = ("cap",)
             findings.append(Finding(tuple(alike), answer, hints))
     order = (NO, UNDETERMINED, YES)
     findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))
     is_whole = answers == {YES} and not missed
     overall = NO if NO in answers else YES if is_whole else UNDETERMINED
-    return ScaleAnswer(scales, expected, rtol, overall, tuple(findings), missed)
+    left = tuple(dict.fromkeys(told for _, parts in checks.values() for told in parts))
+    return ScaleAnswer(scales, expected, rtol, overall, tuple(findings), missed, left)
 
 
 def answer_head(
@@ -237,7 +254,7 @@ def answer_head(
     low, high = one.divisors()
     least, most = meant.value * (1.0 - rtol), meant.value * (1.0 + rtol)
     if least <= low and high <= most:
-        return NO if has_other_cap(one, meant) else YES
+        return YES
     low, high = one.divisors(0.5 * WRONG_NO / n_heads)
     return NO if high < least or low > most else UNDETERMINED
 
@@ -248,15 +265,49 @@ def is_resolved(one: HeadScale) -> bool:
     return high - low <= 2.0 * NEAR * abs(one.divisor)
 
 
-def has_other_cap(one: HeadScale, meant: Expected) -> bool:
-    """Say whether scores are capped, and not at what is expected.
+def _check_parts(
+    one: HeadScale,
+    expected: Expected,
+    scales: ModelScales,
+    caps: Mapping[int, float | None],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what is not as configured, keys of `HINTS`, and what does not show."""
+    parts = expected.at(one.head.layer).parts
+    wrong, left = list[str](), list[str]()
+    if not math.isnan(parts.cap) and one.outcome == "scale":
+        cap = one.parameter if one.form == "cap" else None
+        if cap is None and not _would_show(one, parts.cap):
+            cap = caps.get(one.head.layer, math.nan)
+        if cap is not None and math.isnan(cap):
+            left.append(f"a cap of {parts.cap:g}, too far above these scores")
+        elif cap is None or not 1.0 / OTHER_CAP < cap / parts.cap < OTHER_CAP:
+            wrong.append("no_cap" if cap is None else "cap")
+    for hint, name, size in (
+        ("window", "window", parts.window),
+        ("chunk", "chunks", parts.chunk),
+    ):
+        if size >= scales.most_keys > 0:
+            left.append(f"a {hint} of {size} keys, of {scales.most_keys} here")
+        elif size and one.mask.mask in {"none", "causal", "window", "chunks"}:
+            wrong += [hint] * ((one.mask.mask, one.mask.window) != (name, size))
+    lost = {head.mask.sums for head in scales.heads}
+    hints = {
+        "no_sinks": parts.has_sinks is True and lost == {"one"},
+        "sums": parts.has_sinks is False and one.mask.sums == "less",
+        "alibi": parts.has_alibi and one.form == "distance" and one.parameter > 0.0,
+    }
+    return (*wrong, *(name for name, is_so in hints.items() if is_so)), tuple(left)
 
-    A cap that is far above all scores is not seen, or not well: nothing is said then.
+
+def _would_show(one: HeadScale, cap: float) -> bool:
+    """Tell whether what a cap bends would be seen beside what a fit leaves.
+
+    The cubic part of tanh, of normal scores.
     """
-    if one.form != "cap" or one.fit is None or math.isnan(meant.cap):
+    if one.fit is None or one.form not in {"plain", "distance"}:
         return False
-    ratio = one.fit.parameter / meant.cap
-    return not 1.0 / OTHER_CAP < ratio < OTHER_CAP
+    bent = (abs(one.scale) * one.fit.spread) ** 3 / cap**2
+    return bent > SEEN * max(one.fit.residual, one.fit.rounding)
 
 
 def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
@@ -299,7 +350,7 @@ def say_answer(answer: ScaleAnswer) -> str:
     if not answer.expected.is_known:
         return (
             f"scores divided as configured? cannot be told: {answer.expected.said}; "
-            "name the divisor, or compare with a reference"
+            "expect='sqrt', or a number, would be judged"
         )
     question = f"scores divided by {answer.expected.text}?"
     if not answer.scales.heads:
@@ -310,6 +361,8 @@ def say_answer(answer: ScaleAnswer) -> str:
     said = f"{question} {ANSWERS[answer.answer]}"
     if answer.answer == UNDETERMINED and answer.missed:
         return f"{said}: attention was not followed: {'; '.join(answer.missed)}"
+    if answer.answer == YES and answer.not_checked:
+        return f"{said}; not checked: {'; '.join(answer.not_checked)}"
     return said
 
 

@@ -73,14 +73,15 @@ class Sink:
     keep: Callable[[Arrays, Mapping[str, object]], None]
     note: Callable[..., None]  # what is not followed, and whether it is attention
     config: Mapping[str, object] | None = None  # of the model that runs
-    within: list[Arrays] | None = None  # calls within one that is recorded as a whole
+    #: Calls within one that is recorded as a whole, and what was passed to each.
+    within: list[tuple[Arrays, Mapping[str, object]]] | None = None
 
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
         """Keep a call, or hold it for the one that it is within."""
         if self.within is None:
             self.keep(arrays, passed)
         else:
-            self.within.append(arrays)
+            self.within.append((arrays, passed))
 
     def miss(self, told: str, *, is_certain: bool) -> None:
         """Note attention that could not be followed, except within what is recorded."""

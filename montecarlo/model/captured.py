@@ -165,6 +165,13 @@ class Captured:
             for one in passed
         )
 
+    @property
+    def caps(self) -> dict[int, float | None]:
+        """What scores are capped at in layers where that was seen; None for nothing."""
+        passed = [call.passed for call in self._passes[0]] if self._passes else []
+        seen = {"torch", "transformers", "written out"}
+        return {n: p["cap"] for n, p in enumerate(passed) if p["source"] in seen}
+
     def model(self, layers: Sequence[int] | None = None) -> Model:
         """Return what was recorded as a model, of all layers or of some.
 

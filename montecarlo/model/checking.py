@@ -110,10 +110,13 @@ def answer_models(
         models = open_source(captured, Path(scratch), axes)
         callers: Sequence[Caller] = ()
         missed: tuple[str, ...] = ()
+        caps: Mapping[int, float | None] = {}
         if not isinstance(captured, str | Path | Mapping):
             callers, missed = captured.callers, captured.missed
+            caps = captured.caps
         answers = []
         for model in models:
             expected = find_expected(model, expect, config, callers)
-            answers.append(answer_scales(find_scales(model), expected, rtol, missed))
+            found = find_scales(model)
+            answers.append(answer_scales(found, expected, rtol, missed, caps))
     return answers

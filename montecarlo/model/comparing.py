@@ -531,7 +531,7 @@ def _join(
     lines = [line for one in results for line in one.differences()]
     frame = pd.DataFrame.from_records(lines, columns=Difference._fields)
     places = [place for one in results for place in one.places]
-    # after the first fault inputs differ, and some of what is explained has more effects
+    # after the first fault inputs differ, and what is explained has more effects
     start = min((one.layer for one in places), default=0)
     explained = {
         one.cause.quantity in VECTORS

@@ -13,6 +13,8 @@ class Convention(NamedTuple):
     factor: float = 1.0
     is_before: bool = False
     is_seen: bool = True
+    has_sinks: bool = False
+    has_alibi: bool = False
 
 
 def _read() -> dict[str, Convention]:

@@ -77,6 +77,16 @@ KNOWN = {
 }
 
 
+class Parts(NamedTuple):
+    """What a configuration names for a layer beside the divisor."""
+
+    cap: float = math.nan  # what scores are capped at by tanh
+    window: int = 0  # keys that a row sees
+    chunk: int = 0  # keys of a chunk, outside of which a row sees none
+    has_sinks: bool | None = None  # None where nothing is said of them
+    has_alibi: bool = False  # a bias falls with the distance of key and query
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """The divisor that somebody expects."""
@@ -86,7 +96,7 @@ class Expected:
     said: str = ""  # how it follows from a configuration, or why it does not
     #: Divisors that known mistakes make of it, by their hints.
     mistakes: Mapping[str, float] = field(default_factory=dict)
-    cap: float = math.nan  # what scores are capped at by tanh, where something is said
+    parts: Parts = field(default_factory=Parts)
     #: What is expected of a layer, where that differs.
     layers: Mapping[int, "Expected"] = field(default_factory=dict)
 
@@ -477,14 +487,28 @@ def _expected_at(caller: Caller, number: int) -> Expected:
             f"{divisor:.6g}, of {told}: queries and keys are multiplied by "
             f"{factor:.4g} before"
         )
+    parts = _parts(fields, convention)
+    return Expected(CONFIG, divisor, f"{told} {fields.source}", mistakes, parts)
+
+
+def _parts(fields: Fields, convention: Convention) -> Parts:
+    """Return what a configuration names for a layer beside the divisor."""
+    config, kind = fields.config, ""
+    kinds = config.get("layer_types")
+    if isinstance(kinds, Sequence) and not isinstance(kinds, str):
+        kind = str(kinds[fields.layer]) if len(kinds) > (fields.layer or 0) else "?"
     cap = fields.find(["attn_logit_softcapping"])
-    return Expected(
-        CONFIG,
-        divisor,
-        f"{told} {fields.source}",
-        mistakes,
-        cap[1] if cap else math.nan,
+    sizes = {
+        "sliding_attention": fields.find(["sliding_window"]),
+        "chunked_attention": fields.find(["attention_chunk_size"]),
+    }
+    if not kind and config.get("use_sliding_window", True) is True:
+        kind = "sliding_attention"
+    window, chunk = (
+        int(size[1]) if size and name == kind else 0 for name, size in sizes.items()
     )
+    more = convention.has_sinks, convention.has_alibi
+    return Parts(cap[1] if cap else math.nan, window, chunk, *more)
 
 
 def _measured(
@@ -539,7 +563,7 @@ def expected_of(callers: Mapping[int, Caller]) -> Expected:
             layers[number] = Expected(CONFIG, math.nan, str(reason))
     ways = list(layers.values())
     if len({(one.said, one.value) for one in ways}) == 1:
-        return ways[0]
+        return replace(ways[0], layers=layers)
     if unknown := [one for one in ways if math.isnan(one.value)]:
         return replace(unknown[0], layers=layers)
     told = "what the configuration says, which differs by layer"

@@ -183,6 +183,7 @@ class ModelScales(NamedTuple):
     d_k: int
     n_heads: int
     heads: tuple[HeadScale, ...]  # none where neither weights nor outputs were given
+    most_keys: int = 0  # of the longest sequence
 
 
 def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
@@ -235,7 +236,7 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
     heads = track(model.heads() if model.source else [], "applied scale")
     with threadpool_limits(limits=1, user_api="blas"):
         scales = tuple(find_scale(model, head, str(model.source)) for head in heads)
-    return ModelScales(model.d_k, len(model.head_labels), scales)
+    return ModelScales(model.d_k, len(model.head_labels), scales, model.most_tokens)
 
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:

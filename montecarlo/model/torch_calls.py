@@ -588,7 +588,7 @@ def _record_call(
     module: torch.nn.Module,
     tensors: Sequence[torch.Tensor],
     made: Any,  # noqa: ANN401
-    more: tuple[Sequence[Arrays], Mapping[str, Any]],
+    more: tuple[Sequence[tuple[Arrays, Mapping[str, object]]], Mapping[str, Any]],
 ) -> None:
     """Record a call of an attention function: its tensors, and what it made of them.
 
@@ -609,7 +609,10 @@ def _record_call(
             mode.projections.factor(module, query, key, value),
         ),
     }
-    inner = within[0] if len(within) == 1 else {}
+    inner: Arrays = {}
+    if len(within) == 1:
+        inner, ran = within[0]
+        passed["cap"] = ran["cap"]
     if "added" in inner:  # of a cache that is not full some keys are not used
         n_keys = np.shape(inner["added"])[-1]
         key, value = key[:, :, :n_keys], value[:, :, :n_keys]

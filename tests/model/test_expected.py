@@ -307,7 +307,7 @@ def run(tmp_path, capsys):
             8.0,
             {"model_type": "mine"},
             4,
-            "; name the divisor, or compare with a reference",
+            "; expect='sqrt', or a number, would be judged",
             "divided by 8",
         ),
         (

@@ -35,7 +35,8 @@ def answer(captured):
     for model in captured.models():
         meant = find_expected(model, None, callers=captured.callers)
         expected |= {layer: meant.at(layer).value for layer in model.layers}
-        told.add(answer_scales(find_scales(model), meant).answer)
+        found = find_scales(model)
+        told.add(answer_scales(found, meant, caps=captured.caps).answer)
     return next(one for one in (NO, UNDETERMINED, YES) if one in told), expected
 
 
@@ -95,3 +96,38 @@ def test_an_error_is_none_that_is_right(name, place, implementation, kind):
             wrong[what] = answer(captured)[0]
     assert set(wrong.values()) <= {NO}, wrong
     assert place == "module" or wrong
+
+
+#: What is taken out, and the architectures that have it.
+PARTS = {
+    "softcap": ("gemma2",),
+    "sliding_window": ("mistral-window", "gemma3-window"),
+    "attention_chunk_size": ("llama4-chunk",),
+    "sinks": ("gpt_oss",),
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [(part, name) for part, names in PARTS.items() for name in names]
+)
+def test_what_is_configured_and_missing_is_no(part, name):
+    """A cap, windows, chunks and sinks; with them the same model is right."""
+    model, inputs = build(name)
+    assert answer(record(model, inputs)[0])[0] == YES
+    config = dict(model.config.to_dict())
+    if part == "softcap":
+        for module in model.modules():
+            if hasattr(module, "attn_logit_softcapping"):
+                module.attn_logit_softcapping = None
+    elif part == "sinks":
+        for module in model.modules():
+            if hasattr(module, "sinks"):
+                module.sinks.data.fill_(-1e4)
+    else:
+        setattr(model.config, part, 10**6)
+    captured = record(model, inputs)[0]
+    told = set()
+    for one in captured.models():
+        meant = find_expected(one, None, config, captured.callers)
+        told.add(answer_scales(find_scales(one), meant, caps=captured.caps).answer)
+    assert NO in told
