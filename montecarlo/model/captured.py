@@ -23,6 +23,7 @@ import numpy as np
 
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import (
+    ADDED,
     Arrays,
     Model,
     Sink,
@@ -40,8 +41,11 @@ from montecarlo.small_files import write_file
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
 
-#: Rows of a sequence, and sequences, that are kept unless more are asked for.
-ROWS, SEQUENCES = 64, 16
+#: Rows of a sequence that are kept where all would not fit into so many bytes; and
+#: sequences, unless more are asked for.
+ROWS, MOST_BYTES, SEQUENCES = 64, 2**28, 16
+#: Arrays that have a row of each query.
+OF_QUERIES = ("q", "weights", "outputs", "added")
 #: Reasons that are kept why attention was not followed.
 MOST_MISSED = 16
 #: Axes of a recorded array, of one sequence of one layer.
@@ -54,6 +58,19 @@ class Call(NamedTuple):
     #: ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and perhaps ``added``.
     arrays: Arrays
     passed: Mapping[str, Any]  # what else: ``scale``, ``mask``, ``cap``, ``source``
+
+    def last_rows(self, n_rows: int) -> "Call":
+        """Return the call with the last rows of each sequence alone."""
+        arrays = {
+            name: [one[:, -n_rows:].copy() for one in many]
+            if name in OF_QUERIES
+            else many
+            for name, many in self.arrays.items()
+        }
+        passed = dict(self.passed)
+        if "hidden" in passed:
+            passed["hidden"] = passed["hidden"][:, :, -n_rows:].copy()
+        return Call(arrays, passed)
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -69,15 +86,15 @@ class Captured:
     Attributes
     ----------
     rows : int or None
-        The last queries of each sequence that are kept, None for all: of the others
-        only the keys are.
+        The last queries of each sequence that are kept, None for all; of the others
+        only the keys are.  Where all do not fit into 256 MB it becomes 64.
     sequences : int
         That are kept, of all that the model saw.
     config : dict or None
         The model's configuration, where it is one of transformers.
     """
 
-    rows: int | None = ROWS
+    rows: int | None = None
     sequences: int = SEQUENCES
     config: Mapping[str, object] | None = None
     _passes: list[list[Call]] = field(default_factory=list)
@@ -85,6 +102,7 @@ class Captured:
     _missed: dict[str, bool] = field(default_factory=dict)
     _is_of_model: bool = False  # whether passes are told apart
     _has_single_keys: bool = False
+    _bytes: int = 0
 
     def __repr__(self) -> str:
         """Tell layers, heads and shapes of each kind, and how much was missed."""
@@ -114,7 +132,14 @@ class Captured:
         if not self._is_open:
             self._passes.append([])
             self._is_open = True
+        self._bytes += sum(
+            one.nbytes for name, many in arrays.items() for one in many if name != ADDED
+        )
         self._passes[-1].append(Call(arrays, passed))
+        if self.rows is None and self._bytes > MOST_BYTES:
+            self.rows = ROWS
+            for calls in self._passes:
+                calls[:] = [one.last_rows(ROWS) for one in calls]
 
     def room(self) -> int:
         """Return how many sequences there is room for in this pass."""
@@ -321,7 +346,7 @@ class Captured:
 def capture(
     model: object | None = None,
     *,
-    rows: int | None = ROWS,
+    rows: int | None = None,
     sequences: int = SEQUENCES,
 ) -> Iterator[Captured]:
     """Record what is handed to attention while the block runs.
@@ -331,8 +356,9 @@ def capture(
     model : torch.nn.Module, optional
         Each call of it is a pass over further sequences; without it, all calls of
         attention are layers of one pass.
-    rows : int or None
-        Queries of each sequence that are kept, the last ones; None for all.
+    rows : int, optional
+        Queries of each sequence that are kept, the last ones; by default all where they
+        fit into 256 MB, else 64.
     sequences : int
         That are kept at most.
 
@@ -359,6 +385,11 @@ def capture(
     from montecarlo.model.torch_calls import config_of, recording
 
     captured = Captured(rows, sequences, config_of(model))
-    sink = Sink(rows, captured.room, captured.add, captured.miss, captured.config)
+
+    def keep(arrays: Arrays, passed: Mapping[str, object]) -> None:
+        captured.add(arrays, passed)
+        sink.rows = captured.rows
+
+    sink = Sink(rows, captured.room, keep, captured.miss, captured.config)
     with recording(sink, model, captured.begin):
         yield captured

@@ -496,7 +496,8 @@ def _parts(fields: Fields, convention: Convention) -> Parts:
     config, kind = fields.config, ""
     kinds = config.get("layer_types")
     if isinstance(kinds, Sequence) and not isinstance(kinds, str):
-        kind = str(kinds[fields.layer]) if len(kinds) > (fields.layer or 0) else "?"
+        layer = fields.layer or 0
+        kind = str(kinds[layer]) if layer < len(kinds) else "?"
     cap = fields.find(["attn_logit_softcapping"])
     sizes = {
         "sliding_attention": fields.find(["sliding_window"]),

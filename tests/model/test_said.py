@@ -363,3 +363,16 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(InputError, match="in a folder that is there and can be writt"):
         write_file("figure", tmp_path / "one.svg", b"")
+
+
+def test_all_rows_are_kept_where_they_fit(monkeypatch):
+    """Else the last 64 of each sequence, of what was kept before, too."""
+    monkeypatch.setattr("montecarlo.model.captured.MOST_BYTES", 3 * 2**18)
+    captured = Captured()
+    arrays = {name: one[:, 0] for name, one in arrays_of(tokens=100).items()}
+    passed = PASSED | {"queries": 100}
+    for rows in (100, 64):
+        captured.add(arrays, passed)
+        assert captured.model().most_tokens == 100
+        assert {len(one.arrays["q"][0][0]) for one in captured._passes[0]} == {rows}
+    assert captured.rows_kept == "the last 64 rows of 100"
