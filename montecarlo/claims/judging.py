@@ -42,7 +42,6 @@ from montecarlo.claims.verdicts import (
     Ruling,
     Verdict,
     all_of,
-    decide_exactly,
     join_cases,
     join_conditions,
     join_parts,
@@ -304,40 +303,16 @@ class Judge:
         )
 
     def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
-        """Judge a check in each of its cases; ``by_theory`` as above."""
+        """Judge a check in each of its cases.
+
+        ``by_theory``: whether exact values decide what the sample leaves undecided.
+        """
         rate = self.stated(check)
         cases = (
-            self.evidence.find(check, where, rate)
+            self.evidence.find(check, where, rate, by_theory=by_theory)
             for where in self.evidence.cases(check)
         )
-        # what is held against the exact value is for the sample alone to decide
-        by_theory = by_theory and check.expected != "reference"
-        decided = tuple(decide_case(check, c, by_theory=by_theory) for c in cases)
-        return CheckOutcome(**msgspec.structs.asdict(check), cases=decided)
-
-
-def decide_case(check: Check, case: Case, *, by_theory: bool = True) -> Case:
-    """Write into a case how it came out: by its sample, or by what theory knows.
-
-    Parameters
-    ----------
-    check : Check
-    case : Case
-        With the outcome that its sample alone has.
-    by_theory : bool
-        Whether an exact value decides what the sample leaves undecided.
-    """
-    if check.relation == "tends_to":
-        outcome = Outcome.NOT_APPLICABLE
-        if case.limit is not None:
-            agrees = case.limit.tends_to == check.to
-            outcome = Outcome.SUPPORTED if agrees else Outcome.REFUTED
-        return msgspec.structs.replace(case, outcome=outcome)
-    if not by_theory or case.exact is None or case.outcome != Outcome.UNDECIDED:
-        return case
-    outcome = decide_exactly(case.exact, case.region)
-    decided = outcome != Outcome.UNDECIDED
-    return msgspec.structs.replace(case, outcome=outcome, by_theory=decided)
+        return CheckOutcome(**msgspec.structs.asdict(check), cases=tuple(cases))
 
 
 def rule_on(

@@ -31,6 +31,7 @@ from montecarlo.claims.verdicts import (
     Verdict,
     all_of,
     decide,
+    decide_exactly,
     replicates_needed,
 )
 from montecarlo.claims.z_scores import ZScores
@@ -186,6 +187,7 @@ def _end(value: float, region: tuple[float, float], *, up: bool) -> float | None
 
 
 def case_on(  # noqa: PLR0913 - what evidence may have
+    check: Check,
     where: Located,
     region: tuple[float, float],
     estimate: Estimate | None,
@@ -194,12 +196,14 @@ def case_on(  # noqa: PLR0913 - what evidence may have
     exact: float | None = None,
     limit: Limit | None = None,
     most: int | None = None,
+    by_theory: bool = True,
     **found: Any,  # noqa: ANN401 - fields of a case
 ) -> Case:
-    """Return a case as evidence has it, with the outcome of the sample alone.
+    """Return a case of a check as evidence has it, and how it came out.
 
     Parameters
     ----------
+    check : Check
     where : Located
     region : (float, float)
         The values that count as agreement, both ends included.
@@ -213,6 +217,9 @@ def case_on(  # noqa: PLR0913 - what evidence may have
         What theory gives for growing d_k, and decides.
     most : int, optional
         Replicates at most; by default no more can be had.
+    by_theory : bool
+        Whether an exact value decides what the sample leaves undecided; never what is
+        held against that value itself.
     **found
         ``rows`` and ``d_k_range``.
     """
@@ -227,17 +234,23 @@ def case_on(  # noqa: PLR0913 - what evidence may have
         "exact": None if exact is None else finite(exact),
     }
     if limit is not None:
-        return Case(**fields, limit=limit)
+        agrees = limit.tends_to == check.to
+        outcome = Outcome.SUPPORTED if agrees else Outcome.REFUTED
+        return Case(**fields, limit=limit, outcome=outcome)
     interval, needed = estimate.interval(rate), None
     outcome = decide(interval, region)
-    if outcome == Outcome.UNDECIDED and most is not None:
+    undecided = outcome == Outcome.UNDECIDED
+    if undecided and most is not None:
         needed = replicates_needed(estimate, region, rate, most)
+    if undecided and by_theory and exact is not None and check.expected != "reference":
+        outcome = decide_exactly(exact, region)
     low, high = ends(interval, region)
     return Case(
         **fields,
         simultaneous_low=low,
         simultaneous_high=high,
         outcome=outcome,
+        by_theory=undecided and outcome != Outcome.UNDECIDED,
         replicates_needed=needed,
     )
 

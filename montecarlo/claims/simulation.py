@@ -39,7 +39,7 @@ from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.study.measured import row_id
 from montecarlo.study.rows import Row
 from montecarlo.study.table import PointTable
-from montecarlo.theory.limits import limit_of
+from montecarlo.theory.limits import Limit, limit_of
 
 
 def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
@@ -174,39 +174,40 @@ class Evidence:
         """Return what is sampled in a case of a check, by rising d_k."""
         return self._points(check)[case]
 
-    def find(self, check: Check, where: Located, rate: float) -> Case:
-        """Return what there is for a check in one of its cases.
+    def find(
+        self, check: Check, where: Located, rate: float, *, by_theory: bool = True
+    ) -> Case:
+        """Return what there is for a check in one of its cases, and how it came out.
 
-        ``rate`` is what simultaneous intervals state.
+        ``rate`` is what simultaneous intervals state; ``by_theory``: whether exact
+        values decide what the sample leaves undecided.
         """
         if check.quantity in RECORDED:
             known = find_recorded(check, self.record or read_record())[where]
             return case_on(
+                check,
                 where,
                 region_of(check, where.d_k, where.n_keys),
                 known,
                 rate,
                 exact=known.value if RECORDED[check.quantity].exact else None,
+                by_theory=by_theory,
                 d_k_range=None if where.d_k is None else (where.d_k, where.d_k),
             )
-        if self.summaries is None:
-            raise LookupError("nothing was sampled")
         points, key = self.points(check, where), row_key(check)
-        estimate = exact = limit = None
-        if is_applicable(check, points):
+        exact, estimate = exact_in(check, points, self.reference), None
+        if self.summaries is not None and is_applicable(check, points):
             estimate = estimate_in(check, points, self.summaries)
-            if check.relation == "tends_to":
-                limit = limit_of(check.quantity, check.summary, where.n_keys or 0)
-            else:
-                exact = exact_in(check, points, self.reference)
         return case_on(
+            check,
             where,
-            region_in(check, where, points, self.reference),
+            region_of(check, where.d_k, where.n_keys, exact),
             estimate,
             rate,
             exact=exact,
-            limit=limit,
+            limit=limit_in(check, where),
             most=min(self.budgets[point] for point in points),
+            by_theory=by_theory,
             rows=tuple(row_id(point, key) for point in points),
             d_k_range=(points[0].d_k, points[-1].d_k),
         )
@@ -217,10 +218,17 @@ class Evidence:
             self._looked_at[check] = {
                 case: points
                 for case, points in cases.items()
-                if check.expected != "reference"
-                or _exact_row(points[0], row_key(check), self.reference) is not None
+                if self._can_compare(check, case, points)
             }
         return self._looked_at[check]
+
+    def _can_compare(self, check: Check, case: Located, points: Points) -> bool:
+        """Tell whether theory has what a case is held against."""
+        if check.relation == "tends_to":
+            return limit_in(check, case) is not None
+        if check.expected != "reference":
+            return True
+        return exact_in(check, points, self.reference) is not None
 
 
 def cases_of(
@@ -339,6 +347,13 @@ def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
     return log_log_slope([c.d_k for c in points], estimates).value
 
 
+def limit_in(check: Check, case: Located) -> Limit | None:
+    """Return what theory says of a case as d_k grows, where a check asks for that."""
+    if check.relation != "tends_to":
+        return None
+    return limit_of(check.quantity, check.summary, case.n_keys or 0)
+
+
 def _exact_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | None:
     """Return the exact value of a row, or of the ratio of two."""
     parts = [
@@ -348,16 +363,6 @@ def _exact_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | Non
     if len(parts) == 1 or parts[0] is None:
         return parts[0]
     return parts[0] / parts[1] if parts[1] else None
-
-
-def region_in(
-    check: Check, case: Located, points: Points, reference: Exact
-) -> tuple[float, float]:
-    """Return the equivalence region of a case that there is something to hold to."""
-    exact = None
-    if check.expected == "reference":
-        exact = _exact_row(points[0], row_key(check), reference)
-    return region_of(check, case.d_k, case.n_keys, exact)
 
 
 class ErrorRates(NamedTuple):

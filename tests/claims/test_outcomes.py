@@ -31,9 +31,9 @@ CASE = Located(distribution="gaussian", d_k=16)
 def told(interval, region):
     """Return evidence of one case that has the interval and the region it is told."""
     estimate = Estimate(1.5, 0.1, 9, bounds=lambda _: interval)
-    found = case_on(CASE, region, estimate, 0.01)
+    found = case_on(CHECK, CASE, region, estimate, 0.01)
     return SimpleNamespace(
-        cases=lambda _: [CASE], find=lambda *_: found, reaches=lambda _: True
+        cases=lambda _: [CASE], find=lambda *_, **__: found, reaches=lambda _: True
     )
 
 

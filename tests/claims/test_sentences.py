@@ -19,7 +19,7 @@ from montecarlo.claims.judging import Judge, judge_sentence
 from montecarlo.claims.outcomes import InterpretationOutcome, case_on
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.simulation import Evidence, is_applicable, region_in
+from montecarlo.claims.simulation import Evidence, exact_in, is_applicable
 from montecarlo.claims.verdicts import Reason, Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
@@ -95,10 +95,12 @@ def cases(check, grid=STANDARD):
     if check.quantity in RECORDED:
         there = evidence.cases(check)
         return {case: ((case,), region_of(check, case.d_k, None)) for case in there}
-    found = {case: evidence.points(check, case) for case in evidence.cases(check)}
-    return {
-        one: (some, region_in(check, one, some, exact)) for one, some in found.items()
-    }
+    found = {}
+    for case in evidence.cases(check):
+        points = evidence.points(check, case)
+        known = exact_in(check, points, exact)
+        found[case] = points, region_of(check, case.d_k, case.n_keys, known)
+    return found
 
 
 # --- What it takes to be said ---------------------------------------------------------
@@ -129,25 +131,27 @@ class MadeUp:
         """Return the cases of the grid."""
         return list(cases(check, self.grid))
 
-    def find(self, check, where, rate):
+    def find(self, check, where, rate, *, by_theory=True):
         """Return an estimate that lies clear of its region's ends."""
         points, region = cases(check, self.grid)[where]
         ends = points[0].d_k, points[-1].d_k
         if check.quantity not in RECORDED and not is_applicable(check, points):
-            return case_on(where, region, None, rate)
+            return case_on(check, where, region, None, rate)
         if check.relation == "tends_to":
             limit = limit_of(check.quantity, check.summary, where.n_keys)
             if self.moved:
                 limit = msgspec.structs.replace(limit, tends_to=OTHER[limit.tends_to])
             estimate = Estimate(-0.5, 0.01, 64)
-            return case_on(where, region, estimate, rate, limit=limit, d_k_range=ends)
+            known = {"limit": limit, "d_k_range": ends}
+            return case_on(check, where, region, estimate, rate, **known)
         value, step = inside(region)
         value += self.moved * step
         half = 0.01 * abs(step) if not self.theory else 10.0 * abs(step)
         interval = Interval(value - half, value + half)
         estimate = Estimate(value, half / 8.0, 64, bounds=lambda _: interval)
-        exact = value if self.theory else None
-        return case_on(where, region, estimate, rate, exact=exact, d_k_range=ends)
+        known = {"exact": value if self.theory else None, "d_k_range": ends}
+        known |= {"by_theory": by_theory}
+        return case_on(check, where, region, estimate, rate, **known)
 
 
 def outcome_of(check, moved=0.0, *, theory=False, grid=STANDARD):

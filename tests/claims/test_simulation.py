@@ -18,7 +18,6 @@ from montecarlo.claims.simulation import (
     estimate_in,
     exact_in,
     is_applicable,
-    region_in,
     statistic_of,
 )
 from montecarlo.estimation.estimates import Estimate
@@ -193,7 +192,9 @@ def test_regions(check, region):
     assert points[0].d_k == 64
     assert case.n_keys == 128
 
-    assert region_in(check, case, points, exact) == pytest.approx(region)
+    known = exact_in(check, points, exact)
+    found = region_of(check, case.d_k, case.n_keys, known)
+    assert found == pytest.approx(region)
 
 
 def test_no_reference_no_region():
