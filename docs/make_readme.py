@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from montecarlo.claims.calibration import RATES, Line, calibrate, read_calibration
+from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, error_rates_of
 from montecarlo.report.content.findings import Findings, Said, read_results
@@ -21,6 +21,7 @@ from montecarlo.report.figures.files import Drawing, draw
 from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.report.render.pages import set_number
 from montecarlo.study.presets import PRESETS
+from studies.calibration import RATES, Line, read_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 CHANGES = "docs/changes-after-results.md"
@@ -75,7 +76,7 @@ def plain_said(said: Said) -> str:
 def error_rate_table(_: Findings | None = None) -> str:
     """Return how often intervals missed in trials, and what standard pays for it."""
     groups: dict[str, list[Line]] = {}
-    for line in read_calibration():
+    for line in read_lines():
         kind = line.kind + ", several looks" * (line.looks > 1)
         groups.setdefault(kind, []).append(line)
     head = " | ".join(f"at {rate:g}" for rate in RATES)

@@ -1,8 +1,8 @@
 """How often the judge's intervals miss: the table by which it pays for that.
 
 Run as ``python -m studies.calibration [--short] [--seed N]``; --short takes a minute,
-for a few lines of it by other trials, printed only.  Out:
-``montecarlo/claims/calibration.csv``, which `montecarlo.claims.calibration` reads.
+for a few lines of it by other trials, printed only.  Out: ``calibration.csv`` beside
+this program, and what the judge pays for it, ``montecarlo/claims/calibration.toml``.
 
 Replicates of a point are drawn once, a bank.  A trial takes as many of them, with
 replacement, as the report has at its first look, and misses where its interval does not
@@ -11,11 +11,13 @@ report may, with a part of the rate each time, and misses where any interval doe
 table holds counts, so that whoever reads it can put an error on them.
 """
 
+import csv
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -31,21 +33,15 @@ from montecarlo.attention.quantities import (
     range_of,
 )
 from montecarlo.attention.softmax import Array
-from montecarlo.claims.calibration import (
-    COUNTS,
-    KURTOSIS,
-    NAMES,
-    OF_FEW_ROWS,
-    RATES,
-    SIDES,
-    TABLE,
-)
+from montecarlo.claims import calibration
+from montecarlo.claims.calibration import KURTOSIS, OF_FEW_ROWS
 from montecarlo.estimation.estimates import (
     Estimate,
     clopper_pearson,
     log_log_slope,
 )
 from montecarlo.estimation.intervals import (
+    POINTWISE,
     RARE,
     Moments,
     interval_ends,
@@ -70,6 +66,18 @@ from montecarlo.sampling.replicates import (
 from montecarlo.study.presets import PRESETS
 from studies.program import parse, run_program, write_table
 
+TABLE = Path(__file__).with_suffix(".csv")
+RECORD = Path(calibration.__file__).with_suffix(".toml")
+#: Nominal one-sided error rates at which misses are counted.
+RATES = (1e-2, 1e-3, 1e-4)
+SIDES = ("low", "high")
+#: Columns: what names a statistic, what its trials are made of, and misses.
+NAMES = (
+    *("kind", "distribution", "dependence", "d_k", "n_keys"),
+    *("divisor", "quantity", "summary"),
+    *("replicates", "looks", "bank", "trials"),
+)
+COUNTS = tuple(f"{side}_{rate:g}" for side in SIDES for rate in RATES)
 DIVISORS = ("none", "sqrt")
 #: Quantities of rows whose bins a bank keeps.
 COUNTED = ("jacobian_frobenius", "jacobian_trace", "weight_max", "gradient_query")
@@ -550,8 +558,88 @@ def make_lines(seed: int, *, short: bool) -> Iterator[dict[str, object]]:
         yield cells | dict(zip(COUNTS, counts, strict=True))
 
 
+class Line(NamedTuple):
+    """Misses of the intervals of one statistic.
+
+    Attributes
+    ----------
+    kind : str
+        Of the interval.
+    statistic : str
+        Quantity, summary and divisor; distribution, dependence and sizes.
+    looks, trials : int
+        Looks of a trial: several, the stopping rule; trials.
+    misses : dict
+        (side, nominal rate) to the trials that missed: above the truth, or below it.
+    """
+
+    kind: str
+    statistic: str
+    looks: int
+    trials: int
+    misses: dict[tuple[str, float], int]
+
+    def times(self, rate: float) -> float:
+        """Return how many times as often as stated it missed, on the worse side."""
+        return max(self.misses[side, rate] for side in SIDES) / (self.trials * rate)
+
+    @property
+    def growth(self) -> float:
+        """The largest growth that the counts allow: see `calibration.nominal_rate`.
+
+        Of all sides and rates, with each count replaced by its upper limit of 97.5 %.
+        """
+        most = 0.0
+        for (_, rate), misses in self.misses.items():
+            actual = clopper_pearson(misses, self.trials, POINTWISE).high
+            if rate < actual < 1.0:
+                most = max(most, math.log(actual / rate) / math.log(actual) ** 2)
+        return most
+
+
+def read_lines() -> list[Line]:
+    """Read the table of counts."""
+    with TABLE.open(encoding="utf-8", newline="") as lines:
+        return [as_line(cells) for cells in csv.DictReader(lines)]
+
+
+def as_line(cells: Mapping[str, object]) -> Line:
+    """Return a line of the table, from its cells."""
+    names = {name: str(cell) for name, cell in cells.items()}
+    context = "" if names["dependence"] == "none" else f" {names['dependence']}"
+    keys = f", n = {names['n_keys']}" if names["n_keys"] else ""
+    keyed = [(side, rate) for side in SIDES for rate in RATES]
+    return Line(
+        names["kind"],
+        f"{names['quantity']}, {names['summary']}, {names['divisor']}: "
+        f"{names['distribution']}{context}, d_k = {names['d_k']}{keys}",
+        int(names["looks"]),
+        int(names["trials"]),
+        {key: int(names[name]) for key, name in zip(keyed, COUNTS, strict=True)},
+    )
+
+
+def sum_up(lines: Sequence[Line]) -> str:
+    """Return the record of the package: by kind the largest growth of its lines."""
+    rate = RATES[-1]
+    growth: dict[str, float] = {}
+    for line in lines:
+        growth[line.kind] = max(line.growth, growth.get(line.kind, 0.0))
+    found = [
+        "# How often intervals miss, of the counts in studies/calibration.csv: at this",
+        "# one-sided rate the worst of them missed so many times as often as stated.",
+        f"rate = {rate}",
+        f"times = {max(line.times(rate) for line in lines):.3g}",
+        "",
+        "# By kind of interval: ln(actual / stated) = growth * ln(actual)^2.",
+        "[growth]",
+        *(f'"{kind}" = {number!r}' for kind, number in growth.items()),
+    ]
+    return "\n".join([*found, ""])
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Count, print, and write the table."""
+    """Count, print, and write the table and the record."""
     options = parse("calibration", __doc__, argv, short=False, seed=1, output=TABLE)
     lines = []
     for line in make_lines(options.seed, short=options.short):
@@ -559,6 +647,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         lines.append(line)
     if not options.short:
         write_table(options.output, lines)
+        RECORD.write_text(sum_up([*map(as_line, lines)]), encoding="utf-8")
     return 0
 
 

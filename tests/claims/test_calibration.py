@@ -2,21 +2,17 @@
 
 import csv
 import math
+import tomllib
 
 import pytest
 
 from montecarlo.attention.quantities import QUANTILES, ROW_QUANTITIES
+from montecarlo.claims import calibration
 from montecarlo.claims.calibration import (
-    COUNTS,
     EXACT,
     FEW_ROWS,
     KURTOSIS,
-    NAMES,
     OF_FEW_ROWS,
-    RATES,
-    SIDES,
-    TABLE,
-    Line,
     calibrate,
     kind_of,
     nominal_rate,
@@ -27,7 +23,18 @@ from montecarlo.claims.checks import Check
 from montecarlo.claims.running import Study, exact_value, needed_budgets
 from montecarlo.claims.simulation import Evidence
 from montecarlo.study.presets import PRESETS
-from studies.calibration import cases
+from studies.calibration import (
+    COUNTS,
+    NAMES,
+    RATES,
+    RECORD,
+    SIDES,
+    TABLE,
+    Line,
+    cases,
+    read_lines,
+    sum_up,
+)
 
 KINDS = {
     *("mean", "divisor ratio", "pairs", "slope", "share"),
@@ -47,10 +54,15 @@ def test_the_table_is_of_the_cases_that_there_are():
         {name: str(cell) for name, cell in case.cells.items()} for _, case in cases()
     ]
     assert [{name: line[name] for name in NAMES} for line in lines] == made
-    read = read_calibration()
+    read = read_lines()
     assert {line.kind for line in read} == KINDS
     assert {line.kind for line in read if line.looks > 1} > {"mean", "slope"}
     assert all(line.misses[s, 1e-4] <= line.trials for line in read for s in SIDES)
+
+
+def test_the_record_is_that_of_the_counts():
+    """What the package pays is computed from the table, and written in full."""
+    assert RECORD.read_text(encoding="utf-8") == sum_up(read_lines())
 
 
 def test_every_kind_that_is_judged_is_counted():
@@ -63,7 +75,7 @@ def test_every_kind_that_is_judged_is_counted():
         if check.relation != "tends_to" and evidence.cases(check)
     }
     assert len(found) > 5
-    assert found <= {line.kind for line in read_calibration()} | {EXACT}
+    assert found <= {*read_calibration()["growth"], EXACT}
     assert set(QUANTILES) > {"median"}
 
 
@@ -151,40 +163,39 @@ def test_few_trials_allow_a_larger_growth():
     assert line_of(lambda rate: 0.5 * rate).growth == 0.0
 
 
-def write(path, *lines):
-    """Write a table of made-up lines."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*NAMES, *COUNTS])
-        for line in lines:
-            names = (line.kind, "gaussian", "none", 64, 128, "sqrt", "entropy", "mean")
-            writer.writerow([*names, 128, 1, 4096, line.trials, *line.misses.values()])
-    return path
+@pytest.fixture
+def pay_for(monkeypatch):
+    """Make the record one of these lines."""
+
+    def change(*lines):
+        record = tomllib.loads(sum_up(lines))
+        monkeypatch.setattr(calibration, "read_calibration", lambda: record)
+
+    return change
 
 
 @pytest.mark.parametrize("wanted", [1e-2, 1e-4, 1.5e-6, 1e-9])
-def test_intervals_that_are_paid_for_miss_as_often_as_wanted(tmp_path, wanted):
+def test_intervals_that_are_paid_for_miss_as_often_as_wanted(pay_for, wanted):
     """By the worst line of its kind; one that misses less than stated costs nothing."""
     half = line_of(lambda rate: 0.5 * rate)
-    other = half._replace(kind="share")
-    path = write(tmp_path / "worst.csv", half, line_of(actual), half, other)
-    assert actual(nominal_rate(wanted, "mean", path)) == pytest.approx(wanted, rel=5e-3)
-    assert nominal_rate(wanted, "share", path) == wanted
-    assert nominal_rate(wanted, EXACT, path) == wanted
+    pay_for(half, line_of(actual), half, half._replace(kind="share"))
+    assert actual(nominal_rate(wanted, "mean")) == pytest.approx(wanted, rel=5e-3)
+    assert nominal_rate(wanted, "share") == wanted
+    assert nominal_rate(wanted, EXACT) == wanted
 
 
-def test_what_was_not_counted_has_no_rate(tmp_path):
+def test_what_was_not_counted_has_no_rate(pay_for):
     """A kind without a line is not taken for one that costs nothing."""
-    path = write(tmp_path / "few.csv", line_of(actual))
-    with pytest.raises(ValueError, match="empty"):
-        nominal_rate(1e-4, "slope", path)
+    pay_for(line_of(actual))
+    with pytest.raises(KeyError, match="slope"):
+        nominal_rate(1e-4, "slope")
 
 
 def test_the_rate_of_the_package_is_paid():
     """The worst interval misses more often than stated, which makes rates smaller, the
     more, the smaller they are; and never by what no trial bears out.
     """
-    lines = read_calibration()
+    lines = read_lines()
     worst = max(lines, key=lambda line: line.times(1e-4))
     times = worst.times(1e-4)
     factors = [w / nominal_rate(w, worst.kind) for w in (1e-4, 1e-6, 1e-8)]

@@ -7,11 +7,21 @@ import pytest
 import scipy.stats
 
 from montecarlo.attention.quantities import PAIR_MEANS
-from montecarlo.claims.calibration import COUNTS, NAMES, RATES, TABLE
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import parse_point
 from studies import calibration
-from studies.calibration import Bank, Case, cases, columns_at, count, make_lines
+from studies.calibration import (
+    COUNTS,
+    NAMES,
+    RATES,
+    TABLE,
+    Bank,
+    Case,
+    cases,
+    columns_at,
+    count,
+    make_lines,
+)
 
 POINT = parse_point("gaussian", "gaussian", 4)
 MEAN = Case("pairs", (POINT,), RowKey("none", "score_mean", "value"), stops=False)
