@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from montecarlo.errors import InputError, reading
+from montecarlo.errors import reading
 
 #: The record that ships with the package.
 FOLDER = Path(__file__).parent / "training_record"
@@ -126,11 +126,10 @@ def read_record(folder: Path = FOLDER) -> Record:
     Raises
     ------
     InputError
-        If a file is missing, or arms that are compared have other seeds.
+        If a file is missing.
     """
     about = read_about(folder, "record")
     runs, gradients = read_table(folder, "steps"), read_table(folder, "gradients")
-    require_paired(runs, gradients)
     rescaled = tuple(Rescaled(**one) for one in about.pop("rescaled"))
     return Record(runs, gradients, rescaled, about)
 
@@ -154,14 +153,3 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
         if str(column).startswith("steps")
     }
     return table.assign(**steps)
-
-
-def require_paired(runs: pd.DataFrame, gradients: pd.DataFrame) -> None:
-    """Refuse a record in which arms that are compared lack a seed, or have it twice."""
-    wanted = {case: sorted(set(some)) for case, some in gradients.groupby(CASE)["seed"]}
-    for (optimiser, arm, d_k), found in runs.groupby(ARM)["seed"]:
-        if sorted(found) != wanted.get((optimiser, d_k)):
-            raise InputError(
-                "a record must have the same seeds in all arms, got others of "
-                f"{(optimiser, arm, d_k)}"
-            )

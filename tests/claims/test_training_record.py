@@ -1,9 +1,6 @@
 """The record of training: all of its seeds, and small enough to ship."""
 
-import shutil
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from montecarlo.claims.training import (
@@ -35,7 +32,7 @@ def test_the_record_is_whole():
     for (optimiser, _, d_k), runs in kept.by_arm.items():
         assert len(runs) in LOOKS
         assert [*runs.index] == [*range(200, 200 + len(runs))]
-        assert {*kept.by_case[optimiser, d_k].index} == {*runs.index}
+        assert [*kept.by_case[optimiser, d_k].index] == [*runs.index]
         assert tuning.isdisjoint(runs.index)
         (rate,) = set(runs["rate"])
         assert rate in RATES[optimiser]
@@ -57,23 +54,6 @@ def test_the_record_has_the_theorem():
     assert {(one.weights, one.loss) for one in exact} == {(0.0, 0.0)}
     assert {one.factor for one in rescaled} == {3, 4, 10, 16}
     assert max(one.loss for one in rescaled) < 5e-7
-
-
-@pytest.mark.parametrize("planted", ["in one arm", "in gradients", "twice"])
-def test_a_missing_seed_is_refused(planted, tmp_path):
-    """Arms are compared seed by seed: one that lacks, or stands twice, is named."""
-    shutil.copytree(FOLDER, folder := tmp_path / "record")
-    path = folder / ("gradients.csv" if planted == "in gradients" else "steps.csv")
-    table = pd.read_csv(path)
-    mine = table["seed"].eq(203) & table["optimiser"].eq("sgd") & table["d_k"].eq(64)
-    if planted != "in gradients":
-        mine &= table["arm"].eq("sqrt")
-    changed = pd.concat([table, table[mine]]) if planted == "twice" else table[~mine]
-    changed.to_csv(path, index=False)
-    with pytest.raises(
-        InputError, match=r"the same seeds in all arms.*'sgd', '\w+.*', 64"
-    ):
-        read_record(folder)
 
 
 def test_a_record_that_is_not_there(tmp_path):
