@@ -31,6 +31,8 @@ from montecarlo.claims.schema import (
     Claim,
     Counted,
     Interpretation,
+    Passage,
+    SelfCheck,
     Sentence,
     Value,
 )
@@ -141,22 +143,23 @@ def _number(
 
 def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
     """Yield what a number is of: nothing where the case has no such thing."""
-    which = value.of
-    if which == "known":
-        which = "estimate" if case.exact is None else "exact"
+    known = case.estimate if case.exact is None else case.exact
     of: dict[str, tuple[float | None, ...]] = {
         "estimate": (case.estimate,),
-        "exact": (case.exact,),
+        "known": (known,),
         "limit": (None if case.limit is None else case.limit.constant,),
         "d_k": (case.d_k,) if case.d_k is not None else case.d_k_range or (),
         "n_keys": (case.n_keys,),
     }
-    error = case.std_error if which == "estimate" else None
-    row = "" if which in ("d_k", "n_keys") else case.row
-    for number in of[which]:
+    sampled = value.of == "estimate" or (value.of == "known" and case.exact is None)
+    row = "" if value.of in ("d_k", "n_keys") else case.row
+    for number in of[value.of]:
         if number is not None:
             yield NumberOutcome(
-                value=float(number), std_error=error, row=row, percent=value.percent
+                value=float(number),
+                std_error=case.std_error if sampled else None,
+                row=row,
+                percent=value.percent,
             )
 
 
@@ -209,33 +212,25 @@ class Judge:
 
         ``known`` are the error rates and z scores that stand beside them.
         """
-        self_checks = []
-        for entry in catalogue.self_check:
-            # whether the sample agrees with theory is not for theory to say
-            checks = tuple(
-                self.judge_check(check, by_theory=False) for check in entry.check
-            )
-            self_checks.append(
-                SelfCheckOutcome(
-                    id=entry.id, outcome=join_checks(checks), checks=checks
-                )
-            )
         return ClaimsRecord(
             claims=tuple(self.judge_claim(one, catalogue) for one in catalogue.claim),
-            passages=tuple(
-                PassageOutcome(
-                    id=passage.id,
-                    **msgspec.structs.asdict(
-                        judge_sentence(passage.sentence, self.judge_check)
-                    ),
-                )
-                for passage in catalogue.passage
-            ),
-            self_checks=tuple(self_checks),
+            passages=tuple(map(self.judge_passage, catalogue.passage)),
+            self_checks=tuple(map(self.judge_self_check, catalogue.self_check)),
             models=catalogue.model,
             records=catalogue.record,
             **known,
         )
+
+    def judge_passage(self, passage: Passage) -> PassageOutcome:
+        """Judge a passage: whether it may be said."""
+        said = judge_sentence(passage.sentence, self.judge_check)
+        return PassageOutcome(id=passage.id, **msgspec.structs.asdict(said))
+
+    def judge_self_check(self, entry: SelfCheck) -> SelfCheckOutcome:
+        """Judge a self-check: whether the sample agrees is not for theory to say."""
+        checks = tuple(self.judge_check(one, by_theory=False) for one in entry.check)
+        outcome = join_checks(checks)
+        return SelfCheckOutcome(id=entry.id, outcome=outcome, checks=checks)
 
     def judge_claim(self, claim: Claim, catalogue: Catalogue) -> ClaimOutcome:
         """Judge a claim of a catalogue: as all texts say it, and as each does."""

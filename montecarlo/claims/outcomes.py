@@ -145,14 +145,16 @@ class Case(Located, frozen=True, kw_only=True):
     @property
     def region(self) -> tuple[float, float]:
         """The values that count as agreement, both ends included."""
-        low, high = self.region_low, self.region_high
-        return (-math.inf if low is None else low, math.inf if high is None else high)
+        return _infinite(self.region_low, self.region_high)
 
     @property
     def interval(self) -> tuple[float, float]:
         """The simultaneous interval; without bounds where there is none."""
-        low, high = self.simultaneous_low, self.simultaneous_high
-        return (-math.inf if low is None else low, math.inf if high is None else high)
+        return _infinite(self.simultaneous_low, self.simultaneous_high)
+
+
+def _infinite(low: float | None, high: float | None) -> tuple[float, float]:
+    return (-math.inf if low is None else low, math.inf if high is None else high)
 
 
 def finite(value: float) -> float | None:
@@ -166,14 +168,12 @@ def shorten(value: float) -> float | None:
 
 
 def ends(
-    interval: Interval | None, region: tuple[float, float]
+    interval: Interval, region: tuple[float, float]
 ) -> tuple[float | None, float | None]:
     """Round ends outwards to six digits, or as many as compare as they do.
 
     What lies in the interval lies in what is kept of it.
     """
-    if interval is None:
-        return None, None
     return _end(interval.low, region, up=False), _end(interval.high, region, up=True)
 
 

@@ -41,9 +41,8 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
         Which of the cases that are left: there is only one, or the lowest or highest
         number.
     of : str
-        What to give: the estimate, its exact value, ``known``: the exact value or else
-        the estimate, the constant of the limit, or a size, of which a series over d_k
-        has two, its ends.
+        What to give: the estimate, ``known``: its exact value or else the estimate, the
+        constant of the limit, or a size, of which a series over d_k has two, its ends.
     percent : bool
         Whether to give it in per cent.
     count : str or None
@@ -57,7 +56,7 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     n_keys: Size | None = None
     distribution: str = ""
     pick: Literal["only", "lowest", "highest"] = "only"
-    of: Literal["estimate", "exact", "known", "limit", "d_k", "n_keys"] = "estimate"
+    of: Literal["estimate", "known", "limit", "d_k", "n_keys"] = "estimate"
     percent: bool = False
     count: Counted | None = None
 
@@ -256,11 +255,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
 
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
         """Return the ids of the interpretations that vote, for one text or for all."""
-        voting = [
-            interpretation.id
-            for interpretation in self.interpretation
-            if not interpretation.beyond
-        ]
+        voting = [one.id for one in self.interpretation if not one.beyond]
         if text is None:
             return tuple(voting)
         named = {
@@ -291,15 +286,11 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
             (self.tested, f"{place}, tested"),
         ]
         for sentence, name in self.sentences():
-            found += [
-                (words, f"{place}, {name}") for words in (sentence.text, sentence.short)
-            ]
+            where = f"{place}, {name}"
+            found += [(sentence.text, where), (sentence.short, where)]
         for one in self.interpretation:
-            tested = "" if one.beyond else one.tested
-            found += [
-                (words, f"{place}, interpretation {one.id}")
-                for words in (one.label, tested)
-            ]
+            where = f"{place}, interpretation {one.id}"
+            found += [(one.label, where), ("" if one.beyond else one.tested, where)]
         for words, where in found:
             if words is not None and words != "":
                 yield words, where

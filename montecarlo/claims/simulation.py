@@ -33,7 +33,7 @@ from montecarlo.claims.training import LOOKS, Record, read_record
 from montecarlo.claims.verdicts import Outcome
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate, log_log_slope
-from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, lacks
+from montecarlo.estimation.summaries import RowKey, has_interval, lacks
 from montecarlo.sampling.design_points import DesignPoint, name_of
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.study.measured import row_id
@@ -107,8 +107,6 @@ def _contains(check: Check, point: DesignPoint) -> bool:
 FAR = 4
 Points = tuple[DesignPoint, ...]
 Exact = Callable[[DesignPoint, RowKey], float | None]
-#: What the estimates of a point are asked of.
-Estimates = Summaries | PointTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ class Evidence:
     budgets: Mapping[DesignPoint, int]
     divisors: Collection[str]
     reference: Exact
-    summaries: Callable[[DesignPoint], Estimates] | None = None
+    summaries: Callable[[DesignPoint], PointTable] | None = None
     record: Record | None = None
     _looked_at: dict[Check, dict[Located, Points]] = field(default_factory=dict)
 
@@ -151,14 +149,15 @@ class Evidence:
         }
         of_pairs = check.quantity in PAIR_QUANTITIES
         corners = product(domain.d_k, (None,) if of_pairs else domain.n_keys)
-        named = (
-            (domain.distributions, {case.distribution for case in cases}),
-            (domain.dependence, {case.dependence for case in cases}),
-            (domain.initialisation, {case.initialisation for case in cases}),
-            (domain.normalisation, {case.normalisation for case in cases}),
-        )
+        named = {
+            "distribution": domain.distributions,
+            "dependence": domain.dependence,
+            "initialisation": domain.initialisation,
+            "normalisation": domain.normalisation,
+        }
         return set(corners) <= sizes and all(
-            set(asked) <= there for asked, there in named
+            set(asked) <= {getattr(case, field) for case in cases}
+            for field, asked in named.items()
         )
 
     def cases(self, check: Check) -> list[Located]:
@@ -311,7 +310,7 @@ def is_applicable(check: Check, points: Points) -> bool:
 
 
 def estimate_in(
-    check: Check, points: Points, summaries: Callable[[DesignPoint], Estimates]
+    check: Check, points: Points, summaries: Callable[[DesignPoint], PointTable]
 ) -> Estimate:
     """Return the estimate that a check compares in a case."""
     key = row_key(check)

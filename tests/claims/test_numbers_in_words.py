@@ -250,7 +250,7 @@ def test_numbers_that_theory_knows_are_exact(name):
     exact one, or where that is what it is held against.
     """
     values = SENTENCES[name].value.values()
-    exact = {v.check for v in values if v.of in ("known", "exact")}
+    exact = {v.check for v in values if v.of == "known"}
     for value in values:
         if value.interpretation is not None or value.count is not None:
             continue

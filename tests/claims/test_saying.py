@@ -168,7 +168,8 @@ THREE = (
         (Value(n_keys=128, d_k=256), 1.4),
         (Value(pick="lowest"), 1.2),
         (Value(pick="highest"), 1.8),
-        (Value(of="exact"), 1.25),
+        (Value(d_k=64, of="known"), 1.25),
+        (Value(d_k=128, of="known"), 1.8),
         (Value(of="limit"), 2.07),
         (Value(of="d_k", pick="lowest"), 64.0),
         (Value(of="d_k", pick="highest"), 256.0),
@@ -182,7 +183,6 @@ THREE = (
         (Value(n_keys=8), None),
         (Value(distribution="uniform"), None),
         (Value(), None),  # three, where one is meant
-        (Value(d_k=128, of="exact"), None),
         (Value(d_k=64, of="limit"), None),
         (Value(check=1, d_k=64), None),
     ],
