@@ -199,20 +199,15 @@ def _require_bounds(check: Check) -> None:
 
 def _require_limit(check: Check) -> None:
     """Theory knows what becomes of some quantities, undivided, for Gaussian entries."""
-    distributions = list(check.domain.distributions)
+    domain = check.domain
+    sizes_alone = Domain(domain.d_k, domain.n_keys, ("gaussian",))
+    limit = limit_of(check.quantity, check.summary, domain.n_keys[0])
     _require(
         "relation",
-        check.divisor == "none" and distributions == ["gaussian"],
-        "tends_to needs the divisor none and the distributions ['gaussian']",
-        f"{check.divisor!r} and {distributions}",
-    )
-    usual = "normalisation", "dependence", "initialisation"
-    _require_usual(check.domain, usual, "tends_to")
-    _require(
-        "relation",
-        limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is not None,
-        "tends_to needs a quantity and summary whose limit is known",
-        f"{check.quantity!r} and {check.summary!r}",
+        check.divisor == "none" and domain == sizes_alone and limit is not None,
+        "tends_to needs the divisor none, a domain of sizes and the distributions "
+        "['gaussian'] alone, and a quantity and summary whose limit is known",
+        f"{check.divisor}, {check.quantity}, {check.summary} and {domain}",
     )
 
 

@@ -42,37 +42,6 @@ from montecarlo.study.table import PointTable
 from montecarlo.theory.limits import Limit, limit_of
 
 
-def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
-    """Return the points of a check's domain that a grid has.
-
-    Parameters
-    ----------
-    check : Check
-    points : iterable of DesignPoint
-        The grid.
-
-    Returns
-    -------
-    list of DesignPoint
-        By distribution, number of keys and d_k; none for what is on record.
-    """
-    if check.quantity in RECORDED:
-        return []
-    pairs = check.quantity in PAIR_QUANTITIES
-    # none named, the premise of the texts: one of mean 0 and variance 1
-    labels = set(check.domain.distributions) or set(DISTRIBUTIONS)
-    return sorted(
-        (
-            point
-            for point in points
-            if point.has_rows != pairs
-            and point.label in labels
-            and _contains(check, point)
-        ),
-        key=lambda c: (*c.names, c.n_keys or 0, c.d_k),
-    )
-
-
 def canonical_distributions(named: str) -> str:
     """Return the canonical form of a distribution, or of a pair ``q * k``.
 
@@ -90,11 +59,15 @@ def canonical_distributions(named: str) -> str:
 
 
 def _contains(check: Check, point: DesignPoint) -> bool:
-    domain = check.domain
+    domain, pairs = check.domain, check.quantity in PAIR_QUANTITIES
+    # none named, the premise of the texts: one of mean 0 and variance 1
+    labels = domain.distributions or DISTRIBUTIONS
     _, _, normalisation, dependence, initialisation = point.names
     n_keys = domain.n_keys[0] if point.n_keys is None else point.n_keys
     return (
-        dependence in domain.dependence
+        point.has_rows != pairs
+        and point.label in labels
+        and dependence in domain.dependence
         and initialisation in domain.initialisation
         and normalisation in domain.normalisation
         and domain.d_k[0] <= point.d_k <= domain.d_k[1]
@@ -248,9 +221,13 @@ def cases_of(
     dict
         Case to its points, by rising d_k; by distribution, number of keys and d_k.
     """
-    if not set(check.divisor.split("/")) <= set(divisors):
+    unsampled = not set(check.divisor.split("/")) <= set(divisors)
+    if unsampled or check.quantity in RECORDED:
         return {}
-    inside = points_of(check, points)
+    inside = sorted(
+        (point for point in points if _contains(check, point)),
+        key=lambda c: (*c.names, c.n_keys or 0, c.d_k),
+    )
     if not check.along_d_k:
         return {case_of(check, point): (point,) for point in inside}
     series: dict[Located, list[DesignPoint]] = {}
