@@ -63,11 +63,15 @@ _NEEDS = {
     "slope_between": {"low", "high"},
     "tends_to": {"to"},
 }
-#: How each name in a domain is written.
-_CANONICAL: dict[str, Callable[[str], str]] = {
+#: Fields whose texts may be written in several ways, and the one that tables have.
+#: Initialisations on record have plain names.
+_SPELLED: dict[str, Callable[[str], str]] = {
+    "divisor": name_divisor,
     "distributions": canonical_distributions,
     "dependence": lambda name: parse_dependence(name).name,
-    "initialisation": lambda name: name_of(parse_initialisation(name)),
+    "initialisation": lambda name: (
+        name_of(parse_initialisation(name)) if "(" in name else name
+    ),
     "normalisation": lambda name: parse_normalisation(name).name,
 }
 _ANYWHERE, _PLAIN = Domain(), Check("", "equals")
@@ -124,27 +128,15 @@ def require_check(check: Check) -> None:
     quantity, domain = check.quantity, check.domain
     with within("field quantity"):
         _require_quantity(quantity)
-    _require_spelling(domain, "distributions", "dependence")
+    if no_rows := quantity in PAIR_QUANTITIES or quantity in RECORDED:
+        _require_usual(domain, ("n_keys",), f"{quantity}, which has no rows")
     if quantity in RECORDED:
         _require_recorded(check)
     else:
-        _require_spelling(domain, "initialisation", "normalisation")
         _require_usual(domain, ("part",), f"{quantity}, which is sampled")
-    if no_rows := quantity in PAIR_QUANTITIES or quantity in RECORDED:
-        _require_usual(domain, ("n_keys",), f"{quantity}, which has no rows")
-    if quantity not in RECORDED:
         _require_row(check)
     _require_sizes(check, no_rows=no_rows)
     _require_bounds(check)
-
-
-def _require_spelling(domain: Domain, *fields: str) -> None:
-    """Require names as they are written in tables."""
-    for field in fields:
-        for name in getattr(domain, field):
-            with within(f"field domain.{field}"):
-                if name != (canonical := _CANONICAL[field](name)):
-                    raise InputError(f"must be {canonical!r}, got {name!r}")
 
 
 def _require_recorded(check: Check) -> None:
@@ -399,7 +391,11 @@ def _entries(
         named = entry.get(key) if isinstance(entry, dict) else None
         label = repr(named) if isinstance(named, str) else f"number {number}"
         try:
-            yield msgspec.convert(_spell_out("", entry, by_name), kind, strict=True)
+            with within(f"{name}: {table} {label}"):
+                spelled = _spell_out("", entry, by_name)
+            yield msgspec.convert(spelled, kind, strict=True)
+        except CatalogueError:
+            raise
         except msgspec.ValidationError as error:
             message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
             told = message + _choices(message)
@@ -415,7 +411,7 @@ def _spell_out(
     value: Any,  # noqa: ANN401 - what TOML holds
     by_name: Mapping[str, Any],
 ) -> Any:  # noqa: ANN401
-    """Return what a field holds: numbers and checks for names, divisors as in tables.
+    """Return what a field holds: numbers and checks for names, names as in tables.
 
     ``by_name`` are the checks that have names.  Numbers of NumPy are Python's.
     """
@@ -425,11 +421,11 @@ def _spell_out(
         value = look_up("check", value, by_name)
     if field in _NUMBER_FIELDS and isinstance(value, str):
         return look_up(field, value, read_thresholds())
-    if field == "divisor" and isinstance(value, str | int | float):
-        return name_divisor(str(value))
+    if field in _SPELLED and isinstance(value, str | int | float):
+        with within(f"field {field}"):
+            return _SPELLED[field](str(value))
     if isinstance(value, list | tuple):
-        of_each = field if field == "check" else ""
-        return [_spell_out(of_each, one, by_name) for one in value]
+        return [_spell_out(field, one, by_name) for one in value]
     if isinstance(value, dict):
         return {name: _spell_out(name, one, by_name) for name, one in value.items()}
     if not isinstance(value, str | float | int | None):
