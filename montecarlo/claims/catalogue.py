@@ -357,28 +357,31 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     CatalogueError
         With one line: file, claim, field, requirement and what came.
     """
-    data = dict(data)
-    by_name = {} if own else data.pop("check", {})
-    tables = OWN_TABLES if own else tuple(TABLES)
-    known = (*tables, "language") if own else tables
-    if unknown := set(data) - set(known):
-        raise CatalogueError(
-            f"{name}: entries must be {', '.join(known)}, got {unknown.pop()!r}"
-        )
-    parts = {one: tuple(_entries(data, one, name, by_name)) for one in tables}
-    language = data.get("language", "en") if own else None
-    if own and (not isinstance(language, str) or _CONTROL.search(language)):
-        raise CatalogueError(f"{name}: language must be a text, got {show(language)}")
-    catalogue = Catalogue(**parts, language=language)
     try:
+        catalogue = _convert(data, own=own)
         require_catalogue(catalogue)
     except InputError as error:
         raise CatalogueError(f"{name}: {error}") from None
     return catalogue
 
 
+def _convert(data: Mapping[str, Any], *, own: bool) -> Catalogue:
+    """Return what a file holds as a catalogue, its types and ranges checked."""
+    by_name = {} if own else data.get("check", {})
+    tables = OWN_TABLES if own else tuple(TABLES)
+    known = (*tables, "language" if own else "check")
+    if unknown := [one for one in data if one not in known]:
+        must = f"entries must be {', '.join(known)}"
+        raise InputError(f"{must}, got {unknown[0]!r}")
+    language = data.get("language", "en") if own else None
+    if own and (not isinstance(language, str) or _CONTROL.search(language)):
+        raise InputError(f"language must be a text, got {show(language)}")
+    parts = {one: tuple(_entries(data, one, by_name)) for one in tables}
+    return Catalogue(**parts, language=language)
+
+
 def _entries(
-    data: dict[str, Any], table: str, name: str, by_name: Mapping[str, Any]
+    data: Mapping[str, Any], table: str, by_name: Mapping[str, Any]
 ) -> Iterator[Any]:
     """Convert the entries of one table, naming the entry and field that is wrong.
 
@@ -386,24 +389,19 @@ def _entries(
     """
     entries, (key, kind) = data.get(table, []), TABLES[table]
     if not isinstance(entries, list):
-        raise CatalogueError(f"{name}: {table} must be a list of tables ([[{table}]])")
+        raise InputError(f"{table} must be a list of tables ([[{table}]])")
     for number, entry in enumerate(entries, start=1):
         named = entry.get(key) if isinstance(entry, dict) else None
         label = repr(named) if isinstance(named, str) else f"number {number}"
-        try:
-            with within(f"{name}: {table} {label}"):
-                spelled = _spell_out("", entry, by_name)
-            yield msgspec.convert(spelled, kind, strict=True)
-        except CatalogueError:
-            raise
-        except msgspec.ValidationError as error:
-            message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
-            told = message + _choices(message)
-            raise CatalogueError(f"{name}: {table} {label}: {told}") from None
-        except (ValueError, RecursionError) as error:  # half a character, a ring
-            raise CatalogueError(f"{name}: {table} {label}: {error}") from None
-    with within(name):
-        _require_once(f"{table}.{key}", [entry[key] for entry in entries])
+        with within(f"{table} {label}"):
+            try:
+                yield msgspec.convert(_spell_out("", entry, by_name), kind, strict=True)
+            except msgspec.ValidationError as error:
+                message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
+                raise InputError(message + _choices(message)) from None
+            except (UnicodeEncodeError, RecursionError) as error:
+                raise InputError(f"must be what a file may hold: {error}") from None
+    _require_once(f"{table}.{key}", [entry[key] for entry in entries])
 
 
 def _spell_out(
