@@ -24,7 +24,7 @@ from montecarlo.attention.quantities import (
 )
 from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue, within
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import Case, ClaimsRecord, Located
+from montecarlo.claims.outcomes import Case, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, rows_of_study, run_study
 from montecarlo.claims.schema import Catalogue
@@ -67,22 +67,25 @@ class Judged(dict[str, Any]):
 
     def frame(self) -> pd.DataFrame:
         """Return a line for each case of each check: claimed, measured, outcome."""
-        return pd.DataFrame(self._lines(), columns=list(COLUMNS))
+        lines = [
+            (
+                claim.id,
+                str(claim.verdict),
+                f"{check.quantity} ({check.summary}), {check.divisor}",
+                *say_case(case),
+                f"{case.outcome}{', by theory' * case.by_theory}",
+            )
+            for claim in self._record.claims
+            for interpretation in claim.interpretations
+            for check in interpretation.checks
+            for case in check.cases
+        ]
+        return pd.DataFrame(lines, columns=list(COLUMNS))
 
     def _repr_html_(self) -> str:
         shown = self.frame().to_html(index=False, border=0, max_rows=40)
         notes = pd.DataFrame({"not judged": self["not_judged"]})
         return shown + (notes.to_html(index=False, border=0) if len(notes) else "")
-
-    def _lines(self) -> Iterator[tuple[str, ...]]:
-        for claim in self._record.claims:
-            for interpretation in claim.interpretations:
-                for check in interpretation.checks:
-                    checked = f"{check.quantity} ({check.summary}), {check.divisor}"
-                    for case in check.cases:
-                        named = claim.id, str(claim.verdict), checked
-                        outcome = f"{case.outcome}{', by theory' * case.by_theory}"
-                        yield (*named, *say_case(case), outcome)
 
 
 def say_case(case: Case) -> tuple[str, str, str]:
@@ -258,49 +261,37 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
 def find_unjudged(study: Study) -> Iterator[str]:
     """Yield what a user's claims ask and cannot be judged: where, of what, and why.
 
-    Each distribution, dependence, initialisation and normalisation that a domain names
-    has to be judged in all of its cases; of the distributions of a domain that names
-    none, one has to be.
+    Of what a domain names all cases have to be judged; of the distributions of a domain
+    that names none, those of one.
     """
     budgets = dict.fromkeys(study.grid.points(), 0)
     evidence = Evidence(budgets, study.grid.divisors, exact_value)
     checks = [
-        (f"claim {claim.id!r}, interpretation {interpretation.id!r}", check)
+        (f"claim {claim.id!r}, interpretation {one.id!r}: {check.quantity}", check)
         for claim in study.catalogue.claim
-        for interpretation in claim.interpretation
-        for check in interpretation.check
+        for one in claim.interpretation
+        for check in one.check
     ]
-    for where, check in checks:
+    for what, check in checks:
+        there = evidence.cases(check)
         if check.quantity in RECORDED:
-            if lacking := _lacks_record(check, evidence.cases(check)):
-                yield f"{where}: {check.quantity} is not judged: {lacking} on record"
+            sizes = {case.d_k for case in there}
+            for d_k in check.domain.d_k if sizes != {None} else ():
+                if d_k not in sizes:
+                    yield f"{what} is not judged: d_k = {d_k} is not on record"
             continue
-        named = bool(check.domain.distributions)
-        there = set(evidence.cases(check))
-        groups: dict[tuple[str, str], list[Located]] = {}
-        for case in cases_of(check, budgets, study.grid.divisors):
-            distribution = case.distribution if named else "all distributions"
-            groups.setdefault((distribution, case.context), []).append(case)
-        for group, cases in groups.items():
-            compared = [evidence.points(check, case) for case in cases if case in there]
-            unknown = len(cases) - len(compared)
-            if not compared or (named and unknown):
-                why = f"theory has no exact value in {unknown} of {len(cases)} cases"
-            elif not any(is_applicable(check, points) for points in compared):
-                why = "the entries lack the moments that an interval needs"
-            else:
-                continue
-            asked = ", ".join(filter(None, group))
-            yield f"{where}: {check.quantity} is not judged for {asked}: {why}"
+        every = cases_of(check, budgets, study.grid.divisors)
+        unknown = [case for case in every if case not in there]
+        wild = [c for c in there if not is_applicable(check, evidence.points(check, c))]
+        for why, cases in (
+            ("theory has no exact value", unknown),
+            ("the entries lack the moments that an interval needs", wild),
+        ):
+            if cases and (check.domain.distributions or len(cases) == len(every)):
+                named = sorted({f"{c.distribution} {c.context}".strip() for c in cases})
+                yield f"{what} is not judged for {', '.join(named)}: {why}"
     if all(claim.kind == "assumption" for claim in study.catalogue.claim):
         yield "nothing is judged: no claim is of a kind that can be"
-
-
-def _lacks_record(check: Check, cases: Sequence[Located]) -> str:
-    """Tell what of a domain is not on record: all, or an end of its range of d_k."""
-    sizes = {case.d_k for case in cases} - {None}
-    missing = [f"d_k = {d_k} is not" for d_k in check.domain.d_k if d_k not in sizes]
-    return (missing[0] if sizes and missing else "") if cases else "nothing is"
 
 
 def most_seconds(study: Study) -> float:
