@@ -267,7 +267,7 @@ class Judge:
             changed=claim.changed,
             interpretations=interpretations,
             findings=tuple(map(say, claim.finding)),
-            right=None if right is None else say(right.as_sentence()),
+            right=None if right is None else say(right),
             concedes=None if concedes is None else say(concedes),
         )
 

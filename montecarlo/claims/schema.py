@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from montecarlo.claims.checks import CONTROL, Check, Name, Size, Text, Words
 from montecarlo.claims.verdicts import Quantifier, Verdict
@@ -91,28 +91,19 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     short: Words | None = None
 
 
-class Right(Struct, frozen=True, forbid_unknown_fields=True):
+class Right(Sentence, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The sentence that would be right, what both share, and a line to redo.
 
     Attributes
     ----------
-    sentence, arithmetic : Words
-        With ``%(name)s`` where a number stands.
-    check, value, basis
-        As of a `Sentence`: both rest on them.
+    text : Words
+        In a file ``sentence``.
+    arithmetic : Words
+        Rests on the same checks, and may have the same numbers.
     """
 
-    sentence: Words
+    text: Words = field(name="sentence")
     arithmetic: Words
-    check: tuple[Check, ...] = ()
-    value: dict[str, Value] = {}
-    basis: Basis = "measured"
-
-    def as_sentence(self) -> Sentence:
-        """Return the sentence with what it rests on."""
-        return Sentence(
-            self.sentence, check=self.check, value=self.value, basis=self.basis
-        )
 
 
 class Passage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -271,9 +262,9 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         for number, finding in enumerate(self.finding, start=1):
             yield finding, f"finding {number}"
         if self.right is not None:
-            right = self.right.as_sentence()
-            yield right, "right"
-            yield msgspec.structs.replace(right, text=self.right.arithmetic), "line"
+            yield self.right, "right"
+            line = msgspec.structs.replace(self.right, text=self.right.arithmetic)
+            yield line, "line"
         if self.concedes is not None:
             yield self.concedes, "concedes"
 

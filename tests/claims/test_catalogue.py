@@ -328,7 +328,7 @@ def checks_of(claim):
 def test_right_sentences_are_not_the_claim(claim):
     """What would be right is checked by something that the claim does not say."""
     assert set(claim.right.check) - set(checks_of(claim))
-    assert claim.right.sentence != claim.statement
+    assert claim.right.text != claim.statement
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_sentences_cost_their_share():
     claim = msgspec.structs.replace(
         catalogue_of((variance(),)).claim[0],
         finding=(finding,),
-        right=Right("s", "a", right.check),
+        right=Right(text="s", arithmetic="a", check=right.check),
         concedes=concedes,
     )
     kurtosis = variance(quantity="score_excess_kurtosis")
@@ -376,7 +376,11 @@ FAR = Sentence("s", check=(Check("entropy", "at_least", low=2.0),))
 
 @pytest.mark.parametrize(
     "said",
-    [{"finding": (FAR,)}, {"right": Right("s", "a", FAR.check)}, {"concedes": FAR}],
+    [
+        {"finding": (FAR,)},
+        {"right": Right(text="s", arithmetic="a", check=FAR.check)},
+        {"concedes": FAR},
+    ],
     ids=lambda said: next(iter(said)),
 )
 def test_undecided_sentences_ask_for_more(said):

@@ -169,7 +169,7 @@ class Findings:
         words = self.words_of(claim).right
         if words is None or Verdict.FAILS not in claim.verdicts:
             return None
-        sentence = _say(claim.right, words.sentence)
+        sentence = _say(claim.right, words.text)
         line = _say(claim.right, words.arithmetic)
         return (sentence, line) if sentence and line else None
 

@@ -192,7 +192,7 @@ def test_entry_says_what_it_has_to(report):
         report,
         erratum([claim, other]),
         finding=(Sentence("It is $2.5$."),),
-        right=Right("It is $\\frac{1}{2.5}$ & less.", "$1 + 1 = 2$"),
+        right=Right(text="It is $\\frac{1}{2.5}$ & less.", arithmetic="$1 + 1 = 2$"),
         concedes=Sentence("It grows."),
     )
     (article,) = root.iter("article")

@@ -56,7 +56,7 @@ def sentences_of(report, claims):
             texts.append(("finding", one.text, said))
             texts.append(("found", one.short or one.text, said))
         if claim.right is not None:
-            texts.append(("right", claim.right.sentence, record["right"]))
+            texts.append(("right", claim.right.text, record["right"]))
             texts.append(("redo", claim.right.arithmetic, record["right"]))
         if claim.concedes is not None:
             texts.append(("concedes", claim.concedes.text, record["concedes"]))
