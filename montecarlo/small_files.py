@@ -5,7 +5,7 @@ import os
 import re
 import stat
 import tomllib
-from importlib.resources.abc import Traversable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def write_file(name: str, path: Path, content: bytes) -> None:
         ) from None
 
 
-def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) -> bytes:
+def read_small(name: str, path: Path, most: int = MOST_WRITTEN) -> bytes:
     """Return the content of a regular file of at most ``most`` bytes.
 
     ``name`` is what error messages call it.
@@ -96,15 +96,19 @@ def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) ->
         ...
     montecarlo.errors.InputError: text must be a regular file, got '/dev/zero'
     """
-    if isinstance(path, Path):
-        require_regular(name, path)
+    require_regular(name, path)
     with reading(name, path), path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise InputError(
             f"{name} must have at most {most} bytes, got more: {str(path)!r}"
         )
-    return bytes(content)
+    return content
+
+
+def read_package_toml(file: str) -> dict[str, Any]:
+    """Read a TOML file of the package, named as in ``"study/presets.toml"``."""
+    return tomllib.loads(files("montecarlo").joinpath(file).read_text("utf-8"))
 
 
 def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:

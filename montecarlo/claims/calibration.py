@@ -6,7 +6,6 @@ for each kind of interval by how much the rate of its misses grows beyond a stat
 
 import math
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from montecarlo.attention.quantities import (
@@ -18,7 +17,7 @@ from montecarlo.attention.quantities import (
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Calibration
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.small_files import parse_toml, read_small
+from montecarlo.small_files import read_package_toml
 
 #: The kind of intervals that need not be counted, as they miss no more often than
 #: stated: binomial ones, and order statistics, of runs that are independent.
@@ -35,8 +34,7 @@ KURTOSIS = "kurtosis"
 @cache
 def read_calibration() -> dict[str, Any]:
     """Read the record: a rate, how often the worst missed at it, growth by kind."""
-    source = files("montecarlo.claims").joinpath("calibration.toml")
-    return parse_toml(source.name, read_small(source.name, source))
+    return read_package_toml("claims/calibration.toml")
 
 
 def kind_of(check: Check) -> str:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
 
@@ -39,7 +38,7 @@ from montecarlo.sampling.design_points import (
     parse_normalisation,
     parse_point,
 )
-from montecarlo.small_files import parse_toml, read_small
+from montecarlo.small_files import parse_toml, read_package_toml, read_small
 from montecarlo.study.rows import require_row
 from montecarlo.theory.limits import limit_of
 
@@ -66,6 +65,7 @@ _NEEDS = {
 #: Fields whose texts may be written in several ways, and the one that tables have.
 #: Initialisations on record have plain names.
 _SPELLED: dict[str, Callable[[str], str]] = {
+    "quantity": lambda name: QUANTITIES[name].name if name in QUANTITIES else name,
     "divisor": name_divisor,
     "distributions": canonical_distributions,
     "dependence": lambda name: parse_dependence(name).name,
@@ -126,8 +126,8 @@ def _require_usual(has: Check | Domain, fields: Iterable[str], why: str) -> None
 def require_check(check: Check) -> None:
     """Refuse a check that cannot be decided."""
     quantity, domain = check.quantity, check.domain
-    with within("field quantity"):
-        _require_quantity(quantity)
+    if quantity not in QUANTITIES:
+        _require_name("quantity", quantity, {**QUANTITIES, **RECORDED})
     if no_rows := quantity in PAIR_QUANTITIES or quantity in RECORDED:
         _require_usual(domain, ("n_keys",), f"{quantity}, which has no rows")
     if quantity in RECORDED:
@@ -201,14 +201,6 @@ def _require_limit(check: Check) -> None:
         "['gaussian'] alone, and a quantity and summary whose limit is known",
         f"{check.divisor}, {check.quantity}, {check.summary} and {domain}",
     )
-
-
-def _require_quantity(quantity: str) -> None:
-    """Require the canonical name of something that is measured, or on record."""
-    if quantity not in QUANTITIES:
-        look_up("quantity", quantity, {**QUANTITIES, **RECORDED})
-    elif (name := QUANTITIES[quantity].name) != quantity:
-        raise InputError(f"must be written as {name!r}, got {quantity!r}")
 
 
 def _require_row(check: Check) -> None:
@@ -320,10 +312,8 @@ def require_catalogue(catalogue: Catalogue) -> None:
 @cache
 def read_catalogue() -> Catalogue:
     """Read and validate the catalogue of the five texts."""
-    source = files("montecarlo.claims").joinpath("catalogue.toml")
-    return parse_catalogue(
-        parse_toml(source.name, read_small(source.name, source)), source.name
-    )
+    name = "claims/catalogue.toml"
+    return parse_catalogue(read_package_toml(name), name)
 
 
 def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:

@@ -156,20 +156,18 @@ PAIRS = tuple(f"{one}/{COMPARED}" for one in DIVISORS if one != COMPARED)
 #: Initialisations of arms that are compared, beside the usual one.
 INITIALISATIONS = ("", "small-queries")
 
-#: Two numbers of a seed to the least and the most that their comparison is.
-Join = Callable[[Array, Array], tuple[Array, Array]]
-
 
 def compare(
     column: str,
-    join: Join,
+    sign: str,
     estimate: Callable[[Array, Array], Estimate],
     check: Check,
     record: Record,
 ) -> Estimates:
     """Estimate something of an arm, or of two seed by seed, in each case.
 
-    Of two, the seeds that both have: of two divisors, or of two d_k.
+    Of two, the seeds that both have: of two divisors, or of two d_k.  ``sign`` is what
+    stands between them, of a ratio or a difference.
     """
     found = {}
     over, _slash, under = check.divisor.partition("/")
@@ -185,7 +183,7 @@ def compare(
                 both = values.align(
                     record.values(column, optimiser, *other), join="inner"
                 )
-                known = join(*map(_array, both))
+                known = (_divide if sign == "/" else _subtract)(*map(_array, both))
             case = Located(part=optimiser, initialisation=initialisation, d_k=d_k)
             found[case] = estimate(*known)
     return found
@@ -237,8 +235,13 @@ def _at_least(values: Array) -> Array:
 
 
 def _divide(over: Array, under: Array) -> tuple[Array, Array]:
+    """Return the least and the most that a ratio is."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return _at_least(over) / under, over / _at_least(under)
+
+
+def _subtract(one: Array, other: Array) -> tuple[Array, Array]:
+    return one - other, one - other
 
 
 def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
@@ -246,20 +249,20 @@ def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
     words: str,
     column: str,
     *,
-    join: Join = _divide,
+    sign: str = "/",
     divisors: tuple[str, ...] = (*DIVISORS, *PAIRS),
     estimate: Callable[[Array, Array], Estimate] = median_estimate,
     summary: str = "median",
 ) -> RecordedQuantity:
     return RecordedQuantity(
-        partial(compare, column, join, estimate),
+        partial(compare, column, sign, estimate),
         symbol,
         words,
         summary,
         divisors,
         INITIALISATIONS,
         OPTIMISERS,
-        "/" if join is _divide else "-",
+        sign,
     )
 
 
@@ -294,7 +297,7 @@ TRAINING_QUANTITIES = {
         "L",
         "loss at the end less that of another divisor",
         "final_loss",
-        join=lambda one, other: (one - other, one - other),
+        sign="-",
         divisors=PAIRS,
     ),
     "training_gradient": _quantity(

@@ -6,14 +6,13 @@ measure is vague.
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from montecarlo.claims.checks import Name, Text
-from montecarlo.small_files import parse_toml, read_small
+from montecarlo.small_files import read_package_toml
 
 
 class Word(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,19 +38,15 @@ class Word(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def read_words() -> Mapping[str, Word]:
     """Read the table of words of degree, by id."""
-    words = msgspec.convert(_read_tables()["word"], tuple[Word, ...])
-    return {one.id: one for one in words}
-
-
-def read_thresholds() -> Mapping[str, float]:
-    """Read what vague words and "about" stand for in files of claims, by name."""
-    return msgspec.convert(_read_tables()["threshold"], dict[str, float])
+    words = read_package_toml("claims/words.toml")["word"]
+    return {one.id: one for one in msgspec.convert(words, tuple[Word, ...])}
 
 
 @cache
-def _read_tables() -> dict[str, Any]:
-    source = files("montecarlo.claims").joinpath("words.toml")
-    return parse_toml(source.name, read_small(source.name, source))
+def read_thresholds() -> Mapping[str, float]:
+    """Read what vague words and "about" stand for in files of claims, by name."""
+    numbers: dict[str, float] = read_package_toml("claims/words.toml")["threshold"]
+    return numbers
 
 
 def without_measure(names: Iterable[str]) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """How architectures of transformers scale their scores: read from conventions.toml."""
 
-import tomllib
-from importlib.resources import files
 from typing import Any, NamedTuple
+
+from montecarlo.small_files import read_package_toml
 
 
 class Convention(NamedTuple):
@@ -18,8 +18,7 @@ class Convention(NamedTuple):
 
 
 def _read() -> dict[str, Convention]:
-    text = files(__package__).joinpath("conventions.toml").read_text(encoding="utf-8")
-    ways: list[dict[str, Any]] = tomllib.loads(text)["way"]
+    ways: list[dict[str, Any]] = read_package_toml("model/conventions.toml")["way"]
     found: dict[str, Convention] = {}
     for way in ways:
         kinds = way.pop("architectures").split()

@@ -4,7 +4,6 @@ The claims' domains pick from a grid; what lies beyond a domain shows how far a 
 reaches.
 """
 
-from importlib.resources import files
 from typing import Annotated
 
 import msgspec
@@ -26,7 +25,7 @@ from montecarlo.sampling.design_points import (
     parse_point,
 )
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
-from montecarlo.small_files import parse_toml
+from montecarlo.small_files import read_package_toml
 
 Dimension = Annotated[int, Meta(ge=1, le=2**20)]
 Keys = Annotated[int, Meta(ge=2, le=2**20)]
@@ -224,11 +223,6 @@ PRACTICE_D_K = (64, 128, 256)
 PRACTICE_N_KEYS = (128, 1024, 4096, 16384)
 
 
-def _read_presets() -> dict[str, Grid]:
-    """Read the grids of the presets."""
-    source = files("montecarlo.study").joinpath("presets.toml")
-    data = parse_toml(source.name, source.read_bytes())
-    return msgspec.convert(data, dict[str, Grid], strict=True)
-
-
-PRESETS = _read_presets()
+PRESETS = msgspec.convert(
+    read_package_toml("study/presets.toml"), dict[str, Grid], strict=True
+)
