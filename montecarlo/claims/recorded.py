@@ -183,7 +183,8 @@ def compare(
                 both = values.align(
                     record.values(column, optimiser, *other), join="inner"
                 )
-                known = (_divide if sign == "/" else _subtract)(*map(_array, both))
+                one, two = map(_array, both)
+                known = _divide(one, two) if sign == "/" else (one - two, one - two)
             case = Located(part=optimiser, initialisation=initialisation, d_k=d_k)
             found[case] = estimate(*known)
     return found
@@ -238,10 +239,6 @@ def _divide(over: Array, under: Array) -> tuple[Array, Array]:
     """Return the least and the most that a ratio is."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return _at_least(over) / under, over / _at_least(under)
-
-
-def _subtract(one: Array, other: Array) -> tuple[Array, Array]:
-    return one - other, one - other
 
 
 def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity

@@ -79,7 +79,7 @@ def test_every_interpretation_is_said_so():
         for one in claim.interpretation if claim.source else ():
             sources = [s for s in claim.source if one.id in (s.admits or voting)]
             said = {(source.quantifier, source.form) for source in sources}
-            used = {text for name in one.words for text in read_words()[name].texts}
+            used = {text for name in one.words for text in read_words()[name]["texts"]}
             where = claim.id, one.id
             assert one.beyond != bool(sources), where
             assert one.beyond or (one.quantifier, one.form) in said, where

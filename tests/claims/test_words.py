@@ -20,8 +20,8 @@ OF_FACTS = {"scores-need-range": "reasonable-example", "head-dimensions": "commo
 #: Forms of a word in English, and the lines that it has.
 FORMS = {}
 for line in read_words().values():
-    for form in line.word["en"].split(", "):
-        FORMS.setdefault(form, set()).add(line.id)
+    for form in line["word"]["en"].split(", "):
+        FORMS.setdefault(form, set()).add(line["id"])
 #: Interpretations that vote, by claim.
 VOTING = {
     claim.id: [one for one in claim.interpretation if not one.beyond]
@@ -38,10 +38,13 @@ def lines_of(claim):
 def test_lines_are_in_every_language():
     """Each word, and each measure that there is, in five languages."""
     for line in read_words().values():
-        assert set(line.word) == set(LANGUAGES), line.id
-        assert set(line.measure) in ({*LANGUAGES}, set()), line.id
+        assert set(line) - {"measure"} == {"id", "word", "texts"}, line
+        assert set(line["word"]) == set(LANGUAGES), line["id"]
+        assert set(line.get("measure", LANGUAGES)) == set(LANGUAGES), line["id"]
+        words = [*line["word"].values(), *line.get("measure", {}).values()]
+        assert all(isinstance(one, str) and one for one in words), line["id"]
     known = {text.key for text in read_catalogue().text}
-    assert {text for line in read_words().values() for text in line.texts} == known
+    assert {text for line in read_words().values() for text in line["texts"]} == known
 
 
 def test_every_line_is_used():
@@ -64,8 +67,8 @@ def test_a_text_has_a_word_in_one_way():
     """Two lines of a word are of other texts, but where a text says both itself."""
     by_form = {}
     for line in read_words().values():
-        for text in line.texts:
-            by_form.setdefault((line.word["en"], text), []).append(line.id)
+        for text in line["texts"]:
+            by_form.setdefault((line["word"]["en"], text), []).append(line["id"])
     twice = {key: lines for key, lines in by_form.items() if len(lines) > 1}
     # "close to" for large d_k is a limit; "reasonable" has an example in one place
     assert {word for word, _ in twice} == {"close to", "reasonable"}
@@ -79,7 +82,7 @@ def test_a_word_without_a_measure_is_vague(monkeypatch, outcome):
     assert without_measure(one.words) == ("cost",)
     vague = Ruling(Verdict.VAGUE, Reason.WORD)
     assert rule_on_cases(one, cases, reached=True) == vague
-    measured = {"cost": words.Word("cost", {"en": "cost"}, (), {"en": "so much"})}
+    measured = {"cost": {"id": "cost", "measure": {"en": "so much"}}}
     monkeypatch.setattr(words, "read_words", lambda: measured)
     judged = rule_on_cases(one, cases, reached=True)
     assert judged.verdict in (Verdict.HOLDS, Verdict.FAILS)
