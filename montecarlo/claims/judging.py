@@ -72,21 +72,20 @@ def judge_sentence(
     """
     by_id = {interpretation.id: interpretation for interpretation in interpretations}
     checks = tuple(judge_check(check) for check in sentence.check)
-    asserted = [by_id[name] for name in sentence.interpretations]
-    holds = sentence.verdict is None or sentence.verdict == verdict
-    holds = holds and all(
-        by_id[n].verdict == v for n, v in sentence.interpretations.items()
-    )
-    holds = holds and all(map(check_holds, checks))
-    holds = holds and not any(
-        contradicts_theory(case)
-        for interpretation in asserted
-        for check in interpretation.checks
-        for case in check.cases
-    )
     found = {n: _number(v, checks, by_id) for n, v in sentence.value.items()}
     numbers = {name: number for name, number in found.items() if number is not None}
-    holds = holds and len(numbers) == len(found)
+    holds = (
+        sentence.verdict in (None, verdict)
+        and all(by_id[n].verdict == v for n, v in sentence.interpretations.items())
+        and all(map(check_holds, checks))
+        and not any(
+            contradicts_theory(case)
+            for name in sentence.interpretations
+            for check in by_id[name].checks
+            for case in check.cases
+        )
+        and len(numbers) == len(found)
+    )
     return SentenceOutcome(holds=holds, numbers=numbers if holds else {}, checks=checks)
 
 
@@ -353,14 +352,15 @@ def rule_on_cases(
     )
     if verdict == Verdict.HOLDS and interpretation.form == "equality":
         return Ruling(Verdict.PARTLY, Reason.NEARLY)
-    reason = {
-        Verdict.PARTLY: Reason.DEPENDS,
-        Verdict.OPEN: Reason.SAMPLE
-        if any(case.outcome == Outcome.UNDECIDED for case in judged)
-        else Reason.REACH,
-    }
-    decided = Reason.THEORY if all(c.by_theory for c in judged) else Reason.MEASURED
-    return Ruling(verdict, reason.get(verdict, decided))
+    if verdict == Verdict.PARTLY:
+        reason = Reason.DEPENDS
+    elif verdict == Verdict.OPEN:
+        undecided = any(case.outcome == Outcome.UNDECIDED for case in judged)
+        reason = Reason.SAMPLE if undecided else Reason.REACH
+    else:
+        by_theory = all(case.by_theory for case in judged)
+        reason = Reason.THEORY if by_theory else Reason.MEASURED
+    return Ruling(verdict, reason)
 
 
 def join_checks(checks: Sequence[CheckOutcome]) -> Outcome:
