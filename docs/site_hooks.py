@@ -23,7 +23,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from montecarlo.cli.command_line import COMMANDS, build_parser
+from montecarlo.cli.command_line import COMMANDS, build_parser, purpose_of
 from montecarlo.cli.listing import KINDS
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.language.catalogues import LANGUAGES
@@ -194,9 +194,9 @@ def write_claims(_: Path) -> Iterator[str]:
 
 def write_commands(_: Path) -> Iterator[str]:
     """Yield what each parser's help says."""
-    for name, (_, purpose, *_) in COMMANDS.items():
+    for name in COMMANDS:
         told = build_parser(name).format_help().rstrip()
-        yield f"\n## {name}\n\n{purpose[0].upper()}{purpose[1:]}.\n"
+        yield f"\n## {name}\n\n{purpose_of(name)}\n"
         yield f"```text\n{told}\n```\n"
 
 

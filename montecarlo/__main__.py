@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import montecarlo
-from montecarlo.cli.command_line import COMMANDS
+from montecarlo.cli.command_line import COMMANDS, purpose_of
 from montecarlo.cli.exits import DONE, INPUT_ERROR, complain_of, run
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import PROJECT, look_up
@@ -62,7 +62,7 @@ def require_own_package() -> None:
 
 def list_commands() -> str:
     """Return what there is, a line each."""
-    lines = [f"  {name:<10} {one.purpose}" for name, one in COMMANDS.items()]
+    lines = [f"  {name:<10} {purpose_of(name)}" for name in COMMANDS]
     return "\n".join(
         [
             "usage: python -m montecarlo COMMAND [options]",

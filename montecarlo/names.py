@@ -25,7 +25,6 @@ LISTED = {
     "distribution": "distributions",
     "claim": "claims",
     "figure": "figures",
-    "summary": "summaries",
     "list": "kinds",
 }
 #: The name that means an empty list of names.

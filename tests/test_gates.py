@@ -127,7 +127,7 @@ REFUSED = rf"""
 --quantity score_variance --number-format float16 | number_format
 --quantity score_variance --softmax naive | softmax
 --quantity score_variance --from there | --from
---quantity x --distribution a --distribution-q b --distribution-k c | --distribution-k
+--quantity score_variance --distribution gaussian*cauchy | distribution
 --quantity score_variance --distribution laplace --initialisation {WIDE} | gaussian
 --quantity entropy --relative-error 1 --absolute-error 1 | --absolute-error
 --quantity entropyy --keys 8 | 'entropy'

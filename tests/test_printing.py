@@ -102,7 +102,7 @@ def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     monkeypatch.setattr(sys, "stdout", stream)
     typed = (
-        Parser("x", "", options=NOTHING),
+        Parser("x", NOTHING),
         lambda *_: stream.write("1 ± 2 × 中\n"),
         [],
     )

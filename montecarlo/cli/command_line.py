@@ -1,12 +1,12 @@
 """The command line: what each command can be asked, as options with types.
 
-`montecarlo.cli.options` reads them; None is what was not typed.
+`montecarlo.cli.options` reads them; None is what was not typed.  The first line of a
+docstring is what the list of commands says, the whole of it what ``--help`` does.
 """
 
 from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from montecarlo.cli.options import (
     FIRST,
@@ -29,18 +29,24 @@ SELF_CHECK = "self-check, where a check of the simulator itself is refuted"
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StudyOptions:
-    """What `report` and `figures` sample or read, and where they write."""
+    """What is sampled, by whom, and where pages of it go."""
 
     preset: str | None = option_field(FIRST)
     lang: Names | None = option_field(FIRST)
     output: Folder | None = option_field(FIRST)
-    source: Folder | None = option_field(
-        FIRST, "render these results again, and sample nothing", flag="--from"
-    )
     seed: Seed | None = option_field(SAMPLING)
     jobs: Jobs | None = option_field(SAMPLING)
     executor: str | None = option_field(SAMPLING)
     scheduler: str | None = option_field(SAMPLING)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ResultsOptions(StudyOptions):
+    """What `report` and `figures` sample, or read."""
+
+    source: Folder | None = option_field(
+        FIRST, "render these results again, and sample nothing", flag="--from"
+    )
     max_seconds: float | None = option_field(
         SAMPLING, "end sampling after so long; what is undecided then is undecided"
     )
@@ -59,8 +65,12 @@ class StudyOptions:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class ReportOptions(StudyOptions):
-    """What report is written, or what is listed."""
+class ReportOptions(ResultsOptions):
+    """Sample, judge the claims of five texts, write pages.
+
+    What they claim about dividing attention scores by sqrt(d_k) is judged on samples of
+    Q and K, and the report is in several languages.
+    """
 
     only: Names | None = option_field(FIRST, "claims, and what they need")
     format: Names | None = option_field(
@@ -74,8 +84,12 @@ class ReportOptions(StudyOptions):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class FiguresOptions(StudyOptions):
-    """What figures are drawn, and how."""
+class FiguresOptions(ResultsOptions):
+    """Draw the report's figures for documents, with captions.
+
+    They are in a language (default: en), with captions and alternative texts in
+    captions.<lang>.md.
+    """
 
     output: Folder = option_field(
         FIRST, "folder to write (default: figures)", default=Path("figures")
@@ -91,7 +105,10 @@ class FiguresOptions(StudyOptions):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MeasureOptions:
-    """What is measured: an option for every column that identifies a row."""
+    """Estimate one number, with its interval and exact value.
+
+    It is one quantity at one design point, to a wanted precision.
+    """
 
     quantity: str | None = option_field(
         FIRST, "what to measure: python -m montecarlo --list quantities"
@@ -107,7 +124,9 @@ class MeasureOptions:
         default="none",
     )
     distribution: str = option_field(
-        FIRST, "distribution of q and k (default: gaussian)", default="gaussian"
+        FIRST,
+        "of q and k (default: gaussian), or of each: 'gaussian(std=2) * laplace'",
+        default="gaussian",
     )
     exact: bool = option_field(
         FIRST, "what theory gives, and sample nothing", default=False
@@ -123,10 +142,8 @@ class MeasureOptions:
     lang: Names | None = option_field(
         OTHER, "of --markdown: en (default), de, zh, ja, es"
     )
-    distribution_q: str | None = option_field(ROW, "that of q, where it differs")
-    distribution_k: str | None = option_field(ROW, "that of k, where it differs")
     dependence: str = option_field(
-        ROW, "none (default), planted(0.5), ...", default="none"
+        ROW, "of k on q: none (default), pairs(0.5), planted(0.5)", default="none"
     )
     initialisation: str = option_field(
         ROW, "init(kind=...,...), or nothing", default=""
@@ -161,9 +178,10 @@ class MeasureOptions:
     @property
     def names(self) -> dict[str, str]:
         """What names a point, beside its sizes."""
+        q, several, k = self.distribution.partition("*")
         return {
-            "distribution_q": self.distribution_q or self.distribution,
-            "distribution_k": self.distribution_k or self.distribution,
+            "distribution_q": q.strip(),
+            "distribution_k": (k if several else q).strip(),
             "dependence": self.dependence,
             "initialisation": self.initialisation,
             "normalisation": self.normalisation,
@@ -182,8 +200,11 @@ class MeasureOptions:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class JudgeOptions:
-    """What claims are judged, and how."""
+class JudgeOptions(StudyOptions):
+    """Judge claims of your own, also in CI.
+
+    With --output there are pages for readers in several languages.
+    """
 
     file: tuple[Path, ...] = option_field(
         FIRST,
@@ -198,29 +219,28 @@ class JudgeOptions:
         f"outcomes that make `judge` exit 1: verdicts, or {SELF_CHECK}; none: never "
         f"(default: {OF_JUDGE})",
     )
-    output: Folder | None = option_field(
-        FIRST, "folder to write pages and data to (default: none)"
-    )
-    lang: Names | None = option_field(FIRST)
     json: bool = option_field(FIRST, default=False)
     exact: bool = option_field(
         FIRST, "by what theory gives alone; nothing is sampled", default=False
     )
     preset: str = option_field(
-        SAMPLING, "grid and budgets: quick (default), standard or full", default="quick"
+        FIRST, "quick (default), standard or full", default="quick"
     )
-    seed: Seed = option_field(SAMPLING, default=1)
+    output: Folder | None = option_field(FIRST, "folder to write (default: none)")
     error_rate: Rate = option_field(
         SAMPLING, "of the whole file (default: 0.01)", default=0.01
     )
-    jobs: Jobs | None = option_field(SAMPLING)
-    executor: str | None = option_field(SAMPLING)
-    scheduler: str | None = option_field(SAMPLING)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ObserveOptions:
-    """What is observed, and what is expected of it."""
+    """Look at queries and keys of your own model.
+
+    What are scores divided by, does that fit, head by head, and if not, which
+    assumption of the texts fails?  Several .npz are further sequences; .npy are q and
+    k, then weights, or v and outputs.  Files are memory-mapped, or unpacked a piece at
+    a time; nothing is unpickled.  Entries are float16, bfloat16, float32 or float64.
+    """
 
     files: tuple[Path, ...] = option_field(
         FIRST,
@@ -279,7 +299,7 @@ class ObserveOptions:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ListOptions:
-    """What is listed."""
+    """Print what can be asked for."""
 
     kind: str = option_field(
         FIRST,
@@ -292,66 +312,24 @@ class ListOptions:
     )
 
 
-class Command(NamedTuple):
-    """A command: its options, what it is for, and what its help says."""
-
-    options: Any  # a dataclass
-    purpose: str
-    description: str
-    usage: str = ""
-    epilog: str = ""
-
-
 #: Each is a module of `montecarlo.cli` with a function ``work``.
-COMMANDS = {
-    "report": Command(
-        ReportOptions,
-        "sample, judge the claims of five texts, write pages",
-        "Sample Q and K, judge what five texts claim about dividing attention scores "
-        "by sqrt(d_k), and write the report in several languages.",
-    ),
-    "figures": Command(
-        FiguresOptions,
-        "the report's figures for documents, with captions",
-        "Draw the report's figures for documents in a language (default: en), with "
-        "captions and alternative texts in captions.<lang>.md.",
-    ),
-    "measure": Command(
-        MeasureOptions,
-        "one number, with its interval and exact value",
-        "Estimate one quantity at one design point, to a wanted precision.",
-    ),
-    "judge": Command(
-        JudgeOptions,
-        "claims of your own, also in CI",
-        "Judge claims of your own by measurement, for use in CI and, with --output, "
-        "for readers in several languages.",
-        "FILE.toml [FILE.toml ...] ",
-    ),
-    "observe": Command(
-        ObserveOptions,
-        "queries and keys of your own model",
-        "Take queries and keys from a model: what are scores divided by, does that "
-        "fit, head by head, and if not, which assumption of the texts fails?",
-        "FILE [FILE ...] ",
-        "Several .npz are further sequences; .npy are q and k, then weights, or v and "
-        "outputs.  Files are memory-mapped, or unpacked a piece at a time; nothing is "
-        "unpickled.  Entries are float16, bfloat16, float32 or float64.",
-    ),
+COMMANDS: dict[str, type] = {
+    "report": ReportOptions,
+    "figures": FiguresOptions,
+    "measure": MeasureOptions,
+    "judge": JudgeOptions,
+    "observe": ObserveOptions,
 }
-LISTING = Command(ListOptions, "what can be asked for", "Print what can be asked for.")
 
 
-def build_parser(name: str) -> Parser:
+def purpose_of(command: str) -> str:
+    """Say in a line what a command is for."""
+    return str(COMMANDS[command].__doc__).partition("\n")[0]
+
+
+def build_parser(command: str) -> Parser:
     """Build the parser of a command; without a name, that of ``--list``."""
-    command = COMMANDS.get(name, LISTING)
-    return Parser(
-        name,
-        command.description,
-        command.usage,
-        command.epilog,
-        options=command.options,
-    )
+    return Parser(command, COMMANDS.get(command, ListOptions))
 
 
 def build_program() -> ArgumentParser:
@@ -360,10 +338,10 @@ def build_program() -> ArgumentParser:
 
     program = ArgumentParser("montecarlo")
     commands = program.add_subparsers()
-    for name, command in COMMANDS.items():
+    for name in COMMANDS:
         parser = build_parser(name)
         parser.complete({"DIR": DIRECTORY, "FILE": FILE, "FILE.toml": FILE})
         commands.add_parser(
-            name, parents=[parser], add_help=False, help=command.purpose
+            name, parents=[parser], add_help=False, help=purpose_of(name)
         )
     return program

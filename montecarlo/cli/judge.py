@@ -108,7 +108,7 @@ def _read(options: JudgeOptions) -> list[Asked]:
         study = own_study(
             catalogue,
             preset=options.preset,
-            seed=options.seed,
+            seed=1 if options.seed is None else options.seed,
             error_rate=options.error_rate,
         )
         folder = output / file.stem if output is not None and several else output

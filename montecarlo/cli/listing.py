@@ -15,7 +15,7 @@ from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.sampling.design_points import NORMS, SHAPES, WEIGHT_KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS, OF_SCIPY, SCIPY
 from montecarlo.study.console import make_table, open_console
-from montecarlo.study.measured import SUMMARIES, plain_words
+from montecarlo.study.measured import plain_words
 
 Rows = Iterable[tuple[str, ...]]
 
@@ -54,12 +54,6 @@ def _divisors() -> Rows:
     yield "(d_k/8)", "a fraction stands in brackets"
 
 
-def _dependences() -> Rows:
-    yield "none", "Q and K are drawn independently"
-    yield "pairs(0.5)", "query i and key i are correlated so; only such pairs count"
-    yield "planted(0.5)", "each query has one key that is correlated so with it"
-
-
 def _initialisations() -> Rows:
     yield from (
         (f"kind={name}", f"weights {x}") for name, (_, x) in WEIGHT_KINDS.items()
@@ -68,18 +62,6 @@ def _initialisations() -> Rows:
     yield "shape=", f"{', '.join(SHAPES)}: what a weight matrix holds"
     yield "width=", "of the tokens"
     yield "for example", "init(kind=he_normal,norm=layer,shape=full,width=512)"
-
-
-def _normalisations() -> Rows:
-    yield "none", "queries and keys are multiplied as they are drawn"
-    yield "l2(gain=10)", "each has the length 1; the product is multiplied by 10"
-    yield "rms(gain=1)", "each has entries of mean square 1; a gain of 1 is left out"
-
-
-def _summary_kinds() -> Rows:
-    yield from SUMMARIES.items()
-    yield "q99, q0.5, ...", "any other percentage, of every quantity of rows"
-    yield "value", "of quantities of pairs, the only one"
 
 
 def _claims() -> Rows:
@@ -110,25 +92,10 @@ KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[], Rows]]] = {
         ("distribution", "what it is", "kurtosis", "finite moments below order"),
         _distributions,
     ),
-    "dependences": (
-        "how K can depend on Q",
-        ("dependence", "how K is drawn given Q"),
-        _dependences,
-    ),
     "initialisations": (
         "what can stand before q and k",
         ("initialisation", "projections of normalised tokens as q and k"),
         _initialisations,
-    ),
-    "normalisations": (
-        "what can be done to each query and key before the product",
-        ("normalisation", "what it does"),
-        _normalisations,
-    ),
-    "summaries": (
-        "what can be said of a quantity over rows",
-        ("summary", "what it is"),
-        _summary_kinds,
     ),
     "formats": (
         "number formats that weights can be kept in",

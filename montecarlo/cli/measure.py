@@ -39,8 +39,8 @@ from montecarlo.study.progress import progress_bar
 #: Options that act beside ``--row``: all else is said by the report.
 BESIDE_ROW = {"row", "source", "json", "markdown", "lang"}
 #: Options that act beside ``--replicates``: which point, and its draws.
-OF_POINT = {"replicates", "number_format", "d_k", "seed", "distribution", "keys"} | {
-    *("distribution_q", "distribution_k"),
+OF_POINT = {
+    *("replicates", "number_format", "d_k", "seed", "distribution", "keys"),
     *("dependence", "initialisation", "normalisation"),
 }
 #: Options that do not act where nothing is sampled.
@@ -110,9 +110,6 @@ def _require_acting(options: MeasureOptions) -> None:
         raise InputError(f"--from must stand with --row, got {str(options.source)!r}")
     elif options.quantity is None:
         raise InputError("--quantity must be given, or --row")
-    if options.distribution_q is not None and options.distribution_k is not None:
-        why = "--distribution-q and --distribution-k"
-        require_defaults(options, ["distribution"], why)
     if options.relative_error is not None:
         require_defaults(options, ["absolute_error"], "--relative-error")
     if options.exact:

@@ -6,7 +6,6 @@ Exit status: 0 no head is in a state named by ``--fail-on``, and all divide by w
 """
 
 import json
-import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -29,6 +28,8 @@ from montecarlo.study.folder import file_hash, publishing, write_json
 from montecarlo.study.progress import open_bar
 
 Item = TypeVar("Item")
+#: Options that change the numbers, beside the files.
+RECORDED = ("axes", "names", "causal", "expect", "rtol", "divisor", "seed")
 
 
 def work(options: ObserveOptions, typed: Sequence[str]) -> int:
@@ -74,13 +75,12 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
         edition.note_time("writing")
         edition.record = {
             "kind": "observation",
-            "command": canonical_command(options),
+            "options": {name: getattr(options, name) for name in RECORDED},
             "files": [
                 {"name": f.name, "bytes": f.stat().st_size, "sha256": file_hash(f)}
                 for f in (*options.files, *([options.config] if options.config else []))
             ],
             "divisor": options.divisor or implied_divisor(answer.scales),
-            "seed": options.seed,
             **made_with(),
         }
     if options.figure:
@@ -102,21 +102,3 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
     if not is_expected:
         return DONE
     return {NO: FAILING, UNDETERMINED: NOT_REACHED}.get(answer.answer, DONE)
-
-
-def canonical_command(options: ObserveOptions) -> str:
-    """Return what to type to observe the same again."""
-    names = [path.name for path in options.files]
-    alike = len(set(names)) < len(names)
-    words = ["python -m montecarlo observe"]
-    words += [shlex.quote(str(path) if alike else path.name) for path in options.files]
-    if options.axes:
-        words.append(f"--axes {shlex.quote(','.join(options.axes))}")
-    for name in ("names", "causal", "expect", "config", "rtol", "divisor"):
-        value = getattr(options, name)
-        if value is True:
-            words.append(f"--{name}")
-        elif value and (name, value) != ("rtol", ObserveOptions.rtol):
-            text = value.name if name == "config" else str(value)
-            words.append(f"--{name} {shlex.quote(text)}")
-    return " ".join([*words, f"--seed {options.seed}"])

@@ -8,7 +8,6 @@ to its list.  What no option can mean is an `InputError` of one line.
 
 import argparse
 import difflib
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, field, fields
@@ -19,7 +18,6 @@ from typing import Any, NewType, NoReturn, get_args, get_origin, get_type_hints
 
 from montecarlo.errors import InputError, show
 from montecarlo.names import (
-    MOST_DIGITS,
     MOST_JOBS,
     MOST_SEED,
     parse_decimal,
@@ -51,13 +49,11 @@ Names = tuple[str, ...]
 
 def parse_indices(name: str, typed: str) -> range:
     """Return the indices of replicates that ``A:B`` names."""
-    numbers = re.fullmatch("[0-9]+:[0-9]+", typed) and len(typed) <= MOST_DIGITS
     first, _, stop = typed.partition(":")
-    if not (numbers and int(first) < int(stop)):
-        raise InputError(
-            f"{name} must be two whole numbers A:B with A below B, got {typed!r}"
-        )
-    return range(int(first), int(stop))
+    indices = range(parse_whole(name, first), parse_whole(name, stop))
+    if not indices or indices.start < 0:
+        raise InputError(f"{name} must be A:B with A below B, got {typed!r}")
+    return indices
 
 
 #: What stands for a value of a type in the help, and its value: of the option's name
@@ -139,24 +135,19 @@ def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
 class Parser(argparse.ArgumentParser):
     """A command's parser: options under headings, complaints of one line.
 
-    ``usage`` stands before the options, ``options`` is the dataclass of them.
+    ``options`` is the dataclass of them, whose docstring says what the command does.
     """
 
-    def __init__(
-        self,
-        command: str,
-        description: str,
-        usage: str = "",
-        epilog: str = "",
-        *,
-        options: Any,  # noqa: ANN401 - a dataclass
-    ) -> None:
+    def __init__(self, command: str, options: Any) -> None:  # noqa: ANN401 - a dataclass
+        given = [one for one in fields(options) if not _flag(one).startswith("-")]
+        names = [one.metadata[""][2]["metavar"] for one in given]
+        files = "".join(f"{name} [{name} ...] " for name in names)
         super().__init__(
             prog=f"python -m montecarlo {command}".rstrip(),
-            usage=f"%(prog)s {usage}[options]",
-            description=description,
-            epilog=f"{epilog}  Names in a list have commas between them; an option "
-            "given again adds to its list.".lstrip(),
+            usage=f"%(prog)s {files}[options]",
+            description=options.__doc__,
+            epilog="Names in a list have commas between them; an option given again "
+            "adds to its list.",
             add_help=False,
             allow_abbrev=False,  # --n would be taken for --number-format
         )
@@ -165,9 +156,8 @@ class Parser(argparse.ArgumentParser):
         self.groups: dict[str, argparse._ArgumentGroup] = {}
         hints = get_type_hints(options)
         self.types = {name: _type_of(hint) for name, hint in hints.items()}
-        for one in sorted(
-            fields(options), key=lambda one: one.metadata[""][0] == OTHER
-        ):
+        ordered = sorted(fields(options), key=lambda one: one.metadata[""][0] == OTHER)
+        for one in sorted(ordered, key=lambda one: one not in given):
             heading, _, special = one.metadata[""]
             several, kind = self.types[one.name]
             settings: dict[str, Any] = {"default": one.default}

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, require_replicates
-from montecarlo.cli.command_line import StudyOptions
+from montecarlo.cli.command_line import ResultsOptions
 from montecarlo.cli.options import require_defaults
 from montecarlo.errors import InputError
 from montecarlo.names import MOST_JOBS, MOST_SEED, look_up, parse_folder
@@ -66,7 +66,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_or_render(  # noqa: PLR0913 - for two commands
-    options: StudyOptions,
+    options: ResultsOptions,
     typed: Sequence[str],
     make: Make,
     *,

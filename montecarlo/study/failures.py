@@ -27,14 +27,8 @@ from montecarlo.sampling.replicates import sample
 SHOWN = 3
 #: Any but float64: number formats are computed all, or none.
 SOME_FORMAT = "float16"
-#: The options of `DesignPoint.names`.
-NAME_OPTIONS = (
-    "--distribution-q",
-    "--distribution-k",
-    "--normalisation",
-    "--dependence",
-    "--initialisation",
-)
+#: The options of `DesignPoint.names` after its distributions.
+NAME_OPTIONS = ("--normalisation", "--dependence", "--initialisation")
 
 
 def raise_failed_batches(
@@ -74,7 +68,8 @@ def _failure(
 def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
     """Return the command that samples exactly these replicates of a point."""
     options = {
-        **dict(zip(NAME_OPTIONS, point.names, strict=True)),
+        "--distribution": point.label,
+        **dict(zip(NAME_OPTIONS, point.names[2:], strict=True)),
         "--d-k": point.d_k,
         "--keys": point.n_keys,
         "--number-format": SOME_FORMAT if point.formats else None,

@@ -86,7 +86,7 @@ def test_one_place_maps_failures_to_statuses(error, status, said, capsys):
     def work(*_):
         raise error
 
-    assert exits.run_work(Parser("x", "", options=NOTHING), work, []) == status
+    assert exits.run_work(Parser("x", NOTHING), work, []) == status
     *before, line = capsys.readouterr().err.splitlines()
     assert line.startswith("montecarlo x: ")
     assert said in line
@@ -120,7 +120,7 @@ def test_no_backend_of_the_environment_is_asked_for():
         "from montecarlo.cli.options import Parser;"
         "options = make_dataclass('Nothing', []);"
         "work = lambda *_: bool(__import__('matplotlib')) - 1;"
-        "sys.exit(run_work(Parser('x', '', options=options), work, []))"
+        "sys.exit(run_work(Parser('x', options), work, []))"
     )
     environment = os.environ | {"MPLBACKEND": "nonsense"}
     done = subprocess.run(  # noqa: S603 - this Python

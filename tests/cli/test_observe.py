@@ -214,7 +214,7 @@ def test_command_writes_a_folder_of_results(planted, tmp_path, capsys):
     assert (
         record["files"][0]["sha256"] == hashlib.sha256(planted.read_bytes()).hexdigest()
     )
-    assert record["command"] == "python -m montecarlo observe planted.npz --seed 1"
+    assert record["options"]["seed"] == 1
     assert set(record["sha256"]) == {TABLE, RECORD, SCALES, FIGURE}
     assert record == read_run(outputs[1])
     assert not (outputs[0] / STAGING).exists()
@@ -222,14 +222,19 @@ def test_command_writes_a_folder_of_results(planted, tmp_path, capsys):
     assert columns[:4].tolist() == ["layer", "head", "quantity", "value"]
 
 
-def test_command_is_told_again(files, tmp_path):
-    """The command in run.json names every option that changes the numbers."""
+def test_options_are_on_record(files, tmp_path):
+    """In run.json every option that changes the numbers."""
     more = ["--axes", "sequence,layer,head,token,d", "--causal", "--divisor", "5"]
     assert run(files, "--output", tmp_path / "o", "--quiet", *more) == 0
-    assert read_run(tmp_path / "o")["command"] == (
-        "python -m montecarlo observe qk.npz --axes sequence,layer,head,token,d "
-        "--causal --divisor 5 --seed 1"
-    )
+    assert read_run(tmp_path / "o")["options"] == {
+        "axes": ["sequence", "layer", "head", "token", "d"],
+        "names": None,
+        "causal": True,
+        "expect": None,
+        "rtol": 0.01,
+        "divisor": "5",
+        "seed": 1,
+    }
 
 
 def test_arrays_of_other_names_are_told(tmp_path, capsys):

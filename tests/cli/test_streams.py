@@ -68,9 +68,7 @@ def test_sigterm_ends_as_an_interruption(capsys):
         time.sleep(10)
 
     before = signal.getsignal(signal.SIGTERM)
-    assert (
-        exits.run_work(Parser("x", "", options=NOTHING), work, []) == exits.TERMINATED
-    )
+    assert exits.run_work(Parser("x", NOTHING), work, []) == exits.TERMINATED
     assert capsys.readouterr().err == f"montecarlo x: {exits.NOTHING_WRITTEN}\n"
     assert signal.getsignal(signal.SIGTERM) is before
 

@@ -38,7 +38,6 @@ from montecarlo.study.folder import (
     files_of,
     write_run,
 )
-from montecarlo.study.measured import SUMMARIES
 from montecarlo.study.presets import PRESETS
 from tests.commands import report as main
 from tests.conftest import contents
@@ -393,9 +392,7 @@ def test_interrupted_while_it_starts(tmp_path):
         ("claims", [claim.id for claim in read_catalogue().claim]),
         ("quantities", ["score_variance", "jacobian_frobenius", "effective_keys"]),
         ("divisors", [*DIVISORS, "2*d_k^0.6"]),
-        ("dependences", ["pairs(0.5)", "planted(0.5)"]),
         ("initialisations", list(WEIGHT_KINDS)),
-        ("summaries", [*SUMMARIES, "value"]),
         ("formats", list(ALL_FORMATS)),
         ("figures", list(FIGURES)),
         ("kinds", [kind for kind in KINDS if kind != "kinds"]),

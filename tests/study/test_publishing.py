@@ -186,7 +186,7 @@ def test_a_disk_that_fails(monkeypatch, tmp_path, code):
                 exits, "print_lines", lambda line, _, to=lines: to.append(line)
             )
             work = lambda *_, to=output: publish(to) and 0  # noqa: E731
-            status = exits.run_work(Parser("x", "", options=NOTHING), work, [])
+            status = exits.run_work(Parser("x", NOTHING), work, [])
         if not failing.failed:
             break
         assert status in (2, 3)
