@@ -40,6 +40,8 @@ def contents(folder, *apart):
     }
 
 
+#: One worker, and pages in one language.
+ALONE = ("--jobs", "1", "--lang", "en")
 #: A grid of a moment.
 SMALL_GRID = {"d_k": [16, 64], "n_keys": [32], "distributions": []}
 
@@ -47,15 +49,15 @@ SMALL_GRID = {"d_k": [16, 64], "n_keys": [32], "distributions": []}
 def small_study(folder, settings=None, **grid):
     """Write study.toml, of a report of a moment; returns what a command is told.
 
-    With one worker and in English, if `settings` say nothing else.
+    That is with one worker and in English.
     """
-    told = {"jobs": 1, "lang": ["en"], **(settings or {})}
     sizes = SMALL_GRID | {"first": 16, "most": 16} | grid
-    lines = [f"{name} = {json.dumps(value)}" for name, value in told.items()]
+    told = (settings or {}).items()
+    lines = [f"{name} = {json.dumps(value)}" for name, value in told]
     lines += ["[grid]", *(f"{name} = {json.dumps(sizes[name])}" for name in sizes)]
     path = folder / "study.toml"
     path.write_text("\n".join(lines), encoding="utf-8")
-    return ["--config", str(path)]
+    return ["--config", str(path), *ALONE]
 
 
 def claim_text(what, domain, quantity="score_variance", summary="value"):

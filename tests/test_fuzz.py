@@ -267,10 +267,7 @@ def spoil_text(rng, text):
 ROOT = Path(__file__).parents[1]
 CONFIGURATION = f"""
 seed = 3
-lang = ["en", "de"]
 only = ["unscaled-one-hot"]
-jobs = 1
-executor = "threads"
 error_rate = 0.01
 {GRID}
 [[grid.blocks]]

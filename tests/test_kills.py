@@ -22,7 +22,7 @@ from montecarlo.study.folder import JOURNAL, PART
 from tests.commands import report as main
 from tests.conftest import contents, small_study
 
-SETTINGS = {"lang": ["ja"], "only": ["linear-variance", "unscaled-one-hot"]}
+SETTINGS = {"only": ["linear-variance", "unscaled-one-hot"]}
 #: Shorter batches than usual, so that there are many moments to be killed at.
 BATCH_SECONDS = 0.002
 #: A run is killed once at each of these, in this order, and then let finish.
@@ -60,7 +60,8 @@ def run_and_die(folder, moment, count):
     is_batch = lambda path, *_: path.suffix == PART and JOURNAL in path.parts  # noqa: E731
     Path.write_bytes = dying("writing", Path.write_bytes, is_batch)
     Path.replace = dying("renaming", Path.replace, lambda *one: not is_batch(*one))
-    arguments = ["--config", str(folder / "study.toml"), "--quiet"]
+    arguments = ["--config", str(folder / "study.toml"), "--quiet", "--lang", "ja"]
+    arguments += ["--jobs", "1"]
     sys.exit(main([*arguments, "--output", str(folder / "output")]))
 
 
@@ -144,7 +145,14 @@ def test_killed_from_outside_with_workers(tmp_path):
     """
     folder, whole = prepare(tmp_path / "killed"), tmp_path / "whole"
     typed = [sys.executable, "-m", "montecarlo", "report", "--quiet", "--jobs", "2"]
-    typed += ["--config", str(folder / "study.toml"), "--format", "markdown"]
+    typed += [
+        "--config",
+        str(folder / "study.toml"),
+        "--format",
+        "markdown",
+        "--lang",
+        "ja",
+    ]
     typed += ["--output"]
     subprocess.run([*typed, str(whole / "output")], check=True)  # noqa: S603
     rng, killed = random.Random(21), Counter()  # noqa: S311

@@ -55,8 +55,7 @@ class ResultsOptions(StudyOptions):
     )
     config: Path | None = option_field(
         SAMPLING,
-        "a TOML file with seed, preset, lang, only, output, jobs, executor, "
-        "scheduler, error_rate, grid; flags override it",
+        "a TOML file with seed, only, error_rate, grid; options go before it",
     )
     fresh: bool = option_field(
         SAMPLING, "drop what an interrupted run left in the folder", default=False

@@ -46,7 +46,7 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         typed=_typed_looks(options),
         sampled=sampled,
     )
-    if options.lang is None and options.config is None:
+    if options.lang is None:
         options = replace(options, lang=(SOURCE,))
     with_data = sampled and not options.only
     _, written = write_or_render(options, typed, make, whole=False, with_data=with_data)

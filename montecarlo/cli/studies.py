@@ -18,7 +18,7 @@ from montecarlo.claims.running import Study, require_replicates
 from montecarlo.cli.command_line import ResultsOptions
 from montecarlo.cli.options import require_defaults
 from montecarlo.errors import InputError
-from montecarlo.names import MOST_JOBS, MOST_SEED, look_up, parse_folder
+from montecarlo.names import MOST_SEED, look_up, parse_folder
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.render.contents import page_rows
 from montecarlo.report.running import (
@@ -33,36 +33,27 @@ from montecarlo.study.executors import check_executor
 from montecarlo.study.folder import read_record
 from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
 
-Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
-Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]
-#: Where a report is written if nothing is said.
-OUTPUT = "output"
-#: Options that a configuration file may have as well.
-FLAGS = ("preset", "lang", "output", "seed", "jobs", "executor", "scheduler")
+#: Where a report is written, and which grid is sampled, if nothing is said.
+OUTPUT, PRESET = "output", "standard"
 #: Options that do not act where nothing is sampled, and where a run.json says what is.
 OF_SAMPLING = (
     *("seed", "preset", "jobs", "executor", "scheduler", "config"),
     *("max_seconds", "replicates_from", "fresh"),
 )
 SAID_BY_RUN = ("seed", "preset", "config", "max_seconds")
-#: What a run.json says in the place of options, and all that is needed of one.
-REPEATED = ("seed", "error_rate", "only", "grid")
-RECORDED = (*REPEATED, "preset", "languages", "replicates")
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a configuration file may say; ``grid`` takes the place of a preset."""
+    """What a file may say of a study; ``grid`` takes the place of a preset."""
 
-    seed: Seed = 1
-    preset: str = "standard"
-    lang: Annotated[tuple[str, ...], Meta(min_length=1)] = ("all",)
+    seed: Annotated[int, Meta(ge=0, le=MOST_SEED)] = 1
     only: tuple[str, ...] = ()
-    output: str = OUTPUT
-    jobs: Jobs | None = None
-    executor: str | None = None
-    scheduler: str | None = None
     error_rate: float = ERROR_RATE
     grid: Grid | None = None
+
+
+#: What is needed of a run.json: that, and what is sampled besides.
+RECORDED = (*Configuration.__struct_fields__, "preset", "languages", "replicates")
 
 
 def write_or_render(  # noqa: PLR0913 - for two commands
@@ -88,33 +79,27 @@ def write_or_render(  # noqa: PLR0913 - for two commands
             _require_other_folder(options.source, output)
         target = Target(output, languages, typed, only=only or ())
         return render_again(options.source, target, make, with_data=with_data)
-    settings: dict[str, Any] = {
-        name: value for name in FLAGS if (value := getattr(options, name)) is not None
-    }
-    if options.output is not None:
-        settings["output"] = str(options.output)
-    if only is not None:
-        settings["only"] = only
+    check_executor(options.executor, options.jobs, options.scheduler)
     if options.replicates_from is None:
-        study, configuration = _configured(settings, options.config)
+        study, languages = _configured(options, only), ("all",)
     else:
         require_defaults(options, SAID_BY_RUN, "--replicates-from")
         if only is not None:
             raise InputError("--replicates-from must stand without --only")
-        study, configuration = _repeated(settings, options.replicates_from)
+        study, languages = _repeated(options.replicates_from)
     if options.max_seconds is not None and not options.max_seconds > 0.0:
         raise InputError(f"max-seconds must be more than 0, got {options.max_seconds}")
     target = Target(
-        parse_folder("output", configuration.output),
-        choose_languages(configuration.lang),
+        options.output or parse_folder("output", OUTPUT),
+        choose_languages(options.lang or languages),
         typed,
-        configuration.jobs,
-        configuration.executor,
-        configuration.scheduler,
+        options.jobs,
+        options.executor,
+        options.scheduler,
         quiet=options.quiet,
         fresh=options.fresh,
         max_seconds=options.max_seconds,
-        only=tuple(dict.fromkeys(configuration.only)),
+        only=() if study.whole_grid else [one.id for one in study.catalogue.claim],
     )
     require_replicates(study)
     return write_report(study, target, make=make, with_data=with_data)
@@ -129,23 +114,23 @@ def _require_other_folder(source: Path, output: Path) -> None:
         )
 
 
-def _configured(
-    flags: Mapping[str, Any], file: Path | None
-) -> tuple[Study, Configuration]:
-    """Return the study of flags over a configuration file."""
+def _configured(options: ResultsOptions, only: Sequence[str] | None) -> Study:
+    """Return the study of options over a configuration file."""
     settings: dict[str, Any] = {}
-    if file is not None:
-        settings = parse_toml(f"config {str(file)!r}", read_small("config", file))
-    if "preset" in flags:
+    if options.config is not None:
+        name = f"config {str(options.config)!r}"
+        settings = parse_toml(name, read_small("config", options.config))
+    if options.preset is not None:
         settings.pop("grid", None)
-    configuration = configure(settings | dict(flags), file)
-    preset = "" if configuration.grid else configuration.preset
-    grid = configuration.grid or look_up("preset", preset, PRESETS)
-    return _study(configuration, grid, preset), configuration
+    flags = {"seed": options.seed, "only": only}
+    settings |= {name: value for name, value in flags.items() if value is not None}
+    configuration = _validate(settings, options.config)
+    preset = "" if configuration.grid else options.preset or PRESET
+    return _study(configuration, preset)
 
 
-def _repeated(flags: Mapping[str, Any], file: Path) -> tuple[Study, Configuration]:
-    """Return the study of a run.json, with its replicates."""
+def _repeated(file: Path) -> tuple[Study, tuple[str, ...]]:
+    """Return the study of a run.json, with its replicates, and the run's languages."""
     record = read_record(file)
     if "own_claims" in record:
         raise InputError(
@@ -154,19 +139,17 @@ def _repeated(flags: Mapping[str, Any], file: Path) -> tuple[Study, Configuratio
         )
     if missing := set(RECORDED) - set(record):
         raise InputError(f"replicates-from must hold {min(missing)!r}")
-    settings = {name: record[name] for name in REPEATED} | {"lang": record["languages"]}
-    configuration = configure(settings | dict(flags), file)
-    if configuration.grid is None:
-        raise InputError(f"replicates-from must hold a grid, got {str(file)!r}")
+    settings = {name: record[name] for name in Configuration.__struct_fields__}
     study = replace(
-        _study(configuration, configuration.grid, record["preset"]),
+        _study(_validate(settings, file), record["preset"]),
         replicates=record["replicates"],
         time_limit_reached=bool(record.get("time_limit_reached")),
     )
-    return study, configuration
+    return study, tuple(record["languages"])
 
 
-def _study(configuration: Configuration, grid: Grid, preset: str) -> Study:
+def _study(configuration: Configuration, preset: str) -> Study:
+    grid = configuration.grid or look_up("preset", preset, PRESETS)
     grid.points()
     catalogue = read_catalogue()
     if configuration.only:
@@ -182,10 +165,10 @@ def _study(configuration: Configuration, grid: Grid, preset: str) -> Study:
     )
 
 
-def configure(settings: Mapping[str, Any], file: Path | None = None) -> Configuration:
+def _validate(settings: Mapping[str, Any], file: Path | None) -> Configuration:
     """Validate settings, of a file where one is given; a refusal says where."""
     try:
-        configuration = msgspec.convert(settings, Configuration, strict=True)
+        return msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:
         message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
         where = f"{file}: " if file else ""
@@ -193,5 +176,3 @@ def configure(settings: Mapping[str, Any], file: Path | None = None) -> Configur
             if message.endswith(f", at `{name}`"):
                 message += f", got {reprlib.repr(value)}"
         raise InputError(f"{where}{message}") from None
-    check_executor(configuration.executor, configuration.jobs, configuration.scheduler)
-    return configuration

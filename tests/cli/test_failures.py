@@ -17,13 +17,13 @@ from montecarlo.cli.options import Parser
 from montecarlo.errors import InputError, UnfinishedError, reading, writing
 from montecarlo.model import observing
 from montecarlo.sampling import replicates
-from tests.conftest import NOTHING, small_study
+from tests.conftest import ALONE, NOTHING, small_study
 
 ROOT = Path(__file__).parents[2]
 #: What each command is given to work on.
 TYPED = {
-    "report": ["--config", "study.toml"],
-    "figures": ["--config", "study.toml", "--only", "variance"],
+    "report": ["--config", "study.toml", *ALONE],
+    "figures": ["--config", "study.toml", *ALONE, "--only", "variance"],
     "measure": ["--quantity", "entropy", "--d-k", "4", "--keys", "8"],
     "judge": ["own-claim.toml", "--jobs", "1"],
     "observe": ["qk.npz"],

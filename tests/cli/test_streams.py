@@ -11,7 +11,7 @@ import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
-from tests.conftest import NOTHING, small_study
+from tests.conftest import ALONE, NOTHING, small_study
 
 ROOT = Path(__file__).parents[2]
 #: What is typed, and its status where it can print.
@@ -21,7 +21,7 @@ QUICK = {
     "measure --help": 0,
     "measure --quantity entropy --d-k 4 --keys 8 --relative-error 0.2": 0,
 }
-REPORT = "report --config study.toml"
+REPORT = f"report --config study.toml {' '.join(ALONE)}"
 MEASURE = next(words for words in QUICK if "--quantity" in words)
 
 

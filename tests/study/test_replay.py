@@ -14,12 +14,11 @@ from montecarlo.study.failures import batch_command
 from montecarlo.study.presets import PRESETS
 from tests.commands import measure as main
 from tests.commands import report
+from tests.conftest import ALONE
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
 STUDY = """
-lang = ["en"]
-jobs = 1
 seed = 7
 [grid]
 d_k = [4, 16]
@@ -85,7 +84,7 @@ def run_report(tmp_path, capsys):
         path = tmp_path / "study.toml"
         path.write_text(STUDY, encoding="utf-8")
         output = ["--output", str(tmp_path / "output"), "--quiet"]
-        status = report(["--config", str(path), *output])
+        status = report(["--config", str(path), *ALONE, *output])
         return status, capsys.readouterr().err
 
     return run
