@@ -9,19 +9,20 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
 from montecarlo.cli.command_line import ObserveOptions
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.errors import InputError
 from montecarlo.model import observed_files as observed
-from montecarlo.model.answers import NO, UNDETERMINED, implied_divisor
+from montecarlo.model.answers import NO, UNDETERMINED, ScaleAnswer, implied_divisor
 from montecarlo.model.files import require_files
-from montecarlo.model.observing import STATES
+from montecarlo.model.observing import STATES, Observation
 from montecarlo.names import look_up_all
 from montecarlo.printing import print_lines
-from montecarlo.report.figures import applied_scale
 from montecarlo.study.console import make_table, open_console
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.folder import file_hash, publishing, write_json
@@ -34,32 +35,20 @@ RECORDED = ("axes", "names", "causal", "expect", "rtol", "divisor", "seed")
 
 def work(options: ObserveOptions, typed: Sequence[str]) -> int:
     """Observe the files, write a folder of results, and print what it says."""
-
-    def track(items: Sequence[Item], name: str) -> Iterator[Item]:
-        with open_bar(name, quiet=options.quiet or options.json) as update:
-            update(total=len(items))
-            for done, item in enumerate(items, start=1):
-                yield item
-                update(completed=done)
-
+    recorded: dict[str, Any] = {name: getattr(options, name) for name in RECORDED}
     states = {state: state for state in STATES}
     failing = look_up_all("fail-on", options.fail_on or (), states)
-    applied_scale.require_figure(options.figure)
+    if options.figure:
+        _figure_module().require_figure(options.figure)
     require_files(options.files)  # before a folder is made for them
     with publishing(options.output, typed) as edition:
         with tempfile.TemporaryDirectory(dir=edition.folder) as scratch:
             observation, answer = observed.observe_files(
                 options.files,
                 Path(scratch),
-                axes=options.axes,
-                names=options.names,
-                causal=options.causal,
-                expect=options.expect,
                 config=options.config,
-                rtol=options.rtol,
-                divisor=options.divisor,
-                seed=options.seed,
-                track=track,
+                track=partial(_track, quiet=options.quiet or options.json),
+                **recorded,
             )
         if options.figure and not answer.scales.heads:
             raise InputError(
@@ -71,11 +60,12 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
             table.to_csv(edition.folder / name, index=False, lineterminator="\n")
         record = observed.finite(observed.record_observation(observation, answer))
         write_json(edition.folder / "observation.json", record)
-        applied_scale.draw_scales(answer, edition.folder)
+        if answer.scales.heads:
+            _figure_module().draw_scales(answer, edition.folder)
         edition.note_time("writing")
         edition.record = {
             "kind": "observation",
-            "options": {name: getattr(options, name) for name in RECORDED},
+            "options": recorded,
             "files": [
                 {"name": f.name, "bytes": f.stat().st_size, "sha256": file_hash(f)}
                 for f in (*options.files, *([options.config] if options.config else []))
@@ -84,21 +74,42 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
             **made_with(),
         }
     if options.figure:
-        applied_scale.write_figure(answer, options.figure)
+        _figure_module().write_figure(answer, options.figure)
     if options.json:
         text = json.dumps(record["applied"], indent=2)
         # what stands for the bracket in JSON: a CI runner obeys it within a line
         print_lines(text.replace("##[", r"##\u005b"))
     elif not options.quiet:
-        print_lines("\n".join(observed.say_scales(observation, answer)))
-        headings, rows = observed.list_heads(observation, answer)
-        listed = make_table(headings, rows, right=len(headings) - 2)
-        open_console(sys.stdout, highlight=False).print(listed)
-        last = [*observed.say_states(observation), *map(str, edition.written)]
-        print_lines("\n".join(last))
-    is_expected = options.expect is not None or options.config is not None
+        _print_heads(observation, answer, edition.written)
     if {one.state for one in observation.heads} & set(failing):
         return FAILING
-    if not is_expected:
+    if options.expect is None and options.config is None:
         return DONE
     return {NO: FAILING, UNDETERMINED: NOT_REACHED}.get(answer.answer, DONE)
+
+
+def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
+    """Yield items, and show how far that is."""
+    with open_bar(name, quiet=quiet) as update:
+        update(total=len(items))
+        for done, item in enumerate(items, start=1):
+            yield item
+            update(completed=done)
+
+
+def _print_heads(
+    observation: Observation, answer: ScaleAnswer, written: Sequence[Path]
+) -> None:
+    """Print the answer, a line for each head, and the files."""
+    print_lines("\n".join(observed.say_scales(observation, answer)))
+    headings, rows = observed.list_heads(observation, answer)
+    listed = make_table(headings, rows, right=len(headings) - 2)
+    open_console(sys.stdout, highlight=False).print(listed)
+    print_lines("\n".join([*observed.say_states(observation), *map(str, written)]))
+
+
+def _figure_module() -> ModuleType:
+    """Return what draws the figure: Matplotlib takes longer than some heads."""
+    from montecarlo.report.figures import applied_scale
+
+    return applied_scale

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 CLAIM = Path(__file__).parents[2] / "docs" / "own-claim.toml"
@@ -48,6 +49,15 @@ def test_a_point_loads_no_more_than_it_needs(point, unasked):
     rooms = {one.split(".")[1] for one in there if one.startswith("montecarlo.")}
     assert "study" in rooms
     assert not rooms & {"claims", "model"}
+
+
+def test_queries_and_keys_alone_load_no_figures(tmp_path):
+    """Without weights no scale is told, and none is drawn."""
+    q, k = np.random.default_rng(1).normal(size=(2, 5, 1, 1, 8, 4))
+    np.savez(tmp_path / "qk.npz", q=q, k=k)
+    output = str(tmp_path / "observed")
+    there = loaded("observe", str(tmp_path / "qk.npz"), "--output", output)
+    assert not there & {"matplotlib", "jinja2", "bs4"}
 
 
 def test_claims_on_the_terminal_load_no_pages():
