@@ -597,6 +597,7 @@ def say_scale(group: Sequence[Place]) -> str:
     if np.ptp(ratios) <= near:
         middle = [float(np.median(one)) for one in (port, reference, ratios)]
         names = [name_factor(one, *first.sizes) for one in middle]
+        names[2] = names[2] if " or " not in names[2] else f"{middle[2]:.4g}"
         told = "has scale {} where the reference has {}: {} times".format(*names)
         again = abs(middle[0] / middle[1] ** 2 - 1.0) < NEAR
         return told + ", as if it were applied again" * again
