@@ -23,6 +23,7 @@ from montecarlo.claims.simulation import (
     ErrorRates,
     Evidence,
     Exact,
+    cases_of,
     check_rows,
     row_key,
     split_error_rate,
@@ -163,9 +164,10 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     requested, divisors = rows_of_study(study), study.grid.divisors
     of_grid = study.grid.budgets()
     budgets = {point: of_grid[point] for point in requested}
-    most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
+    # cases that are not applicable are named, and not sampled
+    most = {point: of_grid[point].analyses()[-1] for point in _named_points(study)}
     store = SampleStore() if store is None else store
-    known: dict[DesignPoint, dict[RowKey, Reference | None]] = {}
+    known: dict[DesignPoint, dict[RowKey, Reference | None]] = {c: {} for c in most}
     tables: dict[DesignPoint, PointTable] = {}
 
     def exact(point: DesignPoint, key: RowKey) -> float | None:
@@ -176,11 +178,12 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
 
     def sampled_on(there: Mapping[DesignPoint, int]) -> Evidence:
         """Bring the tables of points up to what is sampled of them."""
+        numbers = {point: store.n_replicates(point) for point in budgets}
         changed = [
             point
-            for point in there
-            if point not in tables
-            or tables[point].n_replicates != store.n_replicates(point)
+            for point, number in numbers.items()
+            if point in there
+            and (point not in tables or tables[point].n_replicates != number)
         ]
         tasks = (
             (
@@ -196,9 +199,9 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     def undecided(store: SampleStore) -> set[DesignPoint]:
         # a point that failed may not have come to its first analysis
         there = {
-            point: most[point]
-            for point, budget in budgets.items()
-            if store.n_replicates(point) >= budget.first
+            point: number
+            for point, number in most.items()
+            if point not in budgets or store.n_replicates(point) >= of_grid[point].first
         }
         evidence = sampled_on(there)
         # z scores are looked at once, at the end
@@ -297,9 +300,17 @@ def points_of_study(
     points = grid.points()
     if whole_grid:
         return points
-    rows = check_rows(catalogue.claim_checks(), points, grid.divisors)
-    needed = {point for point, _ in rows}
+    needed = {
+        point
+        for check in catalogue.claim_checks()
+        for case in cases_of(check, points, grid.divisors).values()
+        for point in case
+    }
     return [point for point in points if point in needed]
+
+
+def _named_points(study: Study) -> list[DesignPoint]:
+    return points_of_study(study.catalogue, study.grid, whole_grid=study.whole_grid)
 
 
 def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
@@ -309,7 +320,7 @@ def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
     the self-check on references, of the points that these need.
     """
     divisors = study.grid.divisors
-    points = points_of_study(study.catalogue, study.grid, whole_grid=study.whole_grid)
+    points = _named_points(study)
     rows = [
         *check_rows(study.catalogue.checks(), points, divisors),
         *study.pages(points, divisors),

@@ -166,9 +166,11 @@ class Evidence:
                 by_theory=by_theory,
                 d_k_range=None if where.d_k is None else (where.d_k, where.d_k),
             )
-        points, key = self.points(check, where), row_key(check)
+        points = self.points(check, where)
         exact, estimate = exact_in(check, points, self.reference), None
+        rows: tuple[str, ...] = ()
         if self.summaries is not None and is_applicable(check, points):
+            rows = tuple(row_id(point, row_key(check)) for point in points)
             estimate = estimate_in(check, points, self.summaries)
         return case_on(
             check,
@@ -180,7 +182,7 @@ class Evidence:
             limit=limit_in(check, where),
             most=min(self.budgets[point] for point in points),
             by_theory=by_theory,
-            rows=tuple(row_id(point, key) for point in points),
+            rows=rows,
             d_k_range=(points[0].d_k, points[-1].d_k),
         )
 
@@ -240,10 +242,14 @@ def cases_of(
 def check_rows(
     checks: Iterable[Check], points: Collection[DesignPoint], divisors: Collection[str]
 ) -> Iterator[Row]:
-    """Yield the rows that checks look at, of the cases that a grid has."""
+    """Yield the rows that checks look at, of the cases that a grid has.
+
+    None where distributions lack the moments that an interval needs.
+    """
     for check in checks:
         for case in cases_of(check, points, divisors).values():
-            yield from ((point, row_key(check)) for point in case)
+            if is_applicable(check, case):
+                yield from ((point, row_key(check)) for point in case)
 
 
 def case_of(check: Check, point: DesignPoint) -> Located:

@@ -19,7 +19,7 @@ from scipy.special import chdtri, gammaincinv, ndtri, stdtr
 from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.verdicts import Outcome
-from montecarlo.estimation.summaries import RowKey
+from montecarlo.estimation.summaries import RowKey, has_interval
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.rare_events import OVERFLOW
 from montecarlo.study.measured import COLUMNS, IDENTITY
@@ -53,7 +53,9 @@ def name_references(points: Iterable[DesignPoint]) -> Iterator[Row]:
     """Name rows to hold against exact values, of points that are sampled anyhow."""
     for point in points:
         if not point.has_rows:
-            yield from ((point, RowKey("none", name, "value")) for name in OF_PAIRS)
+            for name in OF_PAIRS:
+                if has_interval(point, name):
+                    yield point, RowKey("none", name, "value")
         elif point.label == "gaussian" and point.is_independent:
             yield from ((point, key) for key in OF_ROWS)
 

@@ -15,7 +15,7 @@ import pytest
 from montecarlo.claims import own_claims
 from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.claims.own_claims import fill_range, fitting_grid, own_study
-from montecarlo.claims.running import Study, needed_budgets, run_study
+from montecarlo.claims.running import Study, points_of_study, run_study
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measurement import measure
@@ -153,9 +153,10 @@ def test_range_has_both_ends_and_places_between(low, high):
 
 
 def places_of(catalogue, preset="quick"):
-    """Return what is sampled: distribution, d_k and n."""
-    budgets = needed_budgets(own_study(catalogue, preset=preset))
-    return {(c.distribution_k.name, c.d_k, c.n_keys) for c in budgets}
+    """Return what cases are of: distribution, d_k and n."""
+    study = own_study(catalogue, preset=preset)
+    points = points_of_study(study.catalogue, study.grid, whole_grid=False)
+    return {(c.distribution_k.name, c.d_k, c.n_keys) for c in points}
 
 
 @pytest.mark.parametrize("relation", ["at_most", "slope_between"])
