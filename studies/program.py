@@ -29,6 +29,7 @@ HELP = {
     "quick": "the smallest sizes only",
     "runs": "runs of each row",
     "seed": "of all draws",
+    "stages": "where the CPU time of the standard report goes, alone",
     "short": "a small run, compared with the record or written beside it",
     "tasks": "empty tasks to send",
     "work": "folder that keeps finished parts; the same command goes on from there",

@@ -1,18 +1,28 @@
 """How many times as fast as what people would do instead, to the same standard error.
 
 Run as ``python -m studies.speed [--quick]``: one process, one core, one sitting.  Out:
-``studies/speed.csv``, and the same table on the terminal.
+``studies/speed.csv``, and the same table on the terminal.  With ``--stages``: where the
+standard report's CPU time goes, and what bare NumPy takes for the same draws, products
+and exponentials; out: ``studies/stages.csv``, and the table of docs/cost.md.
 
 A contender is a function of a seed that does some work and returns estimates with
 standard errors, by name; the same names for all contenders of a task.  They are timed
 in turn, and what they say of their errors is held against the spread of their runs.
 """
 
+import json
 import math
+import os
+import re
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -22,30 +32,27 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.gradients import SECULAR_STEPS, jacobian_frobenius
+from montecarlo.attention.gradients import SECULAR_STEPS
 from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
     SPECTRAL_ROWS,
     costly_rows,
     query_rows,
 )
-from montecarlo.attention.softmax import (
-    Array,
-    entropy,
-    measure_gaps,
-    softmax_rows,
-    weight_max,
-)
+from montecarlo.attention.softmax import Array
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.running import Study, rows_of_study
 from montecarlo.estimation.summaries import (
     RowKey,
     Summaries,
     columns_of,
     every_key,
 )
+from montecarlo.report.render.contents import page_rows
 from montecarlo.sampling.design_points import DesignPoint, parse_point
-from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import SCORES_AT_ONCE, sample, stack
-from studies.program import HERE, parse, run_program, write_table
+from montecarlo.sampling.replicates import sample
+from montecarlo.study.presets import PRESETS
+from studies.program import HERE, ROOT, markdown, parse, run_program, write_table
 
 try:
     import torch
@@ -71,6 +78,8 @@ Estimates = dict[str, tuple[float, float]]
 #: The row family: quantity of the table, under each divisor.
 FAMILY = ("jacobian_frobenius", "entropy", "weight_max")
 D_K = 64  # of the row family
+#: A divisor like any; how often a short work is timed.
+DIVISOR, REPEATS = np.float32(8.0), 3
 #: Queries of the ten-line version, and of explicit Jacobians, which are slow by row.
 QUERIES, EXPLICIT = 256, 4
 
@@ -93,9 +102,14 @@ class Contender:
     run: Callable[[int], Estimates]
 
 
-def ours(point: DesignPoint, replicates: int, keys: dict[str, RowKey]) -> Contender:
-    """Return this package, measuring every row of a point."""
-    columns = columns_of(point, every_key(point, tuple(DIVISORS)))
+def ours(
+    point: DesignPoint,
+    replicates: int,
+    keys: dict[str, RowKey],
+    sampled: Iterable[RowKey] = (),
+) -> Contender:
+    """Return this package, on some rows of a point; ``sampled``: more are measured."""
+    columns = columns_of(point, [*keys.values(), *sampled])
 
     def run(seed: int) -> Estimates:
         batch = sample(point, seed, 0, replicates, columns)
@@ -139,34 +153,20 @@ def _variance(
 
 
 def row_contenders(n_keys: int, replicates: int, blocks: int) -> Iterator[Contender]:
-    """Yield who estimates the row family: first ours; no Jacobians of 16384 keys.
-
-    Ours is the package's own functions on its own draws, of these quantities alone.
-    """
-    yield Contender("ours", replicates, lambda seed: _family(seed, n_keys, replicates))
+    """Yield who estimates the row family: first ours; no Jacobians of 16384 keys."""
+    point = parse_point("gaussian", "gaussian", D_K, n_keys)
+    keys = {
+        f"{name}, {divisor}": RowKey(divisor, name, "mean")
+        for name in FAMILY
+        for divisor in DIVISORS
+    }
+    yield ours(point, replicates, keys)
     for kind in (np.float64, np.float32):
         yield _of_blocks(
             f"ten lines, {kind.__name__}", blocks, n_keys, _ten_lines, kind
         )
     if n_keys <= 1024:
         yield _of_blocks("explicit Jacobians", blocks, n_keys, _explicit, np.float64)
-
-
-def _family(seed: int, n_keys: int, replicates: int) -> Estimates:
-    point = parse_point("gaussian", "gaussian", D_K, n_keys)
-    at_once = max(1, SCORES_AT_ONCE // math.prod(point.shape))
-    means: dict[str, list[Array]] = {}
-    for first in range(0, replicates, at_once):
-        indices = range(first, min(first + at_once, replicates))
-        drawn = [draw_matrices(point, seed, index) for index in indices]
-        q, k = (stack(matrices) for matrices in zip(*drawn, strict=True))
-        gaps = measure_gaps(q @ k.transpose(0, 2, 1))
-        for divisor, rule in DIVISORS.items():
-            sums = softmax_rows(gaps, rule.value(D_K)).sums
-            measured = jacobian_frobenius(sums), entropy(sums), weight_max(sums)
-            for name, values in _named(divisor, measured).items():
-                means.setdefault(name, []).append(values.mean(axis=-1))
-    return _between({name: np.concatenate(parts) for name, parts in means.items()})
 
 
 def _between(means: dict[str, Array]) -> Estimates:
@@ -273,8 +273,8 @@ def _reduce_further(e: Array, z: Array, v: NDArray[np.float32], k: Array) -> Non
         np.bincount(place), np.bincount(place, rises), np.bincount(place, rises**2)
 
 
-def _draw(rng: np.random.Generator, size: int) -> np.ndarray:
-    half = size * D_K // 2
+def _draw(rng: np.random.Generator, size: int, d_k: int = D_K) -> np.ndarray:
+    half = size * d_k // 2
     uniforms = (rng.bit_generator.random_raw(half).view(np.uint32) >> 8).astype("f4")
     uniforms *= np.float32(2.0**-24)
     radius, angle = uniforms[:half], uniforms[half:]
@@ -285,7 +285,7 @@ def _draw(rng: np.random.Generator, size: int) -> np.ndarray:
     draws = np.empty((2, half), dtype=np.float32)
     np.multiply(radius, np.cos(angle, out=draws[0]), out=draws[0])
     np.multiply(radius, np.sin(angle, out=draws[1]), out=draws[1])
-    return draws.reshape(size, D_K)
+    return draws.reshape(size, d_k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,7 +421,7 @@ def floor_lines(n_keys: int, replicates: int) -> Iterator[Line]:
     point = parse_point("gaussian", "gaussian", D_K, n_keys)
     keys = {"entropy": RowKey("sqrt", FAMILY[1], "mean")}
     family = next(row_contenders(n_keys, replicates, 1)).run
-    whole = ours(point, replicates, keys).run
+    whole = ours(point, replicates, keys, every_key(point, tuple(DIVISORS))).run
     for task, mine, least in (
         ("row family", family, floor(n_keys, replicates, whole=False)),
         ("all row quantities", whole, floor(n_keys, replicates, whole=True)),
@@ -440,6 +440,181 @@ def _line(task: tuple[object, ...], one: Timed, other: Timed) -> Line:
     return dict(zip(COLUMNS, (*task, other.name, *numbers, spread), strict=True))
 
 
+# --- Where a report's time goes -------------------------------------------------------
+
+STAGES_TABLE = HERE / "stages.csv"
+PAGE = ROOT / "docs" / "cost.md"
+MADE = re.compile(r"(?<=<!-- made: stages -->\n\n).*?(?=\n\n<!-- end -->)", re.DOTALL)
+SAMPLING, SOFTMAX = "montecarlo.sampling.", "montecarlo.attention."
+#: Stages, the first of which names a call of a stack is its own, by how calls begin.
+STAGES = {
+    "imports": ("importlib._bootstrap",),
+    "references": ("montecarlo.theory",),
+    "overflow probabilities": (f"{SAMPLING}rare_events",),
+    "number formats": (
+        *(f"{SAMPLING}replicates:_format_columns", f"{SOFTMAX}number_formats"),
+        f"{SAMPLING}replicates:_compared_scores",
+    ),
+    "spectral norms": (f"{SOFTMAX}gradients:jacobian_spectral",),
+    "gradients by the query": (f"{SOFTMAX}gradients:gradient_query",),
+    "gradients by the scores": (
+        *(f"{SOFTMAX}gradients:jacobian_times", f"{SOFTMAX}gradients:gradient_scores"),
+        f"{SOFTMAX}gradients:differences_to_largest",
+    ),
+    "counts for quantiles": (
+        *(f"{SAMPLING}replicates:count_bins", f"{SAMPLING}replicates:count_some"),
+        f"{SOFTMAX}grids",
+    ),
+    "draws and projections": (
+        *(
+            f"{SAMPLING}distributions",
+            f"{SAMPLING}matrices",
+            f"{SAMPLING}design_points",
+        ),
+        f"{SAMPLING}replicates:_draw",
+    ),
+    "moments of pairs": (f"{SAMPLING}replicates:_reduce_pairs",),
+    "exponentials and sums": (f"{SOFTMAX}softmax:softmax_rows",),
+    "largest scores": (f"{SOFTMAX}softmax:measure_gaps",),
+    "other quantities of rows": (f"{SAMPLING}replicates:_row_columns",),
+    "products of queries and keys": (
+        *(f"{SAMPLING}replicates:_reduce_rows", f"{SAMPLING}replicates:pair_means"),
+    ),
+    "batches and journal": (
+        *(f"{SAMPLING}batches", f"{SAMPLING}replicates", "montecarlo.study.folder:add"),
+    ),
+    "summaries and jackknife": ("montecarlo.study.table:table_of",),
+    "judging": ("montecarlo.claims.judging",),
+    "figures": ("montecarlo.report.figures",),
+    "contents of pages": ("montecarlo.report.render.contents",),
+}
+
+
+def stage_of(calls: Sequence[str]) -> str:
+    """Return the stage of a stack, by language where it is a page."""
+    for stage, begins in STAGES.items():
+        if any(call.startswith(begins) for call in calls):
+            return stage
+    pages = [call for call in calls if call.startswith("montecarlo.report.making:_r")]
+    return f"pages, {pages[0].rpartition(':')[2]}" if pages else "planning and writing"
+
+
+def watched_report() -> tuple[dict[str, float], dict[str, int]]:
+    """Make the standard report; returns CPU seconds by stage, and replicates."""
+    with TemporaryDirectory() as folder:
+        stacks, output = Path(folder) / "stacks", Path(folder) / "report"
+        command = [*(sys.executable, "-m", "studies.stacks", stacks, "report")]
+        command += ["--jobs", "1", "--quiet", "--output", output]
+        subprocess.run(command, check=True, cwd=ROOT)  # noqa: S603 - this program
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for line in stacks.read_text(encoding="utf-8").splitlines():
+            spent, *calls = json.loads(line)
+            seconds[stage_of(calls)] += spent
+        run = json.loads((output / "run.json").read_text(encoding="utf-8"))
+    return dict(seconds), run["replicates"]
+
+
+def stage_floors(replicates: Mapping[str, int]) -> dict[str, float]:
+    """Return what stages cannot do without, in bare NumPy, at the sizes of a report.
+
+    Entries are drawn as Gaussian ones; passes are those of `floor`.
+    """
+    study = Study(read_catalogue(), PRESETS["standard"], pages=page_rows)
+    found = {"imports": import_seconds()}
+    for point, keys in rows_of_study(study).items():
+        names = columns_of(point, keys).means
+        queries = {one for one, name in names if name.startswith("gradient_query")}
+        divisors = {one for one, _ in names} if point.has_rows else set()
+        for stage, work in works_of(point, len(divisors), len(queries)).items():
+            seconds = replicates[point.name] * seconds_of(work)
+            found[stage] = found.get(stage, 0.0) + seconds
+    return found
+
+
+def import_seconds() -> float:
+    """Return the CPU time of a process that imports the libraries of a report."""
+    libraries = "numpy, scipy.special, pandas, matplotlib.figure, jinja2, msgspec"
+    before = os.times()
+    command = [sys.executable, "-c", f"import {libraries}"]
+    subprocess.run(command, check=True)  # noqa: S603 - this program
+    after = os.times()
+    spent: float = sum(after[2:4]) - sum(before[2:4])
+    return spent
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return the CPU time of a short work, the least of some."""
+    found = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def works_of(
+    point: DesignPoint, divisors: int, by_query: int
+) -> dict[str, Callable[[], object]]:
+    """Return what a replicate of a point cannot do without, by stage."""
+    rng = np.random.Generator(np.random.SFC64(1))
+    (m, n), d_k = point.shape, point.d_k
+    q, k = (_draw(rng, size, d_k) for size in (m, n))
+    s = q @ k.T
+    entries, width = (m + n) * d_k, 0
+    if point.initialisation is not None:
+        width = point.initialisation.width
+        entries = width * (m + n + 2 * d_k)
+    tokens, weights = _draw(rng, m + n, width), _draw(rng, width, d_k)
+    gaps, e, rows = -np.abs(s), np.empty_like(s), s[: query_rows(n)]
+
+    def sums() -> None:
+        for _ in range(divisors):
+            np.exp(np.divide(gaps, DIVISOR, out=e), out=e)
+            np.vecdot(e, e), np.vecdot(e * e, e), np.vecdot(e, gaps), e.sum(axis=1)
+
+    works: dict[str, Callable[[], object]] = {
+        "draws and projections": lambda: (_draw(rng, entries, 1), tokens @ weights),
+        "products of queries and keys": lambda: q @ k.T,
+    }
+    if not point.has_rows:
+        square = s * s
+        moments = (s, np.abs(s), square, square * s, square * square)
+        return works | {"moments of pairs": lambda: [one.mean() for one in moments]}
+    return works | {
+        "largest scores": lambda: s - s.max(axis=1, keepdims=True),
+        "exponentials and sums": sums,
+        "gradients by the query": lambda: [rows @ k for _ in range(by_query)],
+    }
+
+
+def stage_lines() -> Iterator[Line]:
+    """Yield the table of stages, and all together."""
+    seconds, replicates = watched_report()
+    floors = stage_floors(replicates)
+    total = sum(seconds.values())
+    for stage, spent in sorted(seconds.items(), key=lambda item: -item[1]):
+        least = floors.get(stage)
+        yield {
+            "stage": stage,
+            "seconds": f"{spent:.2f}",
+            "share": f"{spent / total:.3f}",
+            "floor": "" if least is None else f"{least:.2f}",
+        }
+    yield {"stage": "all", "seconds": f"{total:.2f}", "share": "1", "floor": ""}
+
+
+def write_stages() -> int:
+    """Print the table of stages, keep it, and put it into the page."""
+    done = list(stage_lines())
+    write_table(STAGES_TABLE, done)
+    cells = [[str(cell) for cell in line.values()] for line in done]
+    table = markdown([["stage", "CPU s", "share", "bare NumPy, s"], *cells])
+    print(table)
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(MADE.sub(lambda _: table, page), encoding="utf-8")
+    return 0
+
+
 def lines(*, quick: bool) -> Iterator[Line]:
     """Yield all lines of the table; quick: of the smallest sizes, roughly."""
     blocks = 32 if quick else BLOCKS
@@ -452,7 +627,10 @@ def lines(*, quick: bool) -> Iterator[Line]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print the table and write it."""
-    options = parse("speed", __doc__, argv, quick=False, output=TABLE)
+    options = parse("speed", __doc__, argv, quick=False, stages=False, output=TABLE)
+    if options.stages:
+        with threadpool_limits(limits=1):
+            return write_stages()
     if torch is None:
         print('PyTorch is not installed (pip install ".[benchmark]"): left out')
     done: list[Line] = []

@@ -3,7 +3,10 @@
 import csv
 import itertools
 import math
+import time
+from collections import defaultdict
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from studies.speed import (
     time_together,
     variance_contenders,
 )
+from studies.stacks import watch
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -120,3 +124,43 @@ def test_page_holds_the_table():
         [1.0 / one for one in floor[1:]],
     ]
     assert shown == [[float(rounded(x)) for x in row] for row in expected]
+
+
+def test_stages_of_stacks():
+    """The first stage that has a call names a stack; pages are told by language."""
+    render = ["jinja2:render", "montecarlo.report.making:_render:de"]
+    draws = ["montecarlo.sampling.distributions:_gaussian"]
+    sample = ["montecarlo.sampling.replicates:sample"]
+    assert speed.stage_of(render) == "pages, de"
+    assert speed.stage_of([*draws, *sample]) == "draws and projections"
+    assert speed.stage_of(sample) == "batches and journal"
+    assert speed.stage_of(["importlib._bootstrap:_load", *sample]) == "imports"
+    assert speed.stage_of(["montecarlo.claims.running:run_study"]).startswith("plan")
+
+
+def test_stacks_are_watched():
+    """Time is that of the thread that works; one that waits has none."""
+    found, done = defaultdict(float), Event()
+    waiting = Thread(target=done.wait)
+    waiting.start()
+    watcher = Thread(target=watch, args=(found, done))
+    watcher.start()
+    start = time.process_time()
+    while time.process_time() - start < 0.1:
+        sum(range(1000))
+    done.set()
+    watcher.join()
+    waiting.join()
+    here = [s for stack, s in found.items() if f"{__name__}:" in " ".join(stack)]
+    assert sum(here) > 0.9 * sum(found.values()) > 0.05
+
+
+def test_page_holds_the_stages():
+    """The page's table of stages is the one beside the benchmark."""
+    with speed.STAGES_TABLE.open(encoding="utf-8", newline="") as file:
+        lines = [list(line.values()) for line in csv.DictReader(file)]
+    made = speed.MADE.search((DOCS / "cost.md").read_text(encoding="utf-8"))
+    assert made
+    assert [[*map(str.strip, x.strip("|").split("|"))] for x in made[0].splitlines()][
+        2:
+    ] == lines
