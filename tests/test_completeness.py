@@ -14,12 +14,12 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
 )
 from montecarlo.report.figures.verdicts import CASES
-from montecarlo.report.figures.weights import ATTENTION
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.formulas import math_ml
 from montecarlo.report.language.messages import source_messages

@@ -681,7 +681,7 @@ _TABLE = (
         "norm of the query gradient, times the divisor",
         lambda b: b.gradient_query * b.sums.divisor,
         summaries=TYPICAL,
-        compared=MEAN,
+        compared=TYPICAL,
         multiple_of="gradient_query",
         gradient_by="query",
     ),

@@ -156,7 +156,11 @@ def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
     for number in of[which]:
         if number is not None:
             yield NumberOutcome(
-                value=float(number), std_error=error, row=row, percent=value.percent
+                value=float(number),
+                std_error=error,
+                row=row,
+                percent=value.percent,
+                digits=value.digits,
             )
 
 

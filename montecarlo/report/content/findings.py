@@ -181,6 +181,21 @@ class Findings:
         return _say(claim.concedes, words.text)
 
     @cached_property
+    def wrong(self) -> list[tuple[str, Said, list[tuple[Words, str]]]]:
+        """What texts get wrong: the claim, what is said of it, names and keys."""
+        said = {one.id: one for one in self.record.passages}
+        claims = {one.id: one for one in self.claims}
+        found = []
+        for passage in self.catalogue.passage:
+            one = _say(said.get(passage.id), passage.sentence.text)
+            texts = claims[passage.claim].texts if passage.claim in claims else {}
+            keys = [key for key in texts if texts[key].verdict == Verdict.FAILS]
+            if one and keys:
+                names = [(self.names[key], key) for key in keys]
+                found.append((str(passage.claim), one, names))
+        return found
+
+    @cached_property
     def passages(self) -> dict[str, list[Said]]:
         """The sentences that belong to no claim and hold, by place of the page."""
         entries = {passage.id: passage for passage in self.catalogue.passage}

@@ -29,6 +29,7 @@ from montecarlo.report.content.findings import (
 from montecarlo.report.content.practice import read_practice
 from montecarlo.report.content.texts import part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
+from montecarlo.report.figures.attention import scale, weight_maps
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
@@ -132,6 +133,8 @@ def environment() -> Environment:
         "part": part_of,
     }
     made.globals |= {
+        "scale": scale,
+        "weight_maps": weight_maps,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,
@@ -200,9 +203,11 @@ def functions_for(
         "plain_words": partial(_plain_words, language, own),
         "other_language": partial(_other_language, language, own),
         "image": lambda figure: data_uri(figure.written(language)),
+        "data_uri": data_uri,
         "num": numbers.number,
         "pm": numbers.with_error,
         "percent": numbers.percent,
+        "brief": numbers.brief,
         "interval": numbers.interval,
         "bound": numbers.bound,
         "with_factor": numbers.with_factor,
@@ -245,12 +250,14 @@ def set_number(
     """Set a number of a sentence: value ± error, or a share in per cent.
 
     A count stands in full, an exact value, which has no row, with three digits; if
-    ``brief``, no error, and three digits at most.
+    ``brief``, no error, and few digits.
     """
     value, error = number.value, number.std_error
     row = number.row if error is not None else ""
     if brief or (error is None and number.percent):
-        return language.numbers.brief(value, error, row, percent=number.percent)
+        return language.numbers.brief(
+            value, error, row, percent=number.percent, digits=number.digits
+        )
     if error is None and not value.is_integer():
         return language.numbers.number(value, abs(value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error
