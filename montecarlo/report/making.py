@@ -106,6 +106,8 @@ def figures_beside(findings: Findings, formats: Sequence[str]) -> list[str]:
 
     How it was made stands on pages alone.
     """
+    if findings.own:
+        return [CASES.id, *(name for name in FIGURES if name != ATTENTION.id)]
     if not findings.of_some:
         return [CASES.id, *FIGURES]
     sections: set[str | None] = {"answer"}

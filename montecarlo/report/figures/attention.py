@@ -1,6 +1,6 @@
 """Weights as they were drawn: the same queries and keys, undivided and divided."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,10 +13,8 @@ from montecarlo.report.content.curves import EXAMPLE, Curves
 from montecarlo.report.figures.drawing import Key, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
-    DARK,
     DIVISOR_LOOKS,
     INK,
-    LIGHT,
     SHADES,
     Look,
     keep_looks,
@@ -31,6 +29,8 @@ DIVISORS = ("none", "sqrt")
 #: Borders of the shades: cubes, since most weights of a query are small, and one of
 #: 1/128 would have the shade of none.
 LEVELS = np.linspace(0.0, 1.0, len(SHADES) + 1) ** 3
+#: Weight at the middle of the scale of shades.
+MIDDLE = 0.5**3
 #: Part of a line that a query takes, so that lines stand apart.
 LINE = 0.88
 
@@ -60,42 +60,27 @@ def shaded_cells(weights: Weights) -> Iterator[Shaded]:
         yield one, list(cells)
 
 
-def weight_maps(curves: Curves) -> dict[str, str]:
-    """Return the map of each divisor as SVG without words, for light and dark pages."""
-    return {
-        name: _svg(shaded_cells(weights), *weights.shape[::-1])
-        for name, weights in example_weights(curves)
-    }
+def map_paths(curves: Curves) -> dict[str, list[tuple[float, str]]]:
+    """Return the map of each divisor as paths of SVG, for pages of any colours.
+
+    The first is what all cells have, then come those that are darker, each with its
+    part of the darkest shade; a key is as wide, and a query as high, as 1.
+    """
+    maps = {}
+    for name, weights in example_weights(curves):
+        n_queries, n_keys = weights.shape
+        ground = [(line, 0, n_keys) for line in range(n_queries)]
+        shades = {**dict(shaded_cells(weights)), 0: ground}
+        maps[name] = [
+            (round(shade / (len(SHADES) - 1), 2), "".join(map(_cell_path, cells)))
+            for shade, cells in sorted(shades.items())
+        ]
+    return maps
 
 
-def scale() -> list[tuple[float, str]]:
-    """Return the shades as two strips of SVG, each with the weight at its end."""
-    middle = len(SHADES) // 2
-    strips = []
-    for half in (range(middle), range(middle, len(SHADES))):
-        cells = [(shade, [(0, n, n + 1)]) for n, shade in enumerate(half)]
-        strips.append((float(LEVELS[half.stop]), _svg(cells, len(half), 1)))
-    return strips
-
-
-def _svg(cells: Iterable[Shaded], width: int, height: int) -> str:
-    """Return cells as SVG that stretches to the size of its image."""
-    shapes, light, dark = "", "", ""
-    for shade, of_shade in cells:
-        name = "abcdefghij"[shade]
-        light += f".{name}{{fill:{LIGHT[SHADES[shade]]}}}"
-        dark += f".{name}{{fill:{DARK[SHADES[shade]]}}}"
-        line = LINE if height > 1 else 1
-        path = "".join(
-            f"M{first} {y}h{end - first}v{line}h{first - end}z"
-            for y, first, end in of_shade
-        )
-        shapes += f'<path class="{name}" d="{path}"/>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'preserveAspectRatio="none" shape-rendering="crispEdges"><style>{light}'
-        f"@media (prefers-color-scheme:dark){{{dark}}}</style>{shapes}</svg>"
-    )
+def _cell_path(cell: tuple[int, int, int]) -> str:
+    line, first, end = cell
+    return f"M{first} {line}h{end - first}v{LINE}h{first - end}z"
 
 
 def build_attention(_: DataFrame, curves: Curves) -> Picture | None:
@@ -150,8 +135,8 @@ def pick_attention(_: DataFrame, curves: Curves) -> Fact | None:
 ATTENTION = FigureSpec(
     "attention",
     build_attention,
+    # beside the opening of a report
     shows="weights as drawn, undivided and divided",
-    own_section="weights",  # a report has it beside its opening
     caption=message(
         "%(n_queries)s queries (lines) and %(n)s keys (columns), the same draw at "
         "$d_k$ = %(d_k)s; independent Gaussian entries."

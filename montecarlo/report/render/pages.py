@@ -29,7 +29,7 @@ from montecarlo.report.content.findings import (
 from montecarlo.report.content.practice import read_practice
 from montecarlo.report.content.texts import part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
-from montecarlo.report.figures.attention import scale, weight_maps
+from montecarlo.report.figures.attention import MIDDLE, map_paths
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
@@ -133,8 +133,8 @@ def environment() -> Environment:
         "part": part_of,
     }
     made.globals |= {
-        "scale": scale,
-        "weight_maps": weight_maps,
+        "map_paths": map_paths,
+        "middle_weight": MIDDLE,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,
@@ -203,7 +203,6 @@ def functions_for(
         "plain_words": partial(_plain_words, language, own),
         "other_language": partial(_other_language, language, own),
         "image": lambda figure: data_uri(figure.written(language)),
-        "data_uri": data_uri,
         "num": numbers.number,
         "pm": numbers.with_error,
         "percent": numbers.percent,
