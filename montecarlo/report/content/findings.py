@@ -95,11 +95,15 @@ class Findings:
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """How many claims of texts have each verdict that any has.
+        """How many claims have each verdict that any has."""
+        return self.count_verdicts(self.claims)
 
-        Of a user's own all claims count, as these name no texts.
+    def count_verdicts(self, claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
+        """Return how many of some claims have each verdict, for those that any has.
+
+        Questions of readers are none; a user's own claims name no texts, and all count.
         """
-        found = Counter(one.verdict for one in self.claims if self.own or one.sources)
+        found = Counter(one.verdict for one in claims if self.own or one.sources)
         return [(v.value, found[v]) for v in Verdict if found[v]]
 
     def by_topic(self, topic: str) -> list[ClaimOutcome]:

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import get_args
 
 from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -17,6 +18,7 @@ from markupsafe import Markup
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
+from montecarlo.claims.schema import Topic
 from montecarlo.report.content.findings import (
     Said,
     columns,
@@ -34,6 +36,7 @@ from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
     localise,
+    read_language,
     read_template,
     template_folder,
 )
@@ -41,6 +44,7 @@ from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import in_language, set_own_words, show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
 from montecarlo.report.render.contents import (
+    RELEASED,
     TABLES,
     Contents,
     canonical_command,
@@ -90,6 +94,8 @@ def render(
     if template == "report" and not quotable:
         table = read_template("explorer.json").rstrip("\n")
         script = read_template("explorer.js").replace(_TABLE, table)
+    elif template == "index":
+        script = read_template("index.js")
     page = environment().get_template(f"{template}.html.j2")
     text = page.render(
         **functions_for(language, findings.catalogue.language, quotable=quotable),
@@ -138,6 +144,8 @@ def environment() -> Environment:
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,
+        "released": RELEASED,
+        "topic_order": get_args(Topic),
         "parse_dependence": parse_dependence,
         "parse_distribution": parse_distribution,
         "parse_initialisation": parse_initialisation,
@@ -192,8 +200,14 @@ def functions_for(
         formula = math_ml(localise(language, latex), quotable=quotable)
         return Markup(formula)  # noqa: S704 - MathML from a fixed converter
 
+    def in_language_of(code: str, message: str) -> Markup:
+        """Set a message in another language."""
+        other = read_language(code)
+        return _localised_prose(other, other.say(message))
+
     return {
         "_": say,
+        "in_language_of": in_language_of,
         # for an attribute or a title: escaped on use
         "plain": language.say_plain,
         "said": partial(set_said, language, own),
