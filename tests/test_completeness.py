@@ -100,10 +100,9 @@ def test_a_figure_is_whole(name, messages):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_every_figure_has_one_place(own):
-    """On the two pages of a report together, and on that of own claims; one of a
-    report stands in for its explorer, without a number.
+    """On the two pages of a report together, and on that of own claims; one stands
+    beside the opening of a report, without a number.
     """
     orders = [place_figures(own=own, on_report=page) for page in {True, own}]
     placed = [one for order in orders for ids in order.values() for one in ids]
-    placed += [] if own else [ATTENTION.id]
-    assert sorted(placed) == sorted([CASES.id, *FIGURES])
+    assert sorted([*placed, ATTENTION.id]) == sorted([CASES.id, *FIGURES])

@@ -146,6 +146,6 @@ ATTENTION = FigureSpec(
         "average undivided, and %(second)s %% divided by √d_k."
     ),
     fact=pick_attention,
-    # of the queries shown: no errors, so no decimals
-    constants={"first_error": 10.0, "second_error": 10.0},
+    # of the queries shown: no errors, so one decimal
+    constants={"first_error": 1.0, "second_error": 1.0},
 )

@@ -146,7 +146,9 @@ def _page_only(page, element):
     what is written around the picture, which is a file there.
     """
     kinds = {(e.get("class") or "") for e in page.above(element)}
-    return bool({"more", "drawn"} & kinds) or _script_only(page, element)
+    return bool({"more", "drawn", "claims standing"} & kinds) or _script_only(
+        page, element
+    )
 
 
 def _script_only(page, element):
