@@ -27,11 +27,8 @@ from montecarlo.report.content.training import LANGUAGE_FOLDER, read_language
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores
 from studies.program import ROOT, Arrays, parse, require_extra, run_program
+from studies.retrieval import EPSILON, MEMORY, MEMORY_OF_SQUARES, RUN
 from studies.training import (
-    EPSILON,
-    MEMORY,
-    MEMORY_OF_SQUARES,
-    RUN,
     choose_rates,
     columns,
     round_runs,

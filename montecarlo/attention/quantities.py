@@ -514,6 +514,7 @@ _QUERY = _norm(
     r"\lVert \lambda K^{\top} J v\rVert",
     "norm of the query gradient",
     lambda b: b.gradient_query,
+    compared=(*COMPARED, "median"),
     gradient_by="query",
 )
 

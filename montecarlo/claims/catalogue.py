@@ -28,7 +28,8 @@ from montecarlo.attention.quantities import (
 )
 from montecarlo.claims import checks, schema
 from montecarlo.claims.checks import CONTROL, Check, Domain, Words
-from montecarlo.claims.recorded import FACTS, KINDS, RECORDED
+from montecarlo.claims.facts import FACTS, KINDS
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, Sentence
 from montecarlo.claims.simulation import canonical_distributions
 from montecarlo.claims.words import read_words
@@ -243,9 +244,7 @@ def _limit_faults(check: Check) -> Faults:
 def _require_quantity(quantity: str) -> None:
     """Require the canonical name of something that is measured, or on record."""
     if quantity not in QUANTITIES:
-        # facts of the texts have no symbol, and belong to our claims alone
-        shown = {name: known for name, known in RECORDED.items() if known.symbol}
-        look_up("quantity", quantity, {**QUANTITIES, **shown})
+        look_up("quantity", quantity, {**QUANTITIES, **RECORDED})
     elif (name := QUANTITIES[quantity].name) != quantity:
         raise InputError(f"must be written as {name!r}, got {quantity!r}")
 

@@ -92,7 +92,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
 
 def region_of(
     check: Check, d_k: int | None, n_keys: int | None, exact: float | None = None
-) -> tuple[float, float] | None:
+) -> tuple[float, float]:
     """Return the equivalence region of a check, both ends included.
 
     Parameters
@@ -105,18 +105,22 @@ def region_of(
 
     Returns
     -------
-    (low, high), or None
-        None where the check compares with a reference that does not exist.  Where it
-        speaks of a limit, of the slope at the far end, which theory decides.
+    (low, high)
+        Where it speaks of a limit, of the slope at the far end, which theory decides.
+
+    Raises
+    ------
+    LookupError
+        If it compares with a reference that does not exist.
     """
     if check.relation != "equals":
         low, high = (_level_at(x, d_k, n_keys) for x in (check.low, check.high))
         return (-math.inf if low is None else low, math.inf if high is None else high)
     expected = exact
     if check.expected != "reference":
-        expected = _level_at(check.expected, d_k, n_keys) or 0.0
+        expected = _level_at(check.expected, d_k, n_keys)
     if expected is None:
-        return None
+        raise LookupError(f"{check.quantity} has nothing to be held against")
     margin = (check.tolerance or 0.0) * (abs(expected) or 1.0)
     return expected - margin, expected + margin
 

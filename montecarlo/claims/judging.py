@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from montecarlo.claims.checks import Check
+from montecarlo.claims.facts import KINDS, rule_on_fact
 from montecarlo.claims.outcomes import (
     Case,
     CheckOutcome,
@@ -24,7 +25,6 @@ from montecarlo.claims.outcomes import (
     join_by_case,
     shorten,
 )
-from montecarlo.claims.recorded import RECORDED, Evidence, with_facts
 from montecarlo.claims.schema import (
     OTHERS,
     Catalogue,
@@ -34,6 +34,7 @@ from montecarlo.claims.schema import (
     Sentence,
     Value,
 )
+from montecarlo.claims.simulation import Evidence
 from montecarlo.claims.verdicts import (
     UNREACHED,
     Outcome,
@@ -224,9 +225,8 @@ class Judge:
                     id=entry.id, outcome=join_checks(checks), checks=checks
                 )
             )
-        claims = tuple(self.judge_claim(claim) for claim in catalogue.claim)
         return ClaimsRecord(
-            claims=claims,
+            claims=tuple(self.judge_claim(one, catalogue) for one in catalogue.claim),
             passages=tuple(
                 PassageOutcome(
                     id=passage.id,
@@ -242,15 +242,21 @@ class Judge:
             **known,
         )
 
-    def judge_claim(self, claim: Claim) -> ClaimOutcome:
-        """Judge a claim: as all texts say it, and as each does."""
-        asked, claim = claim, with_facts(claim)
-        interpretations = self.judge_meanings(claim)
-        keys = dict.fromkeys(source.text for source in claim.source)
-        texts = {key: rule_on(claim, interpretations, key) for key in keys}
-        ruling = (
-            join_texts(texts.values()) if texts else rule_on(claim, interpretations)
+    def judge_claim(self, claim: Claim, catalogue: Catalogue) -> ClaimOutcome:
+        """Judge a claim of a catalogue: as all texts say it, and as each does."""
+        voting = claim.admitted()
+        interpretations = tuple(
+            self.judge_interpretation(one, votes=one.id in voting)
+            for one in claim.interpretation
         )
+
+        def rule(text: str | None = None) -> Ruling:
+            if claim.kind in KINDS:
+                return rule_on_fact(claim, catalogue)
+            return rule_on(claim, interpretations, text)
+
+        texts = {text: rule(text) for text in {s.text: s for s in claim.source}}
+        ruling = join_texts(texts.values()) if texts else rule()
 
         def say(sentence: Sentence) -> SentenceOutcome:
             return judge_sentence(
@@ -267,20 +273,12 @@ class Judge:
             reason=ruling.reason,
             error_rate=shorten(self.error_rates.get(claim.id, 0.0)) or 0.0,
             texts=texts,
-            tested=asked.tested,
-            changed=asked.changed,
-            interpretations=interpretations if asked.interpretation else (),
+            tested=claim.tested,
+            changed=claim.changed,
+            interpretations=interpretations,
             findings=tuple(map(say, claim.finding)),
             right=None if right is None else say(right.as_sentence()),
             concedes=None if concedes is None else say(concedes),
-        )
-
-    def judge_meanings(self, claim: Claim) -> tuple[InterpretationOutcome, ...]:
-        """Judge the interpretations of a claim."""
-        voting = claim.admitted()
-        return tuple(
-            self.judge_interpretation(one, votes=one.id in voting)
-            for one in claim.interpretation
         )
 
     def judge_interpretation(
@@ -351,18 +349,12 @@ def rule_on(
     interpretations: Sequence[InterpretationOutcome],
     text: str | None = None,
 ) -> Ruling:
-    """Rule on a claim as a text says it, or as all do, by its kind.
-
-    What is held against the published record is decided by a source.
-    """
+    """Rule on a claim as a text says it, or as all do, by its interpretations."""
     if claim.kind == "assumption":
         return Ruling(Verdict.ASSUMED, Reason.PREMISE)
     by_id = {one.id: one for one in interpretations}
     admitted = [by_id[name] for name in claim.admitted(text)]
-    ruling = join_parts(Ruling(one.verdict, one.reason) for one in admitted)
-    if claim.kind == "record" and ruling.verdict in (Verdict.HOLDS, Verdict.FAILS):
-        return Ruling(ruling.verdict, Reason.SOURCE)
-    return ruling
+    return join_parts(Ruling(one.verdict, one.reason) for one in admitted)
 
 
 def rule_on_cases(
@@ -379,13 +371,11 @@ def rule_on_cases(
         Whether they reach the whole scope.
     """
     judged = [case for case in cases if case.outcome != Outcome.NOT_APPLICABLE]
-    recorded = [RECORDED.get(check.quantity) for check in interpretation.check]
-    published = all(one is not None and one.published for one in recorded)
     if not judged:
         return UNREACHED
     if without_measure(interpretation.words):
         return Ruling(Verdict.VAGUE, Reason.WORD)
-    if interpretation.quantifier == "usually" and not published:
+    if interpretation.quantifier == "usually":  # cases of ours are no published list
         return Ruling(Verdict.VAGUE, Reason.LIST)
     groups: dict[str, list[Outcome]] = {}
     for case in judged:

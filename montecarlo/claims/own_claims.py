@@ -21,11 +21,11 @@ from montecarlo.attention.divisors import split_pairs
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.catalogue import name_place, parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import Case, ClaimsRecord
+from montecarlo.claims.outcomes import Case, ClaimsRecord, Located
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, rows_of_study, run_study
 from montecarlo.claims.schema import Catalogue
-from montecarlo.claims.simulation import Simulation, points_of, unjudged
+from montecarlo.claims.simulation import Evidence, cases_of, is_applicable, points_of
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.intervals import round_end
 from montecarlo.estimation.summaries import columns_of, lacks
@@ -269,10 +269,56 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
 
 
 def find_unjudged(study: Study) -> Iterator[str]:
-    """Yield what a user's claims ask and cannot be judged: where, of what, and why."""
+    """Yield what a user's claims ask and cannot be judged: where, of what, and why.
+
+    Each distribution, dependence, initialisation and normalisation that a domain names
+    has to be judged in all of its cases; of the distributions of a domain that names
+    none, one has to be.
+    """
     budgets = dict.fromkeys(study.grid.points(), 0)
-    simulation = Simulation(budgets, study.grid.divisors, exact_value)
-    yield from unjudged(study.catalogue, simulation)
+    evidence = Evidence(budgets, study.grid.divisors, exact_value)
+    for where, check in _checks_of(study.catalogue):
+        if check.quantity in RECORDED:
+            if lacking := _lacks_record(check, evidence.cases(check)):
+                yield f"{where}: {check.quantity} is not judged: {lacking} on record"
+            continue
+        named = bool(check.domain.distributions)
+        there = set(evidence.cases(check))
+        groups: dict[tuple[str, str], list[Located]] = {}
+        for case in cases_of(check, budgets, study.grid.divisors):
+            distribution = case.distribution if named else "all distributions"
+            groups.setdefault((distribution, case.context), []).append(case)
+        for group, cases in groups.items():
+            compared = [evidence.points(check, case) for case in cases if case in there]
+            unknown = len(cases) - len(compared)
+            if not compared or (named and unknown):
+                why = f"theory has no exact value in {unknown} of {len(cases)} cases"
+            elif not any(is_applicable(check, points) for points in compared):
+                why = "the entries lack the moments that an interval needs"
+            else:
+                continue
+            asked = ", ".join(filter(None, group))
+            yield f"{where}: {check.quantity} is not judged for {asked}: {why}"
+    if all(claim.kind == "assumption" for claim in study.catalogue.claim):
+        yield "nothing is judged: no claim is of a kind that can be"
+
+
+def _checks_of(catalogue: Catalogue) -> Iterator[tuple[str, Check]]:
+    """Yield the checks whose outcome is a verdict, each with its place in the file."""
+    for claim in catalogue.claim:
+        for interpretation in claim.interpretation:
+            for check in interpretation.check:
+                yield f"claim {claim.id!r}, interpretation {interpretation.id!r}", check
+    for self_check in catalogue.self_check:
+        for check in self_check.check:
+            yield f"self_check {self_check.id!r}", check
+
+
+def _lacks_record(check: Check, cases: Sequence[Located]) -> str:
+    """Tell what of a domain is not on record: all, or an end of its range of d_k."""
+    sizes = {case.d_k for case in cases} - {None}
+    missing = [f"d_k = {d_k} is not" for d_k in check.domain.d_k if d_k not in sizes]
+    return (missing[0] if sizes and missing else "") if cases else "nothing is"
 
 
 def most_seconds(study: Study) -> float:

@@ -17,12 +17,12 @@ from threadpoolctl import threadpool_limits
 from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import CLAIMS_FILE, ClaimsRecord
-from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import (
     ErrorRates,
+    Evidence,
     Exact,
-    Simulation,
     check_rows,
     row_key,
     split_error_rate,
@@ -173,8 +173,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         found = known[point][key]
         return None if found is None else found.value
 
-    def judge(simulation: Simulation, compared: pd.DataFrame) -> ClaimsRecord:
-        evidence = replace(recorded, others=simulation)
+    def judge(evidence: Evidence, compared: pd.DataFrame) -> ClaimsRecord:
         return Judge(evidence, rates.stated, rates.claims).judge(
             study.catalogue,
             error_rate=study.error_rate,
@@ -184,7 +183,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
             z_scores=judge_z_scores(compared),
         )
 
-    def sampled_on(there: Mapping[DesignPoint, int]) -> Simulation:
+    def sampled_on(there: Mapping[DesignPoint, int]) -> Evidence:
         """Bring the tables of points up to what is sampled of them."""
         changed = [
             point
@@ -201,7 +200,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         )
         for task, future in work(table_of, tasks):
             tables[task[0]] = future.result()
-        return Simulation(there, divisors, exact, tables.__getitem__)
+        return Evidence(there, divisors, exact, tables.__getitem__)
 
     def undecided(store: SampleStore) -> set[DesignPoint]:
         # a point that failed may not have come to its first analysis
@@ -210,9 +209,9 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
             for point, budget in budgets.items()
             if store.n_replicates(point) >= budget.first
         }
-        simulation = sampled_on(there)
+        evidence = sampled_on(there)
         # z scores are looked at once, at the end
-        return undecided_points(judge(simulation, tabulate(())), simulation)
+        return undecided_points(judge(evidence, tabulate(())), evidence)
 
     columns = {point: columns_of(point, keys) for point, keys in requested.items()}
     plan = Plan(budgets, study.seed, columns, limited=in_time is not None)
@@ -226,7 +225,6 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         rates = error_rates_of(study, exact, budgets)
         of_samples = [c for c in study.catalogue.checks() if c.quantity not in RECORDED]
         stated = (*{rates.stated(check): 0 for check in of_samples}, POINTWISE)
-        recorded = Recorded(study.catalogue, Simulation(most, divisors, exact))
         checked = frozenset(map(row_key, of_samples))
         if study.replicates is None:
             sufficed, failures = run(
@@ -243,7 +241,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         raise_failed_batches(failures, study.seed)
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
-        simulation = sampled_on(most)
+        evidence = sampled_on(most)
     sampled()
     rows = chain.from_iterable(tables[point].rows for point in budgets)
     measurements = tabulate(chain(rows, rare))
@@ -255,7 +253,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
             for point in budgets
             for key, found in tables[point].distributions.items()
         },
-        judge(simulation, measurements),
+        judge(evidence, measurements),
         {point.name: store.n_replicates(point) for point in budgets},
         limited,
     )
@@ -343,8 +341,8 @@ def error_rates_of(
     """
     budgets = needed_budgets(study) if budgets is None else budgets
     analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
-    simulation = Simulation(analyses, study.grid.divisors, exact)
-    return split_error_rate(study.catalogue, simulation, study.error_rate)
+    evidence = Evidence(analyses, study.grid.divisors, exact)
+    return split_error_rate(study.catalogue, evidence, study.error_rate)
 
 
 def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:

@@ -237,8 +237,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     interpretation : tuple of Interpretation
     kind : str
         ``measured``; ``shape`` and ``record`` are checked on arrays and on published
-        sizes and dates; ``practice`` needs runs that are not on record; ``assumption``
-        claims nothing.
+        sizes and dates; ``assumption`` claims nothing.
     right : Right or None
     concedes : Sentence or None
         What is right in a claim that fails.
@@ -260,7 +259,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     source: tuple[Source, ...] = ()
     finding: tuple[Sentence, ...] = ()
     interpretation: tuple[Interpretation, ...] = ()
-    kind: Literal["measured", "shape", "practice", "record", "assumption"] = "measured"
+    kind: Literal["measured", "shape", "record", "assumption"] = "measured"
     right: Right | None = None
     concedes: Sentence | None = None
     tested: Annotated[str, Meta(max_length=2000)] = ""

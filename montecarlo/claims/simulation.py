@@ -1,11 +1,12 @@
-"""Simulation as evidence: the cases that a grid has for a check, and what was sampled.
+"""Evidence: the cases that there are for a check, and what was found in each.
 
-A case is a design point, or a series of points along d_k.  Its statistic is one
-estimate; checks that look at the same statistic share one share of the error rate.
-Here stands, too, which cases are worth sampling on, and what a grid cannot judge.
+A case of what is sampled is a design point, or a series of points along d_k.  Its
+statistic is one estimate; checks that look at the same statistic share one share of the
+error rate.  What is on record has cases of its own, and no points.  Here stands, too,
+which cases are worth sampling on.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
@@ -26,8 +27,9 @@ from montecarlo.claims.outcomes import (
     case_on,
     locate,
 )
-from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.recorded import RECORDED, find_recorded
 from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.training import LOOKS, Record, read_record
 from montecarlo.claims.verdicts import Outcome
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate, log_log_slope
@@ -110,17 +112,9 @@ Exact = Callable[[DesignPoint, RowKey], float | None]
 Estimates = Summaries | PointTable
 
 
-class Statistic(NamedTuple):
-    """One estimate that checks may share."""
-
-    relation: str
-    key: RowKey
-    points: Points
-
-
 @dataclass(frozen=True, slots=True)
-class Simulation:
-    """A grid, and what was sampled on it: `montecarlo.claims.recorded.Evidence`.
+class Evidence:
+    """A grid, what was sampled on it, and what is on record.
 
     Attributes
     ----------
@@ -132,25 +126,30 @@ class Simulation:
         (point, row) -> exact value or None.
     summaries : callable
         Point -> its estimates; not needed before sampling.
+    record : Record or None
+        That of training; None: the one of the package.
     """
 
     budgets: Mapping[DesignPoint, int]
     divisors: Collection[str]
     reference: Exact
     summaries: Callable[[DesignPoint], Estimates] | None = None
+    record: Record | None = None
     _looked_at: dict[Check, dict[Located, Points]] = field(default_factory=dict)
 
     def reaches(self, check: Check) -> bool:
-        """Tell whether the grid has all that a domain names, and its corners.
+        """Tell whether there is all that a domain names, and its corners.
 
-        The corners are the smallest and largest d_k with the fewest and most keys.
+        The corners are the smallest and largest d_k with the fewest and most keys.  A
+        record has what it speaks of.
         """
+        if check.quantity in RECORDED:
+            return True
         domain = check.domain
-        cases = self.cases(check)
-        points = [point for case in cases for point in self.points(check, case)]
-        if not points:
-            return False
-        sizes = {(point.d_k, point.n_keys) for point in points}
+        cases = self._points(check)
+        sizes = {
+            (point.d_k, point.n_keys) for points in cases.values() for point in points
+        }
         of_pairs = check.quantity in PAIR_QUANTITIES
         corners = product(domain.d_k, (None,) if of_pairs else domain.n_keys)
         named = (
@@ -164,10 +163,12 @@ class Simulation:
         )
 
     def cases(self, check: Check) -> list[Located]:
-        """Return the cases that the grid has, and that there is something to hold to.
+        """Return the cases that there are, and that there is something to hold to.
 
         By distribution, number of keys and d_k.
         """
+        if check.quantity in RECORDED:
+            return list(find_recorded(check, self.record or read_record()))
         return list(self._points(check))
 
     def points(self, check: Check, case: Located) -> Points:
@@ -175,12 +176,24 @@ class Simulation:
         return self._points(check)[case]
 
     def find(self, check: Check, where: Located, rate: float) -> Case:
-        """Return the estimate of a case, and the region that it is held against."""
-        points = self.points(check, where)
-        region = region_in(check, where, points, self.reference)
-        if region is None or self.summaries is None:
-            raise LookupError(f"{check.quantity} has nothing to be held against")
-        key, estimate, exact, limit = row_key(check), None, None, None
+        """Return what there is for a check in one of its cases.
+
+        ``rate`` is what simultaneous intervals state.
+        """
+        if check.quantity in RECORDED:
+            known = find_recorded(check, self.record or read_record())[where]
+            return case_on(
+                where,
+                region_of(check, where.d_k, where.n_keys),
+                known,
+                rate,
+                exact=known.value if RECORDED[check.quantity].exact else None,
+                d_k_range=None if where.d_k is None else (where.d_k, where.d_k),
+            )
+        if self.summaries is None:
+            raise LookupError("nothing was sampled")
+        points, key = self.points(check, where), row_key(check)
+        estimate = exact = limit = None
         if is_applicable(check, points):
             estimate = estimate_in(check, points, self.summaries)
             if check.relation == "tends_to":
@@ -189,7 +202,7 @@ class Simulation:
                 exact = exact_in(check, points, self.reference)
         return case_on(
             where,
-            region,
+            region_in(check, where, points, self.reference),
             estimate,
             rate,
             exact=exact,
@@ -201,10 +214,12 @@ class Simulation:
 
     def _points(self, check: Check) -> dict[Located, Points]:
         if check not in self._looked_at:
+            cases = cases_of(check, self.budgets, self.divisors)
             self._looked_at[check] = {
                 case: points
-                for case, points in cases_of(check, self.budgets, self.divisors).items()
-                if region_in(check, case, points, self.reference) is not None
+                for case, points in cases.items()
+                if check.expected != "reference"
+                or _exact_row(points[0], row_key(check), self.reference) is not None
             }
         return self._looked_at[check]
 
@@ -269,7 +284,7 @@ def row_key(check: Check) -> RowKey:
     )
 
 
-def statistic_of(check: Check, points: Points) -> Statistic:
+def statistic_of(check: Check, points: Points) -> tuple[str, RowKey, Points]:
     """Return the statistic of a case, the same for checks that share it.
 
     Quantities of pairs under another divisor are the same row times a known factor, and
@@ -280,8 +295,7 @@ def statistic_of(check: Check, points: Points) -> Statistic:
     quantity = PAIR_QUANTITIES.get(check.quantity)
     if quantity is not None:
         key = RowKey("none", quantity.name, "value")
-    relation = check.relation if check.along_d_k else "value"
-    return Statistic(relation, key, points)
+    return check.relation if check.along_d_k else "value", key, points
 
 
 def is_applicable(check: Check, points: Points) -> bool:
@@ -339,11 +353,8 @@ def _exact_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | Non
 
 def region_in(
     check: Check, case: Located, points: Points, reference: Exact
-) -> tuple[float, float] | None:
-    """Return the equivalence region of a case.
-
-    None where the check compares with a reference that does not exist.
-    """
+) -> tuple[float, float]:
+    """Return the equivalence region of a case that there is something to hold to."""
     exact = None
     if check.expected == "reference":
         exact = _exact_row(points[0], row_key(check), reference)
@@ -374,14 +385,14 @@ class ErrorRates(NamedTuple):
 
 
 def split_error_rate(
-    catalogue: Catalogue, simulation: Simulation, error_rate: float
+    catalogue: Catalogue, evidence: Evidence, error_rate: float
 ) -> ErrorRates:
     """Split the report's error rate over the two sides of every interval it uses.
 
     Parameters
     ----------
     catalogue : Catalogue
-    simulation : Simulation
+    evidence : Evidence
         Its budgets are the numbers of interim analyses that points may have.
     error_rate : float
         Nominal probability that any decided check is wrong.
@@ -390,22 +401,21 @@ def split_error_rate(
     -------
     ErrorRates
     """
-    evidence = Recorded(catalogue, simulation)
 
     def count(checks: Iterable[Check]) -> int:
-        statistics: dict[Statistic | tuple[str, str, Located], int] = {}
+        statistics: dict[tuple[object, ...], int] = {}
         for check in checks:
             if check.relation == "tends_to":  # theory decides
                 continue
             for case in evidence.cases(check):
                 if check.quantity in RECORDED:
-                    if not (quantity := RECORDED[check.quantity]).exact:
+                    if not RECORDED[check.quantity].exact:
                         key = (check.quantity, check.divisor, case)
-                        statistics[key] = quantity.looks
+                        statistics[key] = len(LOOKS)
                     continue
-                points = simulation.points(check, case)
+                points = evidence.points(check, case)
                 if is_applicable(check, points):
-                    most = max(simulation.budgets[point] for point in points)
+                    most = max(evidence.budgets[point] for point in points)
                     statistics[statistic_of(check, points)] = most
         return sum(statistics.values())
 
@@ -419,13 +429,13 @@ def split_error_rate(
 HOPELESS = 4
 
 
-def undecided_points(judged: ClaimsRecord, simulation: Simulation) -> set[DesignPoint]:
+def undecided_points(judged: ClaimsRecord, evidence: Evidence) -> set[DesignPoint]:
     """Return the points of all undecided cases that the budget may still decide.
 
     Parameters
     ----------
     judged : ClaimsRecord
-    simulation : Simulation
+    evidence : Evidence
         On which it was judged.
 
     Notes
@@ -436,8 +446,8 @@ def undecided_points(judged: ClaimsRecord, simulation: Simulation) -> set[Design
     """
     found: set[DesignPoint] = set()
     for check, case in _open_cases(judged):
-        points = simulation.points(check.asked, locate(case))
-        budget = min(simulation.budgets[point] for point in points)
+        points = evidence.points(check.asked, locate(case))
+        budget = min(evidence.budgets[point] for point in points)
         if (case.replicates_needed or 0) <= HOPELESS * budget:
             found.update(points)
     return found
@@ -456,89 +466,3 @@ def _open_cases(judged: ClaimsRecord) -> Iterator[tuple[CheckOutcome, Case]]:
 def _is_open(case: Case) -> bool:
     undecided = case.outcome == Outcome.UNDECIDED or case.by_theory
     return undecided and case.replicates_needed is not None
-
-
-def gate_checks(catalogue: Catalogue) -> Iterator[tuple[str, Check]]:
-    """Yield the checks whose outcome is a verdict, each with its place in the file."""
-    for claim in catalogue.claim:
-        if claim.kind != "measured":
-            continue
-        for interpretation in claim.interpretation:
-            for check in interpretation.check:
-                yield f"claim {claim.id!r}, interpretation {interpretation.id!r}", check
-    for self_check in catalogue.self_check:
-        for check in self_check.check:
-            yield f"self_check {self_check.id!r}", check
-
-
-def unjudged(catalogue: Catalogue, simulation: Simulation) -> Iterator[str]:
-    """Yield what is asked and will not be judged: where, of what, and why.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-    simulation : Simulation
-        A grid, before it is sampled.
-
-    Notes
-    -----
-    Each distribution, dependence, initialisation and normalisation that a domain names
-    has to be judged in all of its cases; of the distributions of a domain that names
-    none, one has to be.
-    """
-    evidence = Recorded(catalogue, simulation)
-    for where, check in gate_checks(catalogue):
-        if check.quantity in RECORDED:
-            lacking = _lacks_record(check, evidence.cases(check))
-            if lacking:
-                yield f"{where}: {check.quantity} is not judged: {lacking} on record"
-            continue
-        cases = cases_of(check, simulation.budgets, simulation.divisors)
-        domain = check.domain
-        for distribution, *others in product(
-            domain.distributions or ("",),
-            domain.dependence,
-            domain.initialisation,
-            domain.normalisation,
-        ):
-            asked = [distribution or "all distributions", *others]
-            named = ", ".join(part for part in asked if part not in ("none", ""))
-            mine = [
-                case
-                for case in cases
-                if [case.dependence, case.initialisation, case.normalisation] == others
-                and distribution in ("", case.distribution)
-            ]
-            why = _reason(check, mine, simulation, all_of_them=bool(distribution))
-            if why:
-                yield f"{where}: {check.quantity} is not judged for {named}: {why}"
-    if all(claim.kind in ("practice", "assumption") for claim in catalogue.claim):
-        yield "nothing is judged: no claim is of a kind that can be"
-
-
-def _lacks_record(check: Check, cases: Sequence[Located]) -> str:
-    """Tell what of a domain is not on record: a part, or an end of its range of d_k."""
-    parts, sizes = {case.part for case in cases}, {case.d_k for case in cases} - {None}
-    missing = [repr(name) for name in check.domain.part if name not in parts]
-    if sizes:
-        missing += [f"d_k = {d_k}" for d_k in check.domain.d_k if d_k not in sizes]
-    if not cases:
-        return "nothing is"
-    return f"{missing[0]} is not" if missing else ""
-
-
-def _reason(
-    check: Check, cases: list[Located], simulation: Simulation, *, all_of_them: bool
-) -> str:
-    """Tell why cases cannot be judged; empty where they can."""
-    if not cases:
-        return "there is no such case"
-    there = set(simulation.cases(check))
-    compared = [case for case in cases if case in there]
-    if not compared or (all_of_them and len(compared) < len(cases)):
-        lacking = len(cases) - len(compared)
-        return f"theory has no exact value in {lacking} of {len(cases)} cases"
-    points = (simulation.points(check, case) for case in compared)
-    if not any(is_applicable(check, some) for some in points):
-        return "the entries lack the moments that an interval needs"
-    return ""

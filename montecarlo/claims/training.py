@@ -78,7 +78,7 @@ class Rescaled:
     loss: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Record:
     """The record of the layer that retrieves, of seeds that are judged.
 
@@ -109,6 +109,14 @@ class Record:
     def by_case(self) -> dict[Any, pd.DataFrame]:
         """First gradients by optimiser and d_k, likewise."""
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
+
+    def values(
+        self, column: str, optimiser: str, arm: str, d_k: int
+    ) -> "pd.Series[float]":
+        """Return a column of an arm by seed; ``gradient``: the norm of the first."""
+        if column == "gradient":
+            return self.by_case[optimiser, d_k][arm].astype(float)
+        return self.by_arm[optimiser, arm, d_k][column].astype(float)
 
 
 @cache

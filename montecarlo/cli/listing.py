@@ -66,9 +66,8 @@ def _quantities(words: Words) -> Rows:
     told = {name: one.words for name, one in QUANTITIES.items()}
     told |= {name: one.words for name, one in RECORDED.items()}
     for name, said in told.items():
-        if said:
-            asked = "judge" if name in RECORDED else "measure, judge"
-            yield name, words(said), ", ".join(summaries_named(name)), asked
+        asked = "judge" if name in RECORDED else "measure, judge"
+        yield name, words(said), ", ".join(summaries_named(name)), asked
 
 
 def _distributions(words: Words) -> Rows:

@@ -23,9 +23,8 @@ from montecarlo.claims.calibration import (
 )
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check
-from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, needed_budgets
-from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.simulation import Evidence
 from montecarlo.study.presets import PRESETS
 from studies.calibration import cases
 
@@ -56,12 +55,11 @@ def test_the_table_is_of_the_cases_that_there_are():
 def test_every_kind_that_is_judged_is_counted():
     """Whatever the standard preset judges has an interval of a kind in the table."""
     study = Study(read_catalogue(), PRESETS["standard"])
-    simulation = Simulation(needed_budgets(study), study.grid.divisors, exact_value)
+    evidence = Evidence(needed_budgets(study), study.grid.divisors, exact_value)
     found = {
         kind_of(check)
         for check in study.catalogue.checks()
-        if check.relation != "tends_to"
-        and (check.quantity in RECORDED or simulation.cases(check))
+        if check.relation != "tends_to" and evidence.cases(check)
     }
     assert len(found) > 5
     assert found <= {line.kind for line in read_calibration()} | {EXACT}

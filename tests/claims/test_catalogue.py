@@ -88,7 +88,6 @@ NAN, INF = math.nan, math.inf
 #: Change of the check, field that the message must name, and what else it must say.
 WRONG_CHECKS = [
     ({"quantity": "score_varience"}, "quantity", "Did you mean 'score_variance'?"),
-    ({"quantity": "year"}, "quantity", "--list quantities"),  # a fact of our texts
     ({"quantity": None}, "quantity", "missing"),
     ({"divisor": "sqr"}, "divisor", "Did you mean 'sqrt'?"),
     ({"summary": "median"}, "summary", "value"),
@@ -228,7 +227,7 @@ WRONG_CLAIMS = [
         "value.a.check",
         *(found(value={"a": a}) for a in ({"check": 0}, {"count": "all"})),
     ),
-    ("interpretation", {"interpretation": None}, {"kind": "practice"}),
+    ("interpretation", {"interpretation": None}, {"kind": "assumption"}),
     ("interpretation", {"kind": "shape", "id": "product-shape"}),
     ("interpretation", {"kind": "record", "id": "introduced-2017"}),
     ("kind", {"kind": "opinion"}),
@@ -286,11 +285,10 @@ def test_wrong_files(argument, data):
 
 
 def test_kinds_that_are_not_measured():
-    """Claims of practice, record and shapes, and readers' questions."""
+    """Assumptions, claims of record and shapes, and readers' questions."""
     told = {"basis": "definition", "text": "n"}
     bare = {"interpretation": None, "finding": [told]}
     for change in (
-        {**bare, "kind": "practice"},
         {**bare, "kind": "record", "id": "introduced-2017"},
         {**bare, "kind": "shape", "id": "product-shape"},
         {**bare, "kind": "assumption"},

@@ -6,21 +6,14 @@ import numpy as np
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.facts import INTRODUCED, rule_on_fact
 from montecarlo.claims.judging import Judge
-from montecarlo.claims.recorded import (
-    FACT_QUANTITIES,
-    FACTS,
-    INTRODUCED,
-    SIZES,
-    Recorded,
-    with_facts,
-)
+from montecarlo.claims.recorded import ALGEBRA
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.schema import Catalogue, ModelSize, RecordEntry
-from montecarlo.claims.simulation import Simulation
-from montecarlo.claims.verdicts import Outcome, Reason, Verdict
+from montecarlo.claims.simulation import Evidence
+from montecarlo.claims.verdicts import Reason, Ruling, Verdict
 
-NOTHING = Catalogue()
 CLAIMS = {claim.id: claim for claim in read_catalogue().claim}
 
 
@@ -30,52 +23,22 @@ def models(*sizes):
     return Catalogue(model=tuple(named))
 
 
-def judge_of(catalogue):
-    """The judge of a catalogue's facts; nothing was sampled."""
-    evidence = Recorded(catalogue, Simulation({}, (), exact_value))
-    return Judge(evidence, lambda _: 1e-6)
+def verdict_of(name, catalogue):
+    """The verdict on a claim of the package, as the facts of a catalogue have it."""
+    return rule_on_fact(CLAIMS[name], catalogue).verdict
 
 
-def judged(name, catalogue=NOTHING):
-    """A claim of the package, as the facts of a catalogue have it."""
-    return judge_of(catalogue).judge_claim(CLAIMS[name])
-
-
-def outcomes_of(name, catalogue=NOTHING):
-    """How each case of each interpretation of a claim came out."""
-    return {
-        (one.id, case.part, case.d_k): case.outcome
-        for one in judge_of(catalogue).judge_meanings(with_facts(CLAIMS[name]))
-        for case in one.cases
-    }
-
-
-def counted(name):
-    """What a quantity of shapes has in each of its cases."""
-    (check,) = {
-        check
-        for some in FACTS.values()
-        for one in some
-        for check in one.check
-        if check.quantity == name
-    }
-    return FACT_QUANTITIES[name].find(Catalogue(), check)
-
-
-def test_the_product_is_not_d_k_by_d_k():
-    """q·k is a number and QKᵀ has a row per query and a column per key."""
-    one = judged("product-shape")
-    assert (one.verdict, one.reason) == (Verdict.FAILS, Reason.THEORY)
-    assert set(outcomes_of("product-shape").values()) == {Outcome.REFUTED}
-    rows, columns, numbers = (
-        {case.d_k: estimate.value for case, estimate in counted(name).items()}
-        for name in ("product_rows", "product_columns", "score_size")
-    )
-    for n_queries, n_keys, d_k in SIZES:
-        q, k = np.ones((n_queries, d_k)), np.ones((n_keys, d_k))
-        assert (q @ k.T).shape == (n_queries, n_keys) != (d_k, d_k)
-        assert (rows[d_k], columns[d_k]) == (n_queries, n_keys)
-        assert numbers[d_k] == np.ndim(q[0] @ k[0]) + 1 == 1
+@pytest.mark.parametrize("name", ["product-shape", "scores-need-range"])
+def test_algebra_is_theory(name):
+    """q·k is a number, and QKᵀ has a row per query and a column per key; scores that
+    leave the range 0 to 1 together have the weights that they had.
+    """
+    judge = Judge(Evidence({}, (), exact_value), lambda _: 1e-6)
+    one = judge.judge_claim(CLAIMS[name], Catalogue())
+    ruling = Ruling(Verdict.FAILS, Reason.THEORY)
+    assert (one.verdict, one.reason) == (ruling.verdict, ruling.reason)
+    assert set(one.texts.values()) == {ruling}
+    assert one.interpretations == ()
 
 
 @pytest.mark.parametrize(
@@ -88,21 +51,13 @@ def test_the_product_is_not_d_k_by_d_k():
 )
 def test_the_input_dimension_is_that_of_one_head(sizes, verdict):
     """d_k is the model's dimension only where there is one head."""
-    assert judged("input-dimension", models(*sizes)).verdict == verdict
-
-
-def test_no_range_of_scores_is_needed():
-    """Scores that leave the range 0 to 1 together have the weights that they had."""
-    one = judged("scores-need-range")
-    assert (one.verdict, one.reason) == (Verdict.FAILS, Reason.THEORY)
-    (found,) = counted("weights_moved").values()
-    assert found.value == pytest.approx(0.0, abs=1e-12)
+    assert verdict_of("input-dimension", models(*sizes)) == verdict
 
 
 def test_weights_of_scores_within_a_range_are_nearly_even():
     """No row has a larger weight than one whose scores are all equal but for one."""
     rng = np.random.default_rng(5)
-    found = FACT_QUANTITIES["largest_over_range"].find(NOTHING, None)
+    found = ALGEBRA["largest_over_range"].find(None, None)
     assert {round(value.value, 12) <= 1.0 for value in found.values()} == {True}
     for case, most in found.items():
         reach, n = (float(part.split("=")[1]) for part in case.part.split(","))
@@ -123,7 +78,7 @@ def test_weights_of_scores_within_a_range_are_nearly_even():
 )
 def test_common_sizes_are_those_of_the_record(sizes, verdict):
     """64, 128 or more are on record, in more than half of the listed models."""
-    assert judged("head-dimensions", models(*sizes)).verdict == verdict
+    assert verdict_of("head-dimensions", models(*sizes)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -141,4 +96,4 @@ def test_the_first_record_counts(years, verdict):
     entries = [RecordEntry("introduced-2017", year, "s") for year in years]
     other = RecordEntry("head-dimensions", 1990, "s")
     catalogue = Catalogue(record=(other, *entries))
-    assert judged("introduced-2017", catalogue).verdict == verdict
+    assert verdict_of("introduced-2017", catalogue) == verdict

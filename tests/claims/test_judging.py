@@ -41,7 +41,7 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.claims.simulation import (
     HOPELESS,
-    Simulation,
+    Evidence,
     cases_of,
     region_in,
     row_key,
@@ -93,8 +93,8 @@ def variance(divisor="none", quantity="score_variance", **more):
 def split(checks, analyses, rate=0.01):
     """How many intervals an error rate is split over."""
     catalogue = catalogue_of(checks=checks)
-    simulation = Simulation(analyses, DIVISORS, exact_value)
-    found = split_error_rate(catalogue, simulation, rate)
+    evidence = Evidence(analyses, DIVISORS, exact_value)
+    found = split_error_rate(catalogue, evidence, rate)
     assert found.analyses == pytest.approx(rate / (2.0 * found.share)) or (
         found.analyses == 0
     )
@@ -129,9 +129,9 @@ def test_what_shares_its_error_misses_together(quantity):
             (points,) = cases_of(check, [point], DIVISOR_TABLE).values()
             found = statistic_of(check, points)
             shared.setdefault(found, []).append(summaries.estimate(row_key(check)))
-    mine = [key for key in shared if key.key.quantity == quantity]
-    for key in mine:
-        first, *others = shared[key]
+    mine = [statistic for statistic in shared if statistic[1].quantity == quantity]
+    for statistic in mine:
+        first, *others = shared[statistic]
         low, high = first.interval(1e-4)
         for other in others:
             ends = other.interval(1e-4)
@@ -168,8 +168,8 @@ def test_what_is_not_decided_costs_nothing():
 
 def test_each_interval_pays_by_its_kind():
     """Its share, less what intervals of its kind miss more; exact ones pay nothing."""
-    simulation = Simulation(ONE, ("none",), unknown)
-    rates = split_error_rate(catalogue_of((variance(),)), simulation, 0.01)
+    evidence = Evidence(ONE, ("none",), unknown)
+    rates = split_error_rate(catalogue_of((variance(),)), evidence, 0.01)
 
     assert rates.stated(variance()) == nominal_rate(rates.share, "pairs") < rates.share
     recorded = Check("training_steps", "at_least", "median", "none/sqrt", low=1.0)
@@ -193,8 +193,8 @@ def test_sentences_cost_their_share():
     passage = Passage("p", "answer", Sentence("s", check=(kurtosis,)))
     for passages, statistics in (((), 3), ((passage,), 4)):
         catalogue = Catalogue((), (claim,), passages)
-        simulation = Simulation(ONE, DIVISORS, exact_value)
-        found = split_error_rate(catalogue, simulation, 0.01)
+        evidence = Evidence(ONE, DIVISORS, exact_value)
+        found = split_error_rate(catalogue, evidence, 0.01)
         assert found.analyses == statistics
         assert found.share == pytest.approx(0.01 / (2.0 * statistics))
 
@@ -251,9 +251,9 @@ def judged(interpretations, values, budget=128, reference=exact_value, **said):
     points = [parse_point("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
     budgets = dict.fromkeys(points, budget)
     catalogue = msgspec.structs.replace(catalogue, claim=(claim,))
-    simulation = Simulation(budgets, DIVISORS, reference, fixed(values))
-    record = Judge(simulation, lambda _: 1e-4).judge(catalogue, **KNOWN)
-    undecided = undecided_points(record, simulation)
+    evidence = Evidence(budgets, DIVISORS, reference, fixed(values))
+    record = Judge(evidence, lambda _: 1e-4).judge(catalogue, **KNOWN)
+    undecided = undecided_points(record, evidence)
     return record.claims[0], {c.d_k for c in undecided}
 
 
@@ -385,11 +385,11 @@ def test_passages_are_judged_too():
         ((3.0, 2.02, 3.0), False, {128}),
     ):
         values = fixed(values_of(entropy))
-        simulation = Simulation(budgets, DIVISORS, lambda *_: None, values)
-        record = Judge(simulation, lambda _: 1e-4).judge(catalogue, **KNOWN)
+        evidence = Evidence(budgets, DIVISORS, lambda *_: None, values)
+        record = Judge(evidence, lambda _: 1e-4).judge(catalogue, **KNOWN)
         (passage,) = record.passages
         assert passage.holds is holds
-        found = undecided_points(record, simulation)
+        found = undecided_points(record, evidence)
         assert {c.d_k for c in found} == undecided
 
 
@@ -566,8 +566,8 @@ def test_each_claim_has_a_rate_of_its_own():
     wide = msgspec.structs.replace(plain, id="wide", finding=(said,))
     empty = msgspec.structs.replace(plain, id="empty", interpretation=())
     catalogue = Catalogue((), (plain, wide, empty))
-    simulation = Simulation(analyses, DIVISORS, exact_value)
-    found = split_error_rate(catalogue, simulation, 0.01)
+    evidence = Evidence(analyses, DIVISORS, exact_value)
+    found = split_error_rate(catalogue, evidence, 0.01)
 
     assert found.analyses == 12  # two cases, two statistics, three analyses
     assert found.claims == pytest.approx({"c": 0.005, "wide": 0.01, "empty": 0.0})

@@ -16,9 +16,8 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     case_on,
 )
-from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.simulation import Evidence
 from montecarlo.claims.verdicts import Outcome, decide
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
@@ -119,8 +118,8 @@ def judged():
 
         return SimpleNamespace(estimate=estimate)
 
-    simulation = Simulation(budgets, grid.divisors, exact_value, exactly)
-    judge = Judge(Recorded(catalogue, simulation), lambda _: 1e-4)
+    evidence = Evidence(budgets, grid.divisors, exact_value, exactly)
+    judge = Judge(evidence, lambda _: 1e-4)
     return judge.judge(catalogue, **KNOWN)
 
 

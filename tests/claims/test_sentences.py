@@ -17,9 +17,9 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import region_of
 from montecarlo.claims.judging import Judge, judge_sentence
 from montecarlo.claims.outcomes import InterpretationOutcome, case_on
-from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.simulation import Simulation, cases_of, is_applicable, region_in
+from montecarlo.claims.simulation import Evidence, is_applicable, region_in
 from montecarlo.claims.verdicts import Reason, Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
@@ -94,14 +94,14 @@ def cases(check, grid=STANDARD):
     """The cases of a check on a grid, with their points and regions; those on record
     are the same on each, and have no points but themselves.
     """
+    evidence = Evidence(dict.fromkeys(grid.points(), 0), tuple(DIVISORS), exact)
     if check.quantity in RECORDED:
-        there = Recorded(CATALOGUE, Simulation({}, (), exact)).cases(check)
+        there = evidence.cases(check)
         return {case: ((case,), region_of(check, case.d_k, None)) for case in there}
-    found = cases_of(check, grid.points(), tuple(DIVISORS))
-    both = {
+    found = {case: evidence.points(check, case) for case in evidence.cases(check)}
+    return {
         one: (some, region_in(check, one, some, exact)) for one, some in found.items()
     }
-    return {case: here for case, here in both.items() if here[1] is not None}
 
 
 # --- What it takes to be said ---------------------------------------------------------
@@ -127,11 +127,6 @@ class MadeUp:
     moved: float = 0.0
     theory: bool = False
     grid: Grid = STANDARD
-
-    def is_complete(self, check):
-        """More can be had."""
-        del check
-        return False
 
     def cases(self, check):
         """Return the cases of the grid."""

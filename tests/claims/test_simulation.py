@@ -8,11 +8,12 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.checks import Check, Domain, Level
+from montecarlo.claims.checks import Check, Domain, Level, region_of
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import (
+    Evidence,
     cases_of,
     estimate_in,
     exact_in,
@@ -196,12 +197,15 @@ def test_regions(check, region):
 
 
 def test_no_reference_no_region():
-    """Where there is no exact value a check against it has no region."""
+    """Where there is no exact value a check against it has no case."""
     check = Check("entropy", "equals", expected="reference", tolerance=0.1)
     cases = cases_of(check, GRID, ALL)
-    regions = [region_in(check, *case, exact) for case in cases.items()]
+    found = Evidence(dict.fromkeys(GRID, 0), ALL, exact).cases(check)
 
-    assert regions.count(None) == len(regions) / 2
+    assert found == [case for case in cases if case.d_k == 64]
+    assert len(found) == len(cases) / 2
+    with pytest.raises(LookupError, match="entropy"):
+        region_of(check, 256, 8)
 
 
 #: Checks that need what the small quick preset leaves to the others: scores at other
@@ -246,11 +250,10 @@ def test_interpretations_and_self_checks_have_cases(preset):
 def test_every_comparison_with_theory_has_a_reference(preset):
     """Where a check compares with an exact value, theory has it in some cases."""
     points = PRESETS[preset].points()
+    evidence = Evidence(dict.fromkeys(points, 0), ALL, exact_value)
     for check in read_catalogue().checks():
-        cases = cases_of(check, points, ALL)
-        if check.expected == "reference" and cases:
-            regions = [region_in(check, *case, exact_value) for case in cases.items()]
-            assert any(region is not None for region in regions), check
+        if check.expected == "reference" and cases_of(check, points, ALL):
+            assert evidence.cases(check), check
 
 
 #: What breaks the texts' premise: shifted distributions, a planted key, pairs, a

@@ -8,14 +8,13 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from montecarlo.claims import recorded
+from montecarlo.claims import simulation
 from montecarlo.claims.catalogue import CatalogueError, parse_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.own_claims import judge
-from montecarlo.claims.recorded import TRAINING_QUANTITIES, Recorded
+from montecarlo.claims.recorded import TRAINING_QUANTITIES, find_recorded
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.schema import Catalogue
-from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.simulation import Evidence
 from montecarlo.claims.training import (
     ARM,
     ARMS,
@@ -77,7 +76,8 @@ def made_up(monkeypatch):
     wide[SLOPE] = pd.Series(SLOPES)
     runs = table[[*ARM, "seed", *MEASURED]]
     record = Record(runs, wide.reset_index(), EXACT, {})
-    monkeypatch.setattr(recorded, "read_record", lambda: record)
+    monkeypatch.setattr(simulation, "read_record", lambda: record)
+    return record
 
 
 def values_of(column, optimiser, arm, d_k):
@@ -127,8 +127,8 @@ def by_loop(quantity, optimiser, arm, under, d_k):
 
 
 def evidence():
-    """The record, and a simulation of nothing."""
-    return Recorded(Catalogue(), Simulation({}, (), exact_value))
+    """The record, and a grid of nothing."""
+    return Evidence({}, (), exact_value)
 
 
 def asked():
@@ -141,7 +141,7 @@ def asked():
 
 
 @pytest.mark.parametrize(("quantity", "divisor", "initialisation"), list(asked()))
-def test_quantities_are_those_of_a_loop(quantity, divisor, initialisation):
+def test_quantities_are_those_of_a_loop(made_up, quantity, divisor, initialisation):
     """Both optimisers, each d_k, seeds paired: estimates and intervals."""
     domain = Domain(d_k=(16, 256), initialisation=(initialisation,))
     check = Check(quantity, "at_least", divisor=divisor, low=0.0, domain=domain)
@@ -155,7 +155,7 @@ def test_quantities_are_those_of_a_loop(quantity, divisor, initialisation):
         assert case.initialisation == initialisation
         arm = initialisation or over
         values = by_loop(quantity, case.part, arm, under, case.d_k)
-        found = evidence()._look_up(check)[case]
+        found = find_recorded(check, made_up)[case]
         if quantity == "training_learned":
             hits = int(sum(most for _, most in values))
             exact = binomtest(hits, len(SEEDS)).proportion_ci(0.98, "exact")
@@ -181,13 +181,13 @@ def test_an_arm_is_a_divisor_with_its_initialisation():
         assert len(evidence().cases(check)) == n_arms * 2 * 2  # optimisers, d_k
 
 
-def test_slopes_of_updates_are_those_of_the_seeds():
+def test_slopes_of_updates_are_those_of_the_seeds(made_up):
     """Of each optimiser and d_k of practice, the median over seeds."""
     check = Check("training_update_slope", "at_least", low=0.0)
     cases = evidence().cases(check)
     assert len(cases) == 2 * 2  # optimisers, d_k of practice
     for case in cases:
-        found = evidence()._look_up(check)[case]
+        found = find_recorded(check, made_up)[case]
         slopes = [SLOPES[case.part, case.d_k, seed] for seed in SEEDS]
         assert found.value == pytest.approx(median(slopes))
 

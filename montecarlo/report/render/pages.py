@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import get_args
 
 from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -18,12 +17,12 @@ from markupsafe import Markup
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
-from montecarlo.claims.schema import Topic
 from montecarlo.report.content.findings import (
     Said,
     columns,
     count_outcomes,
     exceptions,
+    find_range,
     find_telling,
     lines,
     table_name,
@@ -133,6 +132,7 @@ def environment() -> Environment:
         "exceptions": exceptions,
         "formula": check_formula,
         "lines": lines,
+        "range": find_range,
         "symbol": check_symbol,
         "table_name": table_name,
         "telling": find_telling,
@@ -145,7 +145,6 @@ def environment() -> Environment:
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,
         "released": RELEASED,
-        "topic_order": get_args(Topic),
         "parse_dependence": parse_dependence,
         "parse_distribution": parse_distribution,
         "parse_initialisation": parse_initialisation,

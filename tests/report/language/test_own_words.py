@@ -163,7 +163,7 @@ def test_own_words_are_no_message():
 
 # --- What is refused ----------------------------------------------------------------
 
-CLAIM = '[[claim]]\nid = "a"\ntopic = "training"\nkind = "practice"\n'
+CLAIM = '[[claim]]\nid = "a"\ntopic = "training"\nkind = "assumption"\n'
 
 
 @pytest.mark.parametrize(

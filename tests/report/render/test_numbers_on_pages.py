@@ -446,7 +446,10 @@ def test_table_of_models_shows_the_record(evidence, report):
 
 
 def test_interpretations_count_their_places(evidence, report):
-    """The table of interpretations counts places by outcome as claims.json has them."""
+    """The table of interpretations counts places by outcome as claims.json has them.
+
+    Not where it is vague: outcomes are of bounds of ours then.
+    """
     for claim in report.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]
         tables = [
@@ -463,8 +466,25 @@ def test_interpretations_count_their_places(evidence, report):
                 )
                 outcomes = ("supported", "refuted", "undecided")
                 counts = [v for case in line[1:] for v in values(evidence, case)]
-                assert counts == [found[outcome] for outcome in outcomes]
+                judged_by_text = interpretation["verdict"] != "vague"
+                expected = [found[outcome] for outcome in outcomes]
+                assert counts == (expected if judged_by_text else [])
                 assert evidence.verdicts(line[1]) == [interpretation["verdict"]]
+
+
+def test_claims_are_numbered_as_they_stand(report):
+    """From 1 on, down the page, those that are said in one line after each other."""
+    findings = report.contents.findings
+    lines = [line for topic in findings.topics for line in findings.lines(topic)]
+    in_order = [claim for line in lines for claim in line]
+    said = [findings.number(claim) for claim in in_order if claim.sources]
+    asked = [findings.number(claim) for claim in in_order if not claim.sources]
+    assert said == list(range(1, len(said) + 1))
+    assert asked == list(range(1, len(asked) + 1))
+    assert len(in_order) == len(findings.claims) > len(lines)
+    ids = (element.get("id") or "" for element in report.page("en").elements())
+    shown = [name for name in ids if name.startswith("claim-")]
+    assert shown == [f"claim-{claim.id}" for claim in in_order]
 
 
 def test_self_checks_count_their_cases(evidence, report):
@@ -506,7 +526,8 @@ def test_borders_are_those_of_the_record(evidence, report):
     for claim in report.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]
         shown = [e for e in article.iter("span") if e.get("class") == "border"]
-        borders = [b for r in claim["interpretations"] for b in judged(r).borders]
+        meanings = [r for r in claim["interpretations"] if r["verdict"] != "vague"]
+        borders = [b for r in meanings for b in judged(r).borders]
         some += len(borders)
         for element, border in zip(shown, borders, strict=True):
             numbers = values(evidence, element)
@@ -518,7 +539,7 @@ def test_borders_are_those_of_the_record(evidence, report):
 
 
 def test_verdicts_are_counted(report):
-    """Each line that opens a table counts its claims; their sum leaves out questions."""
+    """Each line that opens a table counts its claims; questions of readers are none."""
     page = report.page("en")
     shown = Counter()
     for section in page.root.iter("section"):
