@@ -1,6 +1,6 @@
 """Weights as they were drawn: the same queries and keys, undivided and divided."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -64,7 +64,8 @@ def map_paths(curves: Curves) -> dict[str, list[tuple[float, str]]]:
     """Return the map of each divisor as paths of SVG, for pages of any colours.
 
     The first is what all cells have, then come those that are darker, each with its
-    part of the darkest shade; a key is as wide, and a query as high, as 1.
+    part of the darkest shade; a key is as wide as 1, and a query is a line of that
+    width, its middle at its number.
     """
     maps = {}
     for name, weights in example_weights(curves):
@@ -72,15 +73,14 @@ def map_paths(curves: Curves) -> dict[str, list[tuple[float, str]]]:
         ground = [(line, 0, n_keys) for line in range(n_queries)]
         shades = {**dict(shaded_cells(weights)), 0: ground}
         maps[name] = [
-            (round(shade / (len(SHADES) - 1), 2), "".join(map(_cell_path, cells)))
+            (round(shade / (len(SHADES) - 1), 2), _line_path(cells))
             for shade, cells in sorted(shades.items())
         ]
     return maps
 
 
-def _cell_path(cell: tuple[int, int, int]) -> str:
-    line, first, end = cell
-    return f"M{first} {line}h{end - first}v{LINE}h{first - end}z"
+def _line_path(cells: Iterable[tuple[int, int, int]]) -> str:
+    return "".join(f"M{first} {line}h{end - first}" for line, first, end in cells)
 
 
 def build_attention(_: DataFrame, curves: Curves) -> Picture | None:

@@ -67,6 +67,14 @@ POLICY = (
     "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
     "script-src {script}; base-uri 'none'; form-action 'none'"
 )
+#: Spaces between Chinese or Japanese characters and numbers or formulas: the style
+#: sheet sets all these apart alike.
+_CJK = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
+_APART = re.compile(
+    rf"(?<={_CJK}) (?=<(?:math|data|span class=(?:label|\"kept\")))"
+    rf"|(?:(?<=</math>)|(?<=</data>)) (?={_CJK})"
+    rf"|(?<=<)(span class=label>[^<]*</span>) (?={_CJK})"
+)
 #: As in all messages, a per cent sign is written twice.
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 
@@ -112,7 +120,11 @@ def render(
         **values,
     )
     text = text.rstrip("\n") + "\n"
-    return text if quotable else _IMPLIED.sub("", text)
+    if quotable:
+        return text
+    if language.code in ("zh", "ja"):
+        text = _APART.sub(lambda found: found[1] or "", text)
+    return _IMPLIED.sub("", text)
 
 
 @lru_cache(maxsize=1)
