@@ -94,13 +94,10 @@ OTHER_NUMBERS = {
     "variance-grows-linearly, slope": {0.02},
     "standard-deviation-root, equals": {0.025},
     "double-root-variance, equals": {2.0},
-    "scores-within-range, unit-interval": {0.0},
     "variance-d-sigma-squared, formula": {1.0},
     "softmax-sensitive, eight-times": {1.0, 8.0},
-    "softmax-sensitive, twice": {0.1},
     "unscaled-gradient-vanishes, saturated": {0.0, 1.0},
     "unscaled-gradient-vanishes, typical": {0.0, 128.0},
-    "unscaled-gradient-vanishes, query-mean": {0.0},
     "unscaled-one-hot, large": {0.0, 1.0, 128.0},
     "linear-shrinks-differences, row": {1.0},
     "linear-cannot-focus, lost": {1.0 / 128.0},
@@ -115,7 +112,10 @@ OTHER_NUMBERS = {
 
 
 def words_of(interpretation):
-    """What an interpretation says: its label, or what was tested."""
+    """What an interpretation says: its label, or what was tested.
+
+    What goes beyond what is said has a formula in place of words.
+    """
     return interpretation.label or interpretation.tested
 
 
@@ -239,28 +239,15 @@ OURS = {
 #: claim does: no smaller than unscaled, or than divided by the root, is 1.
 BOUNDS = OURS | {
     "unit-variance-at-start, variance": {1.0},
-    "product-variance, pairs": {1.5, 1.25},
-    "product-variance, row": {1.5, 1.25},
     "variance-d-sigma-squared, formula": {4.0},
-    "variance-d-sigma-squared, one-side": {4.0},
     "scaled-variance-one, equals": {1.0},
     "scaled-mean-zero, premise": {0.0},
-    "scaled-mean-zero, one-mean": {0.0},
-    "scaled-mean-zero, both-means": {0.0},
-    "scaled-standard-normal, other-distributions": {0.01},
     "double-root-variance, equals": {0.25},
     "score-reaches-dimension, size": {256.0},
-    "scaled-score-twenty-two, independent": {20.0, 25.0},
-    "softmax-sensitive, twice": {10.0},
     "scaled-balanced, more-than-unscaled": {1.0},
     "linear-near-uniform, limit": {1.0},
     "linear-cannot-focus, weight": {1.0},
     "unscaled-gradient-vanishes, saturated": {2.0},
-    "linear-cannot-focus, rank": {0.9},
-    "large-scores-overflow, shifted": {0.01},
-    "sixty-four-overflows, half": {0.01},
-    "sixty-four-overflows, wider": {0.01},
-    "unscaled-hinders-learning, fewer-rates": {0.9},
     "gradient-sets-update, grows": {0.1},
     # the logarithm of 65504
     "root-keeps-arithmetic-safe, safe": {11.08986},
@@ -284,7 +271,7 @@ def unsaid(name, interpretation):
 def test_bounds_that_no_word_gives_are_the_rule():
     """A bound stands in its words, or is that of the house, or is listed here."""
     for name, interpretation in INTERPRETATIONS.items():
-        assert not unsaid(name, interpretation), name
+        assert interpretation.beyond or not unsaid(name, interpretation), name
         assert (name in OURS) <= bool(without_measure(interpretation.words)), name
 
 
