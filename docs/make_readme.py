@@ -31,8 +31,8 @@ ROW = re.compile(r"^(\| `([\w-]+)` \| \w+ \| )\*\*[^*]+\*\*", re.MULTILINE)
 SENTENCES = """\
 1. The variance of q·k is {variance-equals-dimension.a:.1f} at d_k = 64: independent entries of variance 1 give d_k, whatever their distribution.
 2. A row of 128 keys uses {unscaled-few-positions.a:.1f} of them without division, {scaled-balanced.s:.0f} divided by sqrt(d_k), and {linear-near-uniform.a:.0f} divided by d_k.
-3. That "gradients vanish" without division is half true: the softmax Jacobian goes to zero as d_k grows, but at d_k = 64 its mean Frobenius norm is larger than divided by sqrt(d_k), {unscaled-gradient-vanishes.f:.2f} against {unscaled-gradient-vanishes.s:.2f}.
-4. The mean gradient norm by the query is {unscaled-gradient-explodes.r:.0f} times as large without division; 8 of that is the divisor itself.
+3. That "gradients vanish" without division is half true: at d_k = 64 softmax passes on {unscaled-gradient-vanishes.p:.0%} of what it does divided by sqrt(d_k), at 256 {unscaled-gradient-vanishes.q:.0%} (median query of 128 keys), and nothing in the limit.
+4. What arrives at that query is {unscaled-gradient-explodes.r:.1f} times as much at d_k = 64 without division: the divisor alone makes a factor of 8.
 5. A small layer needs {unscaled-hinders-learning.f:.1f} to {unscaled-hinders-learning.g:.1f} times as many steps to learn without division, and {unscaled-hinders-learning.e:.1f} to {unscaled-hinders-learning.h:.1f} times if W_Q is divided at the start instead.
 """  # noqa: E501
 NUMBER = re.compile(r"\{([\w-]+)\.(\w+):([^}]+)\}")
@@ -53,13 +53,16 @@ def say_sentences(findings: Findings) -> str:
 
 def verdict_table(findings: Findings) -> str:
     """Return the claims with their verdicts and what was found as a Markdown table."""
+    number = findings.number
     lines = ["| | claim | verdict | found |", "|--:|---|---|---|"]
-    for claim in findings.claims:
+    for claim in sorted(
+        findings.claims, key=lambda one: (not one.sources, number(one))
+    ):
         finding = findings.finding(claim)
         found = "" if finding is None else plain_said(finding)
-        number = f"{'' if claim.sources else 'Q'}{findings.number(claim)}"
+        label = f"{'' if claim.sources else 'Q'}{number(claim)}"
         statement = findings.words_of(claim).statement
-        lines.append(f"| {number} | {statement} | **{claim.verdict}** | {found} |")
+        lines.append(f"| {label} | {statement} | **{claim.verdict}** | {found} |")
     return "\n".join(lines)
 
 

@@ -14,12 +14,12 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
 )
 from montecarlo.report.figures.verdicts import CASES
-from montecarlo.report.figures.weights import ATTENTION
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.formulas import math_ml
 from montecarlo.report.language.messages import source_messages
@@ -100,10 +100,9 @@ def test_a_figure_is_whole(name, messages):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_every_figure_has_one_place(own):
-    """On the two pages of a report together, and on that of own claims; one of a
-    report stands in for its explorer, without a number.
+    """On the two pages of a report together, and on that of own claims; one stands
+    beside the opening of a report, without a number.
     """
     orders = [place_figures(own=own, on_report=page) for page in {True, own}]
     placed = [one for order in orders for ids in order.values() for one in ids]
-    placed += [] if own else [ATTENTION.id]
-    assert sorted(placed) == sorted([CASES.id, *FIGURES])
+    assert sorted([*placed, ATTENTION.id]) == sorted([CASES.id, *FIGURES])

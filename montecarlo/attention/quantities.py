@@ -514,6 +514,7 @@ _QUERY = _norm(
     r"\lVert \lambda K^{\top} J v\rVert",
     "norm of the query gradient",
     lambda b: b.gradient_query,
+    compared=(*COMPARED, "median"),
     gradient_by="query",
 )
 
@@ -681,7 +682,7 @@ _TABLE = (
         "norm of the query gradient, times the divisor",
         lambda b: b.gradient_query * b.sums.divisor,
         summaries=TYPICAL,
-        compared=MEAN,
+        compared=TYPICAL,
         multiple_of="gradient_query",
         gradient_by="query",
     ),

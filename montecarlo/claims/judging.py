@@ -159,6 +159,7 @@ def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
                 std_error=case.std_error if sampled else None,
                 row=row,
                 percent=value.percent,
+                digits=value.digits,
             )
 
 

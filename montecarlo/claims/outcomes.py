@@ -351,6 +351,8 @@ class NumberOutcome(_Record, frozen=True, kw_only=True):
     row: str
     #: whether it is shown in per cent
     percent: bool
+    #: most of its digits where it is read in passing
+    digits: int = 3
 
 
 class SentenceOutcome(_Record, frozen=True, kw_only=True):

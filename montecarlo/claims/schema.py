@@ -45,6 +45,8 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
         constant of the limit, or a size, of which a series over d_k has two, its ends.
     percent : bool
         Whether to give it in per cent.
+    digits : int
+        At most so many where it is read in passing.
     count : str or None
         In place of a number of a case: how many there are, of the interpretation's
         cases or else of the check's.  What cannot be judged is not counted.
@@ -58,6 +60,7 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     pick: Literal["only", "lowest", "highest"] = "only"
     of: Literal["estimate", "known", "limit", "d_k", "n_keys"] = "estimate"
     percent: bool = False
+    digits: Annotated[int, Meta(ge=1, le=4)] = 3
     count: Counted | None = None
 
 
@@ -107,11 +110,16 @@ class Right(Sentence, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Passage(Struct, frozen=True, forbid_unknown_fields=True):
-    """A sentence of a section that is not about one claim; said where it holds."""
+    """A sentence of a section; said where it holds.
+
+    With a ``claim``, of which it says what is wrong, only where that fails, and with
+    the names of the texts that it fails in.
+    """
 
     id: Name
     place: Name
     sentence: Sentence
+    claim: Name | None = None
 
 
 #: Said outright; said of what follows where something else does; or said to be equal

@@ -13,8 +13,8 @@ from bs4.element import Tag
 from montecarlo.errors import NotReachedError
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.verdicts import CASES, TEXTS
-from montecarlo.report.figures.weights import ATTENTION
 from montecarlo.report.formats import DEFAULT, MARKDOWN
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render import pages
@@ -106,6 +106,8 @@ def figures_beside(findings: Findings, formats: Sequence[str]) -> list[str]:
 
     How it was made stands on pages alone.
     """
+    if findings.own:
+        return [CASES.id, *(name for name in FIGURES if name != ATTENTION.id)]
     if not findings.of_some:
         return [CASES.id, *FIGURES]
     sections: set[str | None] = {"answer"}

@@ -1,8 +1,8 @@
 """Numbers of the catalogue's checks and the words about them say the same.
 
-A number in a label is one of its checks' numbers, a range of d_k in a label is their
-domain, counts and ranges in sentences are values, and a bound that no word gives is
-that of the house rule, which is written down here a second time.
+A number in what an interpretation says is one of its checks' numbers, a range of d_k in
+it is their domain, counts and ranges in sentences are values, and a bound that no word
+gives is that of the house rule, which is written down here a second time.
 """
 
 import math
@@ -12,6 +12,7 @@ import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Level
+from montecarlo.claims.words import without_measure
 
 CATALOGUE = read_catalogue()
 INTERPRETATIONS = {
@@ -22,6 +23,7 @@ INTERPRETATIONS = {
 
 #: A number of a formula, or a fraction; not a subscript or an exponent.
 NUMBER = re.compile(r"(?<![\w{.])(\d+(?:\.\d+)?)(?:/(\d+))?(\\,\\%)?")
+PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 #: Vague words have one number each; so have those of fractions.
 WORDS = {
     r"\bhalf\b(?! a decade)": 0.5,
@@ -83,27 +85,48 @@ def numbers_of(check):
     return found
 
 
-#: Numbers of labels that are no numbers of a check: ends of an interval and of a limit,
-#: a formula, the change that a slope comes to.
+#: Numbers of words that are no numbers of a check: ends of an interval and of a limit,
+#: a formula, a slope's margin, sizes between the ends of a domain or of other entries.
 OTHER_NUMBERS = {
-    "scores-within-range, unit-interval": {0.0},
+    "variance-equals-dimension, equals": {16.0},
+    "scaled-variance-one, equals": {16.0},
+    "linear-variance, equals": {16.0},
+    "variance-grows-linearly, slope": {0.02},
+    "standard-deviation-root, equals": {0.025},
+    "double-root-variance, equals": {2.0},
     "variance-d-sigma-squared, formula": {1.0},
-    "softmax-sensitive, twice": {0.1},
-    "unscaled-gradient-vanishes, saturated": {1.0},
-    "unscaled-gradient-vanishes, query-mean": {0.0},
-    "unscaled-one-hot, large": {0.0, 1.0},
-    "scaled-gradient-stable, same": {0.0, 0.1},
+    "softmax-sensitive, eight-times": {1.0, 8.0},
+    "unscaled-gradient-vanishes, saturated": {0.0, 1.0},
+    "unscaled-gradient-vanishes, typical": {0.0, 128.0},
+    "unscaled-one-hot, large": {0.0, 1.0, 128.0},
+    "linear-shrinks-differences, row": {1.0},
+    "linear-cannot-focus, lost": {1.0 / 128.0},
+    "linear-gradient, query": {1.0},
+    "scaled-gradient-stable, spread": {0.1},
+    "large-scores-overflow, as-written": {8.0, 1024.0},
+    "root-keeps-arithmetic-safe, safe": {65504.0},  # of which the check has the log
+    "works-in-training, learns": {64.0},
+    "works-in-training, sizes": {64.0},
+    "works-in-training, rates": {64.0},
 }
 
 
+def words_of(interpretation):
+    """What an interpretation says: its label, or what was tested.
+
+    What goes beyond what is said has a formula in place of words.
+    """
+    return interpretation.label or interpretation.tested
+
+
 def unknown_numbers(interpretation):
-    """The numbers of a label that no check of the interpretation has."""
+    """The numbers of its words that no check of an interpretation has."""
     known = set().union(*map(numbers_of, interpretation.check))
-    return numbers_in(interpretation.label or "") - known
+    return numbers_in(words_of(interpretation)) - known
 
 
-def test_numbers_of_labels_are_those_of_checks():
-    """A label gives no number that its checks do not have."""
+def test_numbers_of_words_are_those_of_checks():
+    """An interpretation gives no number that its checks do not have."""
     for name, interpretation in INTERPRETATIONS.items():
         found = unknown_numbers(interpretation)
         assert found <= OTHER_NUMBERS.get(name, set()), name
@@ -123,11 +146,53 @@ def is_domain(named, check):
     return named in ((low, high), (low, None))
 
 
-def test_ranges_of_labels_are_domains():
-    """Every check of an interpretation looks at the d_k that its label names."""
+def test_ranges_in_words_are_domains():
+    """Every check of an interpretation looks at the d_k that its words name."""
     for name, interpretation in INTERPRETATIONS.items():
-        for named in ranges_in(interpretation.label or ""):
+        for named in ranges_in(words_of(interpretation)):
             assert all(is_domain(named, one) for one in interpretation.check), name
+
+
+# --- Findings ------------------------------------------------------------------------
+
+#: Findings of a line of the report that are shorter than those behind it.
+SHORT = {
+    f"{claim.id}, {number}": (claim, finding)
+    for claim in CATALOGUE.claim
+    for number, finding in enumerate(claim.finding, start=1)
+    if finding.short
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_numbers_of_a_line_stand_in_its_details(name):
+    """Each number of a finding in the table is one of the finding behind it, or of what
+    is claimed or tested: that of the same case, since its name is the same.
+    """
+    claim, finding = SHORT[name]
+    named, behind = (
+        set(PLACEHOLDER.findall(text)) for text in (finding.short, finding.text)
+    )
+    assert named <= behind
+    tested = [one.tested for one in claim.interpretation]
+    said = [finding.text, claim.statement, *tested]
+    assert numbers_in(finding.short) <= set().union(*map(numbers_in, said))
+
+
+def test_findings_are_read_at_once():
+    """At most 25 words stand in a line of the table; a formula is a word."""
+    for claim in CATALOGUE.claim:
+        for finding in claim.finding:
+            text = re.sub(r"\$[^$]*\$", "formula", finding.short or finding.text)
+            assert len(text.replace("%%", "").split()) <= 25, claim.id
+
+
+@pytest.mark.parametrize("word", ["threshold", "no measure", "(ja"])
+def test_findings_do_not_refuse_the_question(word):
+    """The number answers; which text says it otherwise stands in another column."""
+    for claim in CATALOGUE.claim:
+        for text in [claim.statement, *(one.text for one in claim.finding)]:
+            assert word not in text, claim.id
 
 
 # --- What no word says ----------------------------------------------------------------
@@ -142,31 +207,47 @@ TOLERANCES = {
 }
 #: Slopes are within 0.02 of what is said, those of means of gradients within 0.0687.
 SLOPES = ({0.02}, {0.98, 1.02}, {0.0687}, {0.0})
-#: Bounds of interpretations that neither label nor rule gives, or that its statement
-#: does.
-BOUNDS = {
-    "unit-variance-at-start, variance": {1.0},
-    "product-variance, pairs": {1.5, 1.25},
-    "product-variance, row": {1.5, 1.25},
-    "variance-d-sigma-squared, formula": {4.0},
-    "variance-d-sigma-squared, one-side": {4.0},
-    "scaled-variance-one, equals": {1.0},
-    "scaled-mean-zero, premise": {0.0},
-    "scaled-mean-zero, one-mean": {0.0},
-    "scaled-mean-zero, both-means": {0.0},
-    "scaled-standard-normal, other-distributions": {0.01},
-    "double-root-variance, equals": {0.25},
-    "score-reaches-dimension, size": {256.0},
-    "scaled-score-twenty-two, independent": {20.0, 25.0},
-    "softmax-sensitive, twice": {10.0},
+#: Reading aids: bounds of what is vague, ours, which decide nothing.
+OURS = {
+    "magnitude-grows, explode": {10.0},
+    "scaled-score-twenty-two, aligned": {10.0},
+    "scores-within-range, large": {4.0},
+    "scaling-avoids-extremes, three": {3.0},
+    "softmax-sensitive, eight-times": {0.1},
+    "unscaled-one-hot, can": {0.1},
+    "unscaled-one-hot, far-larger": {0.9},
+    "underscaled-one-hot, can": {0.1},
     "scaled-balanced, between": {0.25, 0.9, 0.5},
-    "linear-cannot-focus, rank": {0.9},
-    "large-scores-overflow, shifted": {0.01},
-    "sixty-four-overflows, half": {0.01},
-    "sixty-four-overflows, wider": {0.01},
+    "scaled-balanced, unsaturated": {0.01},
+    "linear-cannot-focus, lost": {2.0},
+    "double-root-harms, affects": {0.5},
+    "unscaled-gradient-vanishes, can": {0.1},
+    "unscaled-vanishes-for-most, peaked": {1.0},
+    "unscaled-gradient-explodes, query": {10.0},
+    "scaled-gradient-stable, spread": {10.0},
+    "linear-imprecise, can": {0.008},
+    "root-keeps-arithmetic-safe, stable": {0.01},
+    "works-in-training, learns": {0.75},
+    "works-in-training, sizes": {0.5, 2.0},
     # three rates half a decade apart are a decade; counts differ by one of them
     "works-in-training, rates": {3.0},
-    "unscaled-hinders-learning, fewer-rates": {0.9},
+    "linear-hurts-performance, slower": {1.25},
+    "linear-gradient, jacobian": {0.1},
+    "linear-gradient, query": {0.1},
+}
+#: Bounds of interpretations that neither their words nor a rule gives, or that the
+#: claim does: no smaller than unscaled, or than divided by the root, is 1.
+BOUNDS = OURS | {
+    "unit-variance-at-start, variance": {1.0},
+    "variance-d-sigma-squared, formula": {4.0},
+    "scaled-variance-one, equals": {1.0},
+    "scaled-mean-zero, premise": {0.0},
+    "double-root-variance, equals": {0.25},
+    "score-reaches-dimension, size": {256.0},
+    "scaled-balanced, more-than-unscaled": {1.0},
+    "linear-near-uniform, limit": {1.0},
+    "linear-cannot-focus, weight": {1.0},
+    "unscaled-gradient-vanishes, saturated": {2.0},
     "gradient-sets-update, grows": {0.1},
     # the logarithm of 65504
     "root-keeps-arithmetic-safe, safe": {11.08986},
@@ -175,7 +256,7 @@ BOUNDS = {
 
 def unsaid(name, interpretation):
     """The bounds and tolerances of an interpretation that no word and no rule gives."""
-    said = numbers_in(interpretation.label or "")
+    said = numbers_in(words_of(interpretation))
     found = set()
     for check in interpretation.check:
         bounds = bounds_of(check)
@@ -188,9 +269,10 @@ def unsaid(name, interpretation):
 
 
 def test_bounds_that_no_word_gives_are_the_rule():
-    """A bound stands in the label, or is that of the house, or is listed here."""
+    """A bound stands in its words, or is that of the house, or is listed here."""
     for name, interpretation in INTERPRETATIONS.items():
-        assert not unsaid(name, interpretation), name
+        assert interpretation.beyond or not unsaid(name, interpretation), name
+        assert (name in OURS) <= bool(without_measure(interpretation.words)), name
 
 
 @pytest.mark.parametrize("check", [s.check for s in CATALOGUE.self_check])

@@ -59,8 +59,8 @@ DISTRIBUTION_SCORES = np.linspace(-3.5, 3.5, 57)
 #: About how many points a curve over rows has.
 ROWS_BINS = 100
 #: A few rows as they were drawn: weights are counted row by row, from 0.
-EXAMPLE_POINT = parse_point("gaussian", "gaussian", 64, 32)
-EXAMPLE_QUERIES, EXAMPLE_DIVISORS = 16, ("none", "sqrt")
+EXAMPLE_POINT = parse_point("gaussian", "gaussian", 64, 128)
+EXAMPLE_QUERIES, EXAMPLE_DIVISORS = 10, ("none", "sqrt")
 
 
 def make_curves(results: StudyResults, training: TrainingView | None = None) -> Curves:

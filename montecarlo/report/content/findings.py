@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 import pandas as pd
@@ -33,7 +34,7 @@ from montecarlo.claims.outcomes import (
     read_report_run,
 )
 from montecarlo.claims.running import points_of_study
-from montecarlo.claims.schema import Catalogue, Claim
+from montecarlo.claims.schema import Catalogue, Claim, Topic
 from montecarlo.claims.verdicts import Outcome, Verdict
 from montecarlo.report.content.curves import Curves, read_curves
 from montecarlo.report.content.training import TrainingView, training_view
@@ -95,19 +96,31 @@ class Findings:
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """How many claims of texts have each verdict that any has.
+        """How many claims have each verdict that any has."""
+        return self.count_verdicts(self.claims)
 
-        Of a user's own all claims count, as these name no texts.
+    def count_verdicts(self, claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
+        """Return how many of some claims have each verdict, for those that any has.
+
+        Questions of readers are none; a user's own claims name no texts, and all count.
         """
-        found = Counter(one.verdict for one in self.claims if self.own or one.sources)
+        found = Counter(one.verdict for one in claims if self.own or one.sources)
         return [(v.value, found[v]) for v in Verdict if found[v]]
 
+    @property
+    def topics(self) -> list[str]:
+        """Topics that claims are about, in their order."""
+        found = {claim.topic for claim in self.claims}
+        return [topic for topic in get_args(Topic) if topic in found]
+
     def by_topic(self, topic: str) -> list[ClaimOutcome]:
-        """Return the claims of a topic, in the order of the catalogue."""
-        return [claim for claim in self.claims if claim.topic == topic]
+        """Return the claims of a topic in the order of their numbers."""
+        place = [claim.id for claim in self._in_order].index
+        found = (claim for claim in self.claims if claim.topic == topic)
+        return sorted(found, key=lambda claim: place(claim.id))
 
     def number(self, claim: ClaimOutcome) -> int:
-        """Return its place in the catalogue, from 1; questions of readers apart."""
+        """Return its place on the page, from 1; questions of readers apart."""
         return self._numbers[claim.id]
 
     def words_of(self, claim: ClaimOutcome) -> Claim:
@@ -117,10 +130,10 @@ class Findings:
     def label(
         self, claim: ClaimOutcome, interpretation: InterpretationOutcome
     ) -> Words | None:
-        """Return what an interpretation is called; None where a symbol names it."""
+        """Return what an interpretation says, or None where a symbol names it."""
         entries = self.words_of(claim).interpretation
-        found = (one.label for one in entries if one.id == interpretation.id)
-        return next(found, None)
+        found = (one for one in entries if one.id == interpretation.id)
+        return next((one.label or one.tested or None for one in found), None)
 
     def only_said_by(
         self, claim: ClaimOutcome, interpretation: InterpretationOutcome
@@ -147,16 +160,13 @@ class Findings:
 
         They stand alone where they did not all come out alike.
         """
-        claims = self.by_topic(topic)
-        groups: dict[str, list[ClaimOutcome]] = {}
-        for claim in claims:
-            groups.setdefault(self.words_of(claim).same or claim.id, []).append(claim)
         found: list[tuple[ClaimOutcome, ...]] = []
-        for name, group in groups.items():
+        for name, claims in groupby(self.by_topic(topic), self._restated):
+            group = tuple(claims)
             alike = len({(one.verdict, one.reason) for one in group}) == 1
             whole = alike and any(one.id == name for one in group)
-            found += [tuple(group)] if whole else [(one,) for one in group]
-        return sorted(found, key=lambda line: claims.index(line[0]))
+            found += [group] if whole else [(one,) for one in group]
+        return found
 
     def lead(self, line: Sequence[ClaimOutcome]) -> ClaimOutcome:
         """Return the claim of a line that the others of it restate."""
@@ -166,8 +176,15 @@ class Findings:
 
     def right(self, claim: ClaimOutcome) -> tuple[Said, Said] | None:
         """Return what would be right, and a line to redo by hand, if a claim fails."""
+        return self._better(claim) if Verdict.FAILS in claim.verdicts else None
+
+    def clearer(self, claim: ClaimOutcome) -> tuple[Said, Said] | None:
+        """Return what says with numbers what a claim says vaguely, likewise."""
+        return None if Verdict.FAILS in claim.verdicts else self._better(claim)
+
+    def _better(self, claim: ClaimOutcome) -> tuple[Said, Said] | None:
         words = self.words_of(claim).right
-        if words is None or Verdict.FAILS not in claim.verdicts:
+        if words is None:
             return None
         sentence = _say(claim.right, words.text)
         line = _say(claim.right, words.arithmetic)
@@ -179,6 +196,21 @@ class Findings:
         if words is None or Verdict.FAILS not in claim.verdicts:
             return None
         return _say(claim.concedes, words.text)
+
+    @cached_property
+    def wrong(self) -> list[tuple[str, Said, list[tuple[Words, str]]]]:
+        """What texts get wrong: the claim, what is said of it, names and keys."""
+        said = {one.id: one for one in self.record.passages}
+        claims = {one.id: one for one in self.claims}
+        found = []
+        for passage in self.catalogue.passage:
+            one = _say(said.get(passage.id), passage.sentence.text)
+            texts = claims[passage.claim].texts if passage.claim in claims else {}
+            keys = [key for key in texts if texts[key].verdict == Verdict.FAILS]
+            if one and keys:
+                names = [(self.names[key], key) for key in keys]
+                found.append((str(passage.claim), one, names))
+        return found
 
     @cached_property
     def passages(self) -> dict[str, list[Said]]:
@@ -210,9 +242,31 @@ class Findings:
     def _entries(self) -> dict[str, Claim]:
         return {claim.id: claim for claim in self.catalogue.claim}
 
+    def _restated(self, claim: ClaimOutcome | Claim) -> str:
+        """Return the id of the claim that it restates, or its own."""
+        return self._entries[claim.id].same or claim.id
+
+    @cached_property
+    def _in_order(self) -> list[Claim]:
+        """Claims as they stand on the page: by topic, restated ones together.
+
+        Questions of readers come last.
+        """
+        entries, topics = self.catalogue.claim, get_args(Topic)
+        first: dict[str, int] = {}
+        for number, one in enumerate(entries):
+            first.setdefault(self._restated(one), number)
+
+        def place(one: Claim) -> tuple[bool, int, int, bool]:
+            asked = not (self.own or one.source)
+            group = first[self._restated(one)]
+            return asked, topics.index(one.topic), group, one.same is not None
+
+        return sorted(entries, key=place)
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        entries = self.catalogue.claim
+        entries = self._in_order
         said = [one.id for one in entries if self.own or one.source]
         asked = [one.id for one in entries if not (self.own or one.source)]
         return {name: n for names in (said, asked) for n, name in enumerate(names, 1)}
@@ -306,24 +360,37 @@ def table_name(check: CheckOutcome) -> str:
 Telling = tuple[CheckOutcome, Case]
 
 
-def find_telling(claim: ClaimOutcome) -> Telling | None:
-    """Return the case that stands for the verdict on a claim.
+def find_telling(interpretation: InterpretationOutcome) -> list[Telling]:
+    """Return the cases that decided an interpretation.
 
-    Of a claim that fails somewhere, the smallest counterexample; of one that is open,
-    the smallest place that is; of one that holds, the place that it holds by the least
-    among those that are known well.  What is vague has none.
+    The smallest counterexample where it fails, the smallest case that is open, the one
+    that it holds by the least among those that are known well; where it depends, the
+    smallest for it and the smallest against it.  What is vague has none.
     """
-    voting = [one for one in claim.interpretations if one.votes]
-    judged = [one for one in voting if one.verdict != Verdict.VAGUE]
-    for outcome, verdicts in (
-        (Outcome.REFUTED, {Verdict.FAILS, Verdict.PARTLY}),
-        (Outcome.UNDECIDED, {Verdict.OPEN, Verdict.PARTLY}),
-    ):
-        found = smallest(judged, outcome) if claim.verdict in verdicts else None
-        if found is not None:
-            return found
-    held = [pair for pair in _placed(judged) if pair[1].outcome == Outcome.SUPPORTED]
-    return min(held, key=lambda pair: _nearness(pair[1]), default=None)
+    one = [interpretation]
+    found: list[Telling | None] = []
+    if interpretation.verdict == Verdict.HOLDS:
+        cases = [p for p in _placed(one) if p[1].outcome == Outcome.SUPPORTED]
+        found = [min(cases, key=lambda pair: _nearness(pair[1]), default=None)]
+    elif interpretation.verdict == Verdict.FAILS:
+        found = [smallest(one, Outcome.REFUTED)]
+    elif interpretation.verdict == Verdict.OPEN:
+        found = [smallest(one, Outcome.UNDECIDED)]
+    elif interpretation.verdict == Verdict.PARTLY:
+        found = [smallest(one, o) for o in (Outcome.SUPPORTED, Outcome.REFUTED)]
+    return [pair for pair in found if pair is not None]
+
+
+def find_range(check: CheckOutcome) -> list[Case]:
+    """Return the cases of a check with the lowest and highest estimate, if it has any.
+
+    One where it has no other.
+    """
+    sized = (case for case in check.cases if case.d_k_range is not None)
+    cases = (case for case in sized if case.estimate is not None)
+    ranked = sorted(cases, key=lambda case: case.estimate or 0.0)
+    alike = not ranked or ranked[0].estimate == ranked[-1].estimate
+    return ranked[:1] if alike else [ranked[0], ranked[-1]]
 
 
 def smallest(

@@ -41,6 +41,8 @@ FEWEST_POINTS = 2
 MOST_ROWS = 8
 #: Number of keys that the tables of rows are made for, where the grid has it.
 N_KEYS = 128
+#: d_k of the table that a report opens with.
+OPENING_D_K = (64, 256, 1024)
 #: d_k that the tables of initialisations and, where the grid has it, of divisors are
 #: made for; n of the latter is among so many, the largest.
 AUDIT_D_K = DIVISOR_D_K = 64
@@ -120,6 +122,12 @@ def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
     return thin_points([point for point in rows if point.n_keys == n_keys])
 
 
+def _opening(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    """Return the points that a report opens with."""
+    rows = gaussian_points(points, with_rows=True)
+    return [p for p in rows if p.d_k in OPENING_D_K and p.n_keys == N_KEYS]
+
+
 class Columns(NamedTuple):
     """A table over d_k with a column for each of some rows.
 
@@ -154,6 +162,9 @@ COLUMNS = {
     ),
     "weights": Columns(
         _rows, [RowKey(divisor, "effective_keys", "mean") for divisor in DIVISORS]
+    ),
+    "passed-on": Columns(
+        _opening, [RowKey("none/sqrt", "gradient_query_undivided", "median")]
     ),
     "gradients": Columns(
         _rows,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import ClaimOutcome
 from montecarlo.claims.schema import Source, TextEntry
-from montecarlo.claims.verdicts import Outcome, Verdict
-from montecarlo.report.content.findings import Findings, Telling, smallest
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.report.content.findings import Findings
 
 #: Sections that have no number.
 INTRODUCTION, SUMMARY = ("0", "introduction"), ("summary",)
@@ -64,8 +64,6 @@ class Assertion(NamedTuple):
     claim: ClaimOutcome
     verdict: Verdict  # of the interpretations that the text's words admit
     places: tuple[Source, ...]
-    #: What it gives at the smallest telling case, and what was measured there.
-    telling: Telling | None = None
 
 
 class Erratum(NamedTuple):
@@ -74,28 +72,39 @@ class Erratum(NamedTuple):
     text: TextEntry
     #: What does not hold, in the order of the text, and so are the places of each.
     entries: tuple[Assertion, ...]
+    #: What is vague, and what says it with numbers.
+    improvements: tuple[Assertion, ...] = ()
     #: Parts of the text with those of their points, if they have any, of which all that
     #: was judged is right as it is said.
     right: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
-    """Return the errata of the texts whose languages are written; none of a user's."""
+    """Return the errata of the texts whose languages are written; none of a user's.
+
+    A text of which nothing is to be replaced has none.
+    """
     errata = []
     for text in findings.catalogue.text:
         if text.language not in languages or findings.own:
             continue
         said = [one for c in findings.claims for one in _find_assertions(c, text.key)]
-        errata.append(Erratum(text, compose_entries(said), places_right(said)))
+        entries = compose_entries(said)
+        clearer = [one for one in said if findings.clearer(one.claim)]
+        improvements = compose_entries(clearer, Verdict.VAGUE)
+        if entries or improvements:
+            errata.append(Erratum(text, entries, improvements, places_right(said)))
     return errata
 
 
-def compose_entries(said: Iterable[Assertion]) -> tuple[Assertion, ...]:
-    """Return the claims that fail, each with its places, in the order of the text."""
+def compose_entries(
+    said: Iterable[Assertion], verdict: Verdict = Verdict.FAILS
+) -> tuple[Assertion, ...]:
+    """Return the claims of a verdict, with their places, in the order of the text."""
     ordered = (
         one._replace(places=tuple(sorted(one.places, key=_position)))
         for one in said
-        if one.verdict == Verdict.FAILS
+        if one.verdict == verdict
     )
     return tuple(sorted(ordered, key=lambda one: [*map(_position, one.places)]))
 
@@ -134,17 +143,7 @@ def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
             for verdict in claim.verdicts_on(source):
                 by_verdict.setdefault(verdict, []).append(source)
     for verdict, sources in by_verdict.items():
-        admitted = {name for source in sources for name in source.admits}
-        voting = [one for one in claim.interpretations if one.votes]
-        against = [
-            one
-            for one in voting
-            if one.verdict == verdict and (not admitted or one.id in admitted)
-        ]
-        found = smallest(against, Outcome.REFUTED)
-        if found and found[1].limit is not None:
-            found = None  # what theory says of a limit is not measured at a place
-        yield Assertion(claim, verdict, tuple(sources), found)
+        yield Assertion(claim, verdict, tuple(sources))
 
 
 def _position(place: Source) -> tuple[int, tuple[int, ...]]:

@@ -141,6 +141,11 @@ class LanguageView:
     #: one for each d_k and arm
     lines: tuple[LanguageLine, ...]
 
+    @property
+    def sizes(self) -> list[int]:
+        """Each d_k."""
+        return sorted({line.d_k for line in self.lines})
+
     def count(self, arm: str) -> tuple[int, int]:
         """Return how many runs of an arm learned, and of how many."""
         mine = [line.learned for line in self.lines if line.arm == arm]

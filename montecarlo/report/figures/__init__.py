@@ -6,6 +6,7 @@ numbers and places on pages are made from these.
 """
 
 from montecarlo.report.figures import (
+    attention,
     formats,
     gradients,
     scores,
@@ -19,7 +20,7 @@ __all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec"]
 
 _SPECS = (
     verdicts.TEXTS,
-    weights.ATTENTION,
+    attention.ATTENTION,
     scores.VARIANCE,
     scores.SCORE_DISTRIBUTION_FIGURE,
     weights.WEIGHTS,

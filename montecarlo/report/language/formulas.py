@@ -36,9 +36,11 @@ _PIECES = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 
-#: A formula and the signs right after it, which must not begin a line.
+#: A formula with the signs right before and after it, which must not end, or begin, a
+#: line.
 _CLOSED = re.compile(
-    r"(<math\b(?:(?!</math>).)*</math>)([.,;:!?)\]…’”»，。、；：！？）」』】》]+)",
+    r"([(\[“„«（「『【《]*)<math\b(?:(?!</math>).)*</math>"
+    r"([.,;:!?)\]…’”»，。、；：！？）」』】》]*)",
     re.DOTALL,
 )
 
@@ -125,6 +127,11 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
         return math_ml(latex)
 
     found = _PIECES.sub(replace, escape(text))
-    # browsers break a line after a formula whatever follows, even a word joiner
-    found = _CLOSED.sub(r'<span class="kept">\1\2</span>', found)
+    # browsers break a line at a formula whatever stands there, even a word joiner
+    found = _CLOSED.sub(_keep_signs, found)
     return Markup(found)  # noqa: S704 - escaped above, and math_ml escapes
+
+
+def _keep_signs(found: re.Match[str]) -> str:
+    signs = found[1] or found[2]
+    return f'<span class="kept">{found[0]}</span>' if signs else found[0]

@@ -16,7 +16,6 @@ from babel.messages.pofile import read_po, write_po
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.recorded import RECORDED
 from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
@@ -52,7 +51,6 @@ def source_messages() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(one.words, "a quantity") for one in QUANTITIES.values()]
-    named += [(one.words, "a quantity") for one in RECORDED.values()]
     named += [(words, "an answer to quote") for words in MESSAGES]
     named += [(str(words), place) for words, place in read_catalogue().words()]
     extracted = (*_extract(template_folder()), *_extract(FIGURES))

@@ -233,9 +233,15 @@ class NumberFormat:
         return _markup(f"{joined}{_power(exponent)}{sign}")
 
     def brief(
-        self, value: float, error: float | None, row: str = "", *, percent: bool = False
+        self,
+        value: float,
+        error: float | None = None,
+        row: str = "",
+        *,
+        percent: bool = False,
+        digits: int = 3,
     ) -> Markup:
-        """Write a number for prose: at most three digits, and those that are sure.
+        """Write a number for prose: a few digits at most, and those that are sure.
 
         The last one is the first of its error; ``percent``: a share in per cent.
         """
@@ -243,7 +249,7 @@ class NumberFormat:
         size = abs(float(shown))
         whole = float(value).is_integer() and not error
         # the layout has two digits of an error: ten times it leaves the first
-        coarse = 10.0 ** (math.floor(math.log10(size)) - 1) if size else 0.0
+        coarse = 10.0 ** (math.floor(math.log10(size)) + 2 - digits) if size else 0.0
         known = 10.0 * (error or 0.0) * (100.0 if percent else 1.0)
         layout = lay_out(float(shown), None if whole else max(coarse, known))
         if layout.shown(float(shown)) == 0:

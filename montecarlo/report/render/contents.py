@@ -235,6 +235,8 @@ def data_uri(svg: str) -> Markup:
     return Markup(f"data:image/svg+xml,{uri}")  # noqa: S704 - quoted above
 
 
+#: When this version was released, as CITATION.cff has it.
+RELEASED = "2026-11-25"
 #: The configuration file of a run that flags alone cannot name.
 FILE_NAME = "report.toml"
 

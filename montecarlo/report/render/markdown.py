@@ -22,7 +22,10 @@ from montecarlo.report.render.contents import Contents, figure_file
 from montecarlo.report.render.pages import render
 
 #: What is of no use outside of a page; an unseen caption is the title of its table.
-_SKIPPED = "form, head, .heads, .languages, .script-only, .skip, .unseen:not(caption)"
+_SKIPPED = (
+    "form, head, .heads, .languages, .script-only, .skip, .standing, .where, "
+    ".unseen:not(caption)"
+)
 #: Where text may stand without a paragraph around it, also beside blocks.
 _CONTAINERS = (
     "html, body, header, nav, main, section, article, div, details, "

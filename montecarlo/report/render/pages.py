@@ -22,6 +22,7 @@ from montecarlo.report.content.findings import (
     columns,
     count_outcomes,
     exceptions,
+    find_range,
     find_telling,
     lines,
     table_name,
@@ -29,10 +30,12 @@ from montecarlo.report.content.findings import (
 from montecarlo.report.content.practice import read_practice
 from montecarlo.report.content.texts import part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
+from montecarlo.report.figures.attention import MIDDLE, map_paths
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
     localise,
+    read_language,
     read_template,
     template_folder,
 )
@@ -40,6 +43,7 @@ from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import in_language, set_own_words, show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
 from montecarlo.report.render.contents import (
+    RELEASED,
     TABLES,
     Contents,
     canonical_command,
@@ -62,6 +66,14 @@ _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)"
 POLICY = (
     "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
     "script-src {script}; base-uri 'none'; form-action 'none'"
+)
+#: Spaces between Chinese or Japanese characters and numbers or formulas: the style
+#: sheet sets all these apart alike.
+_CJK = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
+_APART = re.compile(
+    rf"(?<={_CJK}) (?=<(?:math|data|span class=(?:label|\"kept\")))"
+    rf"|(?:(?<=</math>)|(?<=</data>)) (?={_CJK})"
+    rf"|(?<=<)(span class=label>[^<]*</span>) (?={_CJK})"
 )
 #: As in all messages, a per cent sign is written twice.
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
@@ -89,6 +101,8 @@ def render(
     if template == "report" and not quotable:
         table = read_template("explorer.json").rstrip("\n")
         script = read_template("explorer.js").replace(_TABLE, table)
+    elif template == "index":
+        script = read_template("index.js")
     page = environment().get_template(f"{template}.html.j2")
     text = page.render(
         **functions_for(language, findings.catalogue.language, quotable=quotable),
@@ -106,7 +120,11 @@ def render(
         **values,
     )
     text = text.rstrip("\n") + "\n"
-    return text if quotable else _IMPLIED.sub("", text)
+    if quotable:
+        return text
+    if language.code in ("zh", "ja"):
+        text = _APART.sub(lambda found: found[1] or "", text)
+    return _IMPLIED.sub("", text)
 
 
 @lru_cache(maxsize=1)
@@ -126,15 +144,19 @@ def environment() -> Environment:
         "exceptions": exceptions,
         "formula": check_formula,
         "lines": lines,
+        "range": find_range,
         "symbol": check_symbol,
         "table_name": table_name,
         "telling": find_telling,
         "part": part_of,
     }
     made.globals |= {
+        "map_paths": map_paths,
+        "middle_weight": MIDDLE,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,
+        "released": RELEASED,
         "parse_dependence": parse_dependence,
         "parse_distribution": parse_distribution,
         "parse_initialisation": parse_initialisation,
@@ -189,8 +211,14 @@ def functions_for(
         formula = math_ml(localise(language, latex), quotable=quotable)
         return Markup(formula)  # noqa: S704 - MathML from a fixed converter
 
+    def in_language_of(code: str, message: str) -> Markup:
+        """Set a message in another language."""
+        other = read_language(code)
+        return _localised_prose(other, other.say(message))
+
     return {
         "_": say,
+        "in_language_of": in_language_of,
         # for an attribute or a title: escaped on use
         "plain": language.say_plain,
         "said": partial(set_said, language, own),
@@ -203,6 +231,7 @@ def functions_for(
         "num": numbers.number,
         "pm": numbers.with_error,
         "percent": numbers.percent,
+        "brief": numbers.brief,
         "interval": numbers.interval,
         "bound": numbers.bound,
         "with_factor": numbers.with_factor,
@@ -245,12 +274,14 @@ def set_number(
     """Set a number of a sentence: value ± error, or a share in per cent.
 
     A count stands in full, an exact value, which has no row, with three digits; if
-    ``brief``, no error, and three digits at most.
+    ``brief``, no error, and few digits.
     """
     value, error = number.value, number.std_error
     row = number.row if error is not None else ""
     if brief or (error is None and number.percent):
-        return language.numbers.brief(value, error, row, percent=number.percent)
+        return language.numbers.brief(
+            value, error, row, percent=number.percent, digits=number.digits
+        )
     if error is None and not value.is_integer():
         return language.numbers.number(value, abs(value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error

@@ -40,8 +40,8 @@ def weights_of(seed, divisor):
     """Weights of the curve of a divisor, shape (queries, keys)."""
     table = pd.DataFrame(example_weights(seed), columns=CURVES[EXAMPLE])
     mine = table[table["divisor"].eq(divisor)]
-    assert mine["weight_number"].tolist() == list(range(EXAMPLE_QUERIES * 32))
-    return mine["weight"].to_numpy().reshape(EXAMPLE_QUERIES, 32)
+    assert mine["weight_number"].tolist() == list(range(EXAMPLE_QUERIES * 128))
+    return mine["weight"].to_numpy().reshape(EXAMPLE_QUERIES, 128)
 
 
 def test_example_is_softmax_of_the_study_s_own_draws():

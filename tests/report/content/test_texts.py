@@ -6,10 +6,7 @@ import html5lib
 import pytest
 from msgspec.structs import replace
 
-from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import (
-    Case,
-    CheckOutcome,
     ClaimOutcome,
     InterpretationOutcome,
     SentenceOutcome,
@@ -22,15 +19,16 @@ from montecarlo.claims.schema import (
     Source,
     TextEntry,
 )
-from montecarlo.claims.verdicts import Outcome, Reason, Ruling, Verdict
+from montecarlo.claims.verdicts import Reason, Ruling, Verdict
 from montecarlo.report.content.texts import (
     Assertion,
     Erratum,
     _find_assertions,
     compose_entries,
+    make_errata,
     places_right,
 )
-from montecarlo.report.language.catalogues import read_language
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.render.pages import render
 from tests.report.conftest import words
 
@@ -46,28 +44,7 @@ PLACES = (
     place("1", 2, 4, 1),
     place("summary", 0, 6, 1),
 )
-CHECK = Check("score_variance", "at_least", low=1.5)
-CASE = Case(
-    distribution="gaussian",
-    n_keys=128,
-    d_k=64,
-    d_k_range=(64, 64),
-    rows=("a-row",),
-    estimate=0.2,
-    std_error=0.01,
-    simultaneous_low=0.1,
-    simultaneous_high=0.3,
-    region_low=1.0,
-    outcome=Outcome.REFUTED,
-)
 HOLDS = SentenceOutcome(holds=True, numbers={}, checks=())
-
-
-def check(summary="mean"):
-    """Return a check that is refuted in one case."""
-    asked = replace(CHECK, summary=summary)
-    fields = {name: getattr(asked, name) for name in Check.__struct_fields__}
-    return CheckOutcome(**fields, cases=(CASE,))
 
 
 def outcome(name, verdict, **fields):
@@ -85,22 +62,23 @@ def outcome(name, verdict, **fields):
     )
 
 
-def said(name, verdict, *places, found=None, **fields):
+def said(name, verdict, *places, **fields):
     """Return a claim as a text says it."""
-    return Assertion(outcome(name, verdict, **fields), verdict, places, found)
+    return Assertion(outcome(name, verdict, **fields), verdict, places)
 
 
 def erratum(claims, key="de"):
     """Compose an erratum of some claims."""
     entry = TextEntry(key, "A text", "en")
-    return Erratum(entry, compose_entries(claims), places_right(claims))
+    vague = compose_entries(claims, Verdict.VAGUE)
+    return Erratum(entry, compose_entries(claims), vague, places_right(claims))
 
 
 def page_of(report, found, **said):
     """Render it, of claims with some words, parsed by the strict parser."""
     claims = (
         Claim(one.claim.id, "variance", f"statement of {one.claim.id}", **said)
-        for one in found.entries
+        for one in (*found.entries, *found.improvements)
     )
     findings = report.contents.findings
     catalogue = Catalogue(claim=tuple(claims))
@@ -155,11 +133,11 @@ def test_a_text_is_held_against_what_its_words_admit(admits):
             quantifier="always",
             form="statement",
             votes=True,
-            verdict=Verdict.FAILS,
+            verdict=verdict,
             reason=Reason.MEASURED,
-            checks=(check(summary),),
+            checks=(),
         )
-        for name, summary in (("a", "mean"), ("b", "median"))
+        for name, verdict in (("a", Verdict.FAILS), ("b", Verdict.VAGUE))
     )
     source = Source(text="de", section="1", admits=admits)
     claim = outcome(
@@ -169,41 +147,58 @@ def test_a_text_is_held_against_what_its_words_admit(admits):
         texts={"de": Ruling(Verdict.FAILS, Reason.MEASURED)},
         interpretations=meanings,
     )
-    (found,) = _find_assertions(claim, "de")
-    told, _ = found.telling
-    assert told.summary == {"a": "mean", "b": "median"}[(admits or "a")[0]]
+    verdicts = {"a": Verdict.FAILS, "b": Verdict.VAGUE}
+    found = {one.verdict for one in _find_assertions(claim, "de")}
+    assert found == {verdicts[name] for name in admits or verdicts}
     assert list(_find_assertions(claim, "ja")) == []
 
 
 def test_entry_says_what_it_has_to(report):
-    """Where, what is right, what is not, what was measured, what to put there."""
+    """Where, what was found, what is right in it, and the sentence to paste."""
     claim = said(
         "some-claim",
         "fails",
         PLACES[1],
+        Source("de", "1", 0, 9),
         place("0", 0, 1, 1, 2),
-        found=(check(), CASE),
         findings=(HOLDS,),
         right=HOLDS,
         concedes=HOLDS,
+        texts={"de": Ruling(Verdict.FAILS, Reason.MEASURED)},
     )
-    other = said("other", "holds", PLACES[2])
+    vague = said("unclear", "vague", PLACES[2], findings=(HOLDS,), right=HOLDS)
     root = page_of(
         report,
-        erratum([claim, other]),
-        finding=(Sentence("It is $2.5$."),),
-        right=Right(text="It is $\\frac{1}{2.5}$ & less.", arithmetic="$1 + 1 = 2$"),
+        erratum([claim, vague, said("other", "holds", PLACES[3])]),
+        finding=(Sentence("A long one.", short="It is $2.5$."),),
+        right=Right(text="It is $2.5$ & less.", arithmetic="$1 + 1 = 2$"),
         concedes=Sentence("It grows."),
     )
-    (article,) = root.iter("article")
-    heading, *paragraphs = (words(e) for e in article)
+    headings = [words(e) for e in root.iter("h2")]
+    assert headings == [
+        "What does not hold as it is said",
+        "What could be said with numbers",
+    ]
+    entry, improvement = root.iter("article")
+    heading, *paragraphs = (words(e) for e in entry)
     assert heading == (
-        "introduction, line 1, sentence 1, sentence 2; § 1, point 1, sentence 2"
+        "introduction, line 1, sentence 1, sentence 2; "
+        "§ 1, point 1, sentence 2; § 1, formula in line 9"
     )
-    assert "; measured: 0.200 ± 0.010 (" in paragraphs[3]
-    assert paragraphs[3].endswith("; Gaussian)")
-    raw = {e.get("value"): e.get("data-row") for e in article.iter("data")}
-    assert raw["0.2"] == "a-row"
-    (link,) = article.iter("a")
+    assert paragraphs[0] == "In our words: statement of some-claim"
+    assert paragraphs[1] == "Why not: It is 2.5. It grows."
+    for one in (entry, improvement):
+        (replacement,) = one.iter("blockquote")
+        assert words(replacement) == "It is 2.5 & less."
+    (link,) = entry.iter("a")
     assert link.get("href") == "en.html#claim-some-claim"
-    assert "refuted" not in words(root.find("body"))
+    assert "A long one" not in words(root.find("body"))
+
+
+def test_a_text_without_anything_to_replace_has_no_erratum(report):
+    """Nothing is promised that a page does not hold."""
+    findings = report.contents.findings
+    made = {one.text.key for one in make_errata(findings, list(LANGUAGES))}
+    assert made == {one.text.key for one in report.contents.errata} != set()
+    none = replaced(findings, record=replace(findings.record, claims=()))
+    assert make_errata(none, list(LANGUAGES)) == []

@@ -1,3 +1,6 @@
+import math
+import re
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -9,6 +12,11 @@ from matplotlib.figure import Figure
 from montecarlo.report.content.curves import JACOBIAN_ROWS
 from montecarlo.report.content.tables import gaussian_rows, with_interval
 from montecarlo.report.figures import FIGURES, FigureSpec
+from montecarlo.report.figures.attention import (
+    example_weights,
+    map_paths,
+    plot_weights,
+)
 from montecarlo.report.figures.drawing import (
     Panel,
     Picture,
@@ -36,10 +44,6 @@ from montecarlo.report.figures.scores import (
 from montecarlo.report.figures.verdicts import ANSWERED as TEXTS_ANSWERED
 from montecarlo.report.figures.verdicts import ASKED as TEXTS_ASKED
 from montecarlo.report.figures.verdicts import CURVE
-from montecarlo.report.figures.weights import (
-    example_weights,
-    plot_weights,
-)
 from montecarlo.report.language.catalogues import read_language
 from tests.report.figures.conftest import measured
 
@@ -246,22 +250,38 @@ def test_texts_say_how_their_claims_came_out(outcomes, title):
     assert ends[-1] == pytest.approx(1.0)
 
 
+def shades_of(weights):
+    """The shade of each weight, from 0 to 9."""
+    return np.floor(10.0 * np.cbrt(weights))
+
+
+def test_maps_of_pages_have_the_same_shades(results):
+    """Cells of a path are those whose weight has its part of the darkest shade."""
+    for name, weights in example_weights(results[1]):
+        seen = np.full(weights.shape, -1.0)
+        for part, path in map_paths(results[1])[name]:
+            cells = re.findall(r"M(\d+) (\d+)h(\d+)", path)
+            assert "".join("M{} {}h{}".format(*one) for one in cells) == path
+            for first, line, width in cells:
+                seen[int(line), int(first) : int(first) + int(width)] = 9.0 * part
+        assert np.abs(seen - shades_of(weights)).max() < 0.05
+
+
 def test_attention_draws_the_weights_of_the_example(results):
-    """Each cell has the shade of its weight; the scale's steps are squares."""
+    """Each cell has the shade of its weight; the scale's steps are cubes."""
     weights = dict(example_weights(results[1]))
     assert set(weights) == {"none", "sqrt"}
     for one in weights.values():
-        assert one.shape == (16, 32)
+        assert one.shape == (10, 128)
         assert np.allclose(one.sum(axis=1), 1.0)
-        axes = plot_weights(Figure().subplots(), one)
+        axes = Figure().subplots()
+        plot_weights(axes, one)
         seen = np.zeros(one.shape)
-        patches, *_ = axes.collections
-        for shade, path in zip(
-            patches.get_facecolor(), patches.get_paths(), strict=True
-        ):
+        for patches in axes.collections:
+            (shade,), (path,) = patches.get_facecolor(), patches.get_paths()
             for polygon in path.to_polygons():
                 (left, low), (right, high) = polygon.min(axis=0), polygon.max(axis=0)
-                cells = np.s_[int(low) : int(high), int(left) : int(right)]
+                cells = np.s_[int(low) : math.ceil(high), int(left) : int(right)]
                 seen[cells] = SHADES.index(SHADE_OF[to_hex(shade)])
-        assert (seen == np.floor(10.0 * np.sqrt(one))).all()
+        assert (seen == shades_of(one)).all()
     assert weights["none"].max(axis=1).mean() > 2.0 * weights["sqrt"].max(axis=1).mean()

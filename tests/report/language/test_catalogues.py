@@ -245,7 +245,7 @@ def test_every_attribute_is_a_message(marked):
                 assert re.fullmatch("(⟦[^⟦⟧]+⟧)+[0-9]*", text), text
     assert seen["img"] == len(list(marked.root.iter("img"))) > 3
     assert seen["title"] == 1
-    assert seen["nav"] == 1
+    assert seen["nav"] == 2
 
 
 def test_every_word_about_own_claims_is_a_message(own_report, sources):

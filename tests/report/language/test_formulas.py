@@ -166,10 +166,11 @@ def test_what_a_page_cannot_hold_is_refused(latex, reason):
 
 def test_prose_keeps_what_is_around():
     """Words, tags and dollars in attributes stay; formulas are put in their place."""
-    text = Markup('<b title="$1$">at</b> $d_k$, $n$ &amp; more')
+    text = Markup('<b title="$1$">at</b> $d_k$, $n$ &amp; more（$k$ in it)')
     assert prose(text) == (
         f'<b title="$1$">at</b> <span class="kept">{math_ml("d_k")},</span> '
         f"{math_ml('n')} &amp; more"
+        f'<span class="kept">（{math_ml("k")}</span> in it)'
     )
 
 

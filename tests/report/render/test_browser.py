@@ -9,7 +9,7 @@ from tests.report.conftest import CODES, EVIDENCE_PAGES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-PAGES = (*CODES, *EVIDENCE_PAGES, "index", "erratum-de", "own_report/ja")
+PAGES = (*CODES, *EVIDENCE_PAGES, "index", "erratum-zh-chat", "own_report/ja")
 WIDTHS = (320, 1280)
 HEIGHT = 900
 #: Collects what the policy blocked, from the first byte on.
@@ -27,7 +27,7 @@ CUT = """(kept) => {
 #: Details that are examined in the dark as well: with every verdict of a case.
 KEPT = 16
 #: What axe examines: structure and style of translations are those of English pages.
-EXAMINED = {"en", "evidence-en", "index", "erratum-de", "own_report/ja"}
+EXAMINED = {"en", "evidence-en", "index", "erratum-zh-chat", "own_report/ja"}
 #: What sticks out of the page to the right, apart from what scrolls by itself.
 OVERFLOW = """() => {
   const width = window.innerWidth;

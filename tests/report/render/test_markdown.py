@@ -142,9 +142,13 @@ def test_post_says_what_the_page_says(posts, report, code):
 
 
 def _page_only(page, element):
-    """Tell what a post has not: what needs a script, and references to the evidence."""
+    """Tell what a post has not: what needs a script, references to the evidence, and
+    what is written around the picture, which is a file there.
+    """
     kinds = {(e.get("class") or "") for e in page.above(element)}
-    return "more" in kinds or _script_only(page, element)
+    return bool({"more", "drawn", "claims standing"} & kinds) or _script_only(
+        page, element
+    )
 
 
 def _script_only(page, element):

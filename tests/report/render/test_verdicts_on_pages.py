@@ -77,22 +77,17 @@ def test_right_sentence_and_concession_turn(turns):
 
 
 def test_interpretations_turn(turns):
-    """Those that vote stand in a table, those that go beyond in a line, each tagged."""
+    """Those that vote stand in a line each, with a tag where there are several; those
+    that go beyond what is said stand in the evidence alone.
+    """
     for claims, page in turns:
         for record in claims["claims"]:
             article = page.by_id[f"claim-{record['id']}"]
+            lines = [e for e in article.iter("p") if e.get("class") == "tested"]
             voting = [r["verdict"] for r in record["interpretations"] if r["votes"]]
-            beyond = [r["verdict"] for r in record["interpretations"] if not r["votes"]]
-            badges = [
-                page.verdicts(line.find("td"))
-                for table in article.iter("table")
-                if table.get("class") == "interpretations"
-                for line in table.findall("tbody/tr")
-            ]
-            assert badges in ([], [[verdict] for verdict in voting])
-            assert badges or len(voting) < 2
-            lines = [e for e in article.iter("p") if e.get("class") == "beyond"]
-            assert [v for line in lines for v in page.verdicts(line)] == beyond
+            assert len(lines) == len(voting) + bool(record["tested"])
+            tags = [page.verdicts(line) for line in lines]
+            assert tags == [[v] for v in voting] if len(voting) > 1 else not any(tags)
 
 
 def test_words_turn_with_the_tags(turns):

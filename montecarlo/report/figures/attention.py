@@ -1,0 +1,151 @@
+"""Weights as they were drawn: the same queries and keys, undivided and divided."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.path import Path as Outline
+from numpy.typing import NDArray
+from pandas import DataFrame
+
+from montecarlo.report.content.curves import EXAMPLE, Curves
+from montecarlo.report.figures.drawing import Key, Picture
+from montecarlo.report.figures.labels import Label, message
+from montecarlo.report.figures.palette import (
+    DIVISOR_LOOKS,
+    INK,
+    SHADES,
+    Look,
+    keep_looks,
+)
+from montecarlo.report.figures.specs import Fact, FigureSpec
+from montecarlo.study.folder import ResultsError
+
+Weights = NDArray[np.float64]
+#: A shade, and its cells: line, first key, and the one after the last.
+Shaded = tuple[int, list[tuple[int, int, int]]]
+DIVISORS = ("none", "sqrt")
+#: Borders of the shades: cubes, since most weights of a query are small, and one of
+#: 1/128 would have the shade of none.
+LEVELS = np.linspace(0.0, 1.0, len(SHADES) + 1) ** 3
+#: Weight at the middle of the scale of shades.
+MIDDLE = 0.5**3
+#: Part of a line that a query takes, so that lines stand apart.
+LINE = 0.88
+
+
+def example_weights(curves: Curves) -> Iterator[tuple[str, Weights]]:
+    """Yield divisor and weights, shape (queries, keys), of the queries drawn."""
+    rows = curves[EXAMPLE].sort_values("weight_number")
+    for divisor, mine in keep_looks(dict([*rows.groupby("divisor")]), DIVISORS).items():
+        n_keys = int(mine["n_keys"].iloc[0])
+        weights = mine["weight"].to_numpy(dtype=np.float64)
+        if len(weights) % n_keys:
+            raise ResultsError(
+                f"curves/{EXAMPLE}.csv must hold example rows of {n_keys} weights "
+                f"each, got {len(weights)} under the divisor {divisor}"
+            )
+        yield str(divisor), weights.reshape(-1, n_keys)
+
+
+def shaded_cells(weights: Weights) -> Iterator[Shaded]:
+    """Yield each shade with its cells; neighbours of one shade are one cell."""
+    shade = np.minimum(np.searchsorted(LEVELS, weights, "right") - 1, len(SHADES) - 1)
+    line, first = np.nonzero(np.diff(shade, axis=1, prepend=-1))
+    end = np.nonzero(np.diff(shade, axis=1, append=-1))[1] + 1
+    for one in np.unique(shade).tolist():
+        mine = shade[line, first] == one
+        cells = zip(*(part[mine].tolist() for part in (line, first, end)), strict=True)
+        yield one, list(cells)
+
+
+def map_paths(curves: Curves) -> dict[str, list[tuple[float, str]]]:
+    """Return the map of each divisor as paths of SVG, for pages of any colours.
+
+    The first is what all cells have, then come those that are darker, each with its
+    part of the darkest shade; a key is as wide as 1, and a query is a line of that
+    width, its middle at its number.
+    """
+    maps = {}
+    for name, weights in example_weights(curves):
+        n_queries, n_keys = weights.shape
+        ground = [(line, 0, n_keys) for line in range(n_queries)]
+        shades = {**dict(shaded_cells(weights)), 0: ground}
+        maps[name] = [
+            (round(shade / (len(SHADES) - 1), 2), _line_path(cells))
+            for shade, cells in sorted(shades.items())
+        ]
+    return maps
+
+
+def _line_path(cells: Iterable[tuple[int, int, int]]) -> str:
+    return "".join(f"M{first} {line}h{end - first}" for line, first, end in cells)
+
+
+def build_attention(_: DataFrame, curves: Curves) -> Picture | None:
+    """Build a map of drawn weights for each divisor, one above the other."""
+    drawn = list(example_weights(curves))
+    if len(drawn) < len(DIVISORS):
+        return None
+    picture = Picture((1,) * len(DIVISORS), (90.0,) * len(DIVISORS))
+    weight = Label(message("weight of a key, $0$ to $100\\,\\%%$"))
+    picture.keys.append(Key(weight, Look(INK, ""), "shades"))
+    for panel, (divisor, weights) in zip(picture.panels, drawn, strict=True):
+        plot_weights(panel.axes, weights)
+        panel.title = DIVISOR_LOOKS[divisor].label
+    return picture
+
+
+def plot_weights(axes: Axes, weights: Weights) -> None:
+    """Draw each weight as a shade: a line for a query, the first uppermost."""
+    n_queries, n_keys = weights.shape
+    for shade, cells in shaded_cells(weights):
+        corners = [
+            [(first, y), (end, y), (end, y + LINE), (first, y + LINE)]
+            for y, first, end in cells
+        ]
+        path = Outline.make_compound_path_from_polys(np.array(corners, dtype=float))
+        axes.add_collection(
+            PathCollection([path], facecolors=[SHADES[shade]], linewidths=0.0),
+            autolim=False,
+        )
+    axes.grid(visible=False)
+    axes.set(xlim=(0, n_keys), ylim=(n_queries, 0), xticks=(), yticks=())
+
+
+def pick_attention(_: DataFrame, curves: Curves) -> Fact | None:
+    """Average the largest weights of the queries drawn."""
+    drawn = [weights for _, weights in example_weights(curves)]
+    if len(drawn) < len(DIVISORS):
+        return None
+    first, second = (float(100.0 * one.max(axis=1).mean()) for one in drawn)
+    n_queries, n_keys = drawn[0].shape
+    d_k = float(curves[EXAMPLE]["d_k"].iloc[0])
+    return {
+        "first": first,
+        "second": second,
+        "n_queries": float(n_queries),
+        "n": float(n_keys),
+        "d_k": d_k,
+        "root": d_k**0.5,
+    }
+
+
+ATTENTION = FigureSpec(
+    "attention",
+    build_attention,
+    # beside the opening of a report
+    shows="weights as drawn, undivided and divided",
+    caption=message(
+        "%(n_queries)s queries (lines) and %(n)s keys (columns), the same draw at "
+        "$d_k$ = %(d_k)s; independent Gaussian entries."
+    ),
+    alternative=message(
+        "Of %(n_queries)s queries the largest of %(n)s weights is %(first)s %% on "
+        "average undivided, and %(second)s %% divided by √d_k."
+    ),
+    fact=pick_attention,
+    # of the queries shown: no errors, so one decimal
+    constants={"first_error": 1.0, "second_error": 1.0},
+)
