@@ -112,7 +112,12 @@ def parse_folder(name: str, typed: str) -> Path:
 
 def parse_whole(name: str, typed: str) -> int:
     """Return a typed whole number, in the digits 0 to 9."""
-    if len(typed) > MOST_DIGITS or _WHOLE.fullmatch(typed) is None:
+    if len(typed) > MOST_DIGITS:
+        raise InputError(
+            f"{name} must be a whole number of at most {MOST_DIGITS} digits, got "
+            f"{len(typed)} characters"
+        )
+    if _WHOLE.fullmatch(typed) is None:
         raise InputError(f"{name} must be a whole number, got {typed!r}")
     return int(typed)
 

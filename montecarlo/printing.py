@@ -70,11 +70,9 @@ def prepare_streams() -> None:
     Streams that the caller closed are reopened on the null device, or the next opened
     file would get their number: standard output such that writing to it fails.
     """
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # its number is the lowest that is free
-            number = os.open(
-                os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY
-            )
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            _occupy(number, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     codecs.register_error(_HANDLER, _spell)
@@ -82,6 +80,17 @@ def prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors=_HANDLER)
+
+
+def _occupy(number: int, flags: int) -> None:
+    """Open the null device under a number, if that is free."""
+    try:
+        os.fstat(number)
+    except OSError:
+        opened = os.open(os.devnull, flags)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
 
 
 def _spell(error: UnicodeError) -> tuple[str, int]:

@@ -186,6 +186,17 @@ class MeasureOptions:
             "normalisation": self.normalisation,
         }
 
+    @property
+    def parts(self) -> dict[str, str | None]:
+        """What names a row of it."""
+        return {
+            "divisor": self.divisor,
+            "quantity": self.quantity,
+            "summary": self.summary,
+            "number_format": self.number_format,
+            "softmax": self.softmax,
+        }
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class JudgeOptions(StudyOptions):

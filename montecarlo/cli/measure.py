@@ -19,7 +19,6 @@ from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED, complain
 from montecarlo.cli.options import require_defaults
 from montecarlo.errors import InputError, NotReachedError
-from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import MOST_REPLICATES, PROJECT, look_up_all, parse_folder
 from montecarlo.printing import print_lines
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
@@ -131,8 +130,7 @@ def _command_with_seed(typed: Sequence[str]) -> str:
 def _answer(options: MeasureOptions) -> Answer:
     """Measure what the options ask for, as far as it can be had."""
     started = time.perf_counter()
-    parts = {name: getattr(options, name) for name in RowKey._fields}
-    asked = request_row(options.names, options.d_k, options.keys, parts)
+    asked = request_row(options.names, options.d_k, options.keys, options.parts)
     if options.exact:
         exact = exact_row(asked)
         if exact is None:
@@ -171,18 +169,13 @@ def _answer(options: MeasureOptions) -> Answer:
     (needed,) = rows.shortfalls()
     if needed == 0.0:
         return Answer(measured, took)
-    if not math.isfinite(needed) or rows.is_stuck(point, *rows.requested[point]):
-        why = "more replicates do not help, as the interval says"
-        if measured.estimate == 0.0:
-            why = "none is a part of 0; --absolute-error says how small it is to be"
+    if rows.is_stuck(point, *rows.requested[point]) and not measured.is_binned:
+        why = (
+            f"four times the replicates left {measured.std_error:.2g} nearly as it "
+            "was, for a quantile is read from bins"
+        )
     else:
-        wanted = effort.absolute_error or effort.relative_error * abs(measured.estimate)
-        limit = "--most sets the limit"
-        if needed > MOST_REPLICATES:
-            limit = f"no more than {MOST_REPLICATES} can be had"
-        takes = f"{needed:.2g} replicates, {say_time(needed * seconds)} on one core"
-        of = f"{measured.std_error:.2g} where {wanted:.2g} was wanted"
-        why = f"{of}, which takes about {takes}; {limit}"
+        why = _tell_shortfall(measured, effort, needed, seconds)
     told = f"the wanted error was not reached: {why}"
     return Answer(measured, took, NOT_REACHED, told)
 
@@ -216,6 +209,37 @@ def _answer_row(options: MeasureOptions) -> Answer:
         most=replicates,
     )
     return Answer(measured, time.perf_counter() - started)
+
+
+def _tell_shortfall(
+    measured: Measurement, effort: Effort, needed: float, seconds: float
+) -> str:
+    """Say why the wanted error was not reached, and what would do."""
+    if math.isnan(needed):
+        return f"no interval {_why(measured)}"
+    if math.isinf(needed) and measured.estimate == 0.0:
+        return (
+            "no error is a part of an estimate of 0; its interval is known, and "
+            "--absolute-error says how small it is to be"
+        )
+    if measured.is_binned:
+        return "the interval is a bin of a histogram, which no replicates make smaller"
+    wanted = effort.absolute_error or effort.relative_error * abs(measured.estimate)
+    limit = "--most sets the limit"
+    if needed > MOST_REPLICATES:
+        limit = f"no more than {MOST_REPLICATES} can be had"
+    return (
+        f"{measured.std_error:.2g} where {wanted:.2g} was wanted, which takes about "
+        f"{needed:.2g} replicates, {say_time(needed * seconds)} on one core; {limit}"
+    )
+
+
+def _why(measured: Measurement) -> str:
+    if math.isnan(measured.ci_low):
+        return "without the moments that it needs"
+    if math.isnan(measured.estimate):
+        return "but a bound: the quantile lies beyond what is counted"
+    return f"after {measured.n_replicates} replicates, of which few make the variance"
 
 
 def _format_answer(found: Answer, typed: Sequence[str], *, as_json: bool) -> str:

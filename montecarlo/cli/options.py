@@ -185,10 +185,13 @@ class Parser(argparse.ArgumentParser):
             If an argument is not known, with the nearest that is, or has no value, or
             one that cannot be meant.
         """
-        try:  # results name the command that made them, in UTF-8
-            "".join(typed).encode()
-        except UnicodeEncodeError as error:
-            raise InputError(f"arguments must be texts, got {error.object!r}") from None
+        for word in typed:  # results name the command that made them, in UTF-8
+            try:
+                word.encode()
+            except UnicodeEncodeError:
+                raise InputError(
+                    f"arguments must be in the encoding of this system, got {word!r}"
+                ) from None
         arguments, unknown = self.parse_known_args(typed)
         if unknown:
             self._refuse(unknown[0].partition("=")[0])

@@ -4,6 +4,7 @@ Flags stand over a configuration file, which stands over defaults.  Every proble
 `InputError` of one line, found before anything is sampled.
 """
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -131,6 +132,11 @@ def _configured(options: ResultsOptions, only: Sequence[str] | None) -> Study:
 def _repeated(file: Path) -> tuple[Study, tuple[str, ...]]:
     """Return the study of a run.json, with its replicates, and the run's languages."""
     record = read_record(file)
+    if "own_claims" in record:
+        raise InputError(
+            "replicates-from must be the run.json of a report on the five texts, got "
+            f"one on claims of one's own: {str(file)!r}"
+        )
     if missing := set(RECORDED) - set(record):
         raise InputError(f"replicates-from must hold {min(missing)!r}")
     settings = {name: record[name] for name in Configuration.__struct_fields__}
@@ -166,4 +172,7 @@ def _validate(settings: Mapping[str, Any], file: Path | None) -> Configuration:
     except msgspec.ValidationError as error:
         message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
         where = f"{file}: " if file else ""
+        for name, value in settings.items():
+            if message.endswith(f", at `{name}`"):
+                message += f", got {reprlib.repr(value)}"
         raise InputError(f"{where}{message}") from None
