@@ -151,8 +151,10 @@ def test_stacks_are_watched():
     done.set()
     watcher.join()
     waiting.join()
-    here = [s for stack, s in found.items() if f"{__name__}:" in " ".join(stack)]
-    assert sum(here) > 0.9 * sum(found.values()) > 0.05
+    # a thread of the test runner waits in a call of its own
+    ours = {k: s for k, s in found.items() if not k[0].startswith("execnet.")}
+    here = [s for stack, s in ours.items() if f"{__name__}:" in " ".join(stack)]
+    assert sum(here) > 0.9 * sum(ours.values()) > 0.04
 
 
 def test_page_holds_the_stages():
