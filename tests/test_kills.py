@@ -89,7 +89,8 @@ def attempt(server):
 def prepare(folder):
     """Make a folder with the configuration of the study."""
     folder.mkdir()
-    small_study(folder, SETTINGS, n_keys=[128], first=512, most=1024)
+    sizes = {"first": 512, "most": 1024, "first_large": 512, "most_large": 1024}
+    small_study(folder, SETTINGS, n_keys=[128], **sizes)
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ from montecarlo.estimation.intervals import POINTWISE, Interval
 from montecarlo.estimation.row_distribution import RowDistribution
 from montecarlo.estimation.summaries import RowKey, columns_of, every_key
 from montecarlo.names import require_error_rate
+from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.executors import finish
 from montecarlo.study.failures import raise_failed_batches
@@ -284,7 +286,7 @@ def judge_by_theory(study: Study) -> ClaimsRecord:
         point: PointTable(0, (), {}, dict.fromkeys(keys, NOT_SAMPLED))
         for point, keys in requested.items()
     }
-    budgets = dict.fromkeys(requested, 0)
+    budgets = dict.fromkeys(_named_points(study), 0)
     divisors = study.grid.divisors
     evidence = Evidence(budgets, divisors, exact_value, tables.__getitem__)
     return _judge(study, error_rates_of(study), evidence)
@@ -331,6 +333,26 @@ def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
         references = name_references(dict.fromkeys(point for point, _ in rows))
         rows += (row for row in references if row[1].divisor in divisors)
     return in_order(unite(rows), points, divisors)
+
+
+def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, float]:
+    """Return about how long each claim was sampled for on one core, in seconds.
+
+    What several claims read is split among them.  What none reads has no name: it is
+    sampled for pages and self-checks.
+    """
+    points, divisors = _named_points(study), study.grid.divisors
+    readers: defaultdict[DesignPoint, set[str]] = defaultdict(set)
+    for claim in study.catalogue.claim:
+        for point, _ in check_rows(claim.checks(), points, divisors):
+            readers[point].add(claim.id)
+    found = dict.fromkeys([*(claim.id for claim in study.catalogue.claim), ""], 0.0)
+    for point, keys in rows_of_study(study).items():
+        seconds = replicate_seconds(point, len(columns_of(point, keys).divisors))
+        mine = readers[point] or {""}
+        for name in mine:
+            found[name] += seconds * replicates[point.name] / len(mine)
+    return {name: round(seconds, 3) for name, seconds in found.items() if seconds}
 
 
 def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:

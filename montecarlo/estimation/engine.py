@@ -179,17 +179,17 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     analyses = {point: budget.analyses() for point, budget in plan.budgets.items()}
     sufficed = True
     for number in range(max(map(len, analyses.values()), default=0)):
-        wanted = {
-            point: analyses[point][number]
-            for point in active
-            if number < len(analyses[point])
-        }
+        wanted = {point: analyses[point][number] for point in active}
         sufficed = sampling.bring_to(wanted)
         if not sufficed or len(sampling.failures) == len(plan.budgets):
             break
         remaining = set(undecided(store)).difference(sampling.failures)
         # also those that were decided before: a slope changes with any of its places
-        active = [point for point in plan.budgets if point in remaining]
+        active = [
+            point
+            for point in plan.budgets
+            if point in remaining and number + 1 < len(analyses[point])
+        ]
         if not active:
             break
     return sufficed, sampling.failures

@@ -20,6 +20,7 @@ from montecarlo.claims.running import (
     StudyResults,
     recipe,
     run_study,
+    seconds_by_claim,
     write_results,
 )
 from montecarlo.claims.schema import Catalogue
@@ -125,6 +126,7 @@ def write_report(
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
             results = run_study(study, executor, advance, store, in_time, sampled=ready)
         edition.note_time("sampling")
+        edition.timing["claims"] = seconds_by_claim(study, results.replicates)
         edition.record = write_data(results, edition.folder, own=own_file is not None)
         languages = list(target.languages)
         edition.record |= {"only": list(target.only), "languages": languages}

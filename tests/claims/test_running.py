@@ -12,9 +12,18 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from montecarlo.claims import simulation, verdicts
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.outcomes import ClaimsRecord
-from montecarlo.claims.running import Study, needed_budgets, run_study, write_results
+from montecarlo.claims.running import (
+    Study,
+    needed_budgets,
+    rows_of_study,
+    run_study,
+    seconds_by_claim,
+    write_results,
+)
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation import engine
+from montecarlo.estimation.summaries import columns_of
+from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.study import table
 from montecarlo.study.executors import limit_blas, make_executor
 from montecarlo.study.folder import file_hash, files_of
@@ -216,6 +225,21 @@ def test_only_what_the_claims_need():
         results = run_study(Study(nothing, rows, whole_grid=False), executor)
     assert results.measurements.empty
     assert results.claims.claims[0].verdict == "open"
+
+
+def test_the_cost_of_each_claim_is_named():
+    """Claims that share a point share its cost; together they cost what all does."""
+    catalogue = read_catalogue()
+    study = Study(catalogue, GRID, SEED)
+    replicates = {point.name: 4 for point in rows_of_study(study)}
+    seconds = seconds_by_claim(study, replicates)
+    all_of_it = sum(
+        4 * replicate_seconds(point, len(columns_of(point, keys).divisors))
+        for point, keys in rows_of_study(study).items()
+    )
+    assert seconds.keys() <= {"", *(claim.id for claim in catalogue.claim)}
+    assert "scaled-variance-one" in seconds
+    assert sum(seconds.values()) == pytest.approx(all_of_it, abs=1e-3 * len(seconds))
 
 
 def test_exact_values_do_not_depend_on_the_cores(monkeypatch):
