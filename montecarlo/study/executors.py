@@ -21,7 +21,6 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from functools import cache, partial
-from multiprocessing import forkserver
 from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
 from typing import Any, ParamSpec, TypeVar
@@ -200,6 +199,8 @@ def prepare_processes(
     """
     wanted = kind in (None, PROCESSES) and (jobs or available_cores()) > 1
     if wanted and FORK_SERVER in multiprocessing.get_all_start_methods():
+        from multiprocessing import forkserver
+
         multiprocessing.set_forkserver_preload([*SAMPLING, *modules])
         with _undisturbed():
             forkserver.ensure_running()
