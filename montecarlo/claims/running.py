@@ -57,6 +57,7 @@ from montecarlo.study.table import (
     tail_rows,
     write_table,
 )
+from montecarlo.theory.row_expectations import forget_profiles
 from montecarlo.theory.row_integrals import Reference
 
 
@@ -218,6 +219,8 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         theory = ((point, requested[point]) for point in by_keys)
         for (point, *_), future in work(references_of, theory):
             known[point] = future.result()
+        for _ in range(getattr(executor, "jobs", 1)):
+            executor.submit(forget_profiles)
         rates = error_rates_of(study, exact, budgets)
         of_samples = [c for c in study.catalogue.checks() if c.quantity not in RECORDED]
         stated = (*{rates.stated(check): 0 for check in of_samples}, POINTWISE)

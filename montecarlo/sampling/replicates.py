@@ -181,6 +181,10 @@ SCORES_AT_ONCE = 2**18
 DRAWN_AT_ONCE = 2**20
 
 
+#: Keys that are in float64 at once, so that they stay in cache.
+KEYS_WIDENED = 2**12
+
+
 #: Returns the chunks of the keys of some replicates, in order, each of shape
 #: (n_replicates, some keys, d_k); long ones are drawn again each time, so that they are
 #: never all there.
@@ -339,7 +343,11 @@ def _compared_scores(
     if chunks is None:
         return np.empty((len(queries), 0, point.shape[1]))
     wide = queries[:, : compared_rows(*point.shape)].astype(np.float64)
-    parts = [wide @ keys.astype(np.float64).transpose(0, 2, 1) for keys in chunks()]
+    parts = [
+        wide @ widen(keys[:, first : first + KEYS_WIDENED]).transpose(0, 2, 1)
+        for keys in chunks()
+        for first in range(0, keys.shape[1], KEYS_WIDENED)
+    ]
     return np.concatenate(parts, axis=-1)
 
 
