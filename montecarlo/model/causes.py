@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
+from montecarlo.model.answers import say_numbers
 from montecarlo.model.arrays import Rows
 from montecarlo.model.expected import KNOWN, divisors_within
 from montecarlo.model.fits import (
     GIVEN,
     MASKS,
     Fit,
+    Made,
     fit_outputs,
     fit_weights,
     make_outputs,
@@ -45,6 +47,11 @@ EVEN = 0.02
 TINY = 1e-300
 #: Weights below this may be 0 in another format.
 SMALL_WEIGHT = 4e-6
+#: Standard errors beyond which a scale below rounding is another, how far it has to be
+#: off, and rows that have to show it.
+BEYOND_CHANCE, OTHER_SCALE, FEWEST_ROWS = 8.0, 0.02, 8
+#: Of Gauss and Newton to the scale of outputs.
+STEPS = 4
 #: Rows that a fit takes.
 FIT_ROWS = 64
 
@@ -81,16 +88,21 @@ def explained_by(left: float, before: float, rounding: float) -> float:
     return 1.0 if left <= rounding and part >= HALF else part
 
 
-def name_factor(factor: float, d_k: int, n_heads: int, key_heads: int) -> str:
-    """Write a factor, with what it is in closed form, if it is near to something."""
+def name_factor(
+    factor: float, d_k: int, n_heads: int, key_heads: int, *, is_scale: bool = False
+) -> str:
+    """Write a factor, with what it is in closed form, if it is near to something.
+
+    One that is no scale is a power of the root of d_k, or looks like others by chance.
+    """
     size, plain = abs(factor), f"{factor:.4g}"
     if size == 0.0 or not math.isfinite(size) or abs(size - 1.0) < NEAR:
         return plain
     value, is_part = (size, False) if size > 1.0 else (1.0 / size, True)
     known = divisors_within(value * (1 - NEAR), value * (1 + NEAR), d_k, n_heads)
-    names = [one.text for one in known]
+    names = [one.text for one in known if is_scale or one.name in {"sqrt", "linear"}]
     grouped = math.sqrt(key_heads * d_k)
-    if key_heads not in {1, n_heads} and abs(value / grouped - 1.0) < NEAR:
+    if is_scale and key_heads not in {1, n_heads} and abs(value / grouped - 1.0) < NEAR:
         names.append("sqrt(kv_heads d_k)")
     if is_part:
         names = [f"1/({name})" if " " in name else f"1/{name}" for name in names]
@@ -285,20 +297,35 @@ class HeadSide:
             fit = fit_weights([few]) if len(few.places) else None
             return _law_of(fit, GIVEN) or self._line(few)
         masks = [GIVEN] if few.added is not None else list(MASKS)
-        for known in KNOWN.values():
-            scale = 1.0 / known.value(self.d_k, 1)
-            for mask in masks:
-                if self._is_made(few, law := Law("plain", scale, math.nan, mask)):
-                    return law
+        plain = min((self._plain(few, one) for one in masks), key=lambda one: one[0])[1]
+        if self._is_made(few, plain):
+            return plain
         fit, mask = fit_outputs([few]) or (None, GIVEN)
         found = _law_of(fit, mask)
         return found if found and self._is_made(few, found) else None
+
+    def _plain(self, rows: Rows, mask: str) -> tuple[float, Law]:
+        """Return the scale that makes outputs best, and what it leaves of them."""
+
+        def make(scale: float) -> tuple[Made, Array]:
+            made = make_outputs("plain", np.array([scale]), rows, mask)
+            return made, rows.outputs - made.outputs
+
+        known = [1.0 / one.value(self.d_k, 1) for one in KNOWN.values()]
+        scale = min(known, key=lambda one: float(np.linalg.norm(make(one)[1])))
+        for _ in range(STEPS):
+            made, left = make(scale)
+            slope = made.moved(rows.scores)
+            scale += float((left * slope).sum() / max((slope**2).sum(), TINY))
+        return float(np.linalg.norm(make(scale)[1])), Law(
+            "plain", scale, math.nan, mask
+        )
 
     def _is_made(self, rows: Rows, law: Law) -> bool:
         """Tell whether a law makes the outputs of rows."""
         outputs = _make(law, rows) @ rows.values
         left, norm = (np.linalg.norm(x) for x in (outputs - rows.outputs, outputs))
-        return bool(left <= 2.0 * self.allowed(law.scale) * norm)
+        return bool(left <= self.allowed(law.scale) * norm)
 
     @staticmethod
     def _line(rows: Rows) -> Law | None:
@@ -498,6 +525,27 @@ class HeadPair:
         shown = (ours > SMALL_WEIGHT) & ~seen
         return (seen & ~hidden) | shown, seen
 
+    def scale_beyond_rounding(self) -> Cause | None:
+        """Return another scale that all rows show, though rounding could hide it."""
+        port, reference = self.port.rows.made, self.reference.rows.made
+        theirs = self.reference.weights
+        if theirs is None or len(theirs) < FEWEST_ROWS or not self.has_same_scores:
+            return None
+        mean = (theirs * self.scores).sum(axis=1, keepdims=True)
+        by_scale = theirs * (self.scores - mean)  # what 1 more of the scale adds
+        name = "weights" if "weights" in port else "outputs"
+        if name == "outputs":
+            by_scale = by_scale @ reference["v"]
+        away = port[name] - reference[name]
+        square = float((by_scale**2).sum())
+        slope = float((away * by_scale).sum()) / max(square, TINY)
+        by_row = ((away - slope * by_scale) * by_scale).sum(axis=1)
+        error = float(np.linalg.norm(by_row)) / max(square, TINY)
+        scale = self.law.scale
+        if abs(slope) <= max(BEYOND_CHANCE * error, OTHER_SCALE * abs(scale)):
+            return None
+        return Cause("scale", "", 1.0, scale + slope, scale, self.sizes)
+
     @property
     def sees_the_same(self) -> bool:
         """Whether no key is hidden on one side alone, as far as weights show it."""
@@ -525,14 +573,28 @@ class HeadPair:
         allowed = self.allowed * norm
         if before <= allowed and not (self.seen[0] ^ self.seen[1]).any():
             return before / max(norm, TINY), self.allowed, ()
-        found = []
-        for cause in WEIGHT_CAUSES:
-            for one in cause(self):
-                left, _ = self.distance(one.weights, one.values)
-                part = explained_by(left, max(before, TINY), allowed)
-                numbers = one.port, one.reference, self.sizes
-                found.append(Cause(one.quantity, one.text, part, *numbers))
-        return before / max(norm, TINY), self.allowed, choose(found)
+        guesses = [one for cause in WEIGHT_CAUSES for one in cause(self)]
+        found = [self._judge(one, before, allowed) for one in guesses]
+        size = before / max(norm, TINY), self.allowed
+        free = [one for one in found if one.quantity == "by position"]
+        found = [one for one in found if one.quantity != "by position"]
+        if all(one.explained < ALL for one in found):
+            for one, alone in zip(guesses, found, strict=False):
+                with np.errstate(divide="ignore"):
+                    more = next(_scale(self, np.log(one.weights)), None)
+                if more is None or alone.quantity == "scale":
+                    continue
+                both = self._judge(more, before, allowed)
+                if both.explained >= ALL:
+                    return *size, (both, alone._replace(explained=both.explained))
+            found += [one for one in free if one.explained >= ALL]
+        return *size, choose(found)
+
+    def _judge(self, one: Guess, before: float, allowed: float) -> Cause:
+        """Return a guess as a cause, with what it explains."""
+        left, _ = self.distance(one.weights, one.values)
+        part = explained_by(left, max(before, TINY), allowed)
+        return Cause(one.quantity, one.text, part, one.port, one.reference, self.sizes)
 
 
 def _mask(pair: HeadPair) -> Iterator[Guess]:
@@ -544,6 +606,17 @@ def _mask(pair: HeadPair) -> Iterator[Guess]:
     yield Guess("mask", _say_masks(pair, ours, theirs), weights)
 
 
+MASKS_SAID = {
+    "none": "no mask",
+    "causal": "a causal mask",
+    "window": "a window of {0} keys",
+    "chunks": "chunks of {0} keys",
+    "keys": "keys {1} hidden",
+    "causal_keys": "a causal mask and keys {1} hidden",
+    "other": "another mask",
+}
+
+
 def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     """Say which keys the port hides, and which the reference."""
     rows = pair.port.rows
@@ -552,44 +625,50 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     (mine, width), (other, wanted) = (
         name_mask([rows], [~one], [one]) for one in (ours, theirs)
     )
-    if {mine, other} <= {"window", "causal", "chunks"} and mine != other:
-        has = {"window": "a window of {} keys", "chunks": "chunks of {} keys"}
-        said = (has.get(mine, "no window"), has.get(other, "none"))
-        return f"has {said[0].format(width)}, the reference {said[1].format(wanted)}"
-    if mine == other and width:
-        return (
-            f"masks {width} keys back where the reference masks {wanted}: its {mine} "
-            f"is {abs(width - wanted)} too {'long' if width > wanted else 'short'}"
-        )
+    if mine == other == "window":
+        off = f"{abs(width - wanted)} too {'long' if width > wanted else 'short'}"
+        return f"masks {width} keys back where the reference masks {wanted}: {off}"
+    ahead = int(rows.offsets[ours].max(initial=0))
+    near = theirs | (np.abs(rows.offsets) <= ahead)
+    if (mine, other) == ("other", "causal") and (ours == near).all():
+        return f"sees {ahead} keys ahead of its query, the reference none"
+    hidden = [
+        say_numbers(np.flatnonzero(~one.any(axis=0)).tolist()) for one in (ours, theirs)
+    ]
+    said = [
+        MASKS_SAID.get(name, name).format(size, keys)
+        for name, size, keys in zip((mine, other), (width, wanted), hidden, strict=True)
+    ]
     more, fewer = (int(one.sum()) for one in (theirs & ~ours, ours & ~theirs))
-    names = {"none": "no mask", "other": "another mask", "keys": "a mask of keys"}
-    return (
-        f"has {names.get(mine, mine)} where the reference has {names.get(other, other)}"
-        f": {more} pairs more are hidden, {fewer} fewer"
-    )
+    counts = f"{more} pairs more are hidden, {fewer} fewer"
+    return f"has {said[0]} where the reference has {said[1]}: {counts}"
 
 
-def _scale(pair: HeadPair) -> Iterator[Guess]:
-    """Try another factor of the scores: of all, or of each row."""
+def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Guess]:
+    """Try another factor of the scores: of all, or of each row.
+
+    Of the reference's logits, or of those that another cause makes.
+    """
     ours = pair.port.weights
     if ours is None:
         return
-    with np.errstate(divide="ignore"):
-        change = np.where(ours > SMALL_WEIGHT, np.log(ours), -np.inf) - pair.full
+    logits = pair.logits if logits is None else logits
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change = np.where(ours > SMALL_WEIGHT, np.log(ours), -np.inf) - logits
     both = np.sqrt(ours * pair.expected)
     total = pair.expected.sum(axis=1, keepdims=True)
     for axis in (None, 1):
         slope = _slope(pair.scores, change, both, axis)
         if not np.isfinite(slope).any():
             return
-        weights = _softmax(pair.logits + np.nan_to_num(slope) * pair.scores, total)
+        weights = _softmax(logits + np.nan_to_num(slope) * pair.scores, total)
         if axis is None:
             theirs = pair.law.scale
             told = "" if pair.law.is_fit else f"has a scale {float(slope):+.4g} off"
             yield Guess("scale", told, weights, theirs + float(slope), theirs)
         elif pair.scores.shape[1] > 8:
             told = "multiplies scores by a factor by position"
-            yield Guess("scale", told, weights)
+            yield Guess("by position", told, weights)
 
 
 def _cap(pair: HeadPair) -> Iterator[Guess]:
@@ -628,12 +707,16 @@ def _bias(pair: HeadPair) -> Iterator[Guess]:
     with np.errstate(divide="ignore", invalid="ignore"):
         theirs = _centred(pair.logits - plain, both)
         mine = _centred(np.log(ours) - plain, both)
-    square = float((both * theirs**2).sum())
-    size = math.sqrt(square / max(float(both.sum()), TINY))
-    if size <= 10.0 * pair.allowed:
+    square, total = float((both * theirs**2).sum()), max(float(both.sum()), TINY)
+    if math.sqrt(square / total) <= 10.0 * pair.allowed:
+        law = pair.port.law
+        if law is not None and law.form == "distance":
+            away = np.abs(pair.port.rows.offsets)
+            told = "adds a bias by distance, the reference none"
+            yield Guess("bias", told, _softmax(pair.logits + law.parameter * away))
         return
     factor = float((both * mine * theirs).sum()) / square
-    told = f"adds its bias {name_factor(factor, *pair.sizes)} times"
+    told = f"adds its bias {factor:.4g} times"
     if abs(factor + 1.0) < ALIKE:
         told = "adds its bias with the sign reversed"
     elif abs(factor) < ALIKE:
@@ -679,12 +762,16 @@ def _softmax_order(pair: HeadPair) -> Iterator[Guess]:
         logits = np.where(seen, pair.law.logits(pair.scores), -np.inf)
         told = "takes softmax over the queries, not over the keys"
         yield Guess("softmax", told, _softmax(logits.T).T)
-    if ours is not None:
-        dropped = (ours == 0.0) & (pair.expected > SMALL_WEIGHT)
-        part = dropped.sum() / max((pair.expected > SMALL_WEIGHT).sum(), 1)
-        if 0.0 < part < 1.0:
-            weights = np.where(dropped, 0.0, pair.expected / (1.0 - part))
-            yield Guess("dropout", f"drops {part:.2g} of the weights: dropout", weights)
+    made = pair.expected
+    if ours is None:
+        return
+    for told, kept in (
+        ("multiplies weights by {:.4g}", np.ones_like(made)),
+        ("drops weights and multiplies others by {:.2g}: dropout", ours > 0.0),
+    ):
+        some = made * kept
+        factor = float((ours * some).sum() / max((some**2).sum(), TINY))
+        yield Guess("weights", told.format(factor), factor * some)
 
 
 def _grouping(pair: HeadPair) -> Iterator[Guess]:

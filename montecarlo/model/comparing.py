@@ -6,6 +6,7 @@ queries and keys.  What rounding in the formats of both sides makes is no differ
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -18,10 +19,19 @@ import numpy as np
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.model.answers import say_numbers
-from montecarlo.model.arrays import ADDED, AXES, UNSEEN, Head, Model, NotFiniteError
+from montecarlo.model.arrays import (
+    ADDED,
+    AXES,
+    UNSEEN,
+    Head,
+    Model,
+    NotFiniteError,
+    Rows,
+)
 from montecarlo.model.captured import Captured
 from montecarlo.model.causes import (
     ALL,
+    EXPLAINS,
     LEAST,
     NEAR,
     ROUNDINGS,
@@ -33,6 +43,7 @@ from montecarlo.model.causes import (
 )
 from montecarlo.model.checking import Source, open_source
 from montecarlo.model.fits import format_of, rounding_error_of
+from montecarlo.model.scales import are_even
 from montecarlo.names import require_number
 
 if TYPE_CHECKING:  # as long to import as all the rest
@@ -143,15 +154,18 @@ class Comparison:
 
     def _say_alike(self) -> str:
         """Say that nothing differs, and how much rounding would make."""
-        told = f"no head differs by more than rounding{self._say_ratio()}"
+        ratio = (self.frame["difference"] / self.frame["rounding"]).abs().max()
+        told = "no head differs by more than rounding"
+        if ratio > 1.0:
+            told = (
+                f"no head differs by more than {self.rtol:g}, and nothing explains it"
+            )
+        if ratio > 0.0:
+            told += f": at most {ratio:.2g} times what rounding can make"
         told = "; ".join(filter(None, [told, self.note]))
         if not self.left_out:
             return told
         return f"cannot be told: {', '.join([told, *self.left_out])}"
-
-    def _say_ratio(self) -> str:
-        ratio = (self.frame["difference"] / self.frame["rounding"]).abs().max()
-        return f": at most {ratio:.2g} times what it can make" if ratio > 0 else ""
 
     def _say(self, one: Finding) -> str:
         """Say what the port does, and in which layers and heads."""
@@ -419,6 +433,8 @@ class LayerComparison:
         alike = []
         for number, head in enumerate(self.heads):
             rows = [self._read(side, sequence, head) for side in SIDES]
+            is_whole = len(rows[0].places) == len(ours["q"][0])
+            rows = _without_padding(rows)
             made = [n for n in ("weights", "outputs") if all(n in r.made for r in rows)]
             if not made:
                 continue
@@ -427,7 +443,6 @@ class LayerComparison:
                 for side, one in zip(SIDES, rows, strict=True)
             )
             more = number, self.sizes, ours["k"], ours.get("v")
-            is_whole = len(rows[0].places) == len(ours["q"][0])
             pair = HeadPair(port, reference, *more, is_whole)
             alike.append(self._compare_head(head, pair))
         if all(alike) and {one.cause.quantity for one in self.places} <= {"q", "k"}:
@@ -441,10 +456,16 @@ class LayerComparison:
         allowed, causes = pair.allowed_by(1.0 / pair.root), tuple[Cause, ...]()
         if is_alike := apart <= allowed and pair.sees_the_same:
             is_alike = math.isfinite(pair.score_factor)
+            hidden = apart > LEAST and pair.scale_beyond_rounding()
+            if hidden:
+                self._note(hidden, [head], apart, allowed)
+                is_alike = False
         elif pair.reference.weights is None:  # how scores are scaled is not known
             allowed = pair.allowed_by(1.0, self.drift)
         else:
-            apart, allowed, causes = pair.explain()
+            direct, (apart, allowed, causes) = apart, pair.explain()
+            if name == "outputs" and direct <= allowed:  # the law is less exact
+                apart, causes = direct, ()
         self._add(name, head, *norms, apart, allowed)
         if apart <= allowed:
             self.drift = max(self.drift, apart)
@@ -501,6 +522,15 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
     return f"the mask, softmax or later{whole}: which cannot be told"
 
 
+def _without_padding(rows: list[Rows]) -> list[Rows]:
+    """Leave out rows whose keys are all hidden on a side: weights there are even."""
+    if not all("weights" in one.made for one in rows):
+        return rows
+    even = [are_even(one, rounding_of(one.weights)) for one in rows]
+    kept = ~(even[0] | even[1])
+    return [one.some(kept) for one in rows] if kept.any() else rows
+
+
 def _apart(port: Array, reference: Array) -> tuple[tuple[float, float], float]:
     """Return the norms of two arrays, and how far they are apart."""
     ours, theirs, away = (
@@ -538,12 +568,7 @@ def _join(
         for one in places
         if one.layer == start and one.cause.explained
     }
-    places = [
-        one
-        for one in places
-        if one.cause.explained
-        or (one.layer == start and (one.cause.quantity in VECTORS) not in explained)
-    ]
+    places = [one for one in places if _counts(one, start, explained)]
     heads = results[0].heads
     findings = _merge(places)
     first = None
@@ -566,19 +591,30 @@ def _join(
     return Comparison(frame, rtol, first, findings, left_out, *sizes, note)
 
 
+def _counts(one: Place, start: int, explained: set[bool]) -> bool:
+    """Tell whether a place says more than what is explained before it."""
+    is_vector = one.cause.quantity in VECTORS
+    if one.layer == start:
+        return one.cause.explained > 0.0 or is_vector not in explained
+    return one.cause.explained >= (ALL if is_vector else EXPLAINS)
+
+
 def _merge(places: Sequence[Place]) -> tuple[Finding, ...]:
     """Return findings: what is the same in several heads and layers is one."""
     groups: dict[tuple[str, str], list[Place]] = {}
     for one in places:
         kind = "q" if one.cause.quantity in VECTORS else one.cause.quantity
-        groups.setdefault((kind, one.cause.text), []).append(one)
+        # heads see other parts of a mask
+        text = one.cause.text if kind != "mask" or "softmax" in one.cause.text else ""
+        groups.setdefault((kind, text), []).append(one)
     found = []
-    for (quantity, text), group in groups.items():
+    for (quantity, _), group in groups.items():
         layers = sorted({one.layer for one in group})
         heads = sorted({head for one in group for head in one.heads})
         names = " and ".join(dict.fromkeys(one.cause.quantity for one in group))
-        said = text or say_scale(group)
-        explained = min(one.cause.explained for one in group)
+        (common, _), *_ = Counter(one.cause.text for one in group).most_common(1)
+        said = common or say_scale(group)
+        explained = group[0].cause.explained
         cause = group[0].cause
         numbers = explained, cause.port, cause.reference
         said = said.replace("{name}", names)
@@ -596,8 +632,10 @@ def say_scale(group: Sequence[Place]) -> str:
     near = max(NEAR, *(one.rounding for one in group)) * np.median(np.abs(ratios))
     if np.ptp(ratios) <= near:
         middle = [float(np.median(one)) for one in (port, reference, ratios)]
-        names = [name_factor(one, *first.sizes) for one in middle]
-        names[2] = names[2] if " or " not in names[2] else f"{middle[2]:.4g}"
+        names = [
+            name_factor(one, *first.sizes, is_scale=number < 2)
+            for number, one in enumerate(middle)
+        ]
         told = "has scale {} where the reference has {}: {} times".format(*names)
         again = abs(middle[0] / middle[1] ** 2 - 1.0) < NEAR
         return told + ", as if it were applied again" * again

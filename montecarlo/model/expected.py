@@ -498,18 +498,21 @@ def _parts(fields: Fields, convention: Convention) -> Parts:
     if isinstance(kinds, Sequence) and not isinstance(kinds, str):
         layer = fields.layer or 0
         kind = str(kinds[layer]) if layer < len(kinds) else "?"
-    cap = fields.find(["attn_logit_softcapping"])
-    sizes = {
-        "sliding_attention": fields.find(["sliding_window"]),
-        "chunked_attention": fields.find(["attention_chunk_size"]),
-    }
+    sizes = {}
+    for name in ("attn_logit_softcapping", "sliding_window", "attention_chunk_size"):
+        value = config.get(name) or math.nan  # 0 and None stand for none
+        sizes[name] = float(value) if isinstance(value, int | float) else math.nan
+    cap, *lengths = sizes.values()
     if not kind and config.get("use_sliding_window", True) is True:
         kind = "sliding_attention"
     window, chunk = (
-        int(size[1]) if size and name == kind else 0 for name, size in sizes.items()
+        0 if math.isnan(length) or name != kind else int(length)
+        for name, length in zip(
+            ("sliding_attention", "chunked_attention"), lengths, strict=True
+        )
     )
     more = convention.has_sinks, convention.has_alibi
-    return Parts(cap[1] if cap else math.nan, window, chunk, *more)
+    return Parts(cap, window, chunk, *more)
 
 
 def _measured(

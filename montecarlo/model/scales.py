@@ -302,7 +302,7 @@ def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
             )
     rounding_error = rounding_error_of([one.weights for one in found])
     filled = [np.any(one.weights > 0.0, axis=1, keepdims=False) for one in found]
-    even = [_are_even(one, rounding_error) for one in found]
+    even = [are_even(one, rounding_error) for one in found]
     n_rows = sum(map(len, even))
     if sum(int(one.sum()) for one in even) <= MOST_EVEN * n_rows:
         filled = [some & ~same for some, same in zip(filled, even, strict=True)]
@@ -326,7 +326,7 @@ def _keep(
     return kept, sum(int((~one).sum()) for one in chosen)
 
 
-def _are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
+def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
     """Tell which rows have the same weight for keys whose scores differ."""
     seen = block.weights > 0.0
     count = seen.sum(axis=1)
