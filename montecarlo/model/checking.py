@@ -37,6 +37,8 @@ def open_source(
     """Return the models of something captured, of arrays, or of a file."""
     if isinstance(source, str | Path):
         return (open_files([Path(source)], scratch, axes=axes, names=names),)
+    if names is not None:
+        raise InputError(f"names must stand with a file, got {show(names)}")
     if isinstance(source, Mapping):
         if unknown := [name for name in source if name not in NAMES]:
             raise InputError(
@@ -44,7 +46,7 @@ def open_source(
             )
         return (open_arrays(source, axes, fewest=fewest),)
     if axes is not None:
-        raise InputError(f"axes must stand with arrays or a file, got {axes!r}")
+        raise InputError(f"axes must stand with arrays or a file, got {show(axes)}")
     if not callable(getattr(source, "models", None)):
         raise InputError(
             "captured must be what capture() gave, arrays by name, or a path, got "

@@ -220,7 +220,7 @@ def compare(
             open_source(
                 one,
                 Path(stack.enter_context(TemporaryDirectory())),
-                (axes or AXES) if isinstance(one, Mapping) else axes,
+                AXES if axes is None and isinstance(one, Mapping) else axes,
                 names,
                 ONE,
             )

@@ -240,6 +240,7 @@ WRONG = {
 #: What each argument may be of these: nothing else passes.
 USABLE = {
     "axes": {"nothing"},
+    "names": {"nothing"},
     "causal": set(),
     "rtol": set(),
     "expect": {"nothing", "number"},
@@ -256,7 +257,7 @@ CALLS = {
     observe: ("q", "k", "axes", "causal", "divisor", "seed"),
     applied_scale: ("q", "k", "v", "outputs", "added", "axes"),
     assert_attention_scale: ("captured", "expect", "rtol", "axes", "config"),
-    compare: ("port", "reference", "rtol"),
+    compare: ("port", "reference", "rtol", "axes", "names"),
 }
 
 
