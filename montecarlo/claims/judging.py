@@ -177,13 +177,12 @@ def _is_at(case: Case, value: Value) -> bool:
 
 
 def _count(cases: Sequence[Case], which: Counted) -> int:
-    if which == "all":
-        return len(cases)
-    if which == "distributions":
-        return len({case.distribution for case in cases})
-    if which == "contexts":
-        return len({case.context for case in cases})
-    return sum(case.outcome == Outcome.SUPPORTED for case in cases)
+    return {
+        "supported": sum(case.outcome == Outcome.SUPPORTED for case in cases),
+        "all": len(cases),
+        "distributions": len({case.distribution for case in cases}),
+        "contexts": len({case.context for case in cases}),
+    }[which]
 
 
 @dataclass(frozen=True, slots=True)

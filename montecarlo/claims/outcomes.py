@@ -128,9 +128,8 @@ class Case(Located, frozen=True, kw_only=True):
     @property
     def is_binned(self) -> bool:
         """Whether a row is known to a bin of a histogram, and has no own error."""
-        sampled = bool(self.rows) and self.estimate is not None
-        ends = self.simultaneous_low, self.simultaneous_high
-        return sampled and self.std_error is None and None not in ends
+        known = self.estimate, self.simultaneous_low, self.simultaneous_high
+        return bool(self.rows) and self.std_error is None and None not in known
 
     @property
     def is_wide(self) -> bool:

@@ -114,19 +114,16 @@ def _say_measured(case: Case) -> str:
     low, high = case.interval
     if case.is_binned:
         digits = (high - low) / 4.0
-        ends = (
-            round_to(low, digits, ROUND_FLOOR),
-            round_to(high, digits, ROUND_CEILING),
-        )
-        return f"in [{', '.join(ends)}]"
+        low_end = round_to(low, digits, ROUND_FLOOR)
+        return f"in [{low_end}, {round_to(high, digits, ROUND_CEILING)}]"
     if case.estimate is None:  # perhaps a quantile beyond what is counted
         bounded = case.simultaneous_high is not None
         return f"at most {round_end(high, 4, up=True):.4g}" if bounded else "-"
     error = case.std_error or 0.0
     measured = round_to(case.estimate, error)
     if error and case.is_wide:
-        ends = (f"{round_end(low, 2, up=False):g}", f"{round_end(high, 2, up=True):g}")
-        return f"{measured}, in [{', '.join(ends)}]"
+        least, most = round_end(low, 2, up=False), round_end(high, 2, up=True)
+        return f"{measured}, in [{least:g}, {most:g}]"
     return f"{measured} ± {round_to(error, error)}" if error else measured
 
 
@@ -194,17 +191,12 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
                 blocks[block] = None
     if not blocks:
         return grid
-    return Grid(
-        d_k=(),
-        n_keys=(),
-        distributions=(),
-        blocks=tuple(blocks),
-        divisors=divisors,
-        first=grid.first,
-        most=grid.most,
-        first_large=grid.first_large,
-        most_large=grid.most_large,
+    names = (
+        *("d_k", "n_keys", "edges", "distributions", "tails"),
+        *("distribution_d_k", "distribution_n_keys"),
     )
+    fields = dict.fromkeys(names, ()) | {"blocks": tuple(blocks), "divisors": divisors}
+    return msgspec.structs.replace(grid, **fields, every_row=False)
 
 
 def judge(

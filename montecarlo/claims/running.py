@@ -47,7 +47,7 @@ from montecarlo.study.folder import write_json
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
 from montecarlo.study.progress import Advance
-from montecarlo.study.rows import RequestedRows, Row, in_order, unite
+from montecarlo.study.rows import Row, in_order, unite
 from montecarlo.study.table import (
     PointTable,
     find_reference,
@@ -450,15 +450,12 @@ def recipe(study: Study) -> dict[str, Any]:
     Its configuration, with what is judged, and the code that draws: the version of a
     checkout stays the same while its code changes.
     """
+    rows = [
+        [point.name, *map(list, keys)] for point, keys in rows_of_study(study).items()
+    ]
     return {
         **configuration(study),
-        "rows": _digest_of(rows_of_study(study)),
+        "rows": hashlib.sha256(msgspec.json.encode(rows)).hexdigest(),
         "replicates": study.replicates,
         "code": code_digest(),
     }
-
-
-def _digest_of(requested: RequestedRows) -> str:
-    """Return the SHA-256 of the names of rows: what batches hold depends on these."""
-    names = [[point.name, *map(list, keys)] for point, keys in requested.items()]
-    return hashlib.sha256(msgspec.json.encode(names)).hexdigest()

@@ -122,15 +122,12 @@ class Evidence:
         }
         of_pairs = check.quantity in PAIR_QUANTITIES
         corners = product(domain.d_k, (None,) if of_pairs else domain.n_keys)
-        named = {
-            "distribution": domain.distributions,
-            "dependence": domain.dependence,
-            "initialisation": domain.initialisation,
-            "normalisation": domain.normalisation,
-        }
+        named = {"distribution": domain.distributions}
+        for name in ("dependence", "initialisation", "normalisation"):
+            named[name] = getattr(domain, name)
         return set(corners) <= sizes and all(
-            set(asked) <= {getattr(case, field) for case in cases}
-            for field, asked in named.items()
+            set(asked) <= {getattr(case, name) for case in cases}
+            for name, asked in named.items()
         )
 
     def cases(self, check: Check) -> list[Located]:

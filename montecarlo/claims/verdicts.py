@@ -161,10 +161,8 @@ def join_parts(rulings: Iterable[Ruling]) -> Ruling:
         return found[0] if found else UNREACHED
     if verdicts == {Verdict.HOLDS}:
         return Ruling(Verdict.HOLDS, Reason.MEASURED)
-    if verdicts & {Verdict.HOLDS, Verdict.PARTLY} and verdicts - {
-        Verdict.HOLDS,
-        Verdict.OPEN,
-    }:
+    is_so = verdicts & {Verdict.HOLDS, Verdict.PARTLY}
+    if is_so and verdicts - {Verdict.HOLDS, Verdict.OPEN}:
         return Ruling(Verdict.PARTLY, Reason.HALF)
     ranked = (Verdict.OPEN, Verdict.FAILS, Verdict.VAGUE)
     worst = next(one for one in ranked if one in verdicts)
