@@ -43,10 +43,8 @@ MOST_ROWS = 8
 N_KEYS = 128
 #: d_k of the table that a report opens with.
 OPENING_D_K = (64, 256, 1024)
-#: d_k that the tables of initialisations and, where the grid has it, of divisors are
-#: made for; n of the latter is among so many, the largest.
+#: d_k that the tables of initialisations and of divisors are made for.
 AUDIT_D_K = DIVISOR_D_K = 64
-MOST_KEYS = 3
 #: Gradients of saturated rows whose means and medians are shown.
 GRADIENTS = ("jacobian_trace", "jacobian_frobenius", "gradient_query")
 #: What divisors make of a row, by the means of these.
@@ -175,47 +173,6 @@ COLUMNS = {
         ],
     ),
 }
-
-
-# --- The largest weights ------------------------------------------------------------
-
-
-def name_saturation(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name the mean largest weights of undivided Gaussian rows, at a map of sizes."""
-    rows = gaussian_points(points, with_rows=True)
-    sizes = pd.DataFrame(
-        [(point.d_k, point.n_keys) for point in rows], columns=["d_k", "n_keys"]
-    )
-    there = full_map(sizes)
-    shown = {
-        (d_k, n_keys)
-        for d_k, n_keys in there.itertuples(index=False)
-        if d_k in thin(sorted({*there["d_k"]}))
-        and n_keys in thin(sorted({*there["n_keys"]}))
-    }
-    mapped = [point for point in rows if (point.d_k, point.n_keys) in shown]
-    return every_row(mapped, ["weight_max"], ["mean"], ["none"])
-
-
-def full_map(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells that a table over d_k and n has.
-
-    An n, or d_k, with less than half as many cells as the fullest one stands apart and
-    is left out; there are none without several of both.
-    """
-    for line, along in (("n_keys", "d_k"), ("d_k", "n_keys")):
-        there = cells.groupby(line)[along].transform("nunique")
-        cells = cells[there >= max(FEWEST_POINTS, 0.5 * there.max())]
-    is_map = cells[["d_k", "n_keys"]].nunique().min() >= FEWEST_POINTS
-    return cells if is_map else cells.iloc[:0]
-
-
-def saturation_table(rows: pd.DataFrame) -> Table:
-    """Make the table of largest weights, one column for each n."""
-    rows = with_interval(rows)
-    cells = read_cells(rows, "d_k", "n_keys")
-    sizes = sorted({int(n_keys) for n_keys in rows["n_keys"]})
-    return Table(tuple(f"n = {n}" for n in sizes), _lines(cells, sizes))
 
 
 # --- Overflow, and initialisations --------------------------------------------------
@@ -361,19 +318,9 @@ def saturated_table(rows: pd.DataFrame) -> Table:
 
 
 def name_divided(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name what each divisor makes of a row at one size; none without a grid."""
+    """Name what each divisor makes of a row, at one size."""
     rows = gaussian_points(points, with_rows=True)
-    sizes: dict[int, set[int]] = {}
-    for point in rows:
-        sizes.setdefault(point.n_keys or 0, set()).add(point.d_k)
-    most = max((len(found) for found in sizes.values()), default=0)
-    # an n with far fewer d_k stands apart from the grid: an edge of it
-    keys = [n for n in sorted(sizes) if len(sizes[n]) > most / 2][-MOST_KEYS:]
-    common = set.intersection(*(sizes[n] for n in keys)) if keys else set()
-    if len(common) < FEWEST_POINTS:
-        return iter(())
-    size = nearest(thin(sorted(common)), DIVISOR_D_K), nearest(keys, N_KEYS)
-    one = [point for point in rows if (point.d_k, point.n_keys) == size]
+    one = [p for p in rows if (p.d_k, p.n_keys) == (DIVISOR_D_K, N_KEYS)]
     return every_row(one, DIVIDED, ["mean"], DIVISORS)
 
 
@@ -398,7 +345,6 @@ def divisor_table(rows: pd.DataFrame) -> Table:
 TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
     "audit": (name_audited, audit_table),
     **{name: (one.name, one.make) for name, one in COLUMNS.items()},
-    "saturation": (name_saturation, saturation_table),
     "saturated": (name_saturated, saturated_table),
     "divisors": (name_divided, divisor_table),
 }

@@ -126,7 +126,7 @@ class Contents:
 Order = Mapping[str, tuple[str, ...]]
 TABLES: Order = {
     "variance": ("audit", "variance"),
-    "weights": ("saturation", "weights", "divisors"),
+    "weights": ("weights", "divisors"),
     "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
     "training": ("training", "language"),

@@ -1,8 +1,6 @@
 """Which rows figures and tables name, of the points of a grid."""
 
-import pytest
-
-from montecarlo.report.content.tables import name_saturation, nearest, of_key_counts
+from montecarlo.report.content.tables import nearest, of_key_counts
 from montecarlo.sampling.design_points import parse_point
 
 
@@ -32,25 +30,3 @@ def test_nearest_is_by_ratio():
     """128 is nearer to 256 than to 32; of nothing, nothing is nearest."""
     assert nearest([32, 256], 128) == 256
     assert nearest([], 128) is None
-
-
-def test_cell_far_off_is_left_out_of_the_map():
-    """An edge of the grid has no line of its own in the map."""
-    grid = [(d_k, n) for d_k in (4, 16, 64, 256) for n in (8, 32, 128)]
-    points = points_of([*grid, (4096, 32), (64, 2048)])
-    assert sizes_of(point for point, _ in name_saturation(points)) == set(grid)
-
-
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        [(4, 8), (16, 8), (64, 8)],
-        [(16, 8), (16, 32)],
-        [(4, 8), (16, 32)],
-        [(4, 8), (16, 8), (16, 32), (64, 32)],
-        [],
-    ],
-)
-def test_line_of_cells_is_no_map(sizes):
-    """A map needs several d_k and several n; of a staircase nothing is left."""
-    assert not list(name_saturation(points_of(sizes)))
