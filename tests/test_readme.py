@@ -10,6 +10,7 @@ import pytest
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.findings import read_results
+from montecarlo.report.render.contents import RELEASED
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -119,3 +120,9 @@ def test_what_is_quoted_is_that_of_the_standard_report(script, standard_report):
     new, old = coordinates(fresh.shapes), coordinates(kept)
     assert new.shape == old.shape
     assert np.abs(new - old).max() < APART
+
+
+def test_pages_cite_the_date_of_the_release():
+    """That of CITATION.cff, which is not installed."""
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\ndate-released: {RELEASED}\n" in cited
