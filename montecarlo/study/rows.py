@@ -4,7 +4,7 @@ A row is named by a design point and a `RowKey`: divisor, quantity, summary, num
 format and softmax.  Whoever reads rows names them: checks (`claims.simulation`), the
 self-check on references (`claims.z_scores`), tables and figures of pages
 (`report.content.reading`), a user's claims, `measure` and `grid`; the explorer's
-numbers are exact and need none.  `unite` joins what is named: the points, and the rows
+numbers are a table of their own.  `unite` joins what is named: the points, and the rows
 of each; a point without a row is not sampled.  `estimation.summaries.columns_of` turns
 the rows of a point into the columns that its replicates are reduced to, and nothing
 else is computed; draws depend on the point alone, so a row has the same bytes in any

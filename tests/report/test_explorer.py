@@ -1,40 +1,42 @@
-"""The explorer of the report page: what it computes, draws, says and looks like."""
+"""The explorer of the report page: what it shows, draws, says and looks like."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
+from montecarlo.attention.divisors import DIVISORS
 from montecarlo.report.language.catalogues import template_folder
-from montecarlo.theory import expected_row, largest_weight_share, query_gradient_squared
+from montecarlo.sampling.streams import named_stream
+from montecarlo.theory import expected_row, largest_weight_share
 from studies import explorer
 
-#: Positions of the slider for d_k: four an octave, those that round to the same once.
-SIZES = list(dict.fromkeys(round(2 ** (i / 4)) for i in range(41)))
-#: What the page promises: relative, and absolute for the share.
-RELATIVE, ABSOLUTE = 1e-3, 1e-4
-#: Standard errors that a drawn mean may be away: 1 in 16,000 is farther by chance.
+TABLE = json.loads((template_folder() / "explorer.json").read_bytes())
+#: Half of the last digit that the table has.
+ROUNDING = 0.5 * 10.0 ** (1 - explorer.DIGITS)
+#: Standard errors that a drawn value may be away: 1 in 16,000 is farther by chance.
 FAR = 4.0
-REDRAWS, ROWS = 200, 400
-#: d_k, n and exponent that rows are drawn for: also where |q| differs most.
-DRAWN = ((1, 8, 0), (2, 16, 0), (3, 16, 100), (64, 128, 50), (16, 512, 0))
-#: Moves the sliders, and returns what the page then has; the exponent in hundredths.
-ASK = """places => places.map(([d, n, a]) => {
+#: Moves the sliders and chooses; returns the text of the table, and the settings.
+ASK = """([d, n, c]) => {
   const get = name => document.getElementById("explorer-" + name);
-  [get("d").value, get("n").value, get("a").value] = [d, n, a];
-  get("a").dispatchEvent(new Event("input", {bubbles: true}));
-  const number = name => +get(name).dataset.value;
-  return Object.fromEntries(["d-value", "n-value", "c-value", "largest", "keys",
-    "share", "jacobian", "gradient", "exact"].map(name => [name, number(name)]));
-})"""
+  [get("d").value, get("n").value] = [d, n];
+  get("d").dispatchEvent(new Event("input", {bubbles: true}));
+  document.querySelector(`[data-divisor="${c}"]`).click();
+  const rows = [...document.querySelectorAll("#explorer tbody tr")];
+  const shown = rows.map(row => [row.dataset.statistic,
+    [...row.querySelectorAll("td")].map(cell => +cell.dataset.value)]);
+  const sizes = ["d-value", "n-value"].map(name => get(name).textContent);
+  return [Object.fromEntries(shown), ...sizes];
+}"""
+#: Largest weights of rows that are drawn, undivided and divided.
 REDRAW = """times => Array.from({length: times}, () => {
   document.querySelector(".again").click();
-  return ["drawn", "error", "count"].map(
-    name => +document.getElementById("explorer-" + name).dataset.value);
+  return ["none", "divided"].map(name => {
+    const bar = document.querySelector(`#explorer-${name} .bars`).getAttribute("d");
+    return -bar.match(/v(-[\\d.]+)h/)[1] / 100;
+  });
 })"""
 
 
@@ -44,10 +46,10 @@ class Opened:
 
     page: Any
 
-    def ask(self, places: list[tuple[int, int, int]]) -> list[dict[str, float]]:
-        """Return what the page has for d_k, n and hundredths of the exponent."""
-        sliders = [(SIZES.index(d), explorer.KEYS.index(n), a) for d, n, a in places]
-        return self.page.evaluate(ASK, sliders)
+    def ask(self, d_k: int, n_keys: int, divisor: str) -> tuple[dict[str, Any], ...]:
+        """Return what the page has for a setting."""
+        places = explorer.D_K.index(d_k), explorer.KEYS.index(n_keys)
+        return self.page.evaluate(ASK, [*places, divisor])
 
     def text(self, name: str) -> str:
         """Return what stands in a part of the explorer."""
@@ -68,7 +70,6 @@ def opened(browser, report, tmp_path):
             path = tmp_path / "changed.html"
             path.write_text(text.replace(*change), encoding="utf-8")
             options["bypass_csp"] = True
-        options = {"reduced_motion": "reduce", **options}
         size = {"width": options.pop("width", 1280), "height": 900}
         context = browser.new_context(viewport=size, **options)
         contexts.append(context)
@@ -81,116 +82,134 @@ def opened(browser, report, tmp_path):
         context.close()
 
 
-def odd_places(count: int) -> Iterator[tuple[int, int, int]]:
-    """Yield places all over the sliders, the corners first."""
-    for d in (SIZES[0], SIZES[-1]):
-        for n in (explorer.KEYS[0], explorer.KEYS[-1]):
-            yield from ((d, n, a) for a in (0, 100))
-    rng = np.random.default_rng(8)
-    for _ in range(count - 8):
-        d, n = rng.choice(SIZES), rng.choice(explorer.KEYS)
-        yield int(d), int(n), int(rng.integers(101))
+def values_at(*setting) -> dict[str, float]:
+    """Return what the table has of a setting."""
+    values = TABLE["values"][[*explorer.settings()].index(setting)]
+    return dict(zip(explorer.STATISTICS, values, strict=True))
 
 
-@cache
-def exact(d_k: int, n_keys: int, hundredths: int) -> dict[str, float]:
-    """Return what theory has, averaged over |q| by its own code."""
-    rows = {"d_k": d_k, "divisor": float(d_k) ** (hundredths / 100)}
-    row = expected_row(n_keys, **rows)
-    return {
-        "largest": row["weight_max"].value,
-        "keys": float(np.exp(row["entropy"].value)),
-        "share": largest_weight_share(explorer.SATURATED, n_keys, **rows).value,
-        "jacobian": row["jacobian_frobenius_squared"].value ** 0.5,
-        "gradient": query_gradient_squared(n_keys, **rows).value ** 0.5,
-    }
+def test_the_table_is_whole():
+    """A line for each setting, and of a few kB."""
+    for name in ("keys", "d_k", "divisors", "statistics"):
+        known = {"keys": "KEYS", "d_k": "D_K", "divisors": "CHOSEN"}
+        wanted = getattr(explorer, known.get(name, "STATISTICS"))
+        assert TABLE[name] == list(wanted)
+    assert TABLE["error"] == explorer.ERROR
+    assert len(TABLE["values"]) == len([*explorer.settings()])
+    assert (template_folder() / "explorer.json").stat().st_size < 10_000
 
 
-def deviations(page: Opened, places: list[tuple[int, int, int]]) -> dict[str, float]:
-    """Return by how much of what is promised the page is off, at most."""
-    worst: dict[str, float] = {}
-    for place, found in zip(places, page.ask(places), strict=True):
-        assert (found["d-value"], found["n-value"]) == place[:2]
-        assert found["c-value"] == pytest.approx(place[0] ** (place[2] / 100))
-        for name, value in exact(*place).items():
-            bound = ABSOLUTE if name == "share" else RELATIVE * value
-            off = abs(found[name] - value) / bound
-            worst[name] = max(worst.get(name, 0.0), off)
-    return worst
+@pytest.mark.parametrize("setting", [(16, 64, "sqrt"), (128, 64, "none")])
+def test_some_of_the_table_made_again(setting):
+    """It is what `python -m studies.explorer` makes, to a digit."""
+    found = explorer.statistics(*setting)
+    assert found == pytest.approx(tuple(values_at(*setting).values()), rel=2 * ROUNDING)
 
 
-def distance(page: Opened, place: tuple[int, int, int], times: int) -> float:
-    """Return how many standard errors drawn means are away from the exact one."""
-    (there,) = page.ask([place])
-    means, errors, counts = np.array(page.page.evaluate(REDRAW, times)).T
-    assert set(counts) == {ROWS}
-    # 200 means tell their standard deviation to 5 %
-    assert means.std() == pytest.approx(np.sqrt((errors**2).mean()), rel=0.3)
-    error = np.sqrt((errors**2).sum()) / times
-    return abs(means.mean() - there["exact"]) / error
+@pytest.mark.parametrize("setting", [*explorer.settings()][::7])
+def test_exact_values_are_those_of_theory(setting):
+    """The largest weight and the share, everywhere."""
+    n_keys, d_k, divisor = setting
+    sizes, found = {"d_k": d_k, "divisor": divisor}, values_at(*setting)
+    largest = expected_row(n_keys, **sizes)["weight_max"].value
+    assert found["weight_max"] == pytest.approx(largest, rel=1.01 * ROUNDING)
+    share = largest_weight_share(explorer.SATURATED, n_keys, **sizes).value
+    assert found["saturated"] == pytest.approx(share, rel=1.01 * ROUNDING)
 
 
-def test_some_of_the_table_made_again():
-    """The table is what `python -m studies.explorer` makes, to a last digit or two."""
-    table = json.loads((template_folder() / "explorer.json").read_bytes())
-    assert table["keys"] == list(explorer.KEYS)
-    assert (table["top"], table["unit"]) == (explorer.TOP, explorer.UNIT)
-    for n_keys in (explorer.KEYS[0], explorer.KEYS[4]):
-        found = np.array(table["functions"][explorer.KEYS.index(n_keys)])
-        assert np.abs(found - explorer.coefficients(n_keys)).max() <= 2
-    assert (template_folder() / "explorer.json").stat().st_size < 20_000
+def textbook(n_keys, d_k, c, rows, rng):
+    """Draw e^H and the norm of the query's gradient times c, from queries and keys."""
+    keys, norms = np.empty(rows), np.empty(rows)
+    for row in range(rows):
+        q, k = rng.standard_normal(d_k), rng.standard_normal((n_keys, d_k))
+        s, v = k @ q / c, rng.standard_normal(n_keys)
+        p = np.exp(s - s.max())
+        p /= p.sum()
+        keys[row] = np.exp(-(p[p > 0] * np.log(p[p > 0])).sum())
+        norms[row] = np.linalg.norm(k.T @ ((np.diag(p) - np.outer(p, p)) @ v))
+    return keys, norms
+
+
+@pytest.mark.parametrize(
+    "setting", [(16, 8, "none"), (64, 64, "none"), (64, 8, "linear")]
+)
+def test_drawn_values_are_those_of_queries_and_keys(setting):
+    """Within four standard errors of rows that are drawn as they are written."""
+    n_keys, d_k, divisor = setting
+    rng = named_stream(3, "textbook")
+    c = DIVISORS[divisor].value(d_k)
+    keys, norms = textbook(n_keys, d_k, c, 2000, rng)
+    found = values_at(*setting)
+    error = np.hypot(keys.std() / np.sqrt(len(keys)), 0.003 * keys.mean())
+    assert abs(keys.mean() - found["effective_keys"]) < FAR * error
+    below = (norms <= found["passed_on"]).mean()
+    assert abs(below - 0.5) < FAR * 0.5 / np.sqrt(len(norms))
+
+
+def test_keys_without_weight_are_none():
+    """What is left out of long rows is a ten thousandth of the second key, at most."""
+    for n_keys, std in ((16384, 8.0), (1024, 30.0), (16384, 30.0)):
+        m = explorer.keys_with_weight(n_keys, std)
+        assert 4 <= m < n_keys
+        z = explorer.draw_largest(named_stream(4, "largest"), 2000, n_keys, n_keys)
+        weights = np.exp(std * (z - z[:, 1:2]))
+        assert np.median(weights[:, m:].sum(axis=1)) < explorer.NOTHING
+    assert explorer.keys_with_weight(128, 0.5) == 128
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_exact_values_are_those_of_theory(opened):
-    """Everywhere on the sliders, within what is promised."""
-    worst = deviations(opened(), list(odd_places(80)))
-    assert all(off < 1.0 for off in worst.values()), worst
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_drawn_means_come_to_the_exact_ones(opened):
-    """Within four standard errors over 200 redraws; by chance one run in 3,000 fails.
-
-    The errors that are shown are those of the means.
-    """
+def test_values_of_pages_are_those_of_the_table(opened):
+    """Of each setting that is asked for; without a script, of the first one."""
     page = opened()
-    assert all(distance(page, place, REDRAWS) < FAR for place in DRAWN)
+    rng = np.random.default_rng(8)
+    places = [*explorer.settings()]
+    for n_keys, d_k, divisor in (places[i] for i in rng.choice(len(places), 20)):
+        chosen = "sqrt" if divisor == "none" else divisor
+        shown, *sizes = page.ask(d_k, n_keys, chosen)
+        assert [size.replace(",", "") for size in sizes] == [str(d_k), str(n_keys)]
+        for statistic, values in shown.items():
+            wanted = [values_at(n_keys, d_k, c)[statistic] for c in ("none", chosen)]
+            assert values == wanted
+    page.ask(64, 128, "sqrt")
+    numbers = page.page.locator("#explorer tbody td").all_inner_texts()
+    still = opened(java_script_enabled=False).page
+    assert still.locator("#explorer tbody td").all_inner_texts() == numbers
+    assert still.locator("#explorer svg:visible").count() == 0
 
 
-#: One error in each part: the density of |q|, the polynomials, the draws.
+#: One error in each part of a draw.
 PLANTED = (
-    ("Math.exp(d * (y - ", "Math.exp((d - 1) * (y - "),
-    ("2 * x * next - after + c", "2 * x * next - 0.999 * after + c"),
-    ("Math.sqrt(-2 * Math.log", "Math.sqrt(-1.9 * Math.log"),
-    ("Math.hypot(...normals(d))", "Math.sqrt(d)"),
+    None,
+    ("Math.sqrt(-2 * Math.log", "Math.sqrt(-1.5 * Math.log"),
+    ("Math.hypot(...query.subarray(0, d))", "Math.hypot(...query)"),
+    ("scores.slice(0, n)", "scores.slice(0, 2 * n)"),
 )
 
 
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize("change", PLANTED)
-def test_planted_errors_are_found(opened, change):
-    """What the two tests above look at is off by more than they allow."""
-    page, few = opened(change=change), list(odd_places(12))
-    wrong = max(deviations(page, few).values()) > 1.0
-    assert wrong == (change in PLANTED[:2])
-    if change in PLANTED[2:]:
-        assert any(distance(page, place, REDRAWS) > FAR for place in DRAWN)
+def test_drawn_rows_are_those_of_the_table(opened, change):
+    """Their largest weights come to the exact mean, but not with a planted error."""
+    page, off = opened(change=change), []
+    for d_k, n_keys in ((8, 16), (64, 128)):
+        page.ask(d_k, n_keys, "sqrt")
+        drawn = np.array(page.page.evaluate(REDRAW, 2000))
+        means = [values_at(n_keys, d_k, c)["weight_max"] for c in ("none", "sqrt")]
+        off += [*np.abs(drawn.mean(axis=0) - means) / (drawn.std(axis=0) / 2000**0.5)]
+    assert (max(off) > FAR) == (change is not None)
 
 
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_accessible(opened, scheme):
-    """No rule of axe is broken, also while a choice of the divisor is not pressed."""
+    """No rule of axe is broken."""
     from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
 
     for width in (1280, 390):
         found = opened(color_scheme=scheme, width=width)
-        found.ask([(64, 128, 33)])
         result = Axe().run(found.page, context="#explorer").response
         assert result["violations"] == []
         assert len(result["passes"]) > 10
@@ -200,50 +219,44 @@ def test_it_is_accessible(opened, scheme):
 @pytest.mark.slow
 def test_keyboard_does_all(opened):
     """Sliders, divisors and draws by keys alone; what is heard is what is shown."""
-    found = opened()
-    page = found.page
+    page = opened().page
     page.focus("#explorer-d")
-    for key, shown in (("ArrowRight", "76"), ("Home", "1"), ("End", "1024")):
+    for key, shown in (("ArrowRight", "128"), ("Home", "8"), ("End", "1024")):
         page.keyboard.press(key)
-        assert found.text("d-value") == shown
+        assert page.inner_text("#explorer-d-value") == shown
         assert page.get_attribute("#explorer-d", "aria-valuetext") == shown
     page.keyboard.press("Tab")
     page.keyboard.press("End")
-    assert found.text("n-value") == "16,384"
-    page.keyboard.press("Tab")
-    page.keyboard.press("End")
-    assert found.text("c-value") == "1024"
+    assert page.inner_text("#explorer-n-value") == "16,384"
     pressed = "#explorer [aria-pressed='true']"
-    for exponent, c in (("0", "1.00"), ("0.5", "32.0"), ("0.5", "64.0"), ("1", "1024")):
+    for divisor, c in (("sqrt", "32"), ("2sqrt", "64"), ("linear", "1024")):
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         assert page.locator(pressed).count() == 1
-        assert page.get_attribute(pressed, "data-power") == exponent
-        assert found.text("c-value") == c
-    assert page.get_attribute("#explorer-a", "aria-valuetext").startswith("1.00, c = ")
-    before = found.text("drawn")
+        assert page.get_attribute(pressed, "data-divisor") == divisor
+        assert {*page.locator(".explorer-c").all_inner_texts()} == {c}
+    before = page.get_attribute("#explorer-none", "aria-label")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    assert found.text("drawn") != before
+    after = page.get_attribute("#explorer-none", "aria-label")
+    assert before != after
     page.wait_for_function(
-        "said => document.getElementById('explorer-status').textContent.includes(said)",
-        arg=found.text("drawn"),
+        "said => document.getElementById('explorer-status').textContent === said",
+        arg=after,
     )
-    assert found.text("drawn") in found.text("status")
-    assert found.text("exact") in found.text("status")
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_a_picture_stands_in_its_place_without_a_script(opened):
-    """And with a script only the explorer; on paper without its controls."""
-    page = opened(java_script_enabled=False).page
-    assert page.is_visible("#figure-attention")
-    assert not page.is_visible("#explorer-form")
-    page = opened().page
-    assert not page.is_visible("#figure-attention")
-    assert page.is_visible("#explorer-form")
-    page.emulate_media(media="print")
-    assert page.locator("#explorer :is(input, button):visible").count() == 0
-    assert page.is_visible("#explorer-largest")
-    assert page.is_visible("#explorer-d-value")
+def test_axes_never_move(opened):
+    """Whatever is chosen, a bar is its weight of the whole height; all has titles."""
+    found = opened()
+    ticks = "#explorer .plot span"
+    before = found.page.locator(ticks).all_inner_texts()
+    for setting in ((8, 16, "linear"), (1024, 16384, "sqrt"), (64, 128, "2sqrt")):
+        found.ask(*setting)
+        assert found.page.locator(ticks).all_inner_texts() == before
+    assert all(found.page.locator("#explorer .axis").all_inner_texts())
+    found.page.emulate_media(media="print")
+    assert found.page.locator("#explorer :is(input, button):visible").count() == 0
+    assert found.page.locator("#explorer tbody td:visible").count() == 8

@@ -6,9 +6,11 @@ table and figure behind that.  A report of a user's own claims is one page with 
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import Any
 
 from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -99,8 +101,8 @@ def render(
     style = stylesheet()
     script = ""
     if template == "report" and not quotable:
-        table = read_template("explorer.json").rstrip("\n")
-        script = read_template("explorer.js").replace(_TABLE, table)
+        table = json.dumps(explorer_table(), separators=(",", ":"))
+        script = read_template("explorer.js").replace(f"= {_TABLE}", f"= {table}")
     elif template == "index":
         script = read_template("index.js")
     page = environment().get_template(f"{template}.html.j2")
@@ -155,6 +157,7 @@ def environment() -> Environment:
         "middle_weight": MIDDLE,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
+        "explorer_table": explorer_table,
         "figure_specs": EVERY_FIGURE,
         "released": RELEASED,
         "parse_dependence": parse_dependence,
@@ -167,6 +170,12 @@ def environment() -> Environment:
         "tables_of": lambda topic: TABLES.get(topic, ()),
     }
     return made
+
+
+def explorer_table() -> dict[str, Any]:
+    """Return what the explorer shows, by setting: see studies/explorer.py."""
+    table: dict[str, Any] = json.loads(read_template("explorer.json"))
+    return table
 
 
 def stylesheet() -> str:

@@ -146,9 +146,8 @@ def _page_only(page, element):
     what is written around the picture, which is a file there.
     """
     kinds = {(e.get("class") or "") for e in page.above(element)}
-    return bool({"more", "drawn", "claims standing"} & kinds) or _script_only(
-        page, element
-    )
+    only = {"more", "drawn", "claims standing", "explorer"}
+    return bool(only & kinds) or _script_only(page, element)
 
 
 def _script_only(page, element):
