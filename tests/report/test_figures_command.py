@@ -35,7 +35,7 @@ def drawn(report, tmp_path_factory):
     """Two figures in every format, from the results of the report."""
     folder = tmp_path_factory.mktemp("figures")
     arguments = ["--from", str(report.folder), "--output", str(folder), "--quiet"]
-    arguments += ["--only", "variance", "--only", "planted"]
+    arguments += ["--only", "variance", "--only", "weights"]
     arguments += ["--lang", ",".join(DRAWN)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "make_executor", lambda *_, **__: make_executor(1))
@@ -49,7 +49,7 @@ def test_files_are_those_that_were_asked_for(drawn):
     assert names == {
         *(
             f"{name}.{code}.{kind}"
-            for name in ("variance", "planted")
+            for name in ("variance", "weights")
             for code in DRAWN
             for kind in KINDS
         ),
@@ -71,7 +71,7 @@ def test_captions_are_those_of_the_page(drawn, report, code):
     text = (drawn / f"captions.{code}.md").read_text(encoding="utf-8")
     pages = (report.page(code), report.page(f"evidence-{code}"))
     by_id = {**pages[0].by_id, **pages[1].by_id}
-    for name in ("variance", "planted"):
+    for name in ("variance", "weights"):
         figure = by_id[f"figure-{name}"]
         alternative = figure.find("img").get("alt")
         assert f"![{alternative.replace('_', chr(92) + '_')}]" in text
@@ -84,7 +84,7 @@ def test_captions_are_those_of_the_page(drawn, report, code):
     sampled = canonical_command(run | {"languages": DRAWN})
     assert command == (
         f"{sampled}\npython -m montecarlo figures --from output "
-        "--lang en,de,es --only variance,planted --format svg,pdf,png\n"
+        "--lang en,de,es --only variance,weights --format svg,pdf,png\n"
     )
 
 
@@ -115,15 +115,15 @@ def test_theme_sets_ground_and_ink(report, run, tmp_path, theme):
     """A theme has its own page and letters, in vectors and in pixels."""
     ground, ink = THEMES[theme][PAGE], THEMES[theme][INK]
     arguments = ["--from", report.folder, "--output", tmp_path, "--theme", theme]
-    status, *_ = run(*arguments, "--only", "planted", "--format", "svg,png")
+    status, *_ = run(*arguments, "--only", "weights", "--format", "svg,png")
     assert status == 0
-    text = (tmp_path / "planted.en.svg").read_text()
+    text = (tmp_path / "weights.en.svg").read_text()
     assert f"fill:{ground}" in text
     assert f"fill:{ink}" in text
     assert "@media" not in text
     if theme == "dark":
         assert not set(re.findall(r"#[0-9a-f]{6}", text)) - {*DARK.values()}
-    pixels = (tmp_path / "planted.en.png").read_bytes()
+    pixels = (tmp_path / "weights.en.png").read_bytes()
     with Image.open(io.BytesIO(pixels)) as picture:
         red, green, blue = picture.convert("RGB").getpixel((1, 1))
     assert f"#{red:02x}{green:02x}{blue:02x}" == ground
@@ -165,7 +165,7 @@ def test_wrong_option_is_refused(run, report, tmp_path, line):
 
 
 @pytest.mark.usefixtures("drawn_here")
-@pytest.mark.parametrize("asked", ["variance", "variance,planted"])
+@pytest.mark.parametrize("asked", ["variance", "variance,weights"])
 def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch, asked):
     """Status 4 and a line; of several that were asked for, the others are drawn."""
     empty = type(FIGURES["variance"])("variance", lambda *_: None)
@@ -176,7 +176,7 @@ def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch, asked)
     (line,) = complaint.splitlines()
     assert line.endswith("variance")
     assert bool(list(tmp_path.iterdir())) == ("," in asked)
-    assert (tmp_path / "planted.en.svg").exists() == ("," in asked)
+    assert (tmp_path / "weights.en.svg").exists() == ("," in asked)
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch, asked)
 def test_same_results_give_the_same_bytes(drawn, report, run, tmp_path):
     """Neither a clock, a worker nor the user's style is in a file."""
     arguments = ["--from", report.folder, "--output", tmp_path, "--quiet"]
-    arguments += ["--only", "planted", "--only", "variance", "--lang", "de,es"]
+    arguments += ["--only", "weights", "--only", "variance", "--lang", "de,es"]
     with mpl.rc_context({"lines.linewidth": 9.0, "savefig.facecolor": "red"}):
         assert run(*arguments, "--format", "svg,pdf,png")[0] == 0
     for path in sorted(tmp_path.iterdir()):

@@ -25,12 +25,10 @@ from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study.rows import Row
 from montecarlo.study.table import read_table, write_table
-from montecarlo.theory.score_distribution import distribution_gap
 
 FOLDER = "curves"
 #: The kinds, by name.
 JACOBIAN_ROWS = "rows_jacobian_frobenius"
-SCORE_DISTRIBUTION = "score_distribution"
 EXAMPLE = "example_weight"
 TRAINING_START = "training_start"
 _POINT = ("distribution_q", "distribution_k", "dependence", "initialisation", "d_k")
@@ -38,10 +36,6 @@ _ROWS = (*_POINT, "n_keys", "divisor")
 #: The columns of each kind; docs/results-folder.md says what they are.
 CURVES = {
     JACOBIAN_ROWS: (*_ROWS, "jacobian_frobenius", "share_of_rows", "std_error"),
-    SCORE_DISTRIBUTION: (
-        *("distribution_q", "distribution_k", "d_k", "divisor"),
-        *("score", "distribution_gap"),
-    ),
     EXAMPLE: (*_ROWS, "weight_number", "weight"),
     TRAINING_START: (
         *("d_k", "optimiser", "arm", "summary", "n_seeds"),
@@ -52,10 +46,6 @@ CURVE_FILES = tuple(f"{FOLDER}/{name}.csv" for name in CURVES)
 #: Tables by kind.
 Curves = Mapping[str, pd.DataFrame]
 
-#: The exact distribution is shown for these d_k, and at these scaled scores: beyond
-#: them it can hardly be told from the normal one.
-DISTRIBUTION_D_K = (1, 4, 16, 64)
-DISTRIBUTION_SCORES = np.linspace(-3.5, 3.5, 57)
 #: About how many points a curve over rows has.
 ROWS_BINS = 100
 #: A few rows as they were drawn: weights are counted row by row, from 0.
@@ -67,7 +57,6 @@ def make_curves(results: StudyResults, training: TrainingView | None = None) -> 
     """Make all curves of a study; without what training says, none of that."""
     lines: Mapping[str, Iterator[tuple[object, ...]]] = {
         JACOBIAN_ROWS: row_distributions(results.distributions),
-        SCORE_DISTRIBUTION: score_distributions(),
         EXAMPLE: example_weights(results.study.seed),
         TRAINING_START: training_lines(training) if training else iter(()),
     }
@@ -86,16 +75,6 @@ def row_distributions(
         for at in bins[:: max(1, len(bins) // ROWS_BINS)].tolist():
             numbers = rows.edges[at], rows.share[at], rows.error[at]
             yield (*_named(point), point.n_keys, key.divisor, *map(float, numbers))
-
-
-def score_distributions() -> Iterator[tuple[object, ...]]:
-    """Yield the exact distribution of the scaled score, less the normal one.
-
-    For independent Gaussian entries, by `distribution_gap`.
-    """
-    for d_k in DISTRIBUTION_D_K:
-        for x in DISTRIBUTION_SCORES.tolist():
-            yield "gaussian", "gaussian", d_k, "sqrt", x, distribution_gap(x, d_k)
 
 
 def example_weights(seed: int) -> Iterator[tuple[object, ...]]:

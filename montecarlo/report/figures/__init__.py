@@ -22,11 +22,10 @@ _SPECS = (
     verdicts.TEXTS,
     attention.ATTENTION,
     scores.VARIANCE,
-    scores.SCORE_DISTRIBUTION_FIGURE,
     weights.WEIGHTS,
-    weights.PLANTED,
-    gradients.GRADIENTS,
-    formats.FORMATS,
+    gradients.PASSED_ON,
+    gradients.JACOBIANS,
+    formats.FORMATS_FIGURE,
     training.TRAINING,
 )
 #: In the order in which those of a section stand on pages.

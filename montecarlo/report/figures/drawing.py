@@ -2,6 +2,7 @@
 
 A `Picture` holds shapes and what is to be said about them.  Its layout leaves room for
 the longest of all languages: words stand above panels, from the left, and may wrap.
+Series are named beside their lines, by a `Note`; a legend is for what has no room.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -196,7 +197,7 @@ class Panel:
 
 
 class Picture:
-    """Panels in rows under one legend, drawn once for all languages.
+    """Panels in rows under a headline and a legend, drawn once for all languages.
 
     ``columns`` are panels of each row, ``heights`` their points; ``across``, for how
     many beside each other there is room, by default as many as there are.
@@ -206,7 +207,7 @@ class Picture:
         self, columns: Sequence[int], heights: Sequence[float], across: int = 0
     ) -> None:
         self.heights, self.across = list(heights), across
-        self.headings: list[Label | None] = [None] * len(columns)
+        self.headline: Label | None = None  # its message
         self.figure = Figure(figsize=(WIDTH / 72.0, sum(heights) / 36.0), dpi=72)
         self.rows = [
             [
@@ -243,22 +244,22 @@ class Picture:
         What matplotlib would write itself, labels of ticks, is written by us.
         """
         blocks: list[Block] = []
-        keys = list(self._place_keys())
+        y = MARGIN
+        if self.headline:
+            parts = [Part(self.headline, bold=True)]
+            y += _height(parts, WITHIN)
+            blocks.append(Block(parts, MARGIN, y - 3.0, WITHIN, up=True))
+            y += ABOVE
+        keys = list(self._place_keys(y))
         for key, x, y in keys:
             at = x + SWATCHES[key.kind] + GAP
             blocks.append(Block([Part(key.label)], at, y + DOWN))
-        y = keys[-1][2] + 0.5 * LINE + ABOVE if keys else MARGIN
+        y = keys[-1][2] + 0.5 * LINE + ABOVE if keys else y
         places = []
-        for row, heading, height in zip(
-            self.rows, self.headings, self.heights, strict=True
-        ):
-            if heading:
-                y += _height([Part(heading, bold=True)], WITHIN) + 2.0
-                part = Part(heading, bold=True)
-                blocks.append(Block([part], MARGIN, y - 5.0, WITHIN, up=True))
+        for row, height in zip(self.rows, self.heights, strict=True):
             across = self.across or len(row)
             span = (WITHIN - BETWEEN * (across - 1)) / across
-            above = [panel.above(bold=not any(self.headings)) for panel in row]
+            above = [panel.above(bold=self.headline is None) for panel in row]
             y += max(_height(parts, span) + ABOVE * bool(parts) for parts in above)
             below = 0.0
             for place, (panel, parts) in enumerate(zip(row, above, strict=True)):
@@ -286,9 +287,9 @@ class Picture:
             key.draw(self.figure, x, full - middle)
         return Layout(full, blocks)
 
-    def _place_keys(self) -> Iterator[tuple[Key, float, float]]:
+    def _place_keys(self, top: float) -> Iterator[tuple[Key, float, float]]:
         """Yield where entries of the legend stand, line by line; y is their middle."""
-        x, y = MARGIN, MARGIN + 0.5 * LINE
+        x, y = MARGIN, top + 0.5 * LINE
         for key in self.keys:
             width = SWATCHES[key.kind] + GAP + widest(key.label, SIZE)
             if x > MARGIN and x + width > WIDTH - MARGIN:
@@ -304,25 +305,18 @@ class Picture:
         return most + APART if most else RIGHT
 
 
-def grid(  # noqa: PLR0913, PLR0917 - what, and how
-    parts: Sequence[tuple[Label | None, DataFrame]],
+def grid(
+    rows: DataFrame,
     column: str,
     values: Mapping[Any, Label],
     height: float,
     plot: Callable[[Panel, DataFrame], object],
-    x: Label,
 ) -> Picture:
-    """Return a row of panels for each table, and in it one for each value of a column.
-
-    Tables come with their headings, values with the titles of their panels.
-    """
-    picture = Picture((len(values),) * len(parts), (height,) * len(parts))
-    picture.headings = [heading for heading, _ in parts]
-    for line, (_, rows) in zip(picture.rows, parts, strict=True):
-        for panel, (value, title) in zip(line, values.items(), strict=True):
-            panel.title = title
-            plot(panel, rows[rows[column].eq(value)])
-    picture.share_axes(x)
+    """Return a panel for each value of a column, which come with their titles."""
+    picture = Picture((len(values),), (height,))
+    for panel, (value, title) in zip(picture.panels, values.items(), strict=True):
+        panel.title = title
+        plot(panel, rows[rows[column].eq(value)])
     return picture
 
 
@@ -484,6 +478,12 @@ def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
     axes.set_xlim(2.0 ** (low - margin), 2.0 ** (high + margin))
 
 
+def room_right(axes: Axes, share: float) -> None:
+    """Widen a logarithmic x axis so that a share at the right is free for words."""
+    low, high = axes.get_xlim()
+    axes.set_xlim(low, high * (high / low) ** (share / (1.0 - share)))
+
+
 def decimal_power(value: float, _: object = None) -> str:
     """Write a power of ten: in full from 0.001 to 1000."""
     power = round(np.log10(value))
@@ -505,10 +505,10 @@ def logarithmic(
     axis.set_minor_locator(NullLocator())
 
 
-def few_ticks(axis: Axis, unit: float = 1.0) -> None:
-    """Let an axis have few labels, of round numbers, in a unit such as per cent."""
+def few_ticks(axis: Axis) -> None:
+    """Let an axis have few labels, of round numbers."""
     axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda y, _: f"{round(y / unit, 9):g}"))
+    axis.set_major_formatter(FuncFormatter(lambda y, _: f"{round(y, 9):g}"))
 
 
 def percent(axes: Axes) -> None:
@@ -521,12 +521,9 @@ def percent(axes: Axes) -> None:
 # --- Legends ------------------------------------------------------------------------
 
 
-def keys_of(
-    looks: Mapping[str, Look], names: Iterable[str], *, line: bool = False
-) -> list[Key]:
+def keys_of(looks: Mapping[str, Look], names: Iterable[str]) -> list[Key]:
     """Return the legend's entries of the series that there are."""
-    kind: Kind = "line" if line else "mark"
-    return [Key(look.label, look, kind) for look in keep_looks(looks, names).values()]
+    return [Key(look.label, look) for look in keep_looks(looks, names).values()]
 
 
 def line_key(dash: Dash, label: Label, colour: str = INK) -> Key:

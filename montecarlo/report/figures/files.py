@@ -35,9 +35,12 @@ FORMATS = tuple(_METADATA)
 DPI = 200
 #: Fonts of a system; signs of formulas are those of the first ones in any language.
 FONTS = {
-    "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,"DejaVu Sans"',
-    "zh": '"PingFang SC","Microsoft YaHei","Noto Sans SC","Noto Sans CJK SC"',
-    "ja": '"Hiragino Sans","Yu Gothic","Noto Sans JP","Noto Sans CJK JP"',
+    "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","Liberation Sans",Arial,'
+    '"DejaVu Sans"',
+    "zh": '"PingFang SC","Microsoft YaHei","Noto Sans SC","Noto Sans CJK SC",'
+    '"Source Han Sans SC"',
+    "ja": '"Hiragino Sans","Yu Gothic","Noto Sans JP","Noto Sans CJK JP",'
+    '"Source Han Sans JP"',
 }
 #: Fonts that PDF and PNG are drawn with, the first that is there, and its package.
 DRAWN_FONTS = {

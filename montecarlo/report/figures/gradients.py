@@ -1,21 +1,141 @@
-"""What becomes of gradients: norms of the Jacobian of the softmax, row by row."""
+"""What becomes of gradients: what softmax passes on, and norms of its Jacobian."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from pandas import DataFrame
 
-from montecarlo.attention.quantities import SHARE_ABOVE
 from montecarlo.estimation.summaries import DISTRIBUTION
 from montecarlo.report.content.curves import JACOBIAN_ROWS, Curves
 from montecarlo.report.content.reading import every_row, gaussian_points
+from montecarlo.report.content.tables import of_key_counts, with_interval
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import DIVISOR_LOOKS, keep_looks
-from montecarlo.report.figures.specs import Fact, FigureSpec
+from montecarlo.report.figures.palette import (
+    BLUE,
+    DIVISOR_LOOKS,
+    GREEN,
+    MUTED,
+    PURPLE,
+    Look,
+    keep_looks,
+)
+from montecarlo.report.figures.specs import (
+    HEAD_SIZE,
+    LEAST_D_K,
+    MOST_D_K,
+    OF_KEYS,
+    PRACTICE_D_K,
+    Fact,
+    FigureSpec,
+    at_nearest,
+)
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
+
+# --- What softmax passes on, undivided over divided ---------------------------------
+
+#: A line for each of these n, where the grid has them.
+LINES = {
+    128: Look(BLUE, "o"),
+    1024: Look(GREEN, "s"),
+    16384: Look(PURPLE, "^"),
+}
+#: Of the width of the panel, right of the lines: for their names.
+NAMES = 0.26
+ANSWERED = message(
+    "Undivided, softmax passes on less the larger $d_k$ is; more keys delay it"
+)
+ASKED = message("What softmax passes on, undivided over divided")
+
+
+def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name ratios of medians of ‖KᵀJv‖, undivided over divided by the root."""
+    rows = [
+        point
+        for point in gaussian_points(points, with_rows=True)
+        if LEAST_D_K <= point.d_k <= MOST_D_K
+    ]
+    lines = of_key_counts(rows, LINES, len(LINES))
+    return every_row(lines, ["gradient_query_undivided"], ["median"], ["none/sqrt"])
+
+
+def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
+    """Build the ratio of what softmax passes on against d_k, a line for each n."""
+    rows = with_interval(measurements).sort_values("d_k")
+    if rows.empty:
+        return None
+    picture = Picture((1,), (170.0,))
+    (panel,) = picture.panels
+    picture.headline = Label(ANSWERED if _falls(rows) else ASKED)
+    panel.y = Label(message("Ratio, undivided over divided (logarithmic)"))
+    panel.x = HEAD_SIZE
+    for n_keys, look in zip(sorted({*rows["n_keys"]}), LINES.values(), strict=False):
+        mine = rows[rows["n_keys"].eq(n_keys)]
+        draw.plot_line(panel.axes, mine, look)
+        draw.plot_estimates(panel.axes, mine, look)
+        end = float(mine["d_k"].iloc[-1]), float(mine["estimate"].iloc[-1])
+        name = Label(OF_KEYS, f"{n_keys:.0f}")
+        panel.notes.append(Note(name, *end, dx=7.0, colour=look.colour))
+    draw.logarithmic(panel.axes)
+    draw.powers_of_two(panel.axes, rows["d_k"], columns=1)
+    draw.room_right(panel.axes, NAMES)
+    draw.level(panel.axes, 1.0)
+    (left, right), (low, high) = panel.axes.get_xlim(), panel.axes.get_ylim()
+    for label, *at, anchor, dx, dy in (
+        (message("below $1$: gradients fade"), left, low, "start", 6.0, 9.0),
+        (message("above $1$: more is passed on"), right, high, "end", 0.0, -9.0),
+    ):
+        panel.notes.append(Note(Label(label), *at, anchor, dx, dy, MUTED))
+    return picture
+
+
+def _falls(rows: DataFrame) -> bool:
+    """Tell whether ratios fall with d_k in practice, below 1, and rise with n."""
+    rows = rows[rows["d_k"].ge(PRACTICE_D_K)]
+    table = rows.pivot_table("estimate", "d_k", "n_keys")
+    falls = table.diff().max().max() < 0.0
+    rises = table.T.diff().min().min() > 0.0
+    return bool(falls and rises and table.min().min() < 1.0)
+
+
+def pick_passed_on(measurements: DataFrame, _: Curves) -> Fact | None:
+    """Pick the ratios of the fewest keys at the ends of practice."""
+    rows = with_interval(measurements)
+    rows = at_nearest(rows, "n_keys", min(LINES))
+    ends = [at_nearest(rows, "d_k", d_k) for d_k in (PRACTICE_D_K, MOST_D_K)]
+    if rows.empty:
+        return None
+    fact = {"n": float(rows["n_keys"].iloc[0])}
+    for name, size, one in zip(("first", "second"), ("d_k", "most"), ends, strict=True):
+        row = one.iloc[0]
+        fact |= {size: row["d_k"], name: row["estimate"]}
+        fact[f"{name}_error"] = row["std_error"]
+    return fact
+
+
+PASSED_ON = FigureSpec(
+    "gradients",
+    build_passed_on,
+    name_passed_on,
+    "what softmax passes on against d_k, undivided over divided",
+    section="gradients",
+    on_report=True,
+    caption=message(
+        "Median over queries of $\\lVert K^{\\top} J v\\rVert$, the norm of the query "
+        "gradient times $c$, for $c = 1$ over that for $c = \\sqrt{d_k}$; $v$: the "
+        "gradient by the weights, standard normal. Gaussian entries; bars: "
+        "$95\\,\\%%$ intervals."
+    ),
+    alternative=message(
+        "For %(n)s keys, softmax passes on %(first)s times as much undivided as "
+        "divided at d_k = %(d_k)s, and %(second)s times at d_k = %(most)s."
+    ),
+    fact=pick_passed_on,
+)
+
+# --- Norms of the Jacobian over rows ------------------------------------------------
 
 DIVISORS = keep_looks(DIVISOR_LOOKS, ("none", "sqrt"))
 #: Where rows are looked at.
@@ -23,63 +143,37 @@ ROWS_D_K, ROWS_N_KEYS = 64, (128, 16384)
 JACOBIAN = "jacobian_frobenius"
 #: Eight bars a factor of ten; the leftmost has all rows with less.
 BARS = np.logspace(-3.5, 0.0, 29)
-ABOVE = Label(message("unscaled rows above the scaled mean:"))
-#: Points that this may be wide.
-WORDS_WIDTH = 150.0
-ANSWERED = message("Unscaled, most rows have a larger Jacobian norm, some hardly any")
-ASKED = message("Rows by the norm of their Jacobian, unscaled and scaled")
 
 
 def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name how rows are distributed, scaled means, and unscaled rows above these."""
+    """Name how rows are distributed."""
     rows = [
         point
         for point in gaussian_points(points, with_rows=True)
         if point.d_k == ROWS_D_K and point.n_keys in ROWS_N_KEYS
     ]
-    yield from every_row(rows, [JACOBIAN], [DISTRIBUTION], DIVISORS)
-    yield from every_row(rows, [JACOBIAN], ["mean"], ["sqrt"])
-    yield from every_row(rows, [JACOBIAN], [SHARE_ABOVE], ["none/sqrt"])
+    return every_row(rows, [JACOBIAN], [DISTRIBUTION], DIVISORS)
 
 
-def build_gradients(measurements: DataFrame, curves: Curves) -> Picture | None:
-    """Build the distribution of the Jacobian's norm over rows, a panel for each n.
-
-    The title has the answer where most unscaled rows lie above the scaled mean.
-    """
-    rows, shares = curves[JACOBIAN_ROWS], shares_above(measurements)
+def build_jacobians(_: DataFrame, curves: Curves) -> Picture | None:
+    """Build the distribution of the Jacobian's norm over rows, a panel for each n."""
+    rows = curves[JACOBIAN_ROWS]
     counts = sorted(set(rows["n_keys"]))
     if not counts:
         return None
     picture = Picture((1,) * len(counts), (96.0,) * len(counts))
-    parts = [shares[n_keys][1] for n_keys in counts if n_keys in shares]
-    answered = len(parts) == len(counts) and min(parts) > 0.5
-    picture.headings[0] = Label(ANSWERED if answered else ASKED)
     for panel, n_keys in zip(picture.panels, counts, strict=True):
-        plot_rows(panel, rows[rows["n_keys"].eq(n_keys)], shares.get(n_keys))
-        panel.title = Label(message("keys of a row"), f"n = {n_keys:.0f}")
+        plot_rows(panel, rows[rows["n_keys"].eq(n_keys)])
+        panel.title = Label(OF_KEYS, f"{n_keys:.0f}")
     picture.panels[0].y = Label(message("Rows, in per cent"))
     picture.share_axes(
-        Label(message("Frobenius norm of the Jacobian"), r"\lVert J\rVert_F")
+        Label(message("Norm of the Jacobian (logarithmic)"), r"\lVert J\rVert_F")
     )
     return picture
 
 
-def shares_above(measurements: DataFrame) -> dict[float, tuple[float, float]]:
-    """Return the mean of scaled rows and the share of unscaled ones above it, by n."""
-    means, parts = (
-        measurements[measurements["summary"].eq(summary)]
-        for summary in ("mean", SHARE_ABOVE)
-    )
-    both = means.merge(parts, on="n_keys", suffixes=("", "_above"))
-    pairs = zip(both["estimate"], both["estimate_above"], strict=True)
-    return dict(zip(both["n_keys"], pairs, strict=True))
-
-
-def plot_rows(
-    panel: Panel, table: DataFrame, above: tuple[float, float] | None
-) -> None:
-    """Draw how many rows have what norm, unscaled ones above the scaled mean darker."""
+def plot_rows(panel: Panel, table: DataFrame) -> None:
+    """Draw how many rows have what norm."""
     axes = panel.axes
     for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
         mine = table[table["divisor"].eq(divisor)].sort_values(JACOBIAN)
@@ -87,54 +181,45 @@ def plot_rows(
         bars = np.diff([0.0, *below[1:]])
         axes.stairs(bars, BARS, fill=True, color=look.colour, alpha=0.2, linewidth=0)
         axes.stairs(bars, BARS, color=look.colour, linewidth=1.5)
-        if divisor == "none":
-            peak = BARS[np.argmax(bars) + 1], bars.max()
-            label = look.label._replace(symbol="")
-            note = Note(label, *peak, "middle", 0.0, 9.0, look.colour)
-            panel.notes.append(note)
-        if divisor == "none" and above:
-            right = [above[0], *BARS[above[0] < BARS]]
-            bars = bars[1 - len(right) :]
-            axes.stairs(bars, right, fill=True, color=look.colour, alpha=0.4, lw=0)
-            told = ABOVE._replace(symbol=rf"{100.0 * above[1]:.0f}\,\%")
-            note = Note(told, 1.0, 1.0, "end", 0.0, -9.0, look.colour, WORDS_WIDTH)
-            panel.notes.append(note)
-        elif divisor != "none":
-            at = BARS[np.argmax(bars)]
-            note = Note(look.label, at, 0.5, "end", -6.0, 0.0, look.colour)
-            panel.notes.append(note)
+        peak = BARS[np.argmax(bars)], bars.max()
+        note = Note(look.label, *peak, "end", -6.0, -3.0, look.colour)
+        if divisor == "none":  # to the right of the other, and lower
+            note = note._replace(x=1.0, dx=0.0, dy=9.0)
+        panel.notes.append(note)
     draw.logarithmic(axes, BARS[0], BARS[-1], x=True)
     draw.percent(axes)
     axes.set_ylim(0.0, 1.0)
     axes.grid(visible=False, axis="x")
 
 
-def pick_row_shares(measurements: DataFrame, curves: Curves) -> Fact | None:
-    """Pick the shares of unscaled rows whose Jacobian exceeds the scaled mean."""
-    counts = sorted({*curves[JACOBIAN_ROWS]["n_keys"]})
-    shares = shares_above(measurements)
-    if not counts or not {counts[0], counts[-1]} <= set(shares):
+def pick_rows(_: DataFrame, curves: Curves) -> Fact | None:
+    """Pick the medians over rows of the norms, at the fewest keys."""
+    rows = curves[JACOBIAN_ROWS]
+    rows = rows[rows["n_keys"].eq(rows["n_keys"].min())]
+    if not {*DIVISORS} <= {*rows["divisor"]}:
         return None
-    first, second = (100.0 * shares[n_keys][1] for n_keys in (counts[0], counts[-1]))
-    sizes = {"d_k": float(ROWS_D_K), "fewest": counts[0], "n": counts[-1]}
-    return {"first": first, "second": second, **sizes}
+    fact = {"d_k": float(ROWS_D_K), "n": float(rows["n_keys"].iloc[0])}
+    for name, divisor in zip(("first", "second"), DIVISORS, strict=True):
+        mine = rows[rows["divisor"].eq(divisor)].sort_values(JACOBIAN)
+        fact[name] = float(np.interp(0.5, mine["share_of_rows"], mine[JACOBIAN]))
+    return fact
 
 
-GRADIENTS = FigureSpec(
-    "gradients",
-    build_gradients,
+JACOBIANS = FigureSpec(
+    "jacobians",
+    build_jacobians,
     name_jacobians,
-    "norms of the Jacobian over rows, unscaled and scaled",
+    "norms of the Jacobian over rows, undivided and divided",
     section="gradients",
-    on_report=True,
     caption=message(
         "Rows by the norm of their Jacobian, at $d_k = 64$; the leftmost bar has all "
         "smaller ones."
     ),
     alternative=message(
-        "At d_k = %(d_k)s, %(first)s %% of unscaled rows have a Jacobian larger than "
-        "the scaled mean at n = %(fewest)s, and %(second)s %% at n = %(n)s."
+        "At d_k = %(d_k)s and n = %(n)s the median norm of the Jacobian is %(first)s "
+        "undivided and %(second)s divided by √d_k; undivided, rows spread over "
+        "several orders of magnitude."
     ),
-    fact=pick_row_shares,
-    constants={"first_error": 10.0, "second_error": 10.0},
+    fact=pick_rows,
+    constants={"first_error": 0.01, "second_error": 0.01},
 )

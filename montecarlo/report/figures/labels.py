@@ -35,7 +35,7 @@ class Label(NamedTuple):
     words : str
         A `message`, which may hold formulas between dollar signs.
     symbol : str
-        LaTeX, behind the words.
+        LaTeX, behind the words or where they say %(symbol)s.
     """
 
     words: str = ""
@@ -43,12 +43,12 @@ class Label(NamedTuple):
 
     def written(self, language: Language) -> str:
         """Return the text in a language."""
-        parts = []
-        if self.words:
-            parts.append(language.translate(self.words).replace("%%", "%"))
-        if self.symbol:
-            parts.append(f"${self.symbol}$")
-        halves = "\N{EM SPACE}".join(parts).split("$")
+        words = language.translate(self.words) if self.words else ""
+        words, symbol = words.replace("%%", "%"), f"${self.symbol}$"
+        if "%(symbol)s" in words:
+            words, symbol = words.replace("%(symbol)s", symbol), "$$"
+        parts = [words, symbol.removeprefix("$$")]
+        halves = "\N{EM SPACE}".join(filter(None, parts)).split("$")
         halves[1::2] = (localise(language, formula) for formula in halves[1::2])
         return "$".join(halves)
 

@@ -13,7 +13,6 @@ from matplotlib.colors import get_named_colors_mapping
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.training import ARMS
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 T = TypeVar("T")
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
@@ -108,13 +107,12 @@ class Look:
 
 
 DIVISOR_LABELS = {
-    "none": Label(message("unscaled"), "c = 1"),
+    "none": Label(message("undivided")),
     "sqrt": Label(message(r"divided by $\sqrt{d_k}$")),
     "2sqrt": Label(message(r"divided by $2\sqrt{d_k}$")),
     "linear": Label(message("divided by $d_k$")),
 }
-#: Divisors look the same in every figure, distributions too; the Gaussian has a filled
-#: mark, others open ones.  By their order in their tables, with marks to spare.
+#: Divisors look the same in every figure; by their order in their table.
 DIVISOR_LOOKS = {
     name: Look(
         colour,
@@ -127,32 +125,11 @@ DIVISOR_LOOKS = {
         strict=False,
     )
 }
-OTHER_ARMS = {
-    "small-queries": Label(
-        message(r"unscaled, $W_Q$ divided by $\sqrt{d_k}$ at initialisation")
-    ),
-    "normalised": Label(message(r"$q$ and $k$ normalised, learned gain")),
-}
 #: Arms of training look as their divisors do; one that starts otherwise is open.
 ARM_LOOKS = {
-    name: look
-    if name == divisor
-    else replace(look, dash=(0, (3, 1.5)), label=OTHER_ARMS[name], filled=False)
+    name: look if name == divisor else replace(look, dash=(0, (3, 1.5)), filled=False)
     for name, divisor in ARMS.items()
     for look in (DIVISOR_LOOKS[divisor],)
-}
-DISTRIBUTION_LABELS = {
-    "rademacher": Label(message("Rademacher"), r"\pm 1"),
-    **{f"student_t{nu}": Label(message("Student"), f"t_{{{nu}}}") for nu in (10, 5, 3)},
-}
-DISTRIBUTION_LOOKS = {
-    name: Look(
-        INK if marker == "o" else MUTED,
-        marker,
-        label=DISTRIBUTION_LABELS.get(name, Label(one.words)),
-        filled=marker == "o",
-    )
-    for (name, one), marker in zip(DISTRIBUTIONS.items(), MARKERS, strict=False)
 }
 
 

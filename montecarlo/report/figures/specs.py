@@ -26,11 +26,10 @@ FactPicker = Callable[[DataFrame, Curves], Fact | None]
 #: Where figures stand, from the top of a page: before all topics, with one, after them.
 Section = Literal["answer", Topic, "method"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
-#: The largest d_k that a domain reaches; beyond it a grid has edges only.
-MOST_D_K = 1024
-#: A column of panels for each of these n, where the grid has them.
-PANEL_KEYS = (128, 16384)
-HEAD_SIZE = Label(message("dimension of a head"), "d_k")
+#: Sizes that lines of rows are drawn between; heads of practice begin in the middle.
+LEAST_D_K, PRACTICE_D_K, MOST_D_K = 16, 64, 1024
+HEAD_SIZE = Label(message("$d_k$ (logarithmic)"))
+OF_KEYS = message("%(symbol)s keys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,6 @@ class FigureSpec:
     shows: str = ""  # for a list on a terminal
     section: Section | None = None  # where it stands; None: nowhere
     on_report: bool = False  # or on its evidence
-    own_section: Section | None = None  # on the page of own claims, if elsewhere
     caption: str = ""
     alternative: str = ""
     fact: FactPicker | None = None

@@ -9,11 +9,12 @@ from pandas import DataFrame
 from montecarlo.claims.training import STEPS as MOST_STEPS
 from montecarlo.report.content.curves import TRAINING_START, Curves
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.drawing import Panel, Picture
+from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import ARM_LOOKS, Look
+from montecarlo.report.figures.palette import ARM_LOOKS, DIVISOR_LABELS, Look
 from montecarlo.report.figures.specs import (
     HEAD_SIZE,
+    PRACTICE_D_K,
     Fact,
     FigureSpec,
     pick_two,
@@ -23,45 +24,60 @@ OPTIMISERS = {
     "sgd": Label(message("Plain gradient descent")),
     "adam": Label(message("Adam")),
 }
-STEPS = Label(message("Steps to learn"), "T")
+STEPS = Label(message("Steps (logarithmic)"))
 #: Each arm has a lane for what takes more steps than runs have, so many times higher.
 LANE = 1.22
 #: Between arms at one d_k, a factor: intervals would hide each other.
 BESIDE = 1.07
 STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
-#: The title, where it is so at every d_k that is shown, and from this one on by so many
-#: times the steps.
-ANSWERED = message("Unscaled takes longest, unless $W_Q$ starts smaller")
-ASKED = message("Steps to learn, by divisor")
-PRACTICE, SLOWER = 64, 1.25
+#: Those that are drawn, and their names; all are in the table of the evidence.
+SHOWN = {
+    **{name: DIVISOR_LABELS[name] for name in ("none", "sqrt")},
+    "small-queries": Label(message("smaller $W_Q$")),
+}
+#: Points that names are above the last mark: of the largest, second, and third one.
+NAMES = (1.0, 24.0, -14.0)
+#: The headline, where it is so at every d_k that is shown, and from this one on by so
+#: many times the steps.
+ANSWERED = message("Undivided, learning takes longest, unless $W_Q$ starts smaller")
+ASKED = message("Steps to learn")
+SLOWER = 1.25
 
 
 def build_training(_: DataFrame, curves: Curves) -> Picture | None:
     """Build the steps to learn against d_k, a panel for each optimiser."""
     rows = curves[TRAINING_START]
+    rows = rows[rows["arm"].isin(SHOWN)]
     titles = {
         name: OPTIMISERS[name] for name in OPTIMISERS if name in {*rows["optimiser"]}
     }
     if not titles:
         return None
+    never = rows["steps"].isna() & rows["summary"].eq("median")
+    top = MOST_STEPS * LANE**4 if never.any() else 1.3 * rows["steps"].max()
 
     def plot(panel: Panel, mine: DataFrame) -> None:
-        for place, (arm, look) in enumerate(ARM_LOOKS.items()):
-            rows = mine[mine["arm"].eq(arm)]
-            rows = rows.assign(x=rows["d_k"].astype(float) * BESIDE ** (place - 1.5))
-            _plot_steps(panel.axes, rows, look, place + 1)
+        panel.x, ends = HEAD_SIZE, []
+        for place, arm in enumerate(SHOWN):
+            look, steps = ARM_LOOKS[arm], mine[mine["arm"].eq(arm)]
+            steps = steps.assign(x=steps["d_k"].astype(float) * BESIDE ** (place - 1))
+            ends.append((*_plot_steps(panel.axes, steps, look, place + 1), arm))
+        for up, (y, x, arm) in zip(NAMES, sorted(ends, reverse=True), strict=True):
+            dx, colour = 4.0 if abs(up) > 1.0 else -12.0, ARM_LOOKS[arm].colour
+            panel.notes.append(Note(SHOWN[arm], x, y, "end", dx, up, colour))
         draw.powers_of_two(panel.axes, mine["d_k"], columns=2)
-        panel.axes.set_xticks(sorted(set(mine["d_k"])))
+        panel.axes.set(yscale="log", ylim=(STEP_TICKS[0], top))
+        draw.mark_ticks(panel.axes.yaxis, STEP_TICKS)
 
-    picture = draw.grid([(None, rows)], "optimiser", titles, 150.0, plot, HEAD_SIZE)
-    picture.headings[0] = Label(ANSWERED if _is_answered(rows) else ASKED)
+    picture = draw.grid(rows, "optimiser", titles, 150.0, plot)
+    picture.headline = Label(ANSWERED if _is_answered(rows) else ASKED)
     picture.panels[0].y = STEPS
-    picture.keys = draw.keys_of(ARM_LOOKS, rows["arm"], line=True)
+    picture.share_axes()
     return picture
 
 
 def _is_answered(rows: DataFrame) -> bool:
-    """Tell whether unscaled takes longest, but with a smaller W_Q is like scaled."""
+    """Tell whether undivided takes longest, but with a smaller W_Q is like scaled."""
     medians = rows[rows["summary"].eq("median")]
     steps = medians.assign(steps=medians["steps"].fillna(np.inf)).pivot_table(
         "steps", ["optimiser", "d_k"], "arm"
@@ -69,13 +85,18 @@ def _is_answered(rows: DataFrame) -> bool:
     if not {"none", "sqrt", "small-queries"} <= {*steps}:
         return False
     others, scaled = steps.drop(columns="none").max(axis=1), SLOWER * steps["sqrt"]
-    practice = steps.index.get_level_values("d_k") >= PRACTICE
+    practice = steps.index.get_level_values("d_k") >= PRACTICE_D_K
     slower = steps["none"].ge(scaled) & steps["small-queries"].le(scaled)
     return bool(steps["none"].gt(others).all() and slower[practice].all())
 
 
-def _plot_steps(axes: Axes, rows: DataFrame, look: Look, lane: int) -> None:
-    """Draw median steps with their intervals; what is beyond a run in its lane."""
+def _plot_steps(
+    axes: Axes, rows: DataFrame, look: Look, lane: int
+) -> tuple[float, float]:
+    """Draw median steps with their intervals; what is beyond a run in its lane.
+
+    Returns the last mark: steps and x.
+    """
     wide = rows.pivot_table("steps", "x", "summary", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
     never = wide.index[wide["median"].isna()]
@@ -95,8 +116,7 @@ def _plot_steps(axes: Axes, rows: DataFrame, look: Look, lane: int) -> None:
         elinewidth=1.0,
         **look.mark,
     )
-    axes.set_yscale("log")
-    draw.mark_ticks(axes.yaxis, STEP_TICKS)
+    return float(median.fillna(MOST_STEPS).iloc[-1]), float(median.index[-1])
 
 
 def pick_steps(_: DataFrame, curves: Curves) -> Fact | None:
@@ -118,7 +138,7 @@ TRAINING = FigureSpec(
         r"of each. Bars: pointwise $95\,\%%$ intervals."
     ),
     alternative=message(
-        "At d_k = %(d_k)s, gradient descent takes %(first)s steps unscaled and "
+        "At d_k = %(d_k)s, gradient descent takes %(first)s steps undivided and "
         "%(second)s divided by √d_k."
     ),
     fact=pick_steps,

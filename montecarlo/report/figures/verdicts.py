@@ -100,7 +100,7 @@ def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
     wrong = counts["fails"].sum() / counts.to_numpy().sum()
     answered = middle.sub(HALF).abs().max() <= FEW and 0.0 < wrong <= FEW
     picture = Picture((1,), (LINE * (len(counts) + HALF),))
-    picture.headings[0] = Label(ANSWERED if answered else ASKED)
+    picture.headline = Label(ANSWERED if answered else ASKED)
     (panel,), lines = picture.panels, range(len(counts))
     starts = shares.cumsum(axis=1) - shares
     middles = starts + HALF * shares

@@ -1,183 +1,119 @@
-"""What dividing does to weights: saturated rows, effective keys, a planted key."""
+"""What dividing does to weights: effective keys and saturated rows."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-import pandas as pd
 from pandas import DataFrame
 
 from montecarlo.report.content.curves import Curves
 from montecarlo.report.content.reading import every_row, gaussian_points
-from montecarlo.report.content.tables import (
-    FEWEST_POINTS,
-    N_KEYS,
-    of_key_counts,
-    with_interval,
-)
+from montecarlo.report.content.tables import N_KEYS, of_key_counts, with_interval
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.drawing import Panel, Picture
+from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-)
+from montecarlo.report.figures.palette import DIVISOR_LOOKS
 from montecarlo.report.figures.specs import (
     HEAD_SIZE,
-    PANEL_KEYS,
+    LEAST_D_K,
+    MOST_D_K,
+    PRACTICE_D_K,
     Fact,
     FigureSpec,
     at_nearest,
     pick_two,
 )
-from montecarlo.sampling.design_points import DesignPoint, parse_dependence
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
 
-#: What alternative texts speak of, where the grid has it.
-FACT_D_K = 64
-
-#: Sizes of which alternative texts speak.
-MOST_D_K = 1024
-SATURATED = Label(
-    message("Rows with a weight of at least $90\\,\\%%$, in per cent"),
-    r"P(p_{\max} \ge 0.9)",
-)
-
-# --- Saturated rows and effective keys against d_k ----------------------------------
-
-EFFECTIVE = Label(message("Effective keys, in per cent of all"), r"e^H/n")
+#: By quantity: what stands above a panel.
+SHARES = {
+    "effective_keys": Label(message("Effective keys, of %(symbol)s")),
+    "saturated": Label(
+        message("Rows with a weight of at least $90\\,\\%%$, in per cent")
+    ),
+}
+#: In practice, undivided and divided: so few keys, part of all; so many; saturated.
+FEW, MANY, HARDLY = 0.1, 0.5, 0.01
+ANSWERED = message("Undivided, few keys take nearly all; divided, many share it")
+ASKED = message("How many keys share the weight of a query")
 
 
 def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name saturated rows and effective keys of Gaussian entries, for two n at most."""
-    rows = gaussian_points(points, with_rows=True)
-    panels = of_key_counts(rows, PANEL_KEYS, len(PANEL_KEYS))
-    quantities = "saturated", "effective_keys"
-    return every_row(panels, quantities, ["mean"], DIVISOR_LOOKS)
+    """Name effective keys and saturated rows of Gaussian entries, for one n."""
+    rows = [
+        point
+        for point in gaussian_points(points, with_rows=True)
+        if LEAST_D_K <= point.d_k <= MOST_D_K
+    ]
+    rows = of_key_counts(rows, [N_KEYS], 1)
+    return every_row(rows, SHARES, ["mean"], ["none", "sqrt"])
 
 
 def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build saturated rows above, effective keys below, a column for each n.
-
-    Effective keys are a share of all.
-    """
-    saturated, keys = (
-        measurements[measurements["quantity"].eq(name)]
-        for name in ("saturated", "effective_keys")
-    )
-    keys = draw.rescale(keys, lambda value: value / keys["n_keys"].astype(float))
-    counts = sorted({*with_interval(saturated)["n_keys"]})
-    titles = {n_keys: Label(symbol=f"n = {n_keys:.0f}") for n_keys in counts}
-    parts = [(SATURATED, saturated), (EFFECTIVE, keys)]
-    return _build_shares(parts, "n_keys", titles) if titles else None
-
-
-def _build_shares(
-    parts: list[tuple[Label, DataFrame]], column: str, titles: dict[Any, Label]
-) -> Picture:
-    """Build shares against d_k, for each divisor, in rows and columns of panels."""
-    every = pd.concat([rows for _, rows in parts])
+    """Build effective keys and saturated rows beside each other, against d_k."""
+    if with_interval(measurements).empty:
+        return None
+    n_keys = float(measurements["n_keys"].iloc[0])
 
     def plot(panel: Panel, rows: DataFrame) -> None:
         draw.plot_series(panel.axes, rows, "divisor", DIVISOR_LOOKS)
-        draw.percent(panel.axes)
-        draw.powers_of_two(panel.axes, every["d_k"], columns=2)
+        draw.powers_of_two(panel.axes, measurements["d_k"], columns=2)
+        panel.x = HEAD_SIZE
+        if rows["quantity"].eq("saturated").all():
+            draw.percent(panel.axes)
+        else:
+            panel.axes.set_ylim(-0.03 * n_keys, 1.05 * n_keys)
+            draw.mark_ticks(panel.axes.yaxis, (0.0, n_keys / 2.0, n_keys))
+        for divisor, mine in rows.groupby("divisor"):
+            look, last = DIVISOR_LOOKS[str(divisor)], mine["d_k"].idxmax()
+            at = mine.loc[last, "d_k"], mine.loc[last, "estimate"]
+            panel.notes.append(Note(look.label, *at, "end", 4.0, 11.0, look.colour))
 
-    picture = draw.grid(parts, column, titles, 105.0, plot, HEAD_SIZE)
-    picture.keys = draw.keys_of(DIVISOR_LOOKS, every["divisor"], line=True)
+    first = SHARES["effective_keys"]._replace(symbol=f"{n_keys:.0f}")
+    picture = draw.grid(
+        measurements, "quantity", {**SHARES, "effective_keys": first}, 130.0, plot
+    )
+    picture.headline = Label(ANSWERED if _few_and_many(measurements) else ASKED)
     return picture
 
 
+def _few_and_many(rows: DataFrame) -> bool:
+    """Tell whether few keys share the weight undivided, and many divided."""
+    rows = rows[rows["d_k"].ge(PRACTICE_D_K)]
+    keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
+    part = keys["estimate"] / keys["n_keys"]
+    divided = keys["divisor"].eq("sqrt")
+    few = part[~divided].le(FEW).all() and part[divided].ge(MANY).all()
+    hardly = saturated["estimate"][saturated["divisor"].eq("sqrt")].le(HARDLY).all()
+    return bool(few and hardly)
+
+
 def pick_saturated(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Pick the shares of saturated rows under two divisors, at one size."""
-    rows = measurements[measurements["quantity"].eq("saturated")]
-    rows = at_nearest(rows[rows["d_k"].le(MOST_D_K)], "n_keys", N_KEYS)
-    rows = draw.rescale(at_nearest(rows, "d_k", FACT_D_K), lambda part: 100.0 * part)
-    return pick_two(rows, "divisor", "none", "sqrt")
+    """Pick effective keys under two divisors, and undivided rows that are saturated."""
+    rows = with_interval(at_nearest(measurements, "d_k", PRACTICE_D_K))
+    keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
+    fact = pick_two(keys, "divisor", "none", "sqrt")
+    share = saturated[saturated["divisor"].eq("none")]
+    if fact is None or share.empty:
+        return None
+    share = 100.0 * share.iloc[0][["estimate", "std_error"]]
+    return {**fact, "share": share["estimate"], "share_error": share["std_error"]}
 
 
 WEIGHTS = FigureSpec(
     "weights",
     build_weights,
     name_weights,
-    "saturated rows and effective keys against d_k",
+    "effective keys and saturated rows against d_k",
     section="weights",
     on_report=True,
     caption=message(
-        r"A row is the weights of a query. Bars: pointwise $95\,\%%$ intervals."
+        "A row is the weights of a query; effective keys: mean of $e^H$, $H$ the "
+        r"entropy of a row. Gaussian entries; bars: $95\,\%%$ intervals."
     ),
     alternative=message(
-        "At d_k = %(d_k)s and n = %(n)s, %(first)s %% of the rows are saturated "
-        "unscaled and %(second)s %% divided by √d_k."
+        "At d_k = %(d_k)s and n = %(n)s, %(first)s effective keys share the weight of "
+        "a query undivided and %(second)s divided by √d_k; %(share)s %% of undivided "
+        "rows are saturated."
     ),
     fact=pick_saturated,
-)
-
-# --- The planted key ----------------------------------------------------------------
-
-PLANTED_WEIGHT = Label(
-    message("Mean weight of the planted key, in per cent"), r"\operatorname{E} p_{\ast}"
-)
-
-
-def name_planted(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name mean weights of planted keys, of the two closest alignments with a line.
-
-    Of the number of keys that has most points.
-    """
-    planted = [
-        point
-        for point in points
-        if point.dependence.kind == "planted" and not point.is_normalised
-    ]
-    counts = Counter(point.n_keys or 0 for point in planted)
-    n_keys = max(counts, key=lambda n: (counts[n], n), default=0)
-    planted = [point for point in planted if point.n_keys == n_keys]
-    sizes = Counter(point.dependence.rho for point in planted)
-    shown = sorted(rho for rho in sizes if sizes[rho] >= FEWEST_POINTS)[-2:]
-    planted = [point for point in planted if point.dependence.rho in shown]
-    return every_row(planted, ["planted_weight"], ["mean"], DIVISOR_LOOKS)
-
-
-def planted_rows(rows: DataFrame) -> DataFrame:
-    """Return mean weights of planted keys, with their ``alignment``, by that."""
-    alignment = [parse_dependence(name).rho for name in rows["dependence"]]
-    return rows.assign(alignment=alignment).sort_values(["alignment", "d_k"])
-
-
-def build_planted(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build the weight of the planted key, a panel for each alignment."""
-    rows = planted_rows(measurements)
-    sizes = with_interval(rows).groupby("alignment")["d_k"].nunique()
-    titles = {
-        rho: Label(message("correlation"), rf"\rho = {rho:g}")
-        for rho in sizes.index[sizes >= FEWEST_POINTS]
-    }
-    parts = [(PLANTED_WEIGHT, rows)]
-    return _build_shares(parts, "alignment", titles) if titles else None
-
-
-def pick_planted_weights(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Pick the weight of the planted key under two divisors, at a common d_k."""
-    rows = with_interval(planted_rows(measurements))
-    rows = rows[rows["alignment"].eq(rows["alignment"].max())]
-    rows = at_nearest(rows, "d_k", FACT_D_K)
-    fact = pick_two(rows, "divisor", "sqrt", "linear")
-    return fact and {**fact, "rho": float(rows["alignment"].iloc[0])}
-
-
-PLANTED = FigureSpec(
-    "planted",
-    build_planted,
-    name_planted,
-    "weight of a planted key, by alignment",
-    section="weights",
-    caption=message(
-        "One key of each row is planted: its entries correlate with those of the "
-        r"query. Bars: $95\,\%%$ intervals."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s and a correlation of %(rho)s the planted key gets a weight "
-        "of %(first)s divided by √d_k and of %(second)s divided by d_k."
-    ),
-    fact=pick_planted_weights,
 )

@@ -142,11 +142,7 @@ def place_figures(*, own: bool, on_report: bool) -> Order:
     """
     shown = [s for s in EVERY_FIGURE.values() if own or s.on_report == on_report]
     return {
-        section: tuple(
-            spec.id
-            for spec in shown
-            if section == ((own and spec.own_section) or spec.section)
-        )
+        section: tuple(spec.id for spec in shown if section == spec.section)
         for section in SECTIONS
     }
 

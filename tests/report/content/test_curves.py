@@ -1,39 +1,16 @@
-"""Curves: the exact distribution of scores, and rows as they were drawn."""
+"""Curves: rows as they were drawn."""
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
 from montecarlo.report.content.curves import (
     CURVES,
-    DISTRIBUTION_D_K,
-    DISTRIBUTION_SCORES,
     EXAMPLE,
     EXAMPLE_POINT,
     EXAMPLE_QUERIES,
-    SCORE_DISTRIBUTION,
     example_weights,
-    score_distributions,
 )
 from montecarlo.sampling.matrices import draw_matrices
-
-
-def test_curves_of_the_exact_distribution():
-    """Odd about 0, smaller for larger d_k, and what a simulation of d_k = 1 finds."""
-    table = pd.DataFrame(score_distributions(), columns=CURVES[SCORE_DISTRIBUTION])
-    gaps = table.groupby("d_k")["distribution_gap"]
-    by_d_k = {d_k: rows.to_numpy() for d_k, rows in gaps}
-
-    assert tuple(by_d_k) == DISTRIBUTION_D_K
-    for gap in by_d_k.values():
-        np.testing.assert_allclose(gap, -gap[::-1], atol=1e-12)
-    largest = [np.abs(gap).max() for gap in by_d_k.values()]
-    assert sorted(largest, reverse=True) == largest
-    q, k = np.random.default_rng(5).standard_normal((2, 1_000_000))
-    x = 0.5
-    share = np.mean(q * k <= x) - ndtr(x)
-    # five standard errors of a share
-    assert abs(share - by_d_k[1][DISTRIBUTION_SCORES.tolist().index(x)]) < 5 * 0.5e-3
 
 
 def weights_of(seed, divisor):

@@ -6,6 +6,7 @@ import pytest
 
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.files import FONTS
 from montecarlo.report.figures.palette import DARK, LIGHT
 from montecarlo.report.figures.verdicts import PARTS
 from montecarlo.report.render.pages import stylesheet
@@ -18,6 +19,15 @@ def test_every_figure_has_its_two_numbers(report):
     assert [
         n for n, fact in facts.items() if not {"first", "second"} <= set(fact)
     ] == []
+
+
+@pytest.mark.parametrize("code", ["", "zh", "ja"])
+def test_fonts_are_those_of_pages(code):
+    """A picture cannot use a page's own font, but looks for the same ones."""
+    bare = re.sub(r'["\s]', "", stylesheet())
+    families = re.findall(r"font-family:([^;]+),sans-serif;", bare)
+    mine = re.sub(r'["\s]', "", FONTS[code]).removesuffix(",DejaVuSans")
+    assert mine in families
 
 
 @pytest.mark.parametrize("verdict", Verdict)

@@ -10,37 +10,28 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from montecarlo.report.content.curves import JACOBIAN_ROWS
-from montecarlo.report.content.tables import gaussian_rows, with_interval
-from montecarlo.report.figures import FIGURES, FigureSpec
+from montecarlo.report.content.tables import with_interval
+from montecarlo.report.figures import (
+    FIGURES,
+    FigureSpec,
+    formats,
+    gradients,
+    scores,
+)
 from montecarlo.report.figures.attention import (
     example_weights,
     map_paths,
     plot_weights,
 )
-from montecarlo.report.figures.drawing import (
-    Panel,
-    Picture,
-    house_style,
-    plot_estimates,
-)
+from montecarlo.report.figures.drawing import Picture, house_style, plot_estimates
 from montecarlo.report.figures.files import draw
-from montecarlo.report.figures.gradients import (
-    ANSWERED,
-    ASKED,
-    build_gradients,
-    shares_above,
-)
 from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     LIGHT,
     PAGE,
     SHADES,
 )
-from montecarlo.report.figures.scores import (
-    VARIANCE_DIVISORS,
-    plot_relative_variance,
-    plot_variance,
-)
+from montecarlo.report.figures.scores import VARIANCE_DIVISORS, build_variance
 from montecarlo.report.figures.verdicts import ANSWERED as TEXTS_ANSWERED
 from montecarlo.report.figures.verdicts import ASKED as TEXTS_ASKED
 from montecarlo.report.figures.verdicts import CURVE
@@ -48,11 +39,6 @@ from montecarlo.report.language.catalogues import read_language
 from tests.report.figures.conftest import measured
 
 SHADE_OF = {LIGHT[shade]: shade for shade in SHADES}
-
-
-def panel() -> Panel:
-    """An empty panel."""
-    return Panel(Figure().subplots())
 
 
 def numbers_drawn(axes: Axes, colour: str) -> list[tuple[float, float]]:
@@ -87,13 +73,6 @@ def test_same_results_give_same_bytes(svgs, tables, name):
         assert drawing.written(read_language("en")) == svgs[name]
 
 
-#: Figures that join estimates against d_k, down to the least of the small study.
-JOINED = [
-    ("weights", "none"),
-    ("planted", "unbounded"),
-]
-
-
 def joined(picture: Picture) -> set[tuple[float, float]]:
     """The x of both ends of each piece of a line of estimates; a point's twice."""
     pieces = set()
@@ -111,16 +90,14 @@ def joined(picture: Picture) -> set[tuple[float, float]]:
     return pieces
 
 
-@pytest.mark.parametrize(("name", "unknown"), JOINED)
-def test_no_line_through_a_point_that_is_not_known(tables, name, unknown):
+@pytest.mark.parametrize("unknown", ["none", "unbounded"])
+def test_no_line_through_a_point_that_is_not_known(tables, unknown):
     """Where there is no estimate, or an interval without bounds, a line ends."""
-    measurements, curves = tables[name]
-    planted = measurements["dependence"].str.startswith("planted")
-    further = measurements[planted & measurements["d_k"].eq(16)].assign(d_k=64)
-    table = pd.concat([measurements, further], ignore_index=True)
+    table, curves = tables["weights"]
     with house_style():
-        assert {(16, 64), (64, 256)} <= joined(FIGURES[name].build(table, curves))
+        assert {(16, 64), (64, 256)} <= joined(FIGURES["weights"].build(table, curves))
 
+    table = table.copy()
     at = table["d_k"].eq(64)
     table.loc[at, "reference"] = np.nan  # an exact line needs no estimate
     if unknown == "unbounded":
@@ -129,7 +106,7 @@ def test_no_line_through_a_point_that_is_not_known(tables, name, unknown):
         values = ["estimate", "std_error", "reference", "ci_low", "ci_high"]
         table.loc[at, values] = np.nan
     with house_style():
-        pieces = joined(FIGURES[name].build(table, curves))
+        pieces = joined(FIGURES["weights"].build(table, curves))
     assert (256, 256) in pieces
     assert not any(low <= 64 <= high for low, high in pieces)
 
@@ -137,8 +114,7 @@ def test_no_line_through_a_point_that_is_not_known(tables, name, unknown):
 def test_a_point_without_bounds_is_drawn_open(tables):
     """An estimate whose interval is unbounded is an open mark, with a dotted line."""
     rows = tables["weights"][0]
-    rows = rows[rows["quantity"].eq("saturated") & rows["n_keys"].eq(32)]
-    rows = rows[rows["divisor"].eq("none")]
+    rows = rows[rows["quantity"].eq("saturated") & rows["divisor"].eq("none")]
     at = rows["d_k"].eq(16)
     axes = Figure().subplots()
     look = DIVISOR_LOOKS["none"]
@@ -163,35 +139,65 @@ def test_missing_data_give_no_figure(tables, name):
 
 
 def test_variance_draws_what_the_table_says(tables):
-    """Points of the variance are the estimates, the line the exact values; below, they
-    stand over these.
+    """Marks of the variance are the estimates with their intervals, lines are exact;
+    the headline has the answer only where every estimate is near its exact value.
     """
     rows = with_interval(tables["variance"][0])
-    one, below = panel(), Figure().subplots()
-    plot_variance(one, rows)
+    picture = build_variance(rows, {})
+    (drawn,) = picture.panels
     for divisor in VARIANCE_DIVISORS:
-        mine = rows[rows["divisor"].eq(divisor)]
-        assert numbers_drawn(one.axes, DIVISOR_LOOKS[divisor].colour) == sorted(
+        mine = rows[rows["divisor"].eq(divisor)].sort_values("d_k")
+        assert numbers_drawn(drawn.axes, DIVISOR_LOOKS[divisor].colour) == sorted(
             zip(mine["d_k"], mine["estimate"], strict=True)
         )
-    gaussian = gaussian_rows(rows)
-    gaussian = gaussian[gaussian["divisor"].isin(VARIANCE_DIVISORS)]
-    ends = zip(gaussian["ci_low"], gaussian["ci_high"], strict=True)
-    assert np.allclose(bars_drawn(one.axes), sorted(ends))
-    raw = gaussian[gaussian["divisor"].eq("none")].sort_values("d_k")
-    lines = [list(line.get_ydata()) for line in one.axes.get_lines()]
-    assert raw["reference"].tolist() in lines
-    plot_relative_variance(below, rows)
-    drawn = below.containers[0].lines[0]
-    assert list(drawn.get_xdata()) == raw["d_k"].tolist()
-    assert list(drawn.get_ydata()) == (raw["estimate"] / raw["reference"]).tolist()
+        lines = [list(line.get_ydata()) for line in drawn.axes.get_lines()]
+        assert mine["reference"].tolist() in lines
+    ends = zip(rows["ci_low"], rows["ci_high"], strict=True)
+    assert np.allclose(bars_drawn(drawn.axes), sorted(ends))
+    near = rows.assign(estimate=1.01 * rows["reference"])
+    far = rows.assign(estimate=1.1 * rows["reference"])
+    titles = [build_variance(one, {}).headline.words for one in (near, far)]
+    assert titles == [scores.ANSWERED, scores.ASKED]
 
 
-def test_gradients_say_what_was_measured():
-    """The share of unscaled rows above the scaled mean; bars have all rows, those that
-    pass less than the axis shows in the first; the title has the answer only where most
-    unscaled rows are above.
+def passed_on(cells):
+    """Rows of what softmax passes on."""
+    return measured(
+        cells,
+        quantity="gradient_query_undivided",
+        summary="median",
+        divisor="none/sqrt",
+        std_error=0.1,
+    )
+
+
+FALLING = {(64, 128): 0.9, (256, 128): 0.2, (64, 1024): 3.0, (256, 1024): 0.8}
+
+
+@pytest.mark.parametrize(
+    ("changed", "title"),
+    [
+        ({}, gradients.ANSWERED),
+        ({(256, 128): 0.95}, gradients.ASKED),  # rises with d_k
+        ({(64, 1024): 0.85}, gradients.ASKED),  # falls with n
+        ({place: 10.0 * ratio for place, ratio in FALLING.items()}, gradients.ASKED),
+    ],
+)
+def test_gradients_fade_where_the_headline_says_so(changed, title):
+    """A line for each n, named at its end; the answer only where ratios fall with d_k,
+    come below 1 and rise with n.
     """
+    cells = FALLING | changed
+    picture = FIGURES["gradients"].build(passed_on(cells), {})
+    assert picture.headline.words == title
+    (drawn,) = picture.panels
+    names = {note.label.symbol: (note.x, note.y) for note in drawn.notes[:2]}
+    assert names == {str(n): (256, cells[256, n]) for n in (128, 1024)}
+    assert any(list(line.get_ydata()) == [1.0, 1.0] for line in drawn.axes.get_lines())
+
+
+def test_jacobians_have_all_rows():
+    """Bars have those that pass less than the axis shows in the first."""
     curve = pd.DataFrame(
         {
             "n_keys": 32,
@@ -200,20 +206,47 @@ def test_gradients_say_what_was_measured():
             "share_of_rows": [0.1, 0.2, 0.6, 1.0],
         }
     )
-    row = {"quantity": "jacobian_frobenius", "summary": "mean", "divisor": "sqrt"}
-    mean = measured({(64, 32): 0.2}, **row)
-    share = {**row, "summary": "share_above", "divisor": "none/sqrt"}
-    for part, title in ((0.7, ANSWERED), (0.4, ASKED)):
-        table = pd.concat([mean, measured({(64, 32): part}, **share)])
-        assert shares_above(table) == {32: (0.2, part)}
-        picture = build_gradients(table, {JACOBIAN_ROWS: curve})
-        assert picture.headings[0].words == title
-        (drawn,) = picture.panels
-        assert drawn.notes[1].label.symbol == rf"{100 * part:.0f}\,\%"
-        bars, *_ = drawn.axes.patches[0].get_data()
-        assert bars.sum() == pytest.approx(1.0)
-        assert bars[0] > 0.1
-    assert build_gradients(mean, {JACOBIAN_ROWS: curve}).headings[0].words == ASKED
+    picture = FIGURES["jacobians"].build(pd.DataFrame(), {JACOBIAN_ROWS: curve})
+    (drawn,) = picture.panels
+    bars, *_ = drawn.axes.patches[0].get_data()
+    assert bars.sum() == pytest.approx(1.0)
+    assert bars[0] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "divisor", "share", "title"),
+    [
+        ("float16", "none", 1.0, formats.ANSWERED),
+        ("float16", "none", 0.5, formats.ASKED),
+        ("float32", "none", 1.0, formats.ASKED),
+        ("float16", "sqrt", 1.0, formats.ASKED),
+    ],
+)
+def test_formats_overflow_where_the_headline_says_so(name, divisor, share, title):
+    """Two bars of the shares of rows, on grounds of all; the answer only where one is
+    full and nothing else overflows, of which a sentence says it.
+    """
+    rows = [
+        measured(
+            {(64, 128): one},
+            quantity="format_overflow",
+            divisor=by,
+            number_format=which,
+            softmax=way,
+            row_id=f"{which} {by} {way}",
+        )
+        for which in ("float16", "float32")
+        for by in ("none", "sqrt")
+        for way in ("naive", "shifted")
+        for one in [share if (which, by, way) == (name, divisor, "naive") else 0.0]
+    ]
+    picture = FIGURES["formats"].build(pd.concat(rows), {})
+    assert picture.headline.words == title
+    (drawn,) = picture.panels
+    full = share if (name, divisor) == ("float16", "none") else 0.0
+    assert [bar.get_width() for bar in drawn.axes.patches] == [1.0, 1.0, full, 0.0]
+    said = formats.ELSEWHERE in [note.label for note in drawn.notes]
+    assert said == ((name, divisor) == ("float16", "none"))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +270,7 @@ def test_texts_say_how_their_claims_came_out(outcomes, title):
     ]
     curves = {CURVE: pd.DataFrame(rows)}
     picture = FIGURES["texts"].build(pd.DataFrame(), curves)
-    assert picture.headings[0].words == title
+    assert picture.headline.words == title
     (panel,) = picture.panels
     # a verdict that no claim has takes no place
     counts = [outcomes.count(one) for one in "stdr" if one in "sd" + outcomes]

@@ -7,7 +7,7 @@ from montecarlo.report.language.catalogues import LANGUAGES, read_language
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Pixels that a figure is wide on a page of 390 and of 1280.
-WIDTHS = (366, 512)
+WIDTHS = (366, 560)
 #: Pixels that a line of text is high, at least.
 LEAST = 11.0
 #: What sticks out of its figure, is too small, or stands upon something else; a box of

@@ -85,9 +85,11 @@ def test_lines_are_as_wide_as_they_may_be():
 
 
 def test_a_label_is_words_and_symbol():
-    """The symbol stands behind the words, or alone."""
+    """The symbol stands behind the words, where they say, or alone."""
     german = read_language("de")
-    assert Label("unscaled", "c = 1").written(german) == "unskaliert\N{EM SPACE}$c = 1$"
+    held = Label("undivided", "c = 1")
+    assert held.written(german) == "nicht geteilt\N{EM SPACE}$c = 1$"
+    assert Label("%(symbol)s keys", "16384").written(german) == "$16{.}384$ Keys"
     held = Label(r"divided by $\sqrt{d_k}$")
     assert held.written(german) == r"durch $\sqrt{d_k}$ geteilt"
     assert Label(symbol="0.5").written(german) == "$0{,}5$"
