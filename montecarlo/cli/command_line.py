@@ -6,6 +6,7 @@ docstring is what the list of commands says, the whole of it what ``--help`` doe
 
 from argparse import ArgumentParser
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from montecarlo.cli.options import (
@@ -22,7 +23,13 @@ from montecarlo.cli.options import (
 )
 from montecarlo.report.formats import DEFAULT, FORMATS
 
-ROW, ARRAYS, JUDGED = "which row", "how the arrays lie", "what is judged"
+#: A field under each heading of the help.
+first, sampling = partial(option_field, FIRST), partial(option_field, SAMPLING)
+other = partial(option_field, OTHER)
+of_row = partial(option_field, "which row")
+of_arrays = partial(option_field, "how the arrays lie")
+judged = partial(option_field, "what is judged")
+#: What makes `judge` exit 1 if nothing is said.
 OF_JUDGE = "fails,open,self-check"
 SELF_CHECK = "self-check, where a check of the simulator itself is refuted"
 
@@ -31,36 +38,35 @@ SELF_CHECK = "self-check, where a check of the simulator itself is refuted"
 class StudyOptions:
     """What is sampled, by whom, and where pages of it go."""
 
-    preset: str | None = option_field(FIRST)
-    lang: Names | None = option_field(FIRST)
-    output: Folder | None = option_field(FIRST)
-    seed: Seed | None = option_field(SAMPLING)
-    jobs: Jobs | None = option_field(SAMPLING)
-    executor: str | None = option_field(SAMPLING)
-    scheduler: str | None = option_field(SAMPLING)
+    preset: str | None = first()
+    lang: Names | None = first()
+    output: Folder | None = first()
+    seed: Seed | None = sampling()
+    jobs: Jobs | None = sampling()
+    executor: str | None = sampling()
+    scheduler: str | None = sampling()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ResultsOptions(StudyOptions):
     """What `report` and `figures` sample, or read."""
 
-    source: Folder | None = option_field(
-        FIRST, "render these results again, and sample nothing", flag="--from"
+    source: Folder | None = first(
+        "render these results again, and sample nothing", flag="--from"
     )
-    max_seconds: float | None = option_field(
-        SAMPLING, "end sampling after so long; what is undecided then is undecided"
+    max_seconds: float | None = sampling(
+        "end sampling after so long; what is undecided then is undecided"
     )
-    replicates_from: Path | None = option_field(
-        SAMPLING, "a run.json: as many replicates as that run had, for equal bytes"
+    replicates_from: Path | None = sampling(
+        "a run.json: as many replicates as that run had, for equal bytes"
     )
-    config: Path | None = option_field(
-        SAMPLING,
-        "a TOML file with seed, only, error_rate, grid; options go before it",
+    config: Path | None = sampling(
+        "a TOML file with seed, only, error_rate, grid; options go before it"
     )
-    fresh: bool = option_field(
-        SAMPLING, "drop what an interrupted run left in the folder", default=False
+    fresh: bool = sampling(
+        "drop what an interrupted run left in the folder", default=False
     )
-    quiet: bool = option_field(OTHER, default=False)
+    quiet: bool = other(default=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -71,12 +77,9 @@ class ReportOptions(ResultsOptions):
     Q and K, and the report is in several languages.
     """
 
-    only: Names | None = option_field(FIRST, "claims, and what they need")
-    format: Names | None = option_field(
-        FIRST, f"{DEFAULT} (default), {', '.join(FORMATS[1:])}"
-    )
-    fail_on: Names | None = option_field(
-        FIRST,
+    only: Names | None = first("claims, and what they need")
+    format: Names | None = first(f"{DEFAULT} (default), {', '.join(FORMATS[1:])}")
+    fail_on: Names | None = first(
         "outcomes that make `report` exit 1: verdicts (holds, partly, vague, fails, "
         f"open, assumed), or {SELF_CHECK}; none (default)",
     )
@@ -90,15 +93,11 @@ class FiguresOptions(ResultsOptions):
     captions.<lang>.md.
     """
 
-    output: Folder = option_field(
-        FIRST, "folder to write (default: figures)", default=Path("figures")
-    )
-    only: Names | None = option_field(
-        FIRST, "these figures: python -m montecarlo --list figures"
-    )
-    format: Names | None = option_field(FIRST, "svg (default), pdf, png")
-    theme: str | None = option_field(
-        FIRST, "light, dark or print; left out, an SVG suits itself to its page"
+    output: Folder = first("folder to write", Path("figures"))
+    only: Names | None = first("these figures: python -m montecarlo --list figures")
+    format: Names | None = first("svg (default), pdf, png")
+    theme: str | None = first(
+        "light, dark or print; left out, an SVG suits itself to its page"
     )
 
 
@@ -109,67 +108,41 @@ class MeasureOptions:
     It is one quantity at one design point, to a wanted precision.
     """
 
-    quantity: str | None = option_field(
-        FIRST, "what to measure: python -m montecarlo --list quantities"
+    quantity: str | None = first(
+        "what to measure: python -m montecarlo --list quantities"
     )
-    d_k: int = option_field(FIRST, "length of a query (default: 64)", default=64)
-    keys: int | None = option_field(
-        FIRST, "keys of a row; left out for quantities of pairs"
+    d_k: int = first("length of a query", 64)
+    keys: int | None = first("keys of a row; left out for quantities of pairs")
+    divisor: str = first(
+        "none, sqrt, 13.5, 'd_k^0.6', 'sqrt(d_k*ln(n))', or a ratio: none/sqrt", "none"
     )
-    divisor: str = option_field(
-        FIRST,
-        "none (default), sqrt, 13.5, 'd_k^0.6', 'sqrt(d_k*ln(n))', or the ratio of "
-        "two, none/sqrt",
-        default="none",
+    distribution: str = first(
+        "of q and k, or of each: 'gaussian(std=2) * laplace'", "gaussian"
     )
-    distribution: str = option_field(
-        FIRST,
-        "of q and k (default: gaussian), or of each: 'gaussian(std=2) * laplace'",
-        default="gaussian",
+    exact: bool = first("what theory gives, and sample nothing", default=False)
+    row: str | None = first("a row_id of a report, measured again, alone", metavar="ID")
+    source: Folder | None = first(
+        "read that report from here (default: output)", flag="--from"
     )
-    exact: bool = option_field(
-        FIRST, "what theory gives, and sample nothing", default=False
+    json: bool = other(default=False)
+    markdown: bool = other("print a paragraph to quote", default=False)
+    lang: Names | None = other("of --markdown: en (default), de, zh, ja, es")
+    dependence: str = of_row("of k on q: none, pairs(0.5), planted(0.5)", "none")
+    initialisation: str = of_row("init(kind=...,...), or nothing", "")
+    normalisation: str = of_row("of each query and key: none, l2(gain=10), rms", "none")
+    summary: str | None = of_row("mean (default), median, q99, q0.1, ..., spread")
+    number_format: str = of_row("of weights, as float16 or e4m3", "float64")
+    softmax: str = of_row("shifted or naive", "shifted")
+    relative_error: float | None = sampling(
+        "wanted standard error, as a part of the estimate (default: 0.01)"
     )
-    row: str | None = option_field(
-        FIRST, "a row_id of a report, measured again, alone", metavar="ID"
+    absolute_error: float | None = sampling("wanted standard error, instead")
+    most: int | None = sampling(
+        "replicates at most (default: 131072, and what a minute samples)"
     )
-    source: Folder | None = option_field(
-        FIRST, "read that report from here (default: output)", flag="--from"
-    )
-    json: bool = option_field(OTHER, default=False)
-    markdown: bool = option_field(OTHER, "print a paragraph to quote", default=False)
-    lang: Names | None = option_field(
-        OTHER, "of --markdown: en (default), de, zh, ja, es"
-    )
-    dependence: str = option_field(
-        ROW, "of k on q: none (default), pairs(0.5), planted(0.5)", default="none"
-    )
-    initialisation: str = option_field(
-        ROW, "init(kind=...,...), or nothing", default=""
-    )
-    normalisation: str = option_field(
-        ROW, "of each query and key: none (default), l2(gain=10), rms", default="none"
-    )
-    summary: str | None = option_field(
-        ROW, "mean (default), median, q99, q0.1, ..., spread"
-    )
-    number_format: str = option_field(
-        ROW, "of weights, as float16 or e4m3 (default: float64)", default="float64"
-    )
-    softmax: str = option_field(ROW, "shifted (default) or naive", default="shifted")
-    relative_error: float | None = option_field(
-        SAMPLING, "wanted standard error, as a part of the estimate (default: 0.01)"
-    )
-    absolute_error: float | None = option_field(
-        SAMPLING, "wanted standard error, instead"
-    )
-    most: int | None = option_field(
-        SAMPLING, "replicates at most (default: 131072, and what a minute samples)"
-    )
-    seed: Seed = option_field(SAMPLING, default=1)
-    jobs: Jobs = option_field(SAMPLING, "workers (default: 1)", default=1)
-    replicates: range | None = option_field(
-        SAMPLING,
+    seed: Seed = sampling("of all random numbers", 1)
+    jobs: Jobs = sampling("workers", 1)
+    replicates: range | None = sampling(
         "only sample the replicates A to B - 1, as a report does; for looking into one "
         "that failed",
     )
@@ -205,30 +178,22 @@ class JudgeOptions(StudyOptions):
     With --output there are pages for readers in several languages.
     """
 
-    file: tuple[Path, ...] = option_field(
-        FIRST,
+    file: tuple[Path, ...] = first(
         "claims, in the format of docs/own-claim.toml; each of several files has an "
         "error rate, and a folder in DIR, of its own",
         flag="file",
         nargs="+",
         metavar="FILE.toml",
     )
-    fail_on: Names | None = option_field(
-        FIRST,
+    fail_on: Names | None = first(
         f"outcomes that make `judge` exit 1: verdicts, or {SELF_CHECK}; none: never "
         f"(default: {OF_JUDGE})",
     )
-    json: bool = option_field(FIRST, default=False)
-    exact: bool = option_field(
-        FIRST, "by what theory gives alone; nothing is sampled", default=False
-    )
-    preset: str = option_field(
-        FIRST, "quick (default), standard or full", default="quick"
-    )
-    output: Folder | None = option_field(FIRST, "folder to write (default: none)")
-    error_rate: Rate = option_field(
-        SAMPLING, "of the whole file (default: 0.01)", default=0.01
-    )
+    json: bool = first(default=False)
+    exact: bool = first("by what theory gives alone; nothing is sampled", default=False)
+    preset: str = first("quick, standard or full", "quick")
+    output: Folder | None = first("folder to write (default: none)")
+    error_rate: Rate = sampling("of the whole file", 0.01)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -241,68 +206,54 @@ class ObserveOptions:
     a time; nothing is unpickled.  Entries are float16, bfloat16, float32 or float64.
     """
 
-    files: tuple[Path, ...] = option_field(
-        FIRST,
+    files: tuple[Path, ...] = first(
         ".npz, .npy or .safetensors with q, k and what tells the applied scale: "
         "weights, or v and outputs",
         flag="files",
         nargs="+",
         metavar="FILE",
     )
-    expect: str | None = option_field(
-        FIRST,
+    expect: str | None = first(
         "end with status 1 if scores are divided by something else, 4 if that cannot "
         "be told: config, sqrt, another by its name, a number",
         metavar="C",
     )
-    config: Path | None = option_field(
-        FIRST, "a config.json of transformers, for --expect config"
+    config: Path | None = first("a config.json of transformers, for --expect config")
+    causal: bool = first("a query sees no later keys", default=False)
+    output: Folder = first("folder to write", Path("observed"))
+    figure: Path | None = first(
+        "write the one figure to a file of its own as well: .svg, .pdf or .png"
     )
-    causal: bool = option_field(FIRST, "a query sees no later keys", default=False)
-    output: Folder = option_field(
-        FIRST, "folder to write (default: observed)", default=Path("observed")
-    )
-    figure: Path | None = option_field(
-        FIRST, "write the one figure to a file of its own as well: .svg, .pdf or .png"
-    )
-    json: bool = option_field(
-        FIRST, "print the applied scales as one JSON object", default=False
-    )
-    axes: Names | None = option_field(
-        ARRAYS,
+    json: bool = first("print the applied scales as one JSON object", default=False)
+    axes: Names | None = of_arrays(
         "of the arrays' axes, in their order (sequence,layer,head,token,d); token and "
         "d have to be there; weights have keys last, and no d",
     )
-    names: str | None = option_field(
-        ARRAYS,
+    names: str | None = of_arrays(
         "of arrays in .npz: of q and of k, weights=NAME, v=NAME, outputs=NAME; of "
         "tensors in .safetensors: {side} stands for q, query, k, key, weights, v, "
         "value or outputs; {layer}, {head}, {sequence} are counted ({side})",
         metavar="PATTERN",
     )
-    rtol: float = option_field(  # as `montecarlo.model.answers` has it
-        JUDGED,
-        "how far off what is expected may be, as a part (default: 0.01)",
-        default=0.01,
-        metavar="R",
+    rtol: float = judged(  # as `montecarlo.model.answers` has it
+        "how far off what is expected may be, as a part", 0.01, metavar="R"
     )
-    divisor: str | None = option_field(
-        JUDGED, "what tables divide by (default: what is told, else sqrt)", metavar="C"
+    divisor: str | None = judged(
+        "what tables divide by (default: what is told, else sqrt)", metavar="C"
     )
-    fail_on: Names | None = option_field(
-        JUDGED, "end with status 1 if a head is saturated, peaked, balanced or flat"
+    fail_on: Names | None = judged(
+        "end with status 1 if a head is saturated, peaked, balanced or flat"
     )
-    seed: Seed = option_field(SAMPLING, "of keys drawn anew (default: 1)", default=1)
-    quiet: bool = option_field(OTHER, default=False)
+    seed: Seed = sampling("of keys drawn anew", 1)
+    quiet: bool = other(default=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ListOptions:
     """Print what can be asked for."""
 
-    kind: str = option_field(
-        FIRST,
-        "print what can be asked for, as quantities; alone, what can be listed",
+    kind: str = first(
+        "what can be asked for, as quantities; alone, what can be listed",
         flag="--list",
         default="kinds",
         nargs="?",

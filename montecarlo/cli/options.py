@@ -174,7 +174,10 @@ class Parser(argparse.ArgumentParser):
         """Add an option under a heading, and say what `SHARED` does of it."""
         if heading not in self.groups:
             self.groups[heading] = self.add_argument_group(heading)
-        self.groups[heading].add_argument(*flags, **SHARED.get(flags[-1], {}) | special)
+        settings = SHARED.get(flags[-1], {}) | special
+        if default := settings.get("default"):
+            settings["help"] += f" (default: {default})"
+        self.groups[heading].add_argument(*flags, **settings)
 
     def read(self, typed: Sequence[str]) -> Any:  # noqa: ANN401 - the command's options
         """Return the options that a command line asks for.
