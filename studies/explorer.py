@@ -117,7 +117,7 @@ def draw_statistics(n_keys: int, d_k: int, divisor: str) -> tuple[float, float]:
         if len(found) == wanted:
             keys, passed = map(np.array, zip(*found, strict=True))
             mean, median = float(keys.mean()), float(np.median(passed))
-            off = error_of(passed <= median)
+            off = error_of(np.asarray(passed <= median, dtype=np.float64))
             low, high = np.quantile(passed, [0.5 - off, 0.5 + off])
             error = max(error_of(keys) / mean, (high - low) / 2.0 / median) / ERROR
             wanted = math.ceil(wanted * max(1.0, 1.1 * error**2))
@@ -126,12 +126,10 @@ def draw_statistics(n_keys: int, d_k: int, divisor: str) -> tuple[float, float]:
 
 def statistics(n_keys: int, d_k: int, divisor: str) -> tuple[float, ...]:
     """Return what the table has of a setting, in the order of `STATISTICS`."""
-    sizes = {"d_k": d_k, "divisor": divisor}
-    values = (
-        expected_row(n_keys, **sizes)["weight_max"].value,
-        largest_weight_share(SATURATED, n_keys, **sizes).value,
-        *draw_statistics(n_keys, d_k, divisor),
-    )
+    row = expected_row(n_keys, d_k=d_k, divisor=divisor)
+    share = largest_weight_share(SATURATED, n_keys, d_k=d_k, divisor=divisor)
+    drawn = draw_statistics(n_keys, d_k, divisor)
+    values = row["weight_max"].value, share.value, *drawn
     return tuple(float(f"{value:.{DIGITS}g}") for value in values)
 
 

@@ -83,11 +83,10 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
     draw.room_right(panel.axes, NAMES)
     draw.level(panel.axes, 1.0)
     (left, right), (low, high) = panel.axes.get_xlim(), panel.axes.get_ylim()
-    for label, *at, anchor, dx, dy in (
-        (message("below $1$: gradients fade"), left, low, "start", 6.0, 9.0),
-        (message("above $1$: more is passed on"), right, high, "end", 0.0, -9.0),
-    ):
-        panel.notes.append(Note(Label(label), *at, anchor, dx, dy, MUTED))
+    below = Label(message("below $1$: gradients fade"))
+    above = Label(message("above $1$: more is passed on"))
+    panel.notes.append(Note(below, left, low, "start", 6.0, 9.0, MUTED))
+    panel.notes.append(Note(above, right, high, "end", 0.0, -9.0, MUTED))
     return picture
 
 

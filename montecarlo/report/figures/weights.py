@@ -64,9 +64,9 @@ def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
             panel.axes.set_ylim(-0.03 * n_keys, 1.05 * n_keys)
             draw.mark_ticks(panel.axes.yaxis, (0.0, n_keys / 2.0, n_keys))
         for divisor, mine in rows.groupby("divisor"):
-            look, last = DIVISOR_LOOKS[str(divisor)], mine["d_k"].idxmax()
-            at = mine.loc[last, "d_k"], mine.loc[last, "estimate"]
-            panel.notes.append(Note(look.label, *at, "end", 4.0, 11.0, look.colour))
+            look, last = DIVISOR_LOOKS[str(divisor)], mine.nlargest(1, "d_k")
+            x, y = (float(last[name].iloc[0]) for name in ("d_k", "estimate"))
+            panel.notes.append(Note(look.label, x, y, "end", 4.0, 11.0, look.colour))
 
     first = SHARES["effective_keys"]._replace(symbol=f"{n_keys:.0f}")
     picture = draw.grid(
@@ -92,11 +92,13 @@ def pick_saturated(measurements: DataFrame, _: Curves) -> Fact | None:
     rows = with_interval(at_nearest(measurements, "d_k", PRACTICE_D_K))
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
     fact = pick_two(keys, "divisor", "none", "sqrt")
-    share = saturated[saturated["divisor"].eq("none")]
-    if fact is None or share.empty:
+    mine = saturated[saturated["divisor"].eq("none")]
+    if fact is None or mine.empty:
         return None
-    share = 100.0 * share.iloc[0][["estimate", "std_error"]]
-    return {**fact, "share": share["estimate"], "share_error": share["std_error"]}
+    share, error = (
+        100.0 * float(mine[name].iloc[0]) for name in ("estimate", "std_error")
+    )
+    return {**fact, "share": share, "share_error": error}
 
 
 WEIGHTS = FigureSpec(
