@@ -389,6 +389,10 @@ def _softmax(logits: Array, total: Array | float = 1.0) -> Array:
     return found
 
 
+#: Quantities whose causes fit much by chance: they have to explain all.
+FREE = ("by position", "weights")
+
+
 class Guess(NamedTuple):
     """What a cause makes of a head's weights."""
 
@@ -576,10 +580,11 @@ class HeadPair:
         guesses = [one for cause in WEIGHT_CAUSES for one in cause(self)]
         found = [self._judge(one, before, allowed) for one in guesses]
         size = before / max(norm, TINY), self.allowed
-        free = [one for one in found if one.quantity == "by position"]
-        found = [one for one in found if one.quantity != "by position"]
+        free = [one for one in found if one.quantity in FREE]
+        guesses = [one for one in guesses if one.quantity not in FREE]
+        found = [one for one in found if one.quantity not in FREE]
         if all(one.explained < ALL for one in found):
-            for one, alone in zip(guesses, found, strict=False):
+            for one, alone in zip(guesses, found, strict=True):
                 with np.errstate(divide="ignore"):
                     more = next(_scale(self, np.log(one.weights)), None)
                 if more is None or alone.quantity == "scale":
