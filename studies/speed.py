@@ -503,7 +503,8 @@ def watched_report() -> tuple[dict[str, float], dict[str, int]]:
     """Make the standard report; returns CPU seconds by stage, and replicates."""
     with TemporaryDirectory() as folder:
         stacks, output = Path(folder) / "stacks", Path(folder) / "report"
-        command = [*(sys.executable, "-m", "studies.stacks", stacks, "report")]
+        command: list[str | Path] = [sys.executable, "-m", "studies.stacks"]
+        command += [stacks, "report"]
         command += ["--jobs", "1", "--quiet", "--output", output]
         subprocess.run(command, check=True, cwd=ROOT)  # noqa: S603 - this program
         seconds: defaultdict[str, float] = defaultdict(float)
