@@ -192,11 +192,6 @@ class Quantity:
         """Whether it has a value under each divisor, or one for all."""
         return self.of != "pairs" or self.degree != 0
 
-    @property
-    def has_quantiles(self) -> bool:
-        """Whether the table has a quantile of it."""
-        return any(name in QUANTILES for name in self.summaries)
-
     def divisors(self, every: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of some divisors that it is measured under."""
         return tuple(name for name in every if not self.given or name == "none")
