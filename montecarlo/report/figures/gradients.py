@@ -83,7 +83,7 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
     draw.room_right(panel.axes, NAMES)
     draw.level(panel.axes, 1.0)
     (left, right), (low, high) = panel.axes.get_xlim(), panel.axes.get_ylim()
-    below = Label(message("below $1$: gradients fade"))
+    below = Label(message("below $1$: less is passed on"))
     above = Label(message("above $1$: more is passed on"))
     panel.notes.append(Note(below, left, low, "start", 6.0, 9.0, MUTED))
     panel.notes.append(Note(above, right, high, "end", 0.0, -9.0, MUTED))
