@@ -77,10 +77,6 @@ def run(command: str, argv: Sequence[str] | None = None) -> int:
     """
 
     def work(options: Any, typed: Sequence[str]) -> int:  # noqa: ANN401 - the command's
-        if command == "report":  # what draws its pages imports beside this process
-            executors = import_module("montecarlo.study.executors")
-            pages = ["montecarlo.report.making"]
-            executors.prepare_processes(options.jobs, options.executor, pages)
         with importing(command):
             module = import_module(f"montecarlo.cli.{command or 'listing'}")
         status: int = module.work(options, typed)

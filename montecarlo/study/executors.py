@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import re
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
@@ -37,9 +37,6 @@ Task = tuple[Any, ...]
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
 EXECUTORS = dict.fromkeys((THREADS, PROCESSES, DASK))
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s:/]+:[0-9]{1,5}")
-FORK_SERVER = "forkserver"
-#: What every worker imports.
-SAMPLING = ("montecarlo.estimation.engine", "montecarlo.study.table")
 #: Tasks that a worker is given at once, the one it works on included: some, so that it
 #: never waits, and few, so that few are finished but not in the journal after a kill.
 ROOM = 3
@@ -182,38 +179,11 @@ def make_executor(
         raise _no_room(kind, error) from error
 
 
-def prepare_processes(
-    jobs: int | None, kind: str | None, modules: Sequence[str] = ()
-) -> None:
-    """Begin early where processes will be needed: others then start at once.
-
-    Where there are fork servers, one imports modules, while this process goes on, and
-    each worker is a copy of it.
-
-    Parameters
-    ----------
-    jobs, kind
-        As for `make_executor`.
-    modules : sequence of str
-        What tasks need, beside what sampling does.
-    """
-    wanted = kind in (None, PROCESSES) and (jobs or available_cores()) > 1
-    if wanted and FORK_SERVER in multiprocessing.get_all_start_methods():
-        from multiprocessing import forkserver
-
-        multiprocessing.set_forkserver_preload([*SAMPLING, *modules])
-        with _undisturbed():
-            forkserver.ensure_running()
-
-
 def _start_processes(jobs: int) -> Workers:
     """Start processes that leave Ctrl-C to this one."""
-    # forking a process that shows a progress bar from a thread can hang: a server has
-    # no threads
-    prepare_processes(jobs, PROCESSES)
-    there = FORK_SERVER in multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context(FORK_SERVER if there else "spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin)
+    # spawn: forking a process that shows a progress bar from a thread can hang
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin)
     with _undisturbed():
         for _ in range(jobs):  # a process starts with the task that needs it
             pool.submit(os.getpid)
