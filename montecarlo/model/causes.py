@@ -116,9 +116,7 @@ class Trial(NamedTuple):
     """What a cause leaves of vectors, axes (head, token, d)."""
 
     text: str  # what the port does to {name}, with a {factor}
-    left: NDArray[
-        Any
-    ]  # the port's vectors less what the cause makes of the reference's
+    left: NDArray[Any]  # the port less what the cause makes of the reference
     n_free: int = 0  # numbers that were fitted to the port
     factor: float = math.nan
 

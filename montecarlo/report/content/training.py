@@ -151,6 +151,12 @@ class LanguageView:
         mine = [line.learned for line in self.lines if line.arm == arm]
         return sum(mine), self.seeds * len(mine)
 
+    @property
+    def divides_all(self) -> bool:
+        """Whether every run learned divided by the root, and none undivided."""
+        divided, runs = self.count("sqrt")
+        return divided == runs > 0 == self.count("none")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingView:

@@ -37,7 +37,7 @@ ASKED = message(r"Rows that overflow in $\mathrm{float16}$")
 ELSEWHERE = Label(
     message(
         r"Divided by $\sqrt{d_k}$, or in $\mathrm{bfloat16}$ or $\mathrm{float32}$, "
-        "none overflows either way."
+        "no row drawn overflows either way."
     )
 )
 
@@ -75,7 +75,7 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
     others = measurements[~measurements["row_id"].isin(rows["row_id"])]
     picture = Picture((1,), (LINE * (len(WAYS) + 0.5),))
     (panel,), axes = picture.panels, picture.panels[0].axes
-    none_else = bool(others["estimate"].le(NONE).all())
+    none_else = bool(others["estimate"].eq(0.0).all())
     answered = none_else and shares["naive"] >= ALL and shares["shifted"] <= NONE
     picture.headline = Label(ANSWERED if answered else ASKED)
     panel.y = Label(message("Undivided rows that overflow, in per cent"))
