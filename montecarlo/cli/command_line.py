@@ -202,12 +202,12 @@ class ObserveOptions:
 
     What are scores divided by, does that fit, head by head, and if not, which
     assumption of the texts fails?  Several .npz are further sequences; .npy are q and
-    k, then weights, or v and outputs.  Files are memory-mapped, or unpacked a piece at
-    a time; nothing is unpickled.  Entries are float16, bfloat16, float32 or float64.
+    k, then weights, or v and outputs; .pt hold a dict of tensors, which torch reads as
+    weights only.  Entries are float16, bfloat16, float32 or float64.
     """
 
     files: tuple[Path, ...] = first(
-        ".npz, .npy or .safetensors with q, k and what tells the applied scale: "
+        ".npz, .pt or .npy with q, k and what tells the applied scale: "
         "weights, or v and outputs",
         flag="files",
         nargs="+",
@@ -230,10 +230,8 @@ class ObserveOptions:
         "d have to be there; weights have keys last, and no d",
     )
     names: str | None = of_arrays(
-        "of arrays in .npz: of q and of k, weights=NAME, v=NAME, outputs=NAME; of "
-        "tensors in .safetensors: {side} stands for q, query, k, key, weights, v, "
-        "value or outputs; {layer}, {head}, {sequence} are counted ({side})",
-        metavar="PATTERN",
+        "of arrays in .npz and .pt: of q and of k, weights=NAME, v=NAME, outputs=NAME",
+        metavar="NAMES",
     )
     rtol: float = judged(  # as `montecarlo.model.answers` has it
         "how far off what is expected may be, as a part", 0.01, metavar="R"
@@ -244,7 +242,6 @@ class ObserveOptions:
     fail_on: Names | None = judged(
         "end with status 1 if a head is saturated, peaked, balanced or flat"
     )
-    seed: Seed = sampling("of keys drawn anew", 1)
     quiet: bool = other(default=False)
 
 

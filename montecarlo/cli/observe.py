@@ -7,7 +7,6 @@ Exit status: 0 no head is in a state named by ``--fail-on``, and all divide by w
 
 import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,7 @@ from montecarlo.study.progress import open_bar
 
 Item = TypeVar("Item")
 #: Options that change the numbers, beside the files.
-RECORDED = ("axes", "names", "causal", "expect", "rtol", "divisor", "seed")
+RECORDED = ("axes", "names", "causal", "expect", "rtol", "divisor")
 
 
 def work(options: ObserveOptions, typed: Sequence[str]) -> int:
@@ -42,14 +41,12 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
         _figure_module().require_figure(options.figure)
     require_files(options.files)  # before a folder is made for them
     with publishing(options.output, typed) as edition:
-        with tempfile.TemporaryDirectory(dir=edition.folder) as scratch:
-            observation, answer = observed.observe_files(
-                options.files,
-                Path(scratch),
-                config=options.config,
-                track=partial(_track, quiet=options.quiet or options.json),
-                **recorded,
-            )
+        observation, answer = observed.observe_files(
+            options.files,
+            config=options.config,
+            track=partial(_track, quiet=options.quiet or options.json),
+            **recorded,
+        )
         if options.figure and not answer.scales.heads:
             raise InputError(
                 "figure must be of divisors, which need weights, or v and outputs: got "

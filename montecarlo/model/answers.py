@@ -15,6 +15,7 @@ from montecarlo.model.expected import (
     Expected,
     divisor_value,
     hints_at,
+    name_divisor,
 )
 from montecarlo.model.scales import HeadScale, ModelScales
 
@@ -59,8 +60,6 @@ HINTS = {
     "no_sinks": "are the sinks missing? weights add up to 1 without them",
     "padded": "is it the width of a head padded to {width}?",
 }
-#: And what is said before them where a divisor has several names or looks.
-SEVERAL = "several things would give this number, among them:"
 #: What is said where no scale is determined.
 OUTCOMES = {
     "uniform": "every key that is not hidden counts the same: the scale is 0",
@@ -105,15 +104,14 @@ FORMS = {
     "row": "",
 }
 MASKS = {
-    "": "",
-    "none": "",
-    "causal": "causal mask",
-    "causal_start": "causal mask whose first query sees the first key alone, although "
+    "none": "no mask",
+    "causal": "a causal mask",
+    "causal_start": "a causal mask whose first query sees the first key alone, though "
     "there are more keys than queries",
-    "window": "causal mask with a window of {window} keys",
-    "chunks": "causal mask within chunks of {window} keys",
+    "window": "a causal mask with a window of {window} keys",
+    "chunks": "a causal mask within chunks of {window} keys",
     "keys": "hidden keys",
-    "causal_keys": "causal mask and hidden keys",
+    "causal_keys": "a causal mask and hidden keys",
     "other": "zeros that are no common mask",
 }
 SUMS = {
@@ -154,7 +152,7 @@ class Finding(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Divisor over the nearest known one; NaN where none is determined."""
+        """Divisor over the root of d_k; NaN where none is determined."""
         return math.fsum(one.ratio for one in self.heads) / len(self.heads)
 
     @property
@@ -222,7 +220,7 @@ def answer_scales(
                 size = scales.d_k, scales.n_heads
                 meant = expected.at(alike[0].head.layer)
                 hints, _ = checks[alike[0].head]
-                if not hints and is_resolved(alike[0]):
+                if not hints and is_resolved(alike[0]) and len(alike[0].known) < 2:
                     hints = hints_at(alike[0].divisor, meant, *size)
             findings.append(Finding(tuple(alike), answer, hints))
     order = (NO, UNDETERMINED, YES)
@@ -334,7 +332,7 @@ def implied_divisor(scales: ModelScales) -> str:
     if not scaled:
         return EXPECTED
     middle = scaled[len(scaled) // 2]
-    for known in middle.known if middle.is_known else ():
+    for known in middle.known:
         if known.name in DIVISORS:
             return known.name
     implied = f"{1.0 / middle.scale:.6g}"
@@ -379,12 +377,19 @@ def say_places(found: Finding, n_heads: int) -> str:
     """Say of which heads a finding is."""
     parts = []
     for layers, heads in found.places:
-        layer = f"layer{'s' * (len(layers) > 1)} {say_numbers(layers)}"
-        if len(heads) == n_heads:
-            parts.append(f"{layer}, all heads" if n_heads > 1 else layer)
-        else:
-            parts.append(f"{layer}, head{'s' * (len(heads) > 1)} {say_numbers(heads)}")
+        is_whole = len(heads) == n_heads
+        place = say_place(layers, () if is_whole else heads)
+        parts.append(place + ", all heads" * (is_whole and n_heads > 1))
     return "; ".join(parts)
+
+
+def say_place(layers: Sequence[int], heads: Sequence[int] = ()) -> str:
+    """Name layers, and heads unless it is all of them."""
+    return ", ".join(
+        f"{name}{'s' * (len(numbers) > 1)} {say_numbers(numbers)}"
+        for name, numbers in (("layer", layers), ("head", heads))
+        if len(numbers)
+    )
 
 
 def say_numbers(numbers: Sequence[int]) -> str:
@@ -409,26 +414,11 @@ def say_finding(found: Finding, expected: Expected) -> str:
     if one.outcome != "scale":
         said = REASONS.get(one.reason) or OUTCOMES[one.outcome]
         return "; ".join(filter(None, [said, advice]))
-    divisor, half = found.divisor, found.half_width
-    if abs(divisor) >= 1.0:
-        said = f"scores are divided by {say_number(divisor, half)}"
-    else:
-        scale = 1.0 / divisor
-        said = f"scores are multiplied by {say_number(scale, half * scale**2)}"
-    names = [k.text if abs(divisor) >= 1.0 else k.inverse for k in one.known]
-    if one.is_known:
-        is_sure = half <= NEAR * abs(divisor)
-        said += " = " if is_sure else ", within which lies "
-        said += (" = " if is_sure else " or ").join(names)
-    elif names:
-        ratio = found.ratio if abs(divisor) >= 1.0 else 1.0 / found.ratio
-        part = half / abs(divisor)
-        times = f"{ratio:.3g}" if part < SHOWN else say_number(ratio, part * ratio)
-        said += f", {times} times {names[0]}"
+    said = _say_divisor(found, expected.typed)
     parameter = one.fit.parameter if one.fit is not None else 0.0
     more = [
         FORMS[one.form].format(parameter=parameter),
-        MASKS[one.mask.mask].format(window=one.mask.window),
+        say_mask(one.mask.mask, one.mask.window) * (one.mask.mask not in {"", "none"}),
         SUMS.get(one.mask.sums, "").format(row_sum=one.mask.row_sum),
     ]
     spread = one.fit.spread if one.fit is not None else 1.0
@@ -438,20 +428,37 @@ def say_finding(found: Finding, expected: Expected) -> str:
             "the model's?"
         )
     if found.answer == NO:
-        hints = say_hints(found)
+        hints = " ".join(map(say_hint, found.hints))
         more.append(f"{meant.text} was expected{': ' * bool(hints)}{hints}")
     return "; ".join([said, *filter(None, [*more, advice])])
 
 
-def say_hints(found: Finding) -> str:
-    """Ask whether a wrong divisor is what it looks like.
+def _say_divisor(found: Finding, wanted: str) -> str:
+    """Say what scores are divided by, or multiplied.
 
-    Where several things give the same number, as d_k^(1/4) is sqrt(h) at 64 and 8, it
-    says so: what is asked for may be none of them.
+    By its one name where it is known well enough, else beside the root of d_k.
     """
-    hints = " ".join(map(say_hint, found.hints))
-    several = len(found.hints) > 1 or len(found.first.known) > 1
-    return f"{SEVERAL} {hints}" if hints and several else hints
+    divisor, half, ratio = found.divisor, found.half_width, found.ratio
+    is_sure = half <= NEAR * abs(divisor)
+    name = name_divisor(found.first.known, wanted) if is_sure else ""
+    if abs(divisor) >= 1.0:
+        said = f"scores are divided by {say_number(divisor, half)}"
+    else:
+        scale = 1.0 / divisor
+        said = f"scores are multiplied by {say_number(scale, half * scale**2)}"
+        inverse = [one.inverse for one in found.first.known if one.text == name]
+        name, ratio = "".join(inverse), scale * ratio / divisor
+    if name:
+        return f"{said} = {name}"
+    part = half / abs(divisor)
+    times = f"{ratio:.3g}" if part < SHOWN else say_number(ratio, part * abs(ratio))
+    return f"{said}, {times} times sqrt(d_k)"
+
+
+def say_mask(mask: str, window: int, keys: str = "") -> str:
+    """Say what a mask hides, with the keys that no row sees."""
+    said = MASKS[mask].format(window=window)
+    return f"{said} {keys}" if mask.endswith("keys") and keys else said
 
 
 def say_hint(hint: str) -> str:

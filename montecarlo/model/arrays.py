@@ -435,6 +435,11 @@ class Model:
         """Heads of queries of each layer."""
         return tuple(self.key_heads)
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Entries of a query, heads, and heads of keys."""
+        return self.d_k, len(self.key_heads), len(set(self.key_heads.values()))
+
     def heads(self) -> list[Head]:
         """Return all heads, layer by layer."""
         return [Head(layer, h) for layer in self.layers for h in self.head_labels]

@@ -1,28 +1,28 @@
 """Why the attention of a port is not its reference's: causes, each tried on arrays.
 
-A cause is a hypothesis that predicts an array of the port from the reference's: what it
-leaves of their difference is held against what rounding can make.  The simplest one
-that explains it is named, and several where they explain it equally.
+A cause predicts an array of the port from the reference's.  `explain` holds what each
+leaves of the difference against what rounding can make: the simplest that leaves no
+more is named; where none does, the one that explains most, and its equals.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
-from montecarlo.model.answers import say_numbers
+from montecarlo.model.answers import say_mask, say_numbers
 from montecarlo.model.arrays import Rows
-from montecarlo.model.expected import KNOWN, divisors_within
+from montecarlo.model.expected import KNOWN
 from montecarlo.model.fits import (
     GIVEN,
     MASKS,
     Fit,
-    Made,
     fit_outputs,
     fit_weights,
     make_outputs,
@@ -37,8 +37,6 @@ LEAST = 1e-4
 EXPLAINS, ALL = 0.8, 0.98
 #: And how much where no more is left than rounding makes.
 HALF = 0.5
-#: How near numbers are to what they are called.
-NEAR = 0.005
 #: How near ratios and angles are to what a cause has.
 ALIKE = 0.05
 #: Lengths of rows that spread by less than this part of them are normalised.
@@ -54,113 +52,94 @@ BEYOND_CHANCE, OTHER_SCALE, FEWEST_ROWS = 8.0, 0.02, 8
 STEPS = 4
 #: Rows that a fit takes.
 FIT_ROWS = 64
-
-
 Seen = NDArray[np.bool_]
-#: Entries of a query, heads, and heads of keys.
-Sizes = tuple[int, int, int]
 
 
 class Cause(NamedTuple):
-    """A hypothesis of what the port does, and what it leaves of the difference."""
+    """What a port may do, and what its array would then be."""
 
     quantity: str  # where it is: q, k, v, scale, cap, mask, bias, sink, ...
-    text: str  # what the port does
-    explained: float  # part of the difference that it explains
+    text: str  # what the port does, with its {name} and its numbers {port}, {reference}
+    made: Array  # vectors (head, token, d), or weights or outputs of a head
+    n_free: int = 0  # numbers that were fitted to the port
     port: float = math.nan  # a number of the port, and the reference's, if it has one
     reference: float = math.nan
-    sizes: Sizes = (1, 1, 1)
+    is_free: bool = False  # fits much by chance: it has to explain all
+    beside: "Cause | None" = None  # a further cause without which this explains less
+    explained: float = 0.0  # the part of the difference that it explains
 
 
-def choose(causes: Sequence[Cause]) -> tuple[Cause, ...]:
-    """Return the simplest that explains all, or what explains most, and its equals."""
-    if whole := [one for one in causes if one.explained >= ALL]:
-        return (whole[0],)
-    best = max((one.explained for one in causes), default=0.0)
+def explain(
+    array: Array, before: Array, causes: Iterable[Cause], rounding: float
+) -> tuple[Cause, ...]:
+    """Return the simplest cause that explains how an array differs, or the best.
+
+    ``before`` is the array without a cause, ``rounding`` the norm of what rounding can
+    make of it; ``causes`` are the simplest first.
+    """
+    difference, judged = _norm(array - before), list[Cause]()
+    for one in causes:
+        left = _norm(array - one.made)
+        part = 1.0 - left / max(difference, TINY)
+        if part >= ALL or (left <= rounding and part >= HALF):
+            return tuple(
+                each._replace(explained=max(part, ALL), made=np.empty(0))
+                for each in (one, one.beside)
+                if each is not None
+            )
+        if not one.is_free:
+            judged.append(one._replace(explained=part, made=np.empty(0)))
+    best = max((one.explained for one in judged), default=0.0)
     if best < EXPLAINS:
         return ()
-    return tuple(one for one in causes if one.explained >= best - 0.01)
+    return tuple(one for one in judged if one.explained >= best - 0.01)
 
 
-def explained_by(left: float, before: float, rounding: float) -> float:
-    """Return the part of a difference that is explained, but for rounding."""
-    part = 1.0 - left / before
-    return 1.0 if left <= rounding and part >= HALF else part
-
-
-def name_factor(
-    factor: float, d_k: int, n_heads: int, key_heads: int, *, is_scale: bool = False
-) -> str:
-    """Write a factor, with what it is in closed form, if it is near to something.
-
-    One that is no scale is a power of the root of d_k, or looks like others by chance.
-    """
-    size, plain = abs(factor), f"{factor:.4g}"
-    if size == 0.0 or not math.isfinite(size) or abs(size - 1.0) < NEAR:
-        return plain
-    value, is_part = (size, False) if size > 1.0 else (1.0 / size, True)
-    known = divisors_within(value * (1 - NEAR), value * (1 + NEAR), d_k, n_heads)
-    names = [one.text for one in known if is_scale or one.name in {"sqrt", "linear"}]
-    grouped = math.sqrt(key_heads * d_k)
-    if is_scale and key_heads not in {1, n_heads} and abs(value / grouped - 1.0) < NEAR:
-        names.append("sqrt(kv_heads d_k)")
-    if is_part:
-        names = [f"1/({name})" if " " in name else f"1/{name}" for name in names]
-    return f"{plain} = {' or '.join(names)}" if names else plain
+def _norm(array: Array) -> float:
+    return float(np.linalg.norm(array))
 
 
 # --- Queries, keys and values -------------------------------------------------------
 
 
-class Trial(NamedTuple):
-    """What a cause leaves of vectors, axes (head, token, d)."""
-
-    text: str  # what the port does to {name}, with a {factor}
-    left: NDArray[Any]  # the port less what the cause makes of the reference
-    n_free: int = 0  # numbers that were fitted to the port
-    factor: float = math.nan
-
-
-def _factors(port: Array, reference: Array) -> Iterator[Trial]:
+def _factors(name: str, port: Array, reference: Array) -> Iterator[Cause]:
     """Try multiples: one, of each head, of each position, of each entry."""
     for axes, text in (
-        ((0, 1, 2), "multiplies {name} by {factor}"),
-        ((1, 2), "multiplies {name} by a factor by head, %.4g to %.4g"),
-        ((0, 2), "multiplies {name} by a factor by position, %.4g to %.4g"),
-        ((0, 1), "multiplies entries of {name} by %.4g to %.4g, as a norm's gain does"),
+        ((0, 1, 2), "multiplies {name} by {port:.4g}"),
+        ((1, 2), "multiplies {name} by a factor by head"),
+        ((0, 2), "multiplies {name} by a factor by position"),
+        ((0, 1), "multiplies entries of {name} as a norm's gain does, by a factor"),
     ):
         square = np.square(reference).sum(axis=axes, keepdims=True)
         factor = (port * reference).sum(axis=axes, keepdims=True)
         factor = factor / np.where(square > 0.0, square, 1.0)
-        ends = float(factor.min()), float(factor.max())
-        told = text % ends if "%" in text else text
-        yield Trial(told, port - factor * reference, factor.size, ends[0])
+        ends = f", {factor.min():.4g} to {factor.max():.4g}" * (factor.size > 1)
+        made = factor * reference
+        yield Cause(name, text + ends, made, factor.size, float(factor.min()))
 
 
-def _norms(port: Array, reference: Array) -> Iterator[Trial]:
+def _norms(name: str, port: Array, reference: Array) -> Iterator[Cause]:
     """Try rows that one side alone normalises, and norms over the tokens."""
     ours, theirs = (np.linalg.norm(one, axis=-1) for one in (port, reference))
-    columns = np.linalg.norm(port, axis=-2)
-    spread, other, by_entry = (
-        one.std() / one.mean() for one in (ours, theirs, columns)
-    )
-    if by_entry < EVEN and other < EVEN:
+    by_entry = np.linalg.norm(port, axis=-2)
+    spread, other, of_columns = (x.std() / x.mean() for x in (ours, theirs, by_entry))
+    if of_columns < EVEN and other < EVEN:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(np.abs(port / reference))
         ratio = np.where(np.isfinite(ratio), ratio, 0.0)
         of_token = ratio.mean(axis=-1, keepdims=True)
         of_entry = (ratio - of_token).mean(axis=-2, keepdims=True)
         told = "normalises {name} over the tokens, the reference over entries"
-        left = port - reference * np.exp(of_token + of_entry)
-        yield Trial(told, left, of_token.size + of_entry.size)
+        made = reference * np.exp(of_token + of_entry)
+        yield Cause(name, told, made, of_token.size + of_entry.size)
     if theirs.all() and min(spread, other) * 3.0 < max(spread, other):
         told = "does not normalise {name}, the reference does"
         if spread < other:
             told = "normalises {name}, the reference does not"
-        yield Trial(told, port - reference * (ours / theirs)[..., None], ours.size)
+        yield Cause(name, told, reference * (ours / theirs)[..., None], ours.size)
 
 
-def _orders(port: Array, reference: Array) -> Iterator[Trial]:
+def _orders(name: str, port: Array, reference: Array) -> Iterator[Cause]:
     """Try heads in another order, tokens a place off, and rows read otherwise."""
     heads, tokens, d = port.shape
     products = port.reshape(heads, -1) @ reference.reshape(heads, -1).T
@@ -169,20 +148,18 @@ def _orders(port: Array, reference: Array) -> Iterator[Trial]:
     told = f"has heads of {{name}} in another order: the reference's {order}"
     n_groups = len(set(nearest.tolist()))
     if n_groups < heads and (nearest == np.resize(nearest[:n_groups], heads)).all():
-        told = "tiles key heads (interleaved), the reference repeats each (blocked)"
-    yield Trial(told, port - reference[nearest])
+        told = TILED
+    yield Cause(name, told, reference[nearest])
     for shift, side in ((-1, "after"), (1, "before")) if tokens > 2 else ():
         told = f"has {{name}} of the token {side} in its place"
-        yield Trial(told, port - np.roll(reference, shift, axis=1))
+        yield Cause(name, told, np.roll(reference, shift, axis=1))
     if heads > 1:
         told = "swaps heads and tokens of {name}: reshaped without a transpose"
-        swapped = reference.swapaxes(0, 1).reshape(heads, tokens, d)
-        yield Trial(told, port - swapped)
-        swapped = reference.reshape(tokens, heads, d).swapaxes(0, 1)
-        yield Trial(told, port - swapped)
+        yield Cause(name, told, reference.swapaxes(0, 1).reshape(heads, tokens, d))
+        yield Cause(name, told, reference.reshape(tokens, heads, d).swapaxes(0, 1))
 
 
-def _rotations(port: Array, reference: Array) -> Iterator[Trial]:
+def _rotations(name: str, port: Array, reference: Array) -> Iterator[Cause]:
     """Try pairs of entries that are turned, or turned before a gain, not after it."""
     heads, tokens, d = port.shape
     neighbours = np.arange(d).reshape(-1, 2).T.ravel() if d % 2 == 0 else ()
@@ -190,18 +167,21 @@ def _rotations(port: Array, reference: Array) -> Iterator[Trial]:
         ours, theirs = (
             one[..., order].reshape(heads, tokens, 2, -1) for one in (port, reference)
         )
+        back = np.argsort(order)
         z, w = (one[:, :, 0] + 1j * one[:, :, 1] for one in (ours, theirs))
         turn = (z * w.conj()).sum(axis=0)
         turn /= np.maximum(np.abs(turn), TINY)
-        yield Trial(_say_turn(turn), z - turn * w, turn.size)
+        made = np.concatenate([(turn * w).real, (turn * w).imag], -1)[..., back]
+        yield Cause(name, _say_turn(turn), made, turn.size)
         if heads > 2:
             cross = np.einsum("htip,htjp->tpij", ours, theirs)
             square = np.einsum("htip,htjp->tpij", theirs, theirs)
             matrix = cross @ np.linalg.pinv(square)
             if np.median(np.abs(np.linalg.det(matrix) - 1.0)) < ALIKE:
-                left = ours - np.einsum("tpij,htjp->htip", matrix, theirs)
+                made = np.einsum("tpij,htjp->htip", matrix, theirs)
+                made = made.reshape(port.shape)[..., back]
                 told = "applies norm and rotation of {name} in another order: one side "
-                yield Trial(told + "rotates before its gain", left, matrix.size)
+                yield Cause(name, told + "rotates before its gain", made, matrix.size)
 
 
 def _say_turn(turn: NDArray[np.complex128]) -> str:
@@ -218,28 +198,20 @@ def _say_turn(turn: NDArray[np.complex128]) -> str:
 
 
 #: The simplest first.
-VECTOR_CAUSES: tuple[Callable[[Array, Array], Iterator[Trial]], ...] = (
-    _factors,
-    _orders,
-    _norms,
-    _rotations,
-)
+VECTOR_CAUSES = (_factors, _orders, _norms, _rotations)
+TILED = "tiles key heads (interleaved), the reference repeats each (blocked)"
 
 
 def explain_vectors(
-    name: str, port: Array, reference: Array, rounding: float, sizes: Sizes
+    name: str, port: Array, reference: Array, rounding: float
 ) -> tuple[Cause, ...]:
-    """Return what explains how queries, keys or values differ, (head, token, d)."""
-    before, norm = np.linalg.norm(port - reference), np.linalg.norm(reference)
-    found = []
-    for cause in VECTOR_CAUSES:
-        for one in cause(port, reference):
-            left = float(np.linalg.norm(one.left))
-            part = explained_by(left, float(before), rounding * float(norm))
-            told = one.text.replace("{factor}", name_factor(one.factor, *sizes))
-            if 2 * one.n_free <= port.size:
-                found.append(Cause(name, told, part))
-    return choose(found)
+    """Return what explains how queries, keys or values differ, (head, token, d).
+
+    A cause that fits more than half as many numbers as there are explains nothing.
+    """
+    tried = (one for way in VECTOR_CAUSES for one in way(name, port, reference))
+    causes = (one for one in tried if 2 * one.n_free <= port.size)
+    return explain(port, reference, causes, rounding * _norm(reference))
 
 
 # --- Weights and outputs ------------------------------------------------------------
@@ -250,7 +222,7 @@ class Law(NamedTuple):
 
     form: str  # a key of `FORMS` in fits, or of groups there
     scale: float
-    parameter: float  # of the form
+    parameter: float = math.nan  # of the form
     mask: str = GIVEN
     is_fit: bool = True  # not just a slope of few numbers
 
@@ -260,6 +232,15 @@ class Law(NamedTuple):
         if self.form == "cap":
             scaled = self.parameter * np.tanh(scaled / self.parameter)
         return scaled
+
+    def weights(self, rows: Rows) -> Array:
+        """Return the weights that this makes of the scores of rows."""
+        more = {"distance": [self.parameter], "sink": [self.parameter]}
+        if self.form == "cap":
+            more["cap"] = [math.log(self.parameter / abs(self.scale))]
+        parameters = np.array([self.scale, *more.get(self.form, [])])
+        form = self.form if self.form in more else "plain"
+        return make_outputs(form, parameters, rows, self.mask).weights
 
 
 @dataclass(frozen=True)
@@ -298,48 +279,42 @@ class HeadSide:
         plain = min((self._plain(few, one) for one in masks), key=lambda one: one[0])[1]
         if self._is_made(few, plain):
             return plain
-        fit, mask = fit_outputs([few]) or (None, GIVEN)
-        found = _law_of(fit, mask)
+        found = _law_of(*(fit_outputs([few]) or (None, GIVEN)))
         return found if found and self._is_made(few, found) else None
 
     def _plain(self, rows: Rows, mask: str) -> tuple[float, Law]:
-        """Return the scale that makes outputs best, and what it leaves of them."""
+        """Return what the scale that makes outputs best leaves of them, and a law."""
 
-        def make(scale: float) -> tuple[Made, Array]:
+        def left_at(scale: float) -> tuple[Array, Array]:
             made = make_outputs("plain", np.array([scale]), rows, mask)
-            return made, rows.outputs - made.outputs
+            return rows.outputs - made.outputs, made.moved(rows.scores)
 
         known = [1.0 / one.value(self.d_k, 1) for one in KNOWN.values()]
-        scale = min(known, key=lambda one: float(np.linalg.norm(make(one)[1])))
+        scale = min(known, key=lambda one: _norm(left_at(one)[0]))
         for _ in range(STEPS):
-            made, left = make(scale)
-            slope = made.moved(rows.scores)
+            left, slope = left_at(scale)
             scale += float((left * slope).sum() / max((slope**2).sum(), TINY))
-        return float(np.linalg.norm(make(scale)[1])), Law(
-            "plain", scale, math.nan, mask
-        )
+        return _norm(left_at(scale)[0]), Law("plain", scale, mask=mask)
 
     def _is_made(self, rows: Rows, law: Law) -> bool:
         """Tell whether a law makes the outputs of rows."""
-        outputs = _make(law, rows) @ rows.values
-        left, norm = (np.linalg.norm(x) for x in (outputs - rows.outputs, outputs))
-        return bool(left <= self.allowed(law.scale) * norm)
+        outputs = law.weights(rows) @ rows.values
+        allowed = self.allowed(law.scale) * _norm(outputs)
+        return _norm(outputs - rows.outputs) <= allowed
 
     @staticmethod
     def _line(rows: Rows) -> Law | None:
         """Return the slope of logarithms of few weights by their scores."""
-        with np.errstate(divide="ignore"):
-            logs = np.where(rows.weights > SMALL_WEIGHT, np.log(rows.weights), -np.inf)
+        logs = _logs(np.where(rows.weights > SMALL_WEIGHT, rows.weights, 0.0))
         slope = float(_slope(rows.scores, logs, rows.weights))
-        law = Law("plain", slope, math.nan, is_fit=False)
-        return law if math.isfinite(slope) else None
+        return Law("plain", slope, is_fit=False) if math.isfinite(slope) else None
 
     @cached_property
     def weights(self) -> Array | None:
         """Attention weights: captured, or made by the law of the outputs."""
         if "weights" in self.rows.made:
             return self.rows.weights
-        return None if self.law is None else _make(self.law, self.rows)
+        return None if self.law is None else self.law.weights(self.rows)
 
 
 def _law_of(fit: Fit | None, mask: str) -> Law | None:
@@ -349,15 +324,11 @@ def _law_of(fit: Fit | None, mask: str) -> Law | None:
     return Law(fit.form, fit.scale, fit.parameter, mask)
 
 
-def _make(law: Law, rows: Rows) -> Array:
-    """Return the weights that a law of outputs makes."""
-    more = {"plain": [], "distance": [law.parameter], "sink": [law.parameter]}
-    more["cap"] = (
-        [math.log(law.parameter / abs(law.scale))] if law.form == "cap" else []
-    )
-    parameters = np.array([law.scale, *more.get(law.form, [])])
-    form = law.form if law.form in more else "plain"
-    return make_outputs(form, parameters, rows, law.mask).weights
+def _logs(weights: Array) -> Array:
+    """Return logarithms of weights, -inf of 0."""
+    with np.errstate(divide="ignore"):
+        found: Array = np.log(weights)
+    return found
 
 
 def _centred(values: Array, weights: Array) -> Array:
@@ -387,19 +358,10 @@ def _softmax(logits: Array, total: Array | float = 1.0) -> Array:
     return found
 
 
-#: Quantities whose causes fit much by chance: they have to explain all.
-FREE = ("by position", "weights")
-
-
-class Guess(NamedTuple):
-    """What a cause makes of a head's weights."""
-
-    quantity: str
-    text: str  # what the port does
-    weights: Array
-    port: float = math.nan
-    reference: float = math.nan
-    values: Array | None = None  # in place of the head's own
+def _log_sum(logits: Array) -> Array:
+    largest: Array = logits.max(axis=1)
+    found: Array = largest + np.log(np.exp(logits - largest[:, None]).sum(axis=1))
+    return found
 
 
 @dataclass(frozen=True)
@@ -409,7 +371,7 @@ class HeadPair:
     port: HeadSide
     reference: HeadSide
     head: int
-    sizes: Sizes
+    heads: int  # of queries
     keys: Array  # of all heads of the port, shape (head of keys, token, d)
     values: Array | None
     is_whole: bool  # whether all rows of the sequence are here
@@ -417,35 +379,24 @@ class HeadPair:
     @cached_property
     def law(self) -> Law:
         """The reference's."""
-        return self.reference.law or Law("plain", 1.0 / self.root, math.nan)
-
-    @property
-    def root(self) -> float:
-        """The root of the reference's d_k."""
-        return math.sqrt(self.reference.d_k)
+        return self.reference.law or Law("plain", 1.0 / math.sqrt(self.reference.d_k))
 
     def allowed_by(self, scale: float, drift: float = 0.0) -> float:
         """Return what rounding on both sides may make, as a part of the norm."""
         return max(one.allowed(scale, drift) for one in (self.port, self.reference))
 
-    @cached_property
-    def allowed(self) -> float:
-        """The same by the scale that the reference applies."""
-        return self.allowed_by(self.law.scale)
+    @property
+    def rounding(self) -> float:
+        """Of the narrower format of both sides."""
+        return max(self.port.rounding, self.reference.rounding)
 
     @cached_property
     def score_factor(self) -> float:
         """What the port's scores are multiples of the reference's by; NaN if none."""
         ours, theirs = self.port.rows.scores, self.reference.rows.scores
         factor = float((ours * theirs).sum() / max((theirs**2).sum(), TINY))
-        left = np.linalg.norm(ours - factor * theirs)
-        allowed = max(LEAST, ROUNDINGS * self.rounding) * np.linalg.norm(ours)
-        return factor if left <= allowed else math.nan
-
-    @property
-    def rounding(self) -> float:
-        """Of the narrower format of both sides."""
-        return max(self.port.rounding, self.reference.rounding)
+        allowed = max(LEAST, ROUNDINGS * self.rounding) * _norm(ours)
+        return factor if _norm(ours - factor * theirs) <= allowed else math.nan
 
     @cached_property
     def scores(self) -> Array:
@@ -455,34 +406,38 @@ class HeadPair:
             scores = scores / self.score_factor
         return scores
 
-    @property
-    def theirs(self) -> Array:
-        """The reference's weights, where they are known."""
-        return np.asarray(self.reference.weights)
-
-    @cached_property
-    def logits(self) -> Array:
-        """Logits as the reference would make them of the port's queries and keys."""
-        before = self.reference.rows.scores
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.theirs)
-        if self.has_same_scores:
-            return logs
-        return logs + self.law.logits(self.scores) - self.law.logits(before)
-
     @cached_property
     def has_same_scores(self) -> bool:
         """Whether nothing but the last digits of scores differs."""
         ours, theirs = self.scores, self.reference.rows.scores
         return bool(np.abs(ours - theirs).max() <= 1e-12 * np.abs(theirs).max())
 
+    @property
+    def theirs(self) -> Array:
+        """The reference's weights, where they are known."""
+        return np.asarray(self.reference.weights)
+
+    @cached_property
+    def plain(self) -> Array:
+        """What the reference's scale and cap make of the port's scores."""
+        return self.law.logits(self.scores)
+
+    @cached_property
+    def logits(self) -> Array:
+        """Logits as the reference would make them of the port's queries and keys."""
+        logs = _logs(self.theirs)
+        if self.has_same_scores:
+            return logs
+        return logs + self.plain - self.law.logits(self.reference.rows.scores)
+
     @cached_property
     def full(self) -> Array:
         """The same, also of keys that the reference hides."""
-        plain, seen = self.law.logits(self.scores), np.isfinite(self.logits)
+        seen = np.isfinite(self.logits)
         count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
-        away = np.where(seen, self.logits - plain, 0.0).sum(axis=1, keepdims=True)
-        return np.where(seen, self.logits, plain + away / count)
+        away = np.where(seen, self.logits - self.plain, 0.0)
+        away = away.sum(axis=1, keepdims=True) / count
+        return np.where(seen, self.logits, self.plain + away)
 
     @cached_property
     def sinks(self) -> tuple[float, float]:
@@ -503,9 +458,7 @@ class HeadPair:
 
     def total(self, sink: float) -> Array:
         """Return what weights of rows add up to beside a sink."""
-        logits = np.where(
-            np.isfinite(self.logits), self.law.logits(self.scores), -np.inf
-        )
+        logits = np.where(np.isfinite(self.logits), self.plain, -np.inf)
         return np.exp(-np.logaddexp(0.0, sink - _log_sum(logits)))[:, None]
 
     @cached_property
@@ -527,7 +480,48 @@ class HeadPair:
         shown = (ours > SMALL_WEIGHT) & ~seen
         return (seen & ~hidden) | shown, seen
 
-    def scale_beyond_rounding(self) -> Cause | None:
+    @property
+    def sees_the_same(self) -> bool:
+        """Whether no key is hidden on one side alone, as far as weights show it."""
+        if "weights" not in self.port.rows.made:
+            return True
+        ours, theirs = self.port.rows.weights, self.reference.rows.weights
+        other = (ours == 0.0) != (theirs == 0.0)
+        return not bool((other & (np.maximum(ours, theirs) > SMALL_WEIGHT)).any())
+
+    def predict(self, weights: Array, values: Array | None = None) -> Array:
+        """Return what weights make of what is known of the port: these, or outputs."""
+        if self.port.weights is not None:
+            return weights
+        made: Array = weights @ (self.port.rows.values if values is None else values)
+        return made
+
+    def explain(self) -> tuple[float, float, tuple[Cause, ...]]:
+        """Return the difference, what rounding makes, and what explains it."""
+        weights, allowed = self.port.weights, self.allowed_by(self.law.scale)
+        array = self.port.rows.outputs if weights is None else weights
+        before = self.predict(self.expected)
+        norm = _norm(before)
+        size = _norm(array - before) / max(norm, TINY)
+        if size <= allowed and not (self.seen[0] ^ self.seen[1]).any():
+            return size, allowed, ()
+        return size, allowed, explain(array, before, self._causes(), allowed * norm)
+
+    def _causes(self) -> Iterator[Cause]:
+        """Yield causes alone, then with another scale, then those that fit by chance.
+
+        What explains a scale is not said of what another scale leaves of it.
+        """
+        tried = list(chain.from_iterable(cause(self) for cause in WEIGHT_CAUSES))
+        yield from (one for one in tried if not one.is_free)
+        if self.port.weights is not None:
+            for one in tried:
+                more = next(_scale(self, _logs(one.made)), None)
+                if not one.is_free and more and one.quantity != "scale":
+                    yield more._replace(is_free=True, beside=one)
+        yield from (one for one in tried if one.is_free)
+
+    def find_hidden_scale(self) -> Cause | None:
         """Return another scale that all rows show, though rounding could hide it."""
         port, reference = self.port.rows.made, self.reference.rows.made
         theirs = self.reference.weights
@@ -539,85 +533,21 @@ class HeadPair:
         if name == "outputs":
             by_scale = by_scale @ reference["v"]
         away = port[name] - reference[name]
-        square = float((by_scale**2).sum())
-        slope = float((away * by_scale).sum()) / max(square, TINY)
+        square = max(float((by_scale**2).sum()), TINY)
+        slope = float((away * by_scale).sum()) / square
         by_row = ((away - slope * by_scale) * by_scale).sum(axis=1)
-        error = float(np.linalg.norm(by_row)) / max(square, TINY)
-        scale = self.law.scale
+        error, scale = _norm(by_row) / square, self.law.scale
         if abs(slope) <= max(BEYOND_CHANCE * error, OTHER_SCALE * abs(scale)):
             return None
-        return Cause("scale", "", 1.0, scale + slope, scale, self.sizes)
-
-    @property
-    def sees_the_same(self) -> bool:
-        """Whether no key is hidden on one side alone, as far as weights show it."""
-        if "weights" not in self.port.rows.made:
-            return True
-        ours, theirs = self.port.rows.weights, self.reference.rows.weights
-        other = (ours == 0.0) != (theirs == 0.0)
-        return not bool((other & (np.maximum(ours, theirs) > SMALL_WEIGHT)).any())
-
-    def distance(
-        self, weights: Array, values: Array | None = None
-    ) -> tuple[float, float]:
-        """Return how far the port is off predicted weights, and their norm."""
-        made = self.port.rows.made
-        if self.port.weights is not None:
-            away = self.port.weights - weights
-            return float(np.linalg.norm(away)), float(np.linalg.norm(weights))
-        outputs = weights @ (made["v"] if values is None else values)
-        away = made["outputs"] - outputs
-        return float(np.linalg.norm(away)), float(np.linalg.norm(outputs))
-
-    def explain(self) -> tuple[float, float, tuple[Cause, ...]]:
-        """Return the difference, what rounding makes, and what explains it."""
-        before, norm = self.distance(self.expected)
-        allowed = self.allowed * norm
-        if before <= allowed and not (self.seen[0] ^ self.seen[1]).any():
-            return before / max(norm, TINY), self.allowed, ()
-        guesses = [one for cause in WEIGHT_CAUSES for one in cause(self)]
-        found = [self._judge(one, before, allowed) for one in guesses]
-        size = before / max(norm, TINY), self.allowed
-        free = [one for one in found if one.quantity in FREE]
-        guesses = [one for one in guesses if one.quantity not in FREE]
-        found = [one for one in found if one.quantity not in FREE]
-        if all(one.explained < ALL for one in found):
-            for one, alone in zip(guesses, found, strict=True):
-                with np.errstate(divide="ignore"):
-                    more = next(_scale(self, np.log(one.weights)), None)
-                if more is None or alone.quantity == "scale":
-                    continue
-                both = self._judge(more, before, allowed)
-                if both.explained >= ALL:
-                    return *size, (both, alone._replace(explained=both.explained))
-            found += [one for one in free if one.explained >= ALL]
-        return *size, choose(found)
-
-    def _judge(self, one: Guess, before: float, allowed: float) -> Cause:
-        """Return a guess as a cause, with what it explains."""
-        left, _ = self.distance(one.weights, one.values)
-        part = explained_by(left, max(before, TINY), allowed)
-        return Cause(one.quantity, one.text, part, one.port, one.reference, self.sizes)
+        return Cause("scale", "", theirs, 1, scale + slope, scale, explained=1.0)
 
 
-def _mask(pair: HeadPair) -> Iterator[Guess]:
+def _mask(pair: HeadPair) -> Iterator[Cause]:
     """Try the keys that the port hides."""
     ours, theirs = pair.seen
-    if (ours == theirs).all() or pair.port.weights is None:
-        return
-    weights = _softmax(np.where(ours, pair.full, -np.inf))
-    yield Guess("mask", _say_masks(pair, ours, theirs), weights)
-
-
-MASKS_SAID = {
-    "none": "no mask",
-    "causal": "a causal mask",
-    "window": "a window of {0} keys",
-    "chunks": "chunks of {0} keys",
-    "keys": "keys {1} hidden",
-    "causal_keys": "a causal mask and keys {1} hidden",
-    "other": "another mask",
-}
+    if (ours != theirs).any() and pair.port.weights is not None:
+        weights = _softmax(np.where(ours, pair.full, -np.inf))
+        yield Cause("mask", _say_masks(pair, ours, theirs), weights)
 
 
 def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
@@ -635,19 +565,16 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     near = theirs | (np.abs(rows.offsets) <= ahead)
     if (mine, other) == ("other", "causal") and (ours == near).all():
         return f"sees {ahead} keys ahead of its query, the reference none"
-    hidden = [
-        say_numbers(np.flatnonzero(~one.any(axis=0)).tolist()) for one in (ours, theirs)
-    ]
     said = [
-        MASKS_SAID.get(name, name).format(size, keys)
-        for name, size, keys in zip((mine, other), (width, wanted), hidden, strict=True)
+        say_mask(name, size, say_numbers(np.flatnonzero(~one.any(axis=0)).tolist()))
+        for name, size, one in ((mine, width, ours), (other, wanted, theirs))
     ]
     more, fewer = (int(one.sum()) for one in (theirs & ~ours, ours & ~theirs))
     counts = f"{more} pairs more are hidden, {fewer} fewer"
     return f"has {said[0]} where the reference has {said[1]}: {counts}"
 
 
-def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Guess]:
+def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
     """Try another factor of the scores: of all, or of each row.
 
     Of the reference's logits, or of those that another cause makes.
@@ -656,8 +583,8 @@ def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Guess]:
     if ours is None:
         return
     logits = pair.logits if logits is None else logits
-    with np.errstate(divide="ignore", invalid="ignore"):
-        change = np.where(ours > SMALL_WEIGHT, np.log(ours), -np.inf) - logits
+    with np.errstate(invalid="ignore"):
+        change = _logs(np.where(ours > SMALL_WEIGHT, ours, 0.0)) - logits
     both = np.sqrt(ours * pair.expected)
     total = pair.expected.sum(axis=1, keepdims=True)
     for axis in (None, 1):
@@ -666,132 +593,125 @@ def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Guess]:
             return
         weights = _softmax(logits + np.nan_to_num(slope) * pair.scores, total)
         if axis is None:
-            theirs = pair.law.scale
+            scale = pair.law.scale
             told = "" if pair.law.is_fit else f"has a scale {float(slope):+.4g} off"
-            yield Guess("scale", told, weights, theirs + float(slope), theirs)
+            yield Cause("scale", told, weights, 1, scale + float(slope), scale)
         elif pair.scores.shape[1] > 8:
             told = "multiplies scores by a factor by position"
-            yield Guess("by position", told, weights)
+            yield Cause("scale", told, weights, len(weights), is_free=True)
 
 
-def _cap(pair: HeadPair) -> Iterator[Guess]:
+def _cap(pair: HeadPair) -> Iterator[Cause]:
     """Try no cap, another one, and one after the mask."""
-    ours, theirs = pair.port.law, pair.law
-    caps = [
+    mine, theirs = (
         one.parameter if one and one.form == "cap" else math.inf
-        for one in (ours, theirs)
-    ]
+        for one in (pair.port.law, pair.law)
+    )
     total = pair.expected.sum(axis=1, keepdims=True)
     seen = np.isfinite(pair.logits)
-    if math.isfinite(caps[1]):
-        last = np.where(seen, theirs.logits(pair.scores), -caps[1])
-        told = f"caps after the mask: hidden keys get the logit -{caps[1]:.4g}"
-        yield Guess("cap", told, _softmax(last), caps[0], caps[1])
-    for cap in {caps[0], math.inf}:
-        if cap == caps[1]:
-            continue
-        law = Law("cap" if math.isfinite(cap) else "plain", theirs.scale, cap)
+    if math.isfinite(theirs):
+        last = _softmax(np.where(seen, pair.plain, -theirs))
+        told = "caps after the mask: hidden keys get the logit -{reference:.4g}"
+        yield Cause("cap", told, pair.predict(last), port=mine, reference=theirs)
+    for cap in {mine, math.inf} - {theirs}:
+        law = Law("cap" if math.isfinite(cap) else "plain", pair.law.scale, cap)
         logits = np.where(seen, law.logits(pair.scores), -np.inf)
-        said = [
-            f"a cap of {one:.4g}" if math.isfinite(one) else "no cap"
-            for one in (cap, caps[1])
-        ]
-        told = f"has {said[0]} where the reference has {said[1]}"
-        yield Guess("cap", told, _softmax(logits, total), cap, caps[1])
+        made = pair.predict(_softmax(logits, total))
+        told = "has no cap where the reference has a cap of {reference:.4g}"
+        if math.isfinite(cap):
+            told = "has a cap of {port:.4g} where the reference has " + (
+                "a cap of {reference:.4g}" if math.isfinite(theirs) else "no cap"
+            )
+        yield Cause("cap", told, made, port=cap, reference=theirs)
 
 
-def _bias(pair: HeadPair) -> Iterator[Guess]:
+def _bias(pair: HeadPair) -> Iterator[Cause]:
     """Try a number of times of what is added to scores."""
     ours = pair.port.weights
     if ours is None or pair.law.form == "cap":
         return
     both = np.sqrt(ours * pair.expected)
-    plain = pair.law.logits(pair.scores)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        theirs = _centred(pair.logits - plain, both)
-        mine = _centred(np.log(ours) - plain, both)
+    with np.errstate(invalid="ignore"):
+        theirs, mine = (
+            _centred(logs - pair.plain, both) for logs in (pair.logits, _logs(ours))
+        )
     square, total = float((both * theirs**2).sum()), max(float(both.sum()), TINY)
-    if math.sqrt(square / total) <= 10.0 * pair.allowed:
+    if math.sqrt(square / total) <= 10.0 * pair.allowed_by(pair.law.scale):
         law = pair.port.law
         if law is not None and law.form == "distance":
             away = np.abs(pair.port.rows.offsets)
             told = "adds a bias by distance, the reference none"
-            yield Guess("bias", told, _softmax(pair.logits + law.parameter * away))
+            yield Cause("bias", told, _softmax(pair.logits + law.parameter * away), 1)
         return
     factor = float((both * mine * theirs).sum()) / square
-    told = f"adds its bias {factor:.4g} times"
+    told = "adds its bias {port:.4g} times"
     if abs(factor + 1.0) < ALIKE:
         told = "adds its bias with the sign reversed"
     elif abs(factor) < ALIKE:
         told = "adds no bias, the reference does"
     elif abs(factor / pair.law.scale - 1.0) < ALIKE:
-        told = f"scales its bias, too: it is {factor:.4g} times the reference's"
+        told = "scales its bias, too: it is {port:.4g} times the reference's"
     logits = pair.logits + np.where(both > 0.0, (factor - 1.0) * theirs, 0.0)
-    yield Guess("bias", told, _softmax(logits), factor, 1.0)
+    yield Cause("bias", told, _softmax(logits), 1, factor, 1.0)
 
 
-def _sink(pair: HeadPair) -> Iterator[Guess]:
+def _sink(pair: HeadPair) -> Iterator[Cause]:
     """Try other logits of a sink."""
     ours, theirs = pair.sinks
     told = "has another logit for its sink"
     if math.isinf(theirs):
         told = "has a sink, the reference has none"
-    guesses = {
+    tried = {
         "has no sink, the reference has one": -math.inf,
         "counts its sink twice": theirs + math.log(2.0),
         "scales its sink, too": theirs * pair.law.scale,
         told: ours,
     }
-    if ours != theirs:
-        for text, logit in guesses.items():
-            weights = _softmax(pair.logits, pair.total(logit))
-            yield Guess("sink", text, weights, ours, theirs)
+    for text, logit in tried.items() if ours != theirs else ():
+        made = pair.predict(_softmax(pair.logits, pair.total(logit)))
+        yield Cause("sink", text, made, 0, ours, theirs)
 
 
-def _log_sum(logits: Array) -> Array:
-    largest: Array = logits.max(axis=1)
-    found: Array = largest + np.log(np.exp(logits - largest[:, None]).sum(axis=1))
-    return found
-
-
-def _softmax_order(pair: HeadPair) -> Iterator[Guess]:
-    """Try softmax before the mask, over the queries, and with dropout after it."""
-    ours, seen = pair.port.weights, pair.seen[1]
-    everything = _softmax(pair.law.logits(pair.scores))
+def _softmax_order(pair: HeadPair) -> Iterator[Cause]:
+    """Try softmax before the mask, and over the queries."""
+    seen = pair.seen[1]
     if not seen.all():
         told = "masks after softmax: weights of a row no longer add up to 1"
-        yield Guess("mask", told, np.where(seen, everything, 0.0))
+        made = np.where(seen, _softmax(pair.plain), 0.0)
+        yield Cause("mask", told, pair.predict(made))
     if pair.is_whole:
-        logits = np.where(seen, pair.law.logits(pair.scores), -np.inf)
+        logits = np.where(seen, pair.plain, -np.inf)
         told = "takes softmax over the queries, not over the keys"
-        yield Guess("softmax", told, _softmax(logits.T).T)
-    made = pair.expected
+        yield Cause("softmax", told, pair.predict(_softmax(logits.T).T))
+
+
+def _dropped(pair: HeadPair) -> Iterator[Cause]:
+    """Try a factor of weights, and dropout."""
+    ours = pair.port.weights
     if ours is None:
         return
     for told, kept in (
-        ("multiplies weights by {:.4g}", np.ones_like(made)),
-        ("drops weights and multiplies others by {:.2g}: dropout", ours > 0.0),
+        ("multiplies weights by {port:.4g}", np.ones_like(ours)),
+        ("drops weights and multiplies others by {port:.2g}: dropout", ours > 0.0),
     ):
-        some = made * kept
+        some = pair.expected * kept
         factor = float((ours * some).sum() / max((some**2).sum(), TINY))
-        yield Guess("weights", told.format(factor), factor * some)
+        yield Cause("weights", told, factor * some, 1, factor, 1.0, is_free=True)
 
 
-def _grouping(pair: HeadPair) -> Iterator[Guess]:
+def _grouping(pair: HeadPair) -> Iterator[Cause]:
     """Try key heads that are tiled where the reference repeats each."""
-    heads, key_heads = pair.sizes[1], len(pair.keys)
-    if key_heads in {1, heads}:
+    if len(pair.keys) in {1, pair.heads}:
         return
-    other = pair.head % key_heads
+    other = pair.head % len(pair.keys)
     scores = pair.port.rows.queries @ pair.keys[other].T
-    moved = pair.law.logits(scores) - pair.law.logits(pair.scores)
-    told = "tiles key heads (interleaved), the reference repeats each (blocked)"
+    weights = _softmax(pair.logits + pair.law.logits(scores) - pair.plain)
     values = None if pair.values is None else pair.values[other]
-    yield Guess("grouping", told, _softmax(pair.logits + moved), values=values)
+    yield Cause("grouping", TILED, pair.predict(weights, values))
 
 
 #: The simplest first.
-WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Guess]], ...] = (
+WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Cause]], ...] = (
     _mask,
     _sink,
     _cap,
@@ -799,4 +719,5 @@ WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Guess]], ...] = (
     _grouping,
     _bias,
     _scale,
+    _dropped,
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from numpy.typing import ArrayLike
 
@@ -22,21 +21,20 @@ from montecarlo.model.files import open_files
 from montecarlo.model.scales import find_scales
 from montecarlo.names import require_number
 
-#: Something captured; a path of an npz file; arrays by name: q, k, and weights or v and
-#: outputs, with all axes.
+#: Something captured; a path of an npz or pt file; arrays by name: q, k, and weights or
+#: v and outputs, with all axes.
 Source = Captured | Mapping[str, ArrayLike] | str | Path
 
 
 def open_source(
     source: Source,
-    scratch: Path,
     axes: Sequence[str] | None = None,
     names: str | None = None,
     fewest: Mapping[str, int] = FEWEST,
 ) -> tuple[Model, ...]:
     """Return the models of something captured, of arrays, or of a file."""
     if isinstance(source, str | Path):
-        return (open_files([Path(source)], scratch, axes=axes, names=names),)
+        return (open_files([Path(source)], axes=axes, names=names),)
     if names is not None:
         raise InputError(f"names must stand with a file, got {show(names)}")
     if isinstance(source, Mapping):
@@ -108,17 +106,14 @@ def answer_models(
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     if expect is not None and not isinstance(expect, str):
         require_number("expect", expect)
-    with TemporaryDirectory() as scratch:
-        models = open_source(captured, Path(scratch), axes)
-        callers: Sequence[Caller] = ()
-        missed: tuple[str, ...] = ()
-        caps: Mapping[int, float | None] = {}
-        if not isinstance(captured, str | Path | Mapping):
-            callers, missed = captured.callers, captured.missed
-            caps = captured.caps
-        answers = []
-        for model in models:
-            expected = find_expected(model, expect, config, callers)
-            found = find_scales(model)
-            answers.append(answer_scales(found, expected, rtol, missed, caps))
+    models = open_source(captured, axes)
+    callers: Sequence[Caller] = ()
+    missed: tuple[str, ...] = ()
+    caps: Mapping[int, float | None] = {}
+    if not isinstance(captured, str | Path | Mapping):
+        callers, missed, caps = captured.callers, captured.missed, captured.caps
+    answers = []
+    for model in models:
+        expected = find_expected(model, expect, config, callers)
+        answers.append(answer_scales(find_scales(model), expected, rtol, missed, caps))
     return answers

@@ -8,17 +8,14 @@ queries and keys.  What rounding in the formats of both sides makes is no differ
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
-from montecarlo.model.answers import say_numbers
+from montecarlo.model.answers import say_place
 from montecarlo.model.arrays import (
     ADDED,
     AXES,
@@ -33,15 +30,14 @@ from montecarlo.model.causes import (
     ALL,
     EXPLAINS,
     LEAST,
-    NEAR,
     ROUNDINGS,
     Cause,
     HeadPair,
     HeadSide,
     explain_vectors,
-    name_factor,
 )
 from montecarlo.model.checking import Source, open_source
+from montecarlo.model.expected import CLOSE, say_factor
 from montecarlo.model.fits import format_of, rounding_error_of
 from montecarlo.model.scales import are_even
 from montecarlo.names import require_number
@@ -53,6 +49,7 @@ if TYPE_CHECKING:  # as long to import as all the rest
 RTOL = 0.01
 #: Quantities in the order in which a model makes them.
 STAGES = ("q", "k", "v", "weights", "outputs")
+COLUMNS = ("layer", "head", "quantity", "port", "reference", "difference", "rounding")
 #: Sequences that are compared at most, and numbers of weights in all: 256 MB.
 MOST_SEQUENCES, MOST_WEIGHTS, FEWEST_ROWS = 8, 2**25, 64
 #: Layers may make so many times as much of the rounding of those before.
@@ -71,44 +68,42 @@ Vectors = dict[str, Array]
 MOST_LINES = 12
 
 
-class Difference(NamedTuple):
-    """A head and a quantity in which a port is not as its reference.
+class Finding(NamedTuple):
+    """Why heads of a port are not as the reference's.
 
     Attributes
     ----------
-    layer, head : int
+    layers, heads : tuple of int
     quantity : str
-        ``q``, ``k``, ``v``, ``weights`` or ``outputs``; of the first difference also
-        the cause: ``scale``, ``mask``, ``cap``, ``bias``, ``sink`` and others.
-    port, reference : float
-        Its value; of an array the norm.
+        What of them: ``q``, ``k``, ``v``, ``scale``, ``mask``, ``cap``, ``bias``,
+        ``sink``, ``weights``, ``outputs`` and others.
+    text : str
+        What the port does.
     difference : float
-        The port's value less the reference's, as a part of that; of an array the norm
-        of the difference over the reference's; of weights and outputs to what the
-        reference would make of the port's queries and keys.
+        Norm of the difference over the reference's, of weights and outputs over what
+        the reference would make of the port's queries and keys.
     rounding : float
         What rounding can make of it.
+    explained : float
+        The part of the difference that the text explains; 0 without a cause.
+    port, reference : float
+        A number of both, such as the scale or the cap; NaN where the text has none.
     """
-
-    layer: int
-    head: int
-    quantity: str
-    port: float
-    reference: float
-    difference: float
-    rounding: float = math.nan
-
-
-class Finding(NamedTuple):
-    """Why a layer of the port is not as the reference's."""
 
     layers: tuple[int, ...]
     heads: tuple[int, ...]
     quantity: str
-    text: str  # what the port does
-    explained: float  # the part of the difference that it explains; 0 without a cause
+    text: str
+    difference: float
+    rounding: float
+    explained: float
     port: float = math.nan
     reference: float = math.nan
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is of queries, keys or values."""
+        return self.quantity in VECTORS
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,31 +112,32 @@ class Comparison:
 
     Attributes
     ----------
-    frame : DataFrame
-        One row per head and quantity, columns as of `first`.
-    rtol : float
-    first : Difference or None
-        The first, in the order in which a model computes: ``layer``, ``head``,
-        ``quantity``, ``port``, ``reference``, ``difference``, ``rounding``.
     findings : tuple of Finding
-        What is not as in the reference, and why, in that order.
+        What is not as in the reference, and why, in the order in which a model
+        computes; none where no head differs by more than rounding.
+    frame : DataFrame
+        One row per head and quantity: norms, their difference, and rounding.
     left_out : tuple of str
         What was not compared: rows that were not captured, and attention that was not
         followed.  Where there is some, that no head differs cannot be told.
     """
 
+    findings: tuple[Finding, ...]
     frame: "pd.DataFrame"
     rtol: float
-    first: Difference | None
-    findings: tuple[Finding, ...] = ()
     left_out: tuple[str, ...] = ()
     n_layers: int = 0
     n_heads: int = 0
     note: str = ""  # what else is to be known, as that there is a single key
 
+    @property
+    def first(self) -> Finding | None:
+        """The first finding; None where nothing differs."""
+        return self.findings[0] if self.findings else None
+
     def __str__(self) -> str:
         """Say in one sentence whether and why they differ; then layer by layer."""
-        if self.first is None:
+        if not self.findings:
             return self._say_alike()
         lines = [self._say(one) for one in self.findings[:MOST_LINES]]
         if len(self.findings) > 1:
@@ -169,16 +165,14 @@ class Comparison:
 
     def _say(self, one: Finding) -> str:
         """Say what the port does, and in which layers and heads."""
-        layers = f"layer{'s' * (len(one.layers) > 1)} {say_numbers(one.layers)}"
+        heads = () if len(one.heads) == self.n_heads else one.heads
+        place = say_place(one.layers, heads)
         if 1 < len(one.layers) == self.n_layers:
-            layers = "all layers"
-        heads = f", head{'s' * (len(one.heads) > 1)} {say_numbers(one.heads)}"
-        if len(one.heads) in {0, self.n_heads}:
-            heads = ""
+            place = ", ".join(filter(None, ["all layers", say_place((), heads)]))
         part = ""
         if 0.0 < one.explained < ALL:
             part = f" (explains {one.explained:.0%} of the difference)"
-        return f"the port {one.text}; {layers}{heads}{part}"
+        return f"the port {one.text}; {place}{part}"
 
 
 def compare(
@@ -214,30 +208,28 @@ def compare(
     left_out += [
         f"attention was not followed: {told}" for one in captured for told in one.missed
     ]
-    results, drift = [], 0.0
-    with ExitStack() as stack:
-        sides = [
-            open_source(
-                one,
-                Path(stack.enter_context(TemporaryDirectory())),
-                AXES if axes is None and isinstance(one, Mapping) else axes,
-                names,
-                ONE,
-            )
-            for one in (port, reference)
-        ]
-        pairs = _pair(*sides)
-        reference_model = pairs[0][2]
-        n_rows = _rows_that_fit(reference_model, len(pairs))
-        if n_rows < reference_model.most_tokens:
-            left_out.append(f"of {n_rows} rows of {reference_model.most_tokens}")
-        for place, (layer, ours, theirs) in enumerate(pairs):
-            one = LayerComparison(layer, ours, theirs, n_rows, rtol, drift)
-            one.compare(ROUNDINGS * math.sqrt(place + 1.0))
-            results.append(one)
-            drift = one.drift
-            if one.is_last:
-                break
+    sides = [
+        open_source(
+            one,
+            AXES if axes is None and isinstance(one, Mapping) else axes,
+            names,
+            ONE,
+        )
+        for one in (port, reference)
+    ]
+    pairs = _pair(*sides)
+    whole = pairs[0][2]
+    n_rows = _rows_that_fit(whole, len(pairs))
+    if n_rows < whole.most_tokens:
+        left_out.append(f"of {n_rows} rows of {whole.most_tokens}")
+    results: list[LayerComparison] = []
+    for place, (layer, ours, theirs) in enumerate(pairs):
+        drift = results[-1].drift if results else 0.0
+        one = LayerComparison(layer, ours, theirs, n_rows, rtol, drift)
+        one.compare(ROUNDINGS * math.sqrt(place + 1.0))
+        results.append(one)
+        if one.is_last:
+            break
     return _join(results, rtol, tuple(dict.fromkeys(left_out)), len(pairs))
 
 
@@ -258,25 +250,14 @@ def _pair(
     )
     common = [n for n in sorted(other) if n in mine]
     counts = [[len(side[n].sequences) for n in common] for side in (mine, other)]
-    for name, one, wanted in (
-        ("layers", sorted(mine), sorted(other)),
-        ("sequences", *counts),
-    ):
-        if one != wanted:
-            raise InputError(
-                f"port must have the reference's {name}, {wanted}, got {one}"
-            )
+    _require_same("layers", sorted(mine), sorted(other))
+    _require_same("sequences", *counts)
     return [(layer, mine[layer], other[layer]) for layer in common]
 
 
-class Place(NamedTuple):
-    """A cause, where it was found, and the difference that it explains."""
-
-    layer: int
-    heads: tuple[int, ...]
-    cause: Cause
-    difference: float
-    rounding: float
+def _require_same(name: str, ours: object, theirs: object) -> None:
+    if ours != theirs:
+        raise InputError(f"port must have the reference's {name}, {theirs}, got {ours}")
 
 
 class _LostError(Exception):
@@ -294,7 +275,7 @@ class LayerComparison:
     rtol: float
     drift: float  # what rounding made of queries and keys until here
     lines: dict[tuple[str, int], list[tuple[float, ...]]] = field(default_factory=dict)
-    places: list[Place] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     is_last: bool = False  # whether later layers say nothing
     has_one_key: bool = False
 
@@ -303,15 +284,12 @@ class LayerComparison:
         for sequence in range(min(len(self.reference.sequences), MOST_SEQUENCES)):
             try:
                 ours, theirs = (self._read(side, sequence) for side in SIDES)
-                self._require_shapes(ours, theirs)
-                if self.is_last:
+                if self._find_misshapen(ours, theirs):
                     return
                 self._compare_vectors(ours, theirs, roundings)
                 self._compare_heads(sequence, ours)
             except _LostError as lost:
-                cause = Cause("not finite", f"is not finite first in {lost}", 1.0)
-                self._note(cause, self.heads, math.inf, 0.0)
-                self.is_last = True
+                self._end("not finite", f"is not finite first in {lost}")
                 return
 
     @property
@@ -319,16 +297,28 @@ class LayerComparison:
         """Heads of queries."""
         return self.reference.head_labels
 
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """Entries of a query of the reference, heads, and heads of keys."""
-        key_heads = len(set(self.reference.key_heads.values()))
-        return self.reference.d_k, len(self.heads), key_heads
-
     def _note(
         self, cause: Cause, heads: Sequence[int], difference: float, rounding: float
     ) -> None:
-        self.places.append(Place(self.layer, tuple(heads), cause, difference, rounding))
+        self.findings.append(
+            Finding(
+                (self.layer,),
+                tuple(heads),
+                cause.quantity,
+                cause.text,
+                difference,
+                rounding,
+                cause.explained,
+                cause.port,
+                cause.reference,
+            )
+        )
+
+    def _end(self, quantity: str, text: str) -> None:
+        """Note what makes all that comes later another."""
+        cause = Cause(quantity, text, np.empty(0), explained=1.0)
+        self._note(cause, self.heads, math.inf, 0.0)
+        self.is_last = True
 
     def _read(self, side: str, sequence: int, head: int | None = None) -> Any:  # noqa: ANN401
         """Read vectors of a sequence, or rows of a head; name what is not finite."""
@@ -341,47 +331,36 @@ class LayerComparison:
             lost = str(error)
             for one in model.head_labels if head is None else [head]:
                 arrays = model.take(Head(self.layer, one), sequence)
-                if not all(
-                    np.isfinite(a).all() for n, a in arrays.items() if n != ADDED
-                ):
+                made = [a for name, a in arrays.items() if name != ADDED]
+                if not all(np.isfinite(a).all() for a in made):
                     lost = say_first_lost(arrays)
                     break
-            told = f"{side}, layer {self.layer}: {error}; first not finite: {lost}"
             if side == "port":
                 raise _LostError(lost) from None
+            told = f"{side}, layer {self.layer}: {error}; first not finite: {lost}"
             raise InputError(told) from None
         except InputError as error:
             raise InputError(f"{side}, layer {self.layer}: {error}") from None
 
-    def _require_shapes(self, ours: Vectors, theirs: Vectors) -> None:
-        """Refuse other sizes, and name swapped axes and repeated keys."""
-        cause = None
+    def _find_misshapen(self, ours: Vectors, theirs: Vectors) -> bool:
+        """Name swapped axes and repeated keys; refuse other sizes."""
         (heads, tokens, d), other = ours["q"].shape, theirs["q"].shape
         n_keys, wanted = ours["k"].shape[1], theirs["k"].shape[1]
         times = n_keys // wanted
         if (tokens, heads, d) == other and heads != tokens:
             if _are_near(ours["q"].swapaxes(0, 1), theirs["q"]):
-                cause = Cause("axes", "has heads and tokens swapped", 1.0)
+                self._end("axes", "has heads and tokens swapped")
         elif n_keys == times * wanted and times > 1:
             told = f"has {n_keys} keys where the reference has {wanted}"
-            for keys in (ours["k"][:, ::times], ours["k"][:, :wanted]):
-                if keys.shape == theirs["k"].shape and _are_near(keys, theirs["k"]):
-                    told += f": each is repeated {times} times along the tokens"
-                    cause = Cause("k", told, 1.0)
-                    break
-        if cause is not None:
-            self._note(cause, self.heads, math.inf, 0.0)
-            self.is_last = True
-            return
-        for name, one, wanted in (
-            ("heads", heads, other[0]),
-            ("tokens", (tokens, n_keys), (other[1], theirs["k"].shape[1])),
-        ):
-            if one != wanted:
-                raise InputError(
-                    f"port must have the reference's {name} in layer {self.layer}, "
-                    f"{wanted}, got {one}"
-                )
+            each = ours["k"][:, ::times], ours["k"][:, :wanted]
+            if any(_are_near(keys, theirs["k"]) for keys in each):
+                told += f": each is repeated {times} times along the tokens"
+                self._end("k", told)
+        if not self.is_last:
+            where = f" in layer {self.layer}"
+            _require_same("heads" + where, heads, other[0])
+            _require_same("tokens" + where, (tokens, n_keys), (other[1], wanted))
+        return self.is_last
 
     def _compare_vectors(
         self, ours: Vectors, theirs: Vectors, roundings: float
@@ -412,17 +391,14 @@ class LayerComparison:
             largest = max(apart for _, apart in each)
             if not heads:
                 near += [largest] * (name != "v")
-            elif not self._has(name):
-                causes = explain_vectors(name, port, reference, allowed, self.sizes)
+            elif name not in {one.quantity for one in self.findings}:
+                causes = explain_vectors(name, port, reference, allowed)
                 if not causes and largest > self.rtol:
                     told = f"has another {{name}}: {largest:.2g} of its norm apart"
-                    causes = (Cause(name, told, 0.0),)
+                    causes = (Cause(name, told, port),)
                 for cause in causes:
                     self._note(cause, heads, largest, allowed)
         self.drift = max(near)
-
-    def _has(self, quantity: str) -> bool:
-        return any(one.cause.quantity == quantity for one in self.places)
 
     def _add(self, name: str, head: int, *numbers: float) -> None:
         self.lines.setdefault((name, head), []).append(numbers)
@@ -442,21 +418,20 @@ class LayerComparison:
                 HeadSide(one, max(self.rounding[side], rounding_of(one.made[made[0]])))
                 for side, one in zip(SIDES, rows, strict=True)
             )
-            more = number, self.sizes, ours["k"], ours.get("v")
-            pair = HeadPair(port, reference, *more, is_whole)
-            alike.append(self._compare_head(head, pair))
-        if all(alike) and {one.cause.quantity for one in self.places} <= {"q", "k"}:
-            self.places.clear()  # written otherwise, to the same scores
+            more = number, len(self.heads), ours["k"], ours.get("v"), is_whole
+            alike.append(self._compare_head(head, HeadPair(port, reference, *more)))
+        if all(alike) and {one.quantity for one in self.findings} <= {"q", "k"}:
+            self.findings.clear()  # written otherwise, to the same scores
 
     def _compare_head(self, head: int, pair: HeadPair) -> bool:
         """Compare weights or outputs of a head: tell whether scores are the same."""
         port, reference = (side.rows.made for side in (pair.port, pair.reference))
         name = next(one for one in ("weights", "outputs") if one in port)
         norms, apart = _apart(port[name], reference[name])
-        allowed, causes = pair.allowed_by(1.0 / pair.root), tuple[Cause, ...]()
+        allowed, causes = pair.allowed_by(pair.reference.d_k**-0.5), tuple[Cause, ...]()
         if is_alike := apart <= allowed and pair.sees_the_same:
             is_alike = math.isfinite(pair.score_factor)
-            hidden = apart > LEAST and pair.scale_beyond_rounding()
+            hidden = pair.find_hidden_scale() if apart > LEAST else None
             if hidden:
                 self._note(hidden, [head], apart, allowed)
                 is_alike = False
@@ -471,16 +446,16 @@ class LayerComparison:
             self.drift = max(self.drift, apart)
         elif not causes and apart > self.rtol:
             told = f"has other {name} of the same queries and keys"
-            causes = (Cause(name, told, 0.0),)
+            causes = (Cause(name, told, port[name]),)
         for cause in causes:
             self._note(cause, [head], apart, allowed)
         return is_alike
 
-    def differences(self) -> list[Difference]:
+    def rows_of_frame(self) -> list[tuple[Any, ...]]:
         """Return the lines of the table, means over sequences."""
         order = sorted(self.lines, key=lambda one: (one[1], STAGES.index(one[0])))
         return [
-            Difference(self.layer, h, n, *np.mean(self.lines[n, h], axis=0).tolist())
+            (self.layer, h, n, *np.mean(self.lines[n, h], axis=0).tolist())
             for n, h in order
         ]
 
@@ -546,7 +521,7 @@ def rounding_of(array: Array) -> float:
 
 
 def _are_near(port: Array, reference: Array) -> bool:
-    return _apart(port, reference)[1] <= RTOL
+    return port.shape == reference.shape and _apart(port, reference)[1] <= RTOL
 
 
 def _join(
@@ -558,86 +533,65 @@ def _join(
     """Return what layers' comparisons say together."""
     import pandas as pd
 
-    lines = [line for one in results for line in one.differences()]
-    frame = pd.DataFrame.from_records(lines, columns=Difference._fields)
-    places = [place for one in results for place in one.places]
+    lines = [line for one in results for line in one.rows_of_frame()]
+    frame = pd.DataFrame.from_records(lines, columns=list(COLUMNS))
+    found = [one for result in results for one in result.findings]
     # after the first fault inputs differ, and what is explained has more effects
-    start = min((one.layer for one in places), default=0)
-    explained = {
-        one.cause.quantity in VECTORS
-        for one in places
-        if one.layer == start and one.cause.explained
-    }
-    places = [one for one in places if _counts(one, start, explained)]
-    heads = results[0].heads
-    findings = _merge(places)
-    first = None
-    if places:
-        one = places[0]
-        cause, head = one.cause, one.heads[0]
-        line = [
-            x
-            for x in lines
-            if x[:3] == (one.layer, head, cause.quantity) and math.isnan(cause.port)
-        ]
-        apart = one.difference
-        if math.isfinite(cause.port) and cause.reference:
-            apart = cause.port / cause.reference - 1.0
-        more = cause.quantity, cause.port, cause.reference, apart, one.rounding
-        first = line[0] if line else Difference(one.layer, head, *more)
+    first = [one for one in found if one.layers == found[0].layers]
+    explained = {one.is_vector for one in first if one.explained}
+    counted = [
+        one for one in first if one.explained or one.is_vector not in explained
+    ] + [
+        one
+        for one in found[len(first) :]
+        if one.explained >= (ALL if one.is_vector else EXPLAINS)
+    ]
+    sizes = results[0].reference.sizes
     one_key = "a single key: all weights are 1, and the scale does not matter here"
     note = one_key if all(x.has_one_key for x in results) else ""
-    sizes = n_layers, len(heads)
-    return Comparison(frame, rtol, first, findings, left_out, *sizes, note)
+    findings = _merge(counted, sizes)
+    return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
 
 
-def _counts(one: Place, start: int, explained: set[bool]) -> bool:
-    """Tell whether a place says more than what is explained before it."""
-    is_vector = one.cause.quantity in VECTORS
-    if one.layer == start:
-        return one.cause.explained > 0.0 or is_vector not in explained
-    return one.cause.explained >= (ALL if is_vector else EXPLAINS)
-
-
-def _merge(places: Sequence[Place]) -> tuple[Finding, ...]:
+def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...]:
     """Return findings: what is the same in several heads and layers is one."""
-    groups: dict[tuple[str, str], list[Place]] = {}
-    for one in places:
-        kind = "q" if one.cause.quantity in VECTORS else one.cause.quantity
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for one in found:
+        kind = "q" if one.is_vector else one.quantity
         # heads see other parts of a mask
-        text = one.cause.text if kind != "mask" or "softmax" in one.cause.text else ""
+        text = one.text if kind != "mask" or "softmax" in one.text else ""
         groups.setdefault((kind, text), []).append(one)
-    found = []
-    for (quantity, _), group in groups.items():
-        layers = sorted({one.layer for one in group})
-        heads = sorted({head for one in group for head in one.heads})
-        names = " and ".join(dict.fromkeys(one.cause.quantity for one in group))
-        (common, _), *_ = Counter(one.cause.text for one in group).most_common(1)
-        said = common or say_scale(group)
-        explained = group[0].cause.explained
-        cause = group[0].cause
-        numbers = explained, cause.port, cause.reference
-        said = said.replace("{name}", names)
-        found.append(Finding(tuple(layers), tuple(heads), quantity, said, *numbers))
-    return tuple(found)
+    merged = []
+    for group in groups.values():
+        names = dict.fromkeys(one.quantity for one in group)
+        (text, _), *_ = Counter(one.text for one in group).most_common(1)
+        numbers = {
+            side: float(np.median([getattr(one, side) for one in group]))
+            for side in SIDES
+        }
+        said = text.format(name=" and ".join(names), **numbers)
+        merged.append(
+            group[0]._replace(
+                layers=tuple(sorted({n for one in group for n in one.layers})),
+                heads=tuple(sorted({n for one in group for n in one.heads})),
+                text=said or say_scale(group, sizes),
+            )
+        )
+    return tuple(merged)
 
 
-def say_scale(group: Sequence[Place]) -> str:
+def say_scale(group: Sequence[Finding], sizes: Sequence[int]) -> str:
     """Say what scales are beside the reference's, of some heads by their layers."""
-    first = group[0].cause
     port, reference = (
-        np.array([getattr(one.cause, side) for one in group]) for side in SIDES
+        np.array([getattr(one, side) for one in group]) for side in SIDES
     )
-    ratios, layers = port / reference, np.array([one.layer + 1.0 for one in group])
-    near = max(NEAR, *(one.rounding for one in group)) * np.median(np.abs(ratios))
+    ratios, layers = port / reference, np.array([one.layers[0] + 1.0 for one in group])
+    near = max(CLOSE, *(one.rounding for one in group)) * np.median(np.abs(ratios))
     if np.ptp(ratios) <= near:
-        middle = [float(np.median(one)) for one in (port, reference, ratios)]
-        names = [
-            name_factor(one, *first.sizes, is_scale=number < 2)
-            for number, one in enumerate(middle)
-        ]
-        told = "has scale {} where the reference has {}: {} times".format(*names)
-        again = abs(middle[0] / middle[1] ** 2 - 1.0) < NEAR
+        ours, theirs, times = (float(np.median(x)) for x in (port, reference, ratios))
+        mine, other = (say_factor(one, *sizes) for one in (ours, theirs))
+        told = f"has scale {mine} where the reference has {other}: {times:.4g} times"
+        again = abs(ours / theirs**2 - 1.0) < CLOSE
         return told + ", as if it were applied again" * again
     for power, does in ((1.0, "divided"), (-1.0, "multiplied")):
         if np.ptp(ratios * layers**power) < near:

@@ -39,26 +39,33 @@ EXPECTED = "sqrt"
 SMALLEST, LARGEST = 1e-20, 1e20
 #: How near a divisor is to what it looks like, as a part of it.
 NEAR = 0.01
+#: How near the numbers of two models beside each other are to what they are called.
+CLOSE = 0.005
 
 
 class KnownDivisor(NamedTuple):
-    """A divisor that models have: one of d_k, times a power of the number of heads."""
+    """A divisor that models have: one of d_k, times powers of numbers of heads."""
 
     name: str
     text: str  # what it is called in a sentence, h being the number of heads
     formula: Product
     head_power: float = 0.0
+    key_power: float = 0.0  # of the number of heads of keys
 
     @property
     def inverse(self) -> str:
         """One over it, plain."""
         plain = self.text.removeprefix("1/")
-        return plain if plain != self.text or plain == "1" else f"1/({plain})"
+        if plain != self.text or plain == "1":
+            return plain
+        is_product = " " in plain and not plain.startswith("sqrt(")
+        return f"1/({plain})" if is_product else f"1/{plain}"
 
-    def value(self, d_k: int, n_heads: int) -> float:
+    def value(self, d_k: int, n_heads: int, key_heads: int = 1) -> float:
         """Return the divisor of a model."""
         factor, power, *_ = self.formula
-        return float(factor * d_k**power * n_heads**self.head_power)
+        of_heads = n_heads**self.head_power * key_heads**self.key_power
+        return float(factor * d_k**power * of_heads)
 
 
 #: Those of the house, and others, by their names.
@@ -66,13 +73,14 @@ KNOWN = {
     name: KnownDivisor(name, one.text.replace("*", " "), one.formula)
     for name, one in DIVISORS.items()
 } | {
-    name: KnownDivisor(name, text, read_formula(formula), head_power)
-    for name, text, formula, head_power in (
-        ("inverse_sqrt", "1/sqrt(d_k)", "1/sqrt(d_k)", 0.0),
-        ("fourth_root", "d_k^(1/4)", "d_k^(1/4)", 0.0),
+    name: KnownDivisor(name, text, read_formula(formula), *powers)
+    for name, text, formula, *powers in (
+        ("inverse_sqrt", "1/sqrt(d_k)", "1/sqrt(d_k)"),
+        ("fourth_root", "d_k^(1/4)", "d_k^(1/4)"),
         ("sqrt_width", "sqrt(h d_k)", "sqrt(d_k)", 0.5),
         ("width", "h d_k", "d_k", 1.0),
         ("sqrt_heads", "sqrt(h)", "1", 0.5),
+        ("sqrt_key_width", "sqrt(kv_heads d_k)", "sqrt(d_k)", 0.0, 0.5),
     )
 }
 
@@ -148,32 +156,59 @@ def divisor_value(divisor: str | float, d_k: int, name: str = "divisor") -> floa
 
 
 def divisors_within(
-    low: float, high: float, d_k: int, n_heads: int
+    low: float, high: float, d_k: int, n_heads: int, key_heads: int = 1
 ) -> tuple[KnownDivisor, ...]:
     """Return the known divisors from ``low`` to ``high``.
 
-    Where d_k or the number of heads is 1, what differs by powers of it is the same.
+    Where d_k or the number of heads is 1, what differs by powers of it is the same; and
+    so it is where each head has keys of its own.
     """
     return tuple(
         one
         for one in KNOWN.values()
-        if low <= one.value(d_k, n_heads) <= high
+        if low <= one.value(d_k, n_heads, key_heads) <= high
         and not (n_heads == 1 and one.head_power)
+        and not (key_heads in {1, n_heads} and one.key_power)
         and not (d_k == 1 and one.formula.d_k)
     )
+
+
+def name_divisor(known: Sequence[KnownDivisor], wanted: str = EXPECTED) -> str:
+    """Return the one name of a divisor, or of one that is wanted; empty of several.
+
+    d_k^(1/4) is sqrt(h) at 64 and 8: such a number is called by neither.
+    """
+    names = {one.name: one.text for one in known}
+    if len(names) == 1:
+        return known[0].text
+    return names.get(wanted, names.get(EXPECTED, ""))
+
+
+def say_factor(value: float, *sizes: int) -> str:
+    """Write what scores are multiplied by, and what it is by d_k and heads.
+
+    That is the one name that is near; else it is set beside the root of d_k.
+    """
+    size, plain = abs(value), f"{value:.4g}"
+    if not (size > 0.0 and math.isfinite(size)):
+        return plain
+    known = divisors_within((1 - CLOSE) / size, (1 + CLOSE) / size, *sizes)
+    if name := name_divisor(known):
+        inverse = next(one.inverse for one in known if one.text == name)
+        return plain if inverse == "1" else f"{plain} = {inverse}"
+    return f"{plain} ({value * math.sqrt(sizes[0]):.3g} times 1/sqrt(d_k))"
 
 
 def hints_at(
     divisor: float, expected: Expected, d_k: int, n_heads: int
 ) -> tuple[str, ...]:
-    """Return what a wrong divisor looks like: all that would give it.
+    """Return what a wrong divisor looks like, if just one thing would give it.
 
     Returns
     -------
     tuple of {"sign", "missing", "twice", "multiplied", "width", "heads"}
-        Or keys of ``expected.mistakes``, which stand first; padded heads, which may
-        have any width, where nothing else would.  Empty where it looks like nothing
-        known.
+        Or a key of ``expected.mistakes``; padded heads, which may have any width, where
+        nothing else would.  Empty where it looks like nothing known, or like several.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -188,7 +223,8 @@ def hints_at(
     found = tuple(
         name for name, value in known.items() if abs(divisor / value - 1.0) <= NEAR
     )
-    return tuple(one for one in found if not one.startswith("padded")) or found
+    found = tuple(one for one in found if not one.startswith("padded")) or found
+    return found if len(found) == 1 else ()
 
 
 #: What stands for the configuration's own divisor.

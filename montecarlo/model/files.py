@@ -1,42 +1,40 @@
-"""Files of a model's arrays: ``.npz``, ``.npy`` and ``.safetensors``.
+"""Files of queries and keys: ``.npz``, ``.npy``, and ``.pt`` of torch.
 
-Nothing is unpickled, and sizes are refused by headers before data are read.  What is
-read of a file at once is one block.
+Nothing is unpickled but what torch takes for tensors, and sizes are refused by headers
+before data are read.
 """
 
 import errno
 import lzma
 import math
-import re
-import shutil
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError, reading
 from montecarlo.model.arrays import (
-    AXES,
     NAMES,
     Index,
     Model,
     Tensor,
-    Tensors,
     make_model,
     make_source,
     require_shape,
+    to_numpy,
+    wrap_array,
 )
 from montecarlo.names import PROJECT
 from montecarlo.small_files import require_regular
 
-KINDS = (".npz", ".npy", ".safetensors")
+KINDS = (".npz", ".npy", ".pt")
 #: What .npy files hold, by their number.
 NPY_FILES = {
     2: ("q", "k"),
@@ -51,21 +49,15 @@ READERS = {
     (2, 0): np.lib.format.read_array_header_2_0,
     (3, 0): np.lib.format.read_array_header_2_0,
 }
-#: Number formats of safetensors that are read.
-TYPES = ("F64", "F32", "F16", "BF16")
-#: What stands for ``{side}`` in a tensor's name.
-SIDES = {"q": "q", "query": "q", "k": "k", "key": "k", "v": "v", "value": "v"} | {
-    "weights": "weights",
-    "outputs": "outputs",
-}
-#: What a pattern may count, and the digits of a number in a name at most.
-COUNTED, MOST_DIGITS = AXES[:3], 18
-Found = dict[str, dict[tuple[int, ...], Tensor]]
+#: What zipfile raises while it reads a broken archive.
+BROKEN = (
+    *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError),
+    *(zlib.error, lzma.LZMAError, OSError),
+)
 
 
 def open_files(
     paths: Sequence[Path],
-    scratch: Path,
     *,
     axes: Sequence[str] | None = None,
     names: str | None = None,
@@ -76,16 +68,13 @@ def open_files(
     Parameters
     ----------
     paths : sequence of Path
-        ``.npz`` files with arrays q and k, each with further sequences; ``.npy``
-        files, as `NPY_FILES` says; or the ``.safetensors`` files of one model.
-        Attention weights, or values and outputs, are read if they are there.
-    scratch : Path
-        An empty folder that members of archives are unpacked into when they are read.
+        ``.npz`` files with arrays q and k, or ``.pt`` files with a dict of tensors,
+        each with further sequences; or ``.npy`` files, as `NPY_FILES` says.  Attention
+        weights, or values and outputs, are read if they are there.
     axes : sequence of str, optional
-        Names of the arrays' axes; by default all of `AXES` that names do not count.
+        Names of the arrays' axes; by default all of `AXES`.
     names : str, optional
-        The pattern of names in safetensors files, see `find_tensors`; of npz files
-        the names of the arrays, see `read_names`.
+        What arrays are called, see `read_names`.
     causal : bool
         Whether a query sees only keys up to its own position.
 
@@ -95,40 +84,38 @@ def open_files(
         If a file is not usable, or arrays do not fit each other.
     """
     kind = require_files(paths)
-    if kind == ".safetensors":
-        pattern = "{side}" if names is None else names
-        found, counted = find_tensors(paths, pattern)
-        if doubled := [axis for axis in counted if axis in (axes or ())]:
-            raise InputError(
-                f"axes must not name {doubled[0]!r}, which the names count: {pattern!r}"
-            )
-        return make_model([make_source(found, axes, counted)], causal=causal)
-    if kind == ".npy":
-        if names is not None:
-            raise InputError("--names must stand with .npz or .safetensors files only")
-        if len(paths) not in NPY_FILES:
-            raise InputError(
-                ".npy files must be two, queries and then keys, with attention weights "
-                f"three, with values and outputs four, got {len(paths)}"
-            )
-        named = zip(NPY_FILES[len(paths)], paths, strict=True)
-        arrays: dict[str, Tensors] = {
-            name: {(): npy_tensor(one, f"{name} ({one.name})")} for name, one in named
-        }
-        return make_model([make_source(arrays, axes)], causal=causal)
-    wanted = read_names(names) if names is not None else {"q": "q", "k": "k"}
-    sources = []
-    for number, path in enumerate(paths):
-        tensors, left = npz_tensors(path, scratch / str(number), wanted)
-        sources.append(make_source(tensors, axes, left=left))
-    return make_model(sources, causal=causal)
+    if kind != ".npy":
+        wanted = read_names(names) if names is not None else {"q": "q", "k": "k"}
+        read = read_npz if kind == ".npz" else read_torch
+        sources = []
+        for path in paths:
+            tensors, left = read(path, wanted)
+            sources.append(make_source(_alone(tensors), axes, left=left))
+        return make_model(sources, causal=causal)
+    if names is not None:
+        raise InputError("--names must stand with .npz or .pt files only")
+    if len(paths) not in NPY_FILES:
+        raise InputError(
+            ".npy files must be two, queries and then keys, with attention weights "
+            f"three, with values and outputs four, got {len(paths)}"
+        )
+    named = zip(NPY_FILES[len(paths)], paths, strict=True)
+    arrays = {name: npy_tensor(one, f"{name} ({one.name})") for name, one in named}
+    return make_model([make_source(_alone(arrays), axes)], causal=causal)
+
+
+def _alone(tensors: Mapping[str, Tensor]) -> dict[str, dict[tuple[int, ...], Tensor]]:
+    return {name: {(): one} for name, one in tensors.items()}
 
 
 def require_files(paths: Sequence[Path]) -> str:
     """Refuse files that cannot be read together; returns of what kind they are."""
     for path in paths:
         if path.suffix not in KINDS:
-            raise InputError(f"file must end in {', '.join(KINDS)}, got {str(path)!r}")
+            raise InputError(
+                f"file must end in {', '.join(KINDS)}, got {str(path)!r}: np.savez or "
+                "torch.save writes one of arrays q, k and weights, or v and outputs"
+            )
         require_regular("file", path)  # pipes and devices are not opened
         with reading("file", path):
             path.open("rb").close()
@@ -145,7 +132,7 @@ def require_files(paths: Sequence[Path]) -> str:
 
 
 def read_names(typed: str) -> dict[str, str]:
-    """Return what arrays of an npz file are called.
+    """Return what arrays of a file are called.
 
     Two names, of queries and of keys, and where they are needed ``weights=NAME``,
     ``v=NAME`` and ``outputs=NAME``, with commas between them.
@@ -165,19 +152,41 @@ def read_names(typed: str) -> dict[str, str]:
     return found
 
 
-def npy_tensor(path: Path, name: str) -> Tensor:
-    """Describe the array of a ``.npy`` file."""
-    with path.open("rb") as file:
-        return _describe(file, name, path.stat().st_size, lambda: path)
+def _pick(
+    path: Path, there: Sequence[str], wanted: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return names of arrays that are read, and of those left.
 
-
-def _describe(
-    file: IO[bytes], name: str, size: int, find: Callable[[], Path]
-) -> Tensor:
-    """Describe an array by its header in a ``.npy`` file of some size.
-
-    What does not fit is refused.  Each block maps anew the file that is found then.
+    Those that are wanted have to be there, others of `NAMES` may be.
     """
+    names = {name: name for name in NAMES} | dict(wanted)
+    for name in wanted.values():
+        if name not in there:
+            have = ", ".join(there[:4]) + ", ..." * (len(there) > 4) or "nothing"
+            raise InputError(
+                f"{path.name} must hold an array {name}, got {have}: name them with "
+                "--names"
+            )
+    chosen = {side: name for side, name in names.items() if name in there}
+    return chosen, [one for one in there if one not in chosen.values()]
+
+
+def npy_tensor(path: Path, name: str) -> Tensor:
+    """Describe the array of a ``.npy`` file: each block maps it anew."""
+    with path.open("rb") as file:
+        shape, order, kind = _read_header(file, name, path.stat().st_size)
+        offset = file.tell()
+
+    def take(index: Index) -> Array:
+        return _as_float64(np.memmap(path, kind, "r", offset, shape, order)[index])
+
+    return Tensor(name, shape, take)
+
+
+def _read_header(
+    file: IO[bytes], name: str, size: int
+) -> tuple[tuple[int, ...], Literal["F", "C"], np.dtype[Any]]:
+    """Read the header of a ``.npy`` file of some size, and refuse what does not fit."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # headers that Python 2 wrote
@@ -201,43 +210,32 @@ def _describe(
             f"{str(kind)!r}"
         )
     require_shape(name, shape)
-    offset, needed = file.tell(), kind.itemsize * math.prod(shape)
-    if size - offset != needed:
+    needed = kind.itemsize * math.prod(shape)
+    if size - file.tell() != needed:
         raise InputError(
             f"{name} must have {needed} bytes for its shape {shape}, got "
-            f"{size - offset}"
+            f"{size - file.tell()}"
         )
-
-    def take(index: Index) -> Array:
-        order: Literal["F", "C"] = "F" if is_fortran else "C"
-        block = np.asarray(np.memmap(find(), kind, "r", offset, shape, order)[index])
-        if kind.kind == "V":  # bfloat16 is the upper half of a float32
-            halves = np.ascontiguousarray(block).view("<u2").astype(np.uint32)
-            block = (halves << np.uint32(16)).view(np.float32)
-        return np.array(block, dtype=np.float64)
-
-    return Tensor(name, shape, take)
+    return shape, "F" if is_fortran else "C", kind
 
 
-def npz_tensors(
-    path: Path, folder: Path, wanted: Mapping[str, str]
-) -> tuple[dict[str, Tensors], list[str]]:
-    """Describe arrays of a ``.npz`` file; returns them and names of those left.
+def _as_float64(block: NDArray[Any]) -> Array:
+    """Return numbers of a file; bfloat16 is the upper half of a float32."""
+    if block.dtype.kind == "V":
+        halves = np.ascontiguousarray(block).view("<u2").astype(np.uint32)
+        block = (halves << np.uint32(16)).view(np.float32)
+    return np.array(block, dtype=np.float64)
 
-    Those that are wanted have to be there by their names, others of `NAMES` may be.
-    Each is unpacked into a folder, and mapped, when a block of it is read first.
-    """
-    names = {name: f"{name}.npy" for name in NAMES}
-    names |= {side: f"{name}.npy" for side, name in wanted.items()}
+
+def read_npz(
+    path: Path, wanted: Mapping[str, str]
+) -> tuple[dict[str, Tensor], list[str]]:
+    """Read arrays of a ``.npz`` file; returns them and the names of those left."""
     with _archive(path) as archive:
-        there = archive.namelist()
-        found: dict[str, Tensors] = {
-            side: {(): _member(path, archive, name, folder / f"{side}.npy")}
-            for side, name in names.items()
-            if name in there or side in wanted
-        }
-    left = [one for one in there if one not in names.values()]
-    return found, [one.removesuffix(".npy") for one in left]
+        there = [one.removesuffix(".npy") for one in archive.namelist()]
+        chosen, left = _pick(path, there, wanted)
+        found = {side: _member(path, archive, name) for side, name in chosen.items()}
+    return found, left
 
 
 @contextmanager
@@ -248,10 +246,7 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except InputError:
         raise
-    except (
-        *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError),
-        *(zlib.error, lzma.LZMAError, OSError),
-    ) as error:
+    except BROKEN as error:
         # bz2 gives its errors no number; EINVAL is a place before the file's beginning
         if isinstance(error, OSError) and error.errno not in {None, errno.EINVAL}:
             raise
@@ -261,116 +256,43 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
         ) from None
 
 
-def _member(path: Path, archive: zipfile.ZipFile, name: str, target: Path) -> Tensor:
-    """Describe a member of an archive."""
-    called, there = name.removesuffix(".npy"), archive.namelist()
-    label = f"{called} of {path.name}"
-    if name not in there:
-        have = ", ".join(there[:4]) + ", ..." * (len(there) > 4) or "nothing"
-        raise InputError(
-            f"{path.name} must hold an array {called}, got {have}: name them with "
-            "--names"
-        )
-
-    @cache
-    def unpacked() -> Path:
-        target.parent.mkdir(exist_ok=True)
-        with (
-            _archive(path) as again,
-            again.open(name) as member,
-            target.open("wb") as file,
-        ):
-            shutil.copyfileobj(member, file)
-        return target
-
-    with archive.open(name) as member:
-        return _describe(member, label, archive.getinfo(name).file_size, unpacked)
+def _member(path: Path, archive: zipfile.ZipFile, name: str) -> Tensor:
+    """Read a member of an archive."""
+    label, member = f"{name} of {path.name}", f"{name}.npy"
+    with archive.open(member) as file:
+        size = archive.getinfo(member).file_size
+        shape, order, kind = _read_header(file, label, size)
+        content = file.read()
+    array = np.frombuffer(content, kind).reshape(shape, order=order)
+    return Tensor(label, shape, lambda index: _as_float64(array[index]))
 
 
-def find_tensors(paths: Sequence[Path], pattern: str) -> tuple[Found, tuple[str, ...]]:
-    """Find queries and keys of safetensors files by the pattern of their names.
-
-    It has ``{side}``, which stands for a key of `SIDES`, and where names count them
-    ``{layer}``, ``{head}`` and ``{sequence}``.  Returns the tensors of each value of
-    `SIDES` by these numbers, none for what is not there, which only q and k have to be;
-    and what they count.
-    """
-    expression, counted = _expression(pattern)
-    found: Found = {side: {} for side in SIDES.values()}
-    names: list[str] = []
-    for path in paths:
-        tensors = safetensors_file(path)
-        for name in tensors.keys():  # noqa: SIM118 - no mapping
-            names.append(name)
-            match = expression.fullmatch(name)
-            if match is None:
-                continue
-            side = found[SIDES[match["side"]]]
-            key = tuple(int(match[axis]) for axis in counted)
-            if key in side:
-                raise InputError(f"{name} must stand once, got it in two places")
-            side[key] = safetensors_tensor(tensors, name, path)
-    for side_name in ("q", "k"):
-        if not found[side_name]:
-            have = ", ".join(names[:4]) + ", ..." * (len(names) > 4)
-            raise InputError(
-                f"{side_name} must have a name of the pattern {pattern!r} "
-                f"({'{side}'} stands for {', '.join(SIDES)}), got {have or 'none'}"
-            )
-    return found, counted
-
-
-def safetensors_file(path: Path) -> Any:  # noqa: ANN401 - the library's own type
-    """Map a safetensors file; the library checks its header before it reads data."""
+def read_torch(
+    path: Path, wanted: Mapping[str, str]
+) -> tuple[dict[str, Tensor], list[str]]:
+    """Read tensors of a ``.pt`` file, which holds a dict of them by their names."""
     try:
-        import ml_dtypes  # noqa: F401 - bfloat16, which NumPy lacks
-        import safetensors
+        import torch
     except ImportError as error:  # an extra
         raise InputError(
-            f"files of safetensors need a library: pip install '{PROJECT}[safetensors]'"
-            f" ({error})"
+            f".pt files need torch: pip install '{PROJECT}[torch]' ({error})"
         ) from error
     try:
-        return safetensors.safe_open(path, framework="numpy")
-    except safetensors.SafetensorError as error:
-        reason = str(error).removeprefix("Error while deserializing header: ")
+        held = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # noqa: BLE001 - whatever torch makes of bytes
+        reason = str(error).partition("\n")[0]
         raise InputError(
-            f"{path.name} must be a safetensors file, got a broken one: {reason}"
+            f"{path.name} must hold tensors that torch.load reads with "
+            f"weights_only=True, got {reason}"
         ) from None
-
-
-def safetensors_tensor(tensors: Any, name: str, path: Path) -> Tensor:  # noqa: ANN401
-    """Describe an array of a file that `safetensors_file` has mapped."""
-    part = tensors.get_slice(name)
-    shape, label = tuple(part.get_shape()), f"{name} of {path.name}"
-    if part.get_dtype() not in TYPES:
+    if not isinstance(held, dict) or not all(isinstance(one, str) for one in held):
         raise InputError(
-            f"{label} must hold {', '.join(TYPES)}, got {part.get_dtype()}"
+            f"{path.name} must hold a dict of tensors by their names, got "
+            f"{type(held).__name__}"
         )
-    require_shape(label, shape)
-
-    def read(index: Index) -> Array:
-        # the library takes no slice that reaches beyond the end
-        inside = tuple(
-            slice(*one.indices(size)) if isinstance(one, slice) else one
-            for one, size in zip(index, shape, strict=False)
-        )
-        return np.array(part[inside], dtype=np.float64)
-
-    return Tensor(label, shape, read)
-
-
-def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """Return what matches names that follow a pattern, and what it counts."""
-    fields = re.findall(r"\{(\w*)\}", pattern)
-    counts = tuple(axis for axis in COUNTED if axis in fields)
-    if sorted(fields) != sorted(["side", *counts]):
-        raise InputError(
-            "names must hold {side}, and may hold {layer}, {head}, {sequence}, each "
-            f"once, got {pattern!r}"
-        )
-    text = re.escape(pattern)
-    for field in fields:
-        inner = "|".join(SIDES) if field == "side" else f"[0-9]{{1,{MOST_DIGITS}}}"
-        text = text.replace(re.escape(f"{{{field}}}"), f"(?P<{field}>{inner})")
-    return re.compile(text), counts
+    chosen, left = _pick(path, list(held), wanted)
+    found = {
+        side: wrap_array(f"{name} of {path.name}", to_numpy(held[name]))
+        for side, name in chosen.items()
+    }
+    return found, left

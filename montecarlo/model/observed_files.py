@@ -44,7 +44,6 @@ SHOWN = {
 
 def observe_files(  # noqa: PLR0913 - what is typed
     files: Sequence[Path],
-    scratch: Path,
     *,
     axes: Sequence[str] | None = None,
     names: str | None = None,
@@ -53,14 +52,13 @@ def observe_files(  # noqa: PLR0913 - what is typed
     config: Path | None = None,
     rtol: float = RTOL,
     divisor: str | None = None,
-    seed: int = 1,
     track: Track = untracked,
 ) -> tuple[Observation, ScaleAnswer]:
     """Find the scales that heads apply, and observe the heads under a divisor.
 
     Parameters
     ----------
-    files, scratch, axes, names, causal
+    files, axes, names, causal
         As for `montecarlo.model.files.open_files`.
     expect, config
         As for `montecarlo.model.expected.find_expected`.
@@ -68,8 +66,6 @@ def observe_files(  # noqa: PLR0913 - what is typed
         How far a divisor may be from the one expected, as a part of it.
     divisor : str, optional
         What tables divide by; by default what the model does.
-    seed : int
-        Of the keys that are drawn from other sequences.
     track : callable
         Shows how many heads are done.
 
@@ -79,13 +75,13 @@ def observe_files(  # noqa: PLR0913 - what is typed
         If an argument or a file is not usable, found before entries are read.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
-    model = open_files(files, scratch, axes=axes, names=names, causal=causal)
+    model = open_files(files, axes=axes, names=names, causal=causal)
     expected = find_expected(model, expect, config)
     if divisor is not None:
         divisor_value(divisor, model.d_k)
     scales = find_scales(model, track)
     value = divisor_value(divisor or implied_divisor(scales), model.d_k)
-    observation = observing.observe_model(model, value, seed, track)
+    observation = observing.observe_model(model, value, track)
     return observation, answer_scales(scales, expected, rtol)
 
 
@@ -113,7 +109,6 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
         "most_rows": observing.MOST_ROWS,
         "causal": model.causal,
         "divisor": observation.divisor,
-        "seed": observation.seed,
         "heads": [_record_head(one) for one in observation.heads],
         "dead": observation.dead,
         "applied": _record_scales(answer),
@@ -152,8 +147,7 @@ def _record_finding(finding: Finding) -> dict[str, Any]:
         "answer": finding.answer,
         "divisor": finding.divisor,
         "half_width": finding.half_width,
-        "within": known if first.is_known else [],
-        "nearest": known,
+        "known": known,
         "ratio": finding.ratio,
         "hints": finding.hints,
         "form": first.form,

@@ -1,7 +1,7 @@
 """A model observed: every head's quantities, what its divisor does, and what fails.
 
-Of each head there are two passes over its sequences: the first for moments and for a
-pool of keys, the second for scores.  What stays in memory is one sequence, a block of
+Of each head there are two passes over its sequences: the first for moments, the second
+for scores.  What stays in memory is one sequence, a block of
 scores, and the sums, by group of sequences; standard errors come from leaving each
 group out.
 
@@ -24,7 +24,7 @@ What is said of a head rests on that head alone.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,8 +44,7 @@ from montecarlo.estimation.intervals import (
 )
 from montecarlo.model.arrays import Head, Model, Track, open_arrays, untracked
 from montecarlo.model.expected import divisor_value
-from montecarlo.names import require_whole
-from montecarlo.sampling.streams import keys_of_others, pooled_positions, row_positions
+from montecarlo.sampling.streams import row_positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +55,6 @@ BLOCK = 2**19
 MOST_GROUPS = 64
 #: Rows of a sequence that go through softmax at most, drawn at even distances.
 MOST_ROWS = 256
-#: Keys in a head's pool: at least so many, and so many times a row's.
-POOL, POOL_TIMES = 4096, 4
 #: Sums over pairs: numbers of them, the centred score, its square, what rows vary by.
 PAIR_SUMS = ("count", "s", "s2", "within")
 #: With fewer sequences there is no interval.
@@ -66,11 +63,6 @@ FEWEST = 5
 PARTS = ("entries", "anisotropy", "mean_q", "mean_k", "sequence", "mask")
 #: What each failing assumption alone multiplies the variance of a score by.
 FACTORS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation", "sequence")
-#: Quantities of rows that are compared with those of keys of other sequences.
-COMPARED = (
-    *("weight_max", "entropy", "effective_keys"),
-    *("jacobian_trace", "jacobian_frobenius"),
-)
 Stacks = dict[str, Array]
 #: What a hidden key's score lies below the largest: its exponential is 0, and so is
 #: its product with it.
@@ -116,8 +108,7 @@ class HeadSums:
     #: all pairs of a sequence; ``row_variance`` and ``rows``; of sequences with as many
     #: queries as keys, ``diagonal`` and ``diagonals``, ``rest`` and ``rests``.
     pairs: defaultdict[str, Array]
-    #: Shape (n_groups, 2): sum, and number of rows, of each of `ROW_FUNCTIONS`, and
-    #: ``…_permuted`` of `COMPARED` with keys of other sequences.
+    #: Shape (n_groups, 2): sum, and number of rows, of each of `ROW_FUNCTIONS`.
     rows: dict[str, Array]
 
 
@@ -127,7 +118,7 @@ def group_of(sequence: int, n_sequences: int) -> int:
     return sequence * groups // n_sequences
 
 
-def sum_head(model: Model, head: Head, divisor: float, seed: int) -> HeadSums:
+def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
     """Read a head's queries and keys and sum what its quantities are made of."""
     n = len(model.sequences)
     groups, d_k = min(n, MOST_GROUPS), model.d_k
@@ -137,15 +128,14 @@ def sum_head(model: Model, head: Head, divisor: float, seed: int) -> HeadSums:
         return Moments(first.mean(axis=0), *zeros)
 
     of_q, of_k = map(moments, model.read(head, 0))
-    permuted = [f"{name}_permuted" for name in COMPARED] if n > 1 else []
     sums = HeadSums(
         d_k,
         of_q,
         of_k,
         pairs=defaultdict(lambda: np.zeros(groups)),
-        rows={name: np.zeros((groups, 2)) for name in (*ROW_FUNCTIONS, *permuted)},
+        rows={name: np.zeros((groups, 2)) for name in ROW_FUNCTIONS},
     )
-    pool, owners = _first_pass(model, head, seed, sums)
+    _sum_moments(model, head, sums)
     for sequence in range(n):
         q, k = model.read(head, sequence)
         group = group_of(sequence, n)
@@ -156,20 +146,14 @@ def sum_head(model: Model, head: Head, divisor: float, seed: int) -> HeadSums:
                 "q and k must have scores whose squares float64 can hold, got larger "
                 f"ones in layer {head.layer}, head {head.head}"
             )
-        rows = row_positions(seed, head, sequence, len(q), MOST_ROWS)
+        rows = row_positions(head, sequence, len(q), MOST_ROWS)
         seen = rows + 1 if model.causal else np.full(len(rows), len(k))
-        drawn: list[tuple[Array, Collection[str], str]] = [(k, ROW_FUNCTIONS, "")]
-        if n > 1:
-            others = keys_of_others(seed, head, sequence, owners, len(k))
-            drawn.append((pool[others], COMPARED, "_permuted"))
-        for keys, names, suffix in drawn:
-            step = max(1, BLOCK // len(keys))
-            for start in range(0, len(rows), step):
-                part = slice(start, start + step)
-                scores = q[rows[part]] @ keys.T
-                found = _sum_rows(scores, seen[part], divisor, names)
-                for name, added in found.items():
-                    sums.rows[name + suffix][group] += added
+        step = max(1, BLOCK // len(k))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            found = _sum_rows(q[rows[part]] @ k.T, seen[part], divisor)
+            for name, added in found.items():
+                sums.rows[name][group] += added
     _require_scores(head, sums)
     return sums
 
@@ -187,14 +171,9 @@ def _require_scores(head: Head, sums: HeadSums) -> None:
             )
 
 
-def _first_pass(
-    model: Model, head: Head, seed: int, sums: HeadSums
-) -> tuple[Array, NDArray[np.intp]]:
-    """Sum the moments of entries; returns some keys of each sequence, and whose."""
+def _sum_moments(model: Model, head: Head, sums: HeadSums) -> None:
+    """Sum the moments of entries."""
     n = len(model.sequences)
-    size = max(POOL, POOL_TIMES * model.most_tokens)
-    pool = [np.empty((0, sums.d_k))]
-    owners = [np.empty(0, dtype=np.intp)]
     for sequence in range(n):
         q, k = model.read(head, sequence)
         group = group_of(sequence, n)
@@ -204,11 +183,6 @@ def _first_pass(
                 moments.count[group] += len(moved)
                 moments.first[group] += moved.sum(axis=0)
                 moments.second[group] += moved.T @ moved
-        if n > 1:
-            kept = pooled_positions(seed, head, sequence, len(k), -(-size // n))
-            pool.append(k[kept])
-            owners.append(np.full(len(kept), sequence))
-    return np.concatenate(pool), np.concatenate(owners)
 
 
 def _sum_pairs(q: Array, k: Array, sums: HeadSums, group: int, *, causal: bool) -> None:
@@ -260,9 +234,9 @@ def _add_pairs(
 
 
 def _sum_rows(
-    scores: Array, seen: NDArray[np.intp], divisor: float, names: Collection[str]
+    scores: Array, seen: NDArray[np.intp], divisor: float
 ) -> dict[str, tuple[float, int]]:
-    """Return sum and number of rows for some of `ROW_FUNCTIONS`.
+    """Return sum and number of rows for each of `ROW_FUNCTIONS`.
 
     A row that sees a single key, as the first causal one does, does not count: it has
     nothing to choose.  ``seen`` are how many of the first keys each row sees; hidden
@@ -275,8 +249,8 @@ def _sum_rows(
     gaps = softmax.measure_gaps(np.where(hidden, -HIDDEN, scores))
     sums = softmax.softmax_rows(gaps, divisor).sums
     return {
-        name: (float(ROW_FUNCTIONS[name](sums, seen).sum()), len(seen))
-        for name in names
+        name: (float(function(sums, seen).sum()), len(seen))
+        for name, function in ROW_FUNCTIONS.items()
     }
 
 
@@ -316,10 +290,6 @@ def quantities(sums: HeadSums, divisor: float) -> Stacks:
         stack = _stack(pair)
         with np.errstate(invalid="ignore"):
             found[name] = stack[:, 0] / stack[:, 1]
-    for name in COMPARED:
-        if f"{name}_permuted" in found:
-            difference = found[name] - found[f"{name}_permuted"]
-            found[f"{name}_dependence"] = difference
     return found
 
 
@@ -468,7 +438,6 @@ class Observation(NamedTuple):
 
     model: Model
     divisor: float  # the model's
-    seed: int  # of the keys drawn from other sequences
     heads: tuple[ObservedHead, ...]
     overall: dict[str, HeadEstimate]  # quantities averaged over heads
 
@@ -484,14 +453,13 @@ class Observation(NamedTuple):
         return len(self.model.sequences)
 
 
-def observe(  # noqa: PLR0913 - two arrays, and four options
+def observe(
     q: ArrayLike,
     k: ArrayLike,
     *,
     axes: Sequence[str] | None = None,
     causal: bool = False,
     divisor: str | float = "sqrt",
-    seed: int = 1,
 ) -> "pd.DataFrame":
     """Observe queries and keys in hand.
 
@@ -507,8 +475,6 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
         Whether a query sees only keys up to its own position.
     divisor : str or float
         What the model divides scores by: a name, such as ``sqrt``, or a number.
-    seed : int
-        Of the draws of keys from other sequences.
 
     Returns
     -------
@@ -529,13 +495,12 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
         If the arrays do not fit each other, hold something that is not finite or vary
         in no head, or an option is not usable.
     """
-    require_whole("seed", seed, 0)
     model = open_arrays({"q": q, "k": k}, axes, causal=causal)
-    return tidy(observe_model(model, divisor_value(divisor, model.d_k), seed))
+    return tidy(observe_model(model, divisor_value(divisor, model.d_k)))
 
 
 def observe_model(
-    model: Model, divisor: float, seed: int = 1, track: Track = untracked
+    model: Model, divisor: float, track: Track = untracked
 ) -> Observation:
     """Observe every head of a model but dead ones.
 
@@ -550,7 +515,7 @@ def observe_model(
             varies = _vary(model, head)
             varied |= varies
             if varies.all():
-                sums = sum_head(model, head, divisor, seed)
+                sums = sum_head(model, head, divisor)
                 found = quantities(sums, divisor)
                 for name, stack in found.items():
                     total[name] = total.get(name, 0.0) + stack
@@ -568,7 +533,6 @@ def observe_model(
     return Observation(
         model,
         divisor,
-        seed,
         tuple(views),
         {name: estimate(stack / len(views)) for name, stack in total.items()},
     )

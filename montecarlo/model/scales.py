@@ -7,7 +7,7 @@
 >>> weights = np.exp(q @ k.T / 4)
 >>> weights /= weights.sum(axis=1, keepdims=True)
 >>> frame = applied_scale(q, k, weights=weights, axes=("token", "d"))
->>> round(float(frame.implied_divisor[0]), 6), frame.nearest[0]
+>>> round(float(frame.implied_divisor[0]), 6), frame.known[0]
 (4.0, '2 sqrt(d_k)')
 """
 
@@ -31,7 +31,7 @@ from montecarlo.model.arrays import (
     open_arrays,
     untracked,
 )
-from montecarlo.model.expected import KNOWN, KnownDivisor, divisors_within
+from montecarlo.model.expected import KnownDivisor, divisors_within
 from montecarlo.model.fits import (
     GIVEN,
     Fit,
@@ -86,11 +86,9 @@ class HeadScale:
     fit: Fit | None  # None where the rows hold no information
     mask: Mask
     rounding_error: float  # what rounding moves a number by, as a part of it
-    #: Known divisors in the interval, which is widened by one rounding of the scale; if
-    #: none is, the nearest.
+    #: Known divisors in the interval, which is widened by one rounding of the scale.
     known: tuple[KnownDivisor, ...] = ()
-    is_known: bool = False  # whether one is in the interval
-    ratio: float = math.nan  # the divisor over the first of these
+    ratio: float = math.nan  # the divisor over the root of d_k
     left_out: int = 0  # rows of padding among those that were read
 
     @property
@@ -165,7 +163,7 @@ COLUMNS: dict[str, Callable[[HeadScale], object]] = {
     "ci_low": lambda one: one.interval.low,
     "ci_high": lambda one: one.interval.high,
     "implied_divisor": lambda one: one.divisor,
-    "nearest": lambda one: ", ".join(known.text for known in one.known),
+    "known": lambda one: ", ".join(known.text for known in one.known),
     "ratio": lambda one: one.ratio,
     "source": lambda one: one.source,
     "form": lambda one: one.form,
@@ -265,16 +263,8 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     )
     if outcome != "scale":
         return found
-    size = model.d_k, len(model.head_labels)
-    known = within = divisors_within(*found.named, *size)
-    if not within and found.scale > 0.0:
-        wanted = -math.log(found.scale)
-        nearest = min(
-            KNOWN.values(), key=lambda one: abs(math.log(one.value(*size)) - wanted)
-        )
-        known = (nearest,)
-    ratio = 1.0 / (found.scale * known[0].value(*size)) if known else math.nan
-    return replace(found, known=known, is_known=bool(within), ratio=ratio)
+    known = divisors_within(*found.named, *model.sizes)
+    return replace(found, known=known, ratio=found.divisor / math.sqrt(model.d_k))
 
 
 def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[Rows]:

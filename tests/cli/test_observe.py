@@ -214,7 +214,6 @@ def test_command_writes_a_folder_of_results(planted, tmp_path, capsys):
     assert (
         record["files"][0]["sha256"] == hashlib.sha256(planted.read_bytes()).hexdigest()
     )
-    assert record["options"]["seed"] == 1
     assert set(record["sha256"]) == {TABLE, RECORD, SCALES, FIGURE}
     assert record == read_run(outputs[1])
     assert not (outputs[0] / STAGING).exists()
@@ -233,7 +232,6 @@ def test_options_are_on_record(files, tmp_path):
         "expect": None,
         "rtol": 0.01,
         "divisor": "5",
-        "seed": 1,
     }
 
 
@@ -263,7 +261,6 @@ def test_states_fail_a_run(files, tmp_path, state, divisor, status):
         (["--fail-on", "hot"], "fail-on must be one of saturated, peaked"),
         (["--divisor", "root"], "divisor must be one of none, sqrt"),
         (["--divisor", "-1"], "divisor must be one of none, sqrt"),
-        (["--seed", "x"], "seed must be a whole number"),
         (["--axes", "head,token,d"], "must have the axes head,token,d, got shape"),
         (["--names", "{side}"], "names of arrays must name q and k"),
     ],

@@ -121,16 +121,6 @@ def test_softmax_sees_means_of_queries_alone():
     assert of_k.found["score_invisible_variance"].value > 5.0
 
 
-def test_dependence_shows_against_other_keys():
-    """A key like its query takes weight; keys of other sequences show it."""
-    for faults, dependent in (((), False), (("correlation",), True)):
-        found = diagnosed(faults).found
-        for name, sign in (("entropy", -1), ("weight_max", 1), ("effective_keys", -1)):
-            low, high = found[f"{name}_dependence"].interval(RATE)
-            side = (low > 0.0) - (high < 0.0)
-            assert side == (sign if dependent else 0), name
-
-
 @pytest.mark.parametrize(
     ("scale", "state"),
     [(0.1, "flat"), (1.0, "balanced"), (2.5, "peaked"), (40.0, "saturated")],

@@ -44,7 +44,7 @@ def require_divisor(frame, divisor=DIVISOR):
     """Make sure that every head has the divisor, up to what float32 leaves."""
     assert list(frame.columns) == list(COLUMNS)
     assert frame["implied_divisor"].to_numpy() == pytest.approx(divisor, rel=1e-6)
-    assert set(frame["nearest"]) == {"sqrt(d_k)"}
+    assert set(frame["known"]) == {"sqrt(d_k)"}
 
 
 @pytest.mark.parametrize("key_heads", [4, 2, 1])
@@ -112,8 +112,7 @@ def test_files(tmp_path, kind, names):
     """An archive, or three or four files of one array, give what arrays in hand do."""
     given = arrays()
     paths = write(tmp_path, kind, some(given, "q", "k", *names))
-    (tmp_path / "scratch").mkdir()
-    found = find_scales(open_files(paths, tmp_path / "scratch"))
+    found = find_scales(open_files(paths))
     expected = applied_scale(given["q"], given["k"], **some(given, *names))
     assert [one.scale for one in found.heads] == list(expected["implied_scale"])
 
@@ -158,7 +157,7 @@ def test_the_answer_is_the_first_line(  # noqa: PLR0917
 
 
 def test_json_and_table(tmp_path, capsys, written):
-    """One object: the answer, and per head the scale, its interval and the nearest."""
+    """One object: the answer, and per head the scale, its interval and the known."""
     output = ["--output", str(tmp_path / "out"), "--json"]
     assert main([str(written / "weights.npz"), *output]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -167,7 +166,7 @@ def test_json_and_table(tmp_path, capsys, written):
     table = pd.read_csv(tmp_path / "out" / "applied-scale.csv")
     for head, row in zip(told["heads"], table.to_dict("records"), strict=True):
         assert head["ci_low"] < head["implied_scale"] < head["ci_high"]
-        for name in ("layer", "head", "implied_scale", "ci_low", "ci_high", "nearest"):
+        for name in ("layer", "head", "implied_scale", "ci_low", "ci_high", "known"):
             assert head[name] == row[name]
 
 
