@@ -449,7 +449,7 @@ def _say_divisor(found: Finding, wanted: str) -> str:
         inverse = [one.inverse for one in found.first.known if one.text == name]
         name, ratio = "".join(inverse), scale * ratio / divisor
     if name:
-        return f"{said} = {name}"
+        return said if said.endswith(f" {name}") else f"{said} = {name}"
     part = half / abs(divisor)
     times = f"{ratio:.3g}" if part < SHOWN else say_number(ratio, part * abs(ratio))
     return f"{said}, {times} times sqrt(d_k)"

@@ -97,19 +97,18 @@ class Captured:
     rows: int | None = None
     sequences: int = SEQUENCES
     config: Mapping[str, object] | None = None
-    _passes: list[list[Call]] = field(default_factory=list)
+    #: None for a call with a single key, which has nothing beside it.
+    _passes: list[list[Call | None]] = field(default_factory=list)
     _is_open: bool = False
     _missed: dict[str, bool] = field(default_factory=dict)
-    _is_of_model: bool = False  # whether passes are told apart
-    _has_single_keys: bool = False
     _bytes: int = 0
 
     def __repr__(self) -> str:
         """Tell layers, heads and shapes of each kind, and how much was missed."""
+        first = [calls[0].arrays for calls in self._layers]
         kinds = Counter(
-            f"{q.shape[0]} heads, q {q.shape}, k {k.shape}"
-            for calls in self._passes[:1]
-            for q, k in ((call.arrays["q"][0], call.arrays["k"][0]) for call in calls)
+            f"{len(one['q'][0])} heads, q {one['q'][0].shape}, k {one['k'][0].shape}"
+            for one in first
         )
         named = [f"{n} layers × {kind}" for kind, n in kinds.items()]
         more = [f"{len(self._passes)} passes"] if named else ["nothing recorded"]
@@ -119,19 +118,16 @@ class Captured:
 
     def begin(self) -> None:
         """Begin another pass of the model: layers are counted anew."""
-        self._is_open, self._is_of_model = False, True
+        self._is_open = False
 
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call, as the next layer of this pass.
-
-        One with a single key is left out: it has nothing beside it.
-        """
-        if max(one.shape[1] for one in arrays["k"]) < 2:
-            self._has_single_keys = True
-            return
+        """Keep a call, as the next layer of this pass."""
         if not self._is_open:
             self._passes.append([])
             self._is_open = True
+        if max(one.shape[1] for one in arrays["k"]) < 2:
+            self._passes[-1].append(None)
+            return
         self._bytes += sum(
             one.nbytes for name, many in arrays.items() for one in many if name != ADDED
         )
@@ -139,13 +135,35 @@ class Captured:
         if self.rows is None and self._bytes > MOST_BYTES:
             self.rows = ROWS
             for calls in self._passes:
-                calls[:] = [one.last_rows(ROWS) for one in calls]
+                calls[:] = [one and one.last_rows(ROWS) for one in calls]
 
     def room(self) -> int:
         """Return how many sequences there is room for in this pass."""
         done = self._passes[:-1] if self._is_open else self._passes
-        kept = sum(len(calls[0].arrays["q"]) for calls in done)
-        return max(self.sequences - kept, 0)
+        kept = (len(one.arrays["q"]) for calls in done for one in calls[:1] if one)
+        return max(self.sequences - sum(kept), 0)
+
+    @property
+    def _layers(self) -> list[list[Call]]:
+        """The calls of each layer.
+
+        Passes with as many calls are further sequences of the same layers; others are
+        of other layers, as where generate() runs an encoder once, then a decoder.
+        """
+        parts: dict[int, list[list[Call | None]]] = {}
+        for calls in self._passes:
+            parts.setdefault(len(calls), []).append(calls)
+        found = (
+            [one for one in calls if one is not None]
+            for passes in parts.values()
+            for calls in zip(*passes, strict=True)
+        )
+        return [calls for calls in found if calls]
+
+    @property
+    def _first(self) -> list[Mapping[str, Any]]:
+        """What was passed to the first call of each layer."""
+        return [calls[0].passed for calls in self._layers]
 
     def miss(self, told: str, *, is_certain: bool) -> None:
         """Note attention that could not be followed."""
@@ -162,7 +180,7 @@ class Captured:
         """Which rows are kept of the longest sequence; empty where all are."""
         found = [
             (int(n_rows), call.arrays["q"][0].shape[1])
-            for calls in self._passes
+            for calls in self._layers
             for call in calls
             if (n_rows := call.passed.get("n_queries", call.passed.get("queries")))
         ]
@@ -171,52 +189,28 @@ class Captured:
 
     @property
     def passed(self) -> "pd.DataFrame":
-        """What was passed to each layer of the first pass: a row per layer."""
-        calls = self._passes[0] if self._passes else []
+        """What was passed to each layer at first: a row per layer."""
         columns = ["layer", "source", "scale", "mask", "cap"]
-        rows = [{"layer": n, **call.passed} for n, call in enumerate(calls)]
+        rows = [{"layer": n, **passed} for n, passed in enumerate(self._first)]
         import pandas as pd
 
         return pd.DataFrame.from_records(rows, columns=columns)
 
     @property
     def callers(self) -> tuple[Caller, ...]:
-        """Which module called attention, for each layer of the first pass."""
-        passed = [call.passed for call in self._passes[0]] if self._passes else []
+        """Which module called attention, for each layer."""
         return tuple(
             one["caller"]
             if "caller" in one
             else Caller("", self.config, is_whole=one["source"] == "written out")
-            for one in passed
+            for one in self._first
         )
 
     @property
     def caps(self) -> dict[int, float | None]:
         """What scores are capped at in layers where that was seen; None for nothing."""
-        passed = [call.passed for call in self._passes[0]] if self._passes else []
         seen = {"torch", "transformers", "written out"}
-        return {n: p["cap"] for n, p in enumerate(passed) if p["source"] in seen}
-
-    def model(self, layers: Sequence[int] | None = None) -> Model:
-        """Return what was recorded as a model, of all layers or of some.
-
-        Raises
-        ------
-        InputError
-            If nothing was recorded, some attention could not be followed, or layers
-            differ in heads, in d_k or in what was recorded of them: see `models`.
-        """
-        groups = self._groups(layers)
-        if len(groups) > 1:
-            told = "; ".join(
-                f"q of {heads} heads of {d_k} in layers {', '.join(map(str, numbers))} "
-                f"(k of {key_heads}; {', '.join(map(str, more[2:]))} sequences)"
-                for (heads, key_heads, d_k, *more), numbers in groups.items()
-            )
-            raise InputError(
-                f"layers must have the same heads, got {told}: name layers"
-            )
-        return self._join(*groups.values())
+        return {n: p["cap"] for n, p in enumerate(self._first) if p["source"] in seen}
 
     def models(self, layers: Sequence[int] | None = None) -> tuple[Model, ...]:
         """Return what was recorded as models, each of layers that are alike.
@@ -233,53 +227,41 @@ class Captured:
     ) -> dict[tuple[object, ...], list[int]]:
         """Return layers by what they have in common."""
         certain = [told for told, is_certain in self._missed.items() if is_certain]
-        if not self._passes or (certain and layers is None):
-            single = "attention to a single key alone, which has no scale"
-            told = "; ".join(certain or self._missed)
-            told = told or single * self._has_single_keys
+        found = self._layers
+        if not found or (certain and layers is None):
+            told = "; ".join(certain or self._missed) or "none"
+            if self._passes and not certain:
+                told = "attention to a single key alone: all weights are 1, and the "
+                told += "scale does not matter"
             raise InputError(
                 "capture must be able to follow every attention from queries and keys "
-                f"to values, got {told or 'none'}: name the layers that it follows, or "
-                "give q, k and weights as arrays"
+                f"to values, got {told}: name the layers that it follows, or give q, k "
+                "and weights as arrays"
             )
-        first = self._passes[0]
-        chosen = range(len(first)) if layers is None else layers
-        if missing := [n for n in chosen if not 0 <= n < len(first)]:
+        chosen = range(len(found)) if layers is None else layers
+        if missing := [n for n in chosen if not 0 <= n < len(found)]:
             raise InputError(
-                f"layers must be among 0 to {len(first) - 1}, got {missing[0]}"
+                f"layers must be among 0 to {len(found) - 1}, got {missing[0]}"
             )
-        for calls in self._passes:
-            if len(calls) != len(first):
-                way = (
-                    "capture passes of the whole model, forward(), as generate() runs "
-                    "encoder and decoder apart"
-                    if self._is_of_model
-                    else "give the model to capture(), to tell its passes apart"
-                )
-                raise InputError(
-                    "every pass must have as many calls of attention as the first, "
-                    f"{len(first)}, got {len(calls)}: {way}"
-                )
         groups: dict[tuple[object, ...], list[int]] = {}
         for layer in chosen:
-            counts = [len(calls[layer].arrays["q"]) for calls in self._passes]
-            groups.setdefault((*first[layer].kind, *counts), []).append(layer)
-            if other := [c for c in self._passes if c[layer].kind != first[layer].kind]:
+            kind, *others = dict.fromkeys(call.kind for call in found[layer])
+            if others:
                 raise InputError(
-                    f"layer {layer} must be the same in every pass, got "
-                    f"{other[0][layer].kind} after {first[layer].kind}: capture "
-                    "training and evaluation apart"
+                    f"layer {layer} must be the same in every pass, got {others[0]} "
+                    f"after {kind}: capture training and evaluation apart"
                 )
+            counts = [len(call.arrays["q"]) for call in found[layer]]
+            groups.setdefault((*kind, *counts), []).append(layer)
         return groups
 
     def _join(self, layers: Sequence[int]) -> Model:
         """Return layers that are alike as a model."""
         found: dict[str, dict[tuple[int, ...], Tensor]] = {}
         for layer in layers:
-            for name in self._passes[0][layer].arrays:
-                sequences = chain.from_iterable(
-                    calls[layer].arrays[name] for calls in self._passes
-                )
+            calls = self._layers[layer]
+            for name in calls[0].arrays:
+                sequences = chain.from_iterable(call.arrays[name] for call in calls)
                 for number, one in enumerate(sequences):
                     tensor = wrap_array(f"{name} of layer {layer}", one)
                     found.setdefault(name, {})[number, layer] = tensor
@@ -299,7 +281,7 @@ class Captured:
         self._groups(None)  # something was recorded, as much in every pass
         numbers = [
             [measure_rows(call.arrays, call.passed) for call in calls]
-            for calls in zip(*self._passes, strict=True)
+            for calls in self._layers
         ]
         heads = [one for n, calls in enumerate(numbers) for one in summarise(n, calls)]
         import pandas as pd
@@ -320,22 +302,26 @@ class Captured:
         InputError
             If layers or sequences differ in a size: name layers that do not.
         """
-        self.model(layers)
-        chosen = range(len(self._passes[0])) if layers is None else layers
-        joined = {}
-        for name in self._passes[0][0].arrays:
-            passes = [
-                [calls[layer].arrays[name] for layer in chosen]
-                for calls in self._passes
-            ]
-            try:
-                stacked = [np.stack(arrays, axis=1) for arrays in passes]
-                joined[name] = np.concatenate(stacked)
-            except ValueError as error:
-                raise InputError(
-                    f"{name} must have one shape in all layers and passes to be "
-                    f"written: name layers ({error})"
-                ) from None
+        (chosen, *others) = self._groups(layers).values()
+        calls = [self._layers[layer] for layer in chosen]
+        try:
+            if others:
+                raise ValueError(f"heads or sequences of layer {others[0][0]} differ")  # noqa: TRY301 - as NumPy of shapes
+            joined = {
+                name: np.stack(
+                    [
+                        np.concatenate([one.arrays[name] for one in each])
+                        for each in calls
+                    ],
+                    axis=1,
+                )
+                for name in calls[0][0].arrays
+            }
+        except ValueError as error:
+            raise InputError(
+                "arrays must have one shape in all layers and passes to be written: "
+                f"name layers ({error})"
+            ) from None
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
         name = str(path) if str(path).endswith(".npz") else f"{path}.npz"

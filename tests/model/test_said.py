@@ -203,20 +203,17 @@ def test_a_single_key_is_named():
         captured.applied_scale()
 
 
-def test_passes_of_parts_are_no_advice_to_give_the_model():
-    """Where it was given: encoder and decoder of generate() run apart."""
+def test_passes_of_parts_are_layers_of_their_own():
+    """As generate() runs an encoder once, and its decoder again and again."""
     captured = Captured()
-    q = np.random.default_rng(1).normal(size=(1, 2, 4, 4))
-    for n, advice in ((2, "give the model to capture()"), (1, "generate() runs")):
-        if n == 1:
-            captured._passes.clear()
-            captured.begin()
-        for calls in (2, 1):
-            captured._is_open = False
-            for _ in range(calls):
-                captured.add({"q": q, "k": q, "v": q, "outputs": q}, PASSED)
-        with pytest.raises(InputError, match=re.escape(advice)):
-            captured.applied_scale()
+    q = np.random.default_rng(1).normal(size=(1, 2, 6, 4))
+    for layers in ((0,), (1, 2), (1, 2)):
+        captured.begin()
+        for layer in layers:
+            arrays = {"q": q, "k": q + layer, "v": q, "outputs": q}
+            captured.add(arrays, PASSED)
+    counts = {one.layers: len(one.sequences) for one in captured.models()}
+    assert counts == {(0,): 1, (1, 2): 2}
 
 
 WRONG = {
@@ -371,6 +368,6 @@ def test_all_rows_are_kept_where_they_fit(monkeypatch):
     passed = PASSED | {"queries": 100}
     for rows in (100, 64):
         captured.add(arrays, passed)
-        assert captured.model().most_tokens == 100
+        assert captured.models()[0].most_tokens == 100
         assert {len(one.arrays["q"][0][0]) for one in captured._passes[0]} == {rows}
     assert captured.rows_kept == "the last 64 rows of 100"
