@@ -458,7 +458,7 @@ STAGES = {
     "spectral norms": (f"{SOFTMAX}gradients:jacobian_spectral",),
     "gradients by the query": (f"{SOFTMAX}gradients:gradient_query",),
     "gradients by the scores": (
-        *(f"{SOFTMAX}gradients:jacobian_times", f"{SOFTMAX}gradients:gradient_scores"),
+        f"{SOFTMAX}gradients:jacobian_times",
         f"{SOFTMAX}gradients:differences_to_largest",
     ),
     "counts for quantiles": (

@@ -41,13 +41,6 @@ INIT = "init(kind={},norm={},shape={},width={})"
 #: Parser, the argument that it names, and what it refuses.
 TEXTS = [
     (
-        lambda typed: measure(
-            *("gaussian", "gaussian", 4, 8), quantity=f"keys_holding({typed})"
-        ),
-        "threshold",
-        *("0", "1", "-0.5", "nan", "much", ""),
-    ),
-    (
         parse_divisor,
         "divisor",
         *("", "sqr", "0", "-3", "nan", "inf", "True", "d_k+1", "((", "exp(n)", "d_k^n"),

@@ -2,8 +2,8 @@
 
 J is never formed, and nothing cancels (see `softmax`).
 
-All of J is by the divided scores.  ``gradient_scores`` and ``gradient_query`` carry
-the chain rule's factor 1/divisor: they are by q·k and by q.
+All of J is by the divided scores.  ``gradient_query``, which is by q, carries the chain
+rule's factor 1/divisor.
 """
 
 from collections.abc import Iterable, Sequence
@@ -161,19 +161,6 @@ def jacobian_times(rows: SoftmaxRows, differences: Scores) -> Scores:
     product *= e
     put(product, rows.gaps.where, -mean)
     return product
-
-
-def gradient_scores(sums: RowSums, product: Scores) -> Array:
-    """Return ‖J v‖/divisor: the gradient of v·p by the undivided scores.
-
-    Parameters
-    ----------
-    sums : RowSums
-    product : ndarray, shape (..., n_queries, n_keys)
-        From `jacobian_times`.
-    """
-    squares = widen(np.vecdot(product, product))
-    return np.sqrt(squares) * sums.unit / sums.divisor
 
 
 def gradient_query(

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 
@@ -216,36 +215,12 @@ def overflows(weights: Array) -> Array:
     return np.asarray(lost, dtype=np.float64)
 
 
-def zero_share(weights: Array) -> Array:
-    """Return the share of weights that are exactly 0."""
-    share: Array = (weights == 0.0).mean(axis=-1)
-    return share
-
-
-def rising_order(scores: Array) -> NDArray[np.intp]:
-    """Return where the scores of each row stand as they rise, all rows end to end."""
-    first = np.arange(0, scores.size, scores.shape[-1]).reshape(*scores.shape[:-1], 1)
-    return scores.argsort(axis=-1) + first
-
-
-def distinct_share(weights: Array, order: NDArray[np.intp]) -> Array:
-    """Return the number of different weights in a row over the number of keys.
-
-    The order is that of `rising_order`.  Weights rise with the scores, so that equal
-    ones are neighbours in it, and no format has to sort its own.
-    """
-    ordered = weights.take(order)
-    ordered[~np.isfinite(ordered)] = 0.0
+def distinct_share(weights: Array) -> Array:
+    """Return the number of different weights in a row over the number of keys."""
+    ordered = np.sort(np.where(np.isfinite(weights), weights, 0.0))
     changes = (ordered[..., 1:] != ordered[..., :-1]).sum(axis=-1)
     share: Array = (changes + 1.0) / weights.shape[-1]
     return share
-
-
-def weight_lost(weights: Array) -> Array:
-    """Return by how much the weights of a row add up to less than 1; 1: overflow."""
-    with np.errstate(invalid="ignore"):
-        lost = 1.0 - weights.sum(axis=-1)
-    return np.where(overflows(weights) > 0.0, 1.0, lost)
 
 
 def weight_error(weights: Array, exact: Array) -> Array:

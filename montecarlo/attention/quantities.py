@@ -1,8 +1,6 @@
 """The table of quantities: what is measured of pairs, of rows, and in number formats.
 
-A name with a threshold in brackets, ``saturated(0.5)``, is one of these, too: see
-`THRESHOLDS`.  A new quantity is one entry in `QUANTITIES` and, where there is none yet,
-its function.
+A new quantity is one entry in `QUANTITIES` and, where there is none yet, its function.
 
 Of pairs
     A function of moments of q·k over a block of pairs, estimated once, for raw scores;
@@ -17,7 +15,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -40,11 +38,8 @@ from montecarlo.attention.number_formats import (
     most_weight_error,
     overflows,
     weight_error,
-    weight_lost,
-    zero_share,
 )
 from montecarlo.attention.softmax import Array, Gaps, RowSums, Scores, SoftmaxRows
-from montecarlo.names import parse_decimal, require_number
 
 Range = tuple[float, float]
 ANY: Range = (-math.inf, math.inf)
@@ -151,10 +146,8 @@ class Quantity:
     multiple_of : str
         The quantity that it is the divisor times, so that it is not sampled; empty: it
         is sampled.
-    gradient_by : {"", "scores", "query"}
-        Of what gradient it is a norm: that costs a pass of its own.
-    tabled : bool
-        Whether it is one of those that `every_key` names, or has to be asked for alone.
+    by_query : bool
+        Whether it is made of the gradient by the query: that costs a pass of its own.
     """
 
     of: Literal["pairs", "rows", "formats"]
@@ -173,8 +166,7 @@ class Quantity:
     needs: Literal["", "gaussian keys", "planted keys"] = ""
     given: str = ""
     multiple_of: str = ""
-    gradient_by: Literal["", "scores", "query"] = ""
-    tabled: bool = True
+    by_query: bool = False
 
     def grid_for(self, n_keys: int) -> Grid | None:
         """Return the grid of rows of a number of keys: it has the top that they have.
@@ -228,9 +220,9 @@ class RowBlock:
     ----------
     sums : RowSums
         Shape (n_replicates, n_queries), as all that follows.
-    gradient_scores, gradient_query : ndarray
-        Of one v ~ N(0, I) per replicate; the second of the first `query_rows` only.
-        Empty where no quantity needs them.
+    gradient_query : ndarray
+        Of one v ~ N(0, I) per replicate, and of the first `query_rows` only; empty
+        where no quantity needs it.
     squared_norm : ndarray
         |q|².
     variance : ndarray
@@ -242,20 +234,16 @@ class RowBlock:
     compared : ndarray of float64, shape (n_replicates, some rows, n_keys)
         Raw scores of the rows that number formats are compared on; none where a point
         has no formats.
-    order : ndarray of int, shape as ``compared``
-        Of these scores, from `rising_order`.
     first_rows : FirstRows
     """
 
     sums: RowSums
-    gradient_scores: Array
     gradient_query: Array
     squared_norm: Array
     variance: Array
     where: NDArray[np.intp]
     matching: Array
     compared: Array
-    order: NDArray[np.intp]
     first_rows: FirstRows
 
     @cached_property
@@ -283,15 +271,12 @@ class FormatRows(NamedTuple):
         In the format, and without it.
     scores : ndarray, shape (..., n_keys)
         Divided, not rounded.
-    order : ndarray of int, shape (..., n_keys)
-        From `rising_order`.
     number_format : NumberFormat
     """
 
     weights: Array
     exact: Array
     scores: Array
-    order: NDArray[np.intp]
     number_format: NumberFormat
 
 
@@ -344,6 +329,10 @@ def _entropy_identity(block: RowBlock) -> Array:
     return residual + scale * gradients.jacobian_trace(block.sums)
 
 
+def _is_saturated(threshold: float, block: RowBlock) -> Array:
+    return np.asarray(softmax.weight_max(block.sums) >= threshold, dtype=np.float64)
+
+
 def _score_overflows(rows: FormatRows) -> Array:
     """Return 1 for rows one of whose divided scores is no finite number, else 0."""
     scores = rows.number_format.round(np.ascontiguousarray(rows.scores))
@@ -361,119 +350,6 @@ _of_formats = partial(Quantity, "formats", within=SHARE, moments=0.0)
 
 def _at_least(threshold: float) -> str:
     return rf"p_{{\max}} \ge {threshold}"
-
-
-def _saturated(threshold: float) -> Quantity:
-    """Make the indicator of rows whose largest weight is at least a threshold.
-
-    Those of the table have names of their own.
-    """
-    name = next((one for one, known in SATURATED.items() if known == threshold), "")
-    words = "share of rows whose largest weight is at least the number in brackets"
-    return _of_rows(
-        name or f"saturated({threshold!r})",
-        rf"\mathbb{{1}}[{_at_least(threshold)}]",
-        f"share of rows with ${_at_least(threshold)}$" if name else words,
-        lambda b: np.asarray(softmax.weight_max(b.sums) >= threshold, np.float64),
-        SHARE,
-        moments=SHARES,
-        indicator=True,
-        tabled=bool(name),
-    )
-
-
-def _weight_above(threshold: float) -> Quantity:
-    """Make the number of weights of a row that are at least a threshold."""
-    return _of_rows(
-        f"weight_above({threshold!r})",
-        rf"\lvert\{{i: p_i \ge {threshold!r}\}}\rvert",
-        "number of weights of a row of at least the number in brackets",
-        lambda b: softmax.number_above(b.elements, threshold),
-        lambda n: (0.0, min(n, 1.0 / threshold)),
-        tabled=False,
-    )
-
-
-def _keys_holding(part: float) -> Quantity:
-    """Make the least number of keys that hold a part of the weight of a row."""
-    return _of_rows(
-        f"keys_holding({part!r})",
-        rf"\min\{{k: p_{{(1)}} + \dots + p_{{(k)}} \ge {part!r}\}}",
-        "number of keys that hold the part in brackets of the weight of a row",
-        lambda b: softmax.keys_holding(b.elements, part),
-        lambda n: (1.0, n),
-        tabled=False,
-    )
-
-
-#: Quantities of rows that have a threshold between 0 and 1: in brackets after a name.
-THRESHOLDS: dict[str, Callable[[float], Quantity]] = {
-    "saturated": _saturated,
-    "weight_above": _weight_above,
-    "keys_holding": _keys_holding,
-}
-_WITH_THRESHOLD = re.compile(rf"({'|'.join(THRESHOLDS)})\((.*)\)\Z")
-
-
-def split_threshold(name: str) -> tuple[str, float] | None:
-    """Return the name and the threshold of what has one in brackets, else None.
-
-    Raises
-    ------
-    InputError
-        If what stands in brackets is no number between 0 and 1.
-
-    Examples
-    --------
-    >>> split_threshold("saturated(0.50)"), split_threshold("entropy")
-    (('saturated', 0.5), None)
-    """
-    found = _WITH_THRESHOLD.match(name)
-    if not found:
-        return None
-    threshold = parse_decimal(f"threshold of {found[1]}", found[2])
-    return found[1], require_number("threshold", threshold, 0.0, 1.0, ends=False)
-
-
-@cache
-def _quantity_with(kind: str, threshold: float) -> Quantity:
-    """Return the same one each time: rows are evaluated once by each function."""
-    return THRESHOLDS[kind](threshold)
-
-
-class QuantityTable(dict[str, Quantity]):
-    """Quantities by name, and those with a threshold in brackets, by any threshold.
-
-    Only a few of the latter are gone through, as examples.  `Quantity.name` is the one
-    canonical name.
-    """
-
-    def __missing__(self, name: str) -> Quantity:
-        """Return a quantity with a threshold.
-
-        Raises
-        ------
-        KeyError
-            If it is none.
-        InputError
-            As `split_threshold`.
-        """
-        parts = split_threshold(name)
-        if parts is None:
-            raise KeyError(name)
-        return _quantity_with(*parts)
-
-    def __contains__(self, name: object) -> bool:
-        """Tell whether a name is that of a quantity.
-
-        Raises
-        ------
-        InputError
-            As `split_threshold`.
-        """
-        if super().__contains__(name):
-            return True
-        return isinstance(name, str) and split_threshold(name) is not None
 
 
 def _among_saturated(quantity: Quantity, given: str) -> Quantity:
@@ -510,7 +386,7 @@ _QUERY = _norm(
     "norm of the query gradient",
     lambda b: b.gradient_query,
     compared=(*COMPARED, "median"),
-    gradient_by="query",
+    by_query=True,
 )
 
 _TABLE = (
@@ -663,13 +539,6 @@ _TABLE = (
         lambda b: gradients.jacobian_spectral(b.spectral),
         within=(0.0, MOST_SPECTRAL),
     ),
-    _norm(
-        "gradient_scores",
-        r"\lVert \lambda J v\rVert",
-        "norm of the gradient by the scores before they are divided",
-        lambda b: b.gradient_scores,
-        gradient_by="scores",
-    ),
     _QUERY,
     _norm(
         "gradient_query_undivided",
@@ -679,7 +548,7 @@ _TABLE = (
         summaries=TYPICAL,
         compared=TYPICAL,
         multiple_of="gradient_query",
-        gradient_by="query",
+        by_query=True,
     ),
     _of_rows(
         "gradient_query_squared",
@@ -688,7 +557,7 @@ _TABLE = (
         lambda b: b.gradient_query**2,
         NOT_NEGATIVE,
         grid=DEEPER,
-        gradient_by="query",
+        by_query=True,
     ),
     _of_rows(
         "element_gradient",
@@ -727,9 +596,18 @@ _TABLE = (
         _entropy_identity,
         needs="gaussian keys",
     ),
-    *(_quantity_with("saturated", one) for one in (*SATURATED.values(), 0.5)),
-    _quantity_with("weight_above", 0.01),
-    _quantity_with("keys_holding", 0.9),
+    *(
+        _of_rows(
+            name,
+            rf"\mathbb{{1}}[{_at_least(threshold)}]",
+            f"share of rows with ${_at_least(threshold)}$",
+            partial(_is_saturated, threshold),
+            SHARE,
+            moments=SHARES,
+            indicator=True,
+        )
+        for name, threshold in SATURATED.items()
+    ),
     *(
         _among_saturated(quantity, given)
         for quantity in (_TRACE, _FROBENIUS, _QUERY)
@@ -743,16 +621,10 @@ _TABLE = (
         indicator=True,
     ),
     _of_formats(
-        "format_zero_share",
-        "P_0",
-        "share of the weights that a number format makes zero",
-        lambda rows: zero_share(rows.weights),
-    ),
-    _of_formats(
         "format_distinct_share",
         r"n_{\ne}/n",
         "number of different weights of a row as a part of its keys",
-        lambda rows: distinct_share(rows.weights, rows.order),
+        lambda rows: distinct_share(rows.weights),
     ),
     _of_formats(
         "format_error",
@@ -763,25 +635,16 @@ _TABLE = (
         within=NOT_NEGATIVE,
     ),
     _of_formats(
-        "format_weight_lost",
-        r"1 - \sum \hat{p}",
-        "part of the weight of a row that rounding to a number format loses",
-        lambda rows: weight_lost(rows.weights),
-        within=(-math.inf, 1.0),  # a sum that stands still makes weights too large
-        tabled=False,
-    ),
-    _of_formats(
         "format_score_overflow",
         r"P_{\lvert s\rvert = \infty}",
         "share of rows one of whose scores overflows in a number format",
         _score_overflows,
         indicator=True,
-        tabled=False,
     ),
 )
-QUANTITIES = QuantityTable({q.name: q for q in _TABLE})
+QUANTITIES = {q.name: q for q in _TABLE}
 PAIR_QUANTITIES = {q.name: q for q in _TABLE if q.of == "pairs"}
-ROW_QUANTITIES = QuantityTable({q.name: q for q in _TABLE if q.of == "rows"})
+ROW_QUANTITIES = {q.name: q for q in _TABLE if q.of == "rows"}
 FORMAT_QUANTITIES = {q.name: q for q in _TABLE if q.of == "formats"}
 
 
@@ -826,8 +689,3 @@ def clip(value: float, within: Range) -> float:
 def is_share(name: str) -> bool:
     """Tell whether a quantity is a share, of rows or of a row's keys."""
     return name in QUANTITIES and QUANTITIES[name].within == SHARE
-
-
-def is_indicator(name: str) -> bool:
-    """Tell whether a quantity is 1 for rows for which something holds, else 0."""
-    return QUANTITIES[name].indicator

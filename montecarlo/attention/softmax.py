@@ -278,25 +278,3 @@ def weights_in_order(rows: SoftmaxRows) -> Array:
     weights = rows.e * rows.sums.unit[..., np.newaxis]
     put(weights, rows.gaps.where, weight_max(rows.sums))
     return weights
-
-
-def weights_by_rank(rows: SoftmaxRows) -> Array:
-    """Return the weights of each row in descending order, shape as ``rows.e``."""
-    return -np.sort(-weights_in_order(rows), axis=-1)
-
-
-def number_above(rows: SoftmaxRows, threshold: float) -> Array:
-    """Return how many weights of each row are at least a threshold."""
-    above = weights_in_order(rows) >= threshold
-    number: Array = above.sum(axis=-1, dtype=np.float64)
-    return number
-
-
-def keys_holding(rows: SoftmaxRows, part: float) -> Array:
-    """Return how many of the largest weights of each row it takes to hold a part of 1.
-
-    Sorts the weights: n ln n for n keys.
-    """
-    held = np.cumsum(weights_by_rank(rows), axis=-1)
-    short: Array = (held[..., :-1] < part).sum(axis=-1, dtype=np.float64)
-    return 1.0 + short

@@ -11,7 +11,7 @@ from typing import Any
 from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
     QUANTILE_RATIO,
-    is_indicator,
+    QUANTITIES,
     quantile_level,
 )
 from montecarlo.claims.checks import Check
@@ -23,10 +23,10 @@ from montecarlo.small_files import read_package_toml
 #: stated: binomial ones, and order statistics, of runs that are independent.
 EXACT = "exact"
 #: The kind of means of what few rows of a replicate are evaluated for, as each is
-#: costly, and these quantities, without what is in brackets: of 2048 keys at most four
-#: rows, so that replicates are more skewed.
+#: costly, and these quantities: of 2048 keys at most four rows, so that replicates are
+#: more skewed.
 OF_FEW_ROWS = "mean of few rows"
-FEW_ROWS = ("jacobian_spectral", "element_gradient", "weight_above", "keys_holding")
+FEW_ROWS = ("jacobian_spectral", "element_gradient")
 #: That of a kurtosis of pairs, which hangs on few large scores.
 KURTOSIS = "kurtosis"
 
@@ -49,11 +49,11 @@ def kind_of(check: Check) -> str:
         return "slope" if check.along_d_k else value
     if check.summary == QUANTILE_RATIO or quantile_level(check.summary) is not None:
         return "quantile ratio" if check.summary == QUANTILE_RATIO else "quantile"
-    if check.quantity.partition("(")[0] in FEW_ROWS:
+    if check.quantity in FEW_ROWS:
         return OF_FEW_ROWS
     if check.summary == "mean" and "/" in check.divisor:
         return "divisor ratio"
-    return "share" if is_indicator(check.quantity) else "mean"
+    return "share" if QUANTITIES[check.quantity].indicator else "mean"
 
 
 def nominal_rate(wanted: float, kind: str) -> float:

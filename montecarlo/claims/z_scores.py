@@ -16,7 +16,7 @@ import pandas as pd
 from msgspec import Struct
 from scipy.special import chdtri, gammaincinv, ndtri, stdtr
 
-from montecarlo.attention.quantities import QUANTITIES, is_indicator
+from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.verdicts import Outcome
 from montecarlo.estimation.summaries import RowKey, has_interval
@@ -170,6 +170,8 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
 def _drawn_rows(measurements: pd.DataFrame) -> "pd.Series[float]":
     """Return how many rows of attention a share is of, NaN for what is none."""
     names = measurements["quantity"].unique()
-    indicators = [name for name in names if name in QUANTITIES and is_indicator(name)]
+    indicators = [
+        name for name in names if name in QUANTITIES and QUANTITIES[name].indicator
+    ]
     drawn = measurements["n_replicates"] * measurements["n_queries"].astype(float)
     return drawn.where(measurements["quantity"].isin(indicators))

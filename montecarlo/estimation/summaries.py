@@ -31,7 +31,6 @@ from montecarlo.attention.quantities import (
     SHARE_ABOVE,
     Quantity,
     Range,
-    is_indicator,
     quantile_level,
     range_of,
 )
@@ -97,10 +96,10 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
                 yield RowKey(divisor, pair_quantity.name, "value")
         return
     for quantity in ROW_QUANTITIES.values():
-        if quantity.tabled and has_meaning(quantity, point):
+        if has_meaning(quantity, point):
             yield from _keys_of(quantity, divisors)
     for number_format, softmax in combinations(point.shape[1]) if point.formats else ():
-        for one in filter(lambda one: one.tabled, FORMAT_QUANTITIES.values()):
+        for one in FORMAT_QUANTITIES.values():
             for divisor in divisors:
                 yield RowKey(divisor, one.name, "mean", number_format.name, softmax)
 
@@ -234,7 +233,7 @@ class Summaries:
         if key.quantity in FORMAT_QUANTITIES:
             rows = compared_rows(n_queries, n_keys)
         values = self._column(key.divisor, _column_of(key))
-        if is_indicator(key.quantity):
+        if QUANTITIES[key.quantity].indicator:
             return share_estimate(values, rows)
         within = range_of(key.quantity, n_keys, key.number_format, key.softmax)
         if all(map(math.isfinite, within)):

@@ -25,7 +25,6 @@ from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.gradients import (
     differences_to_largest,
     gradient_query,
-    gradient_scores,
     jacobian_times,
 )
 from montecarlo.attention.grids import Grid
@@ -34,7 +33,6 @@ from montecarlo.attention.number_formats import (
     NUMBER_FORMATS,
     compared_rows,
     exponentials_in,
-    rising_order,
     softmax_in,
     weights_in,
 )
@@ -204,12 +202,12 @@ class Pass(NamedTuple):
     ----------
     divisor : float
         What scores are divided by.
-    gradients : collection of str
-        Of which gradients the norms are needed, as `Quantity.gradient_by` says.
+    by_query : bool
+        Whether the norm of the gradient by the query is needed.
     """
 
     divisor: float
-    gradients: Collection[str] = ("scores", "query")
+    by_query: bool = True
 
 
 def row_blocks(
@@ -253,7 +251,6 @@ def row_blocks(
         for parts in zip(*stacks, strict=True)
     )
     first_rows = FirstRows(shared.pop("scores"))
-    shared["order"] = rising_order(shared["compared"])
     for one, own in zip(passes, each, strict=True):
         yield RowBlock(
             RowSums(one.divisor, **{name: own.pop(name) for name in SUMS}),
@@ -286,7 +283,7 @@ def _reduce_rows(
     flat = [point.row_spread / one.divisor < FLAT for one in passes]
     wide = measure_gaps(widen(scores)) if any(flat) else gaps
     differences = {}
-    if any(one.gradients for one in passes):
+    if any(one.by_query for one in passes):
         vector = _draw_vectors(point, seed, indices)
         differences[False] = differences_to_largest(vector, gaps)
         if any(flat):
@@ -296,13 +293,10 @@ def _reduce_rows(
     for one, is_flat in zip(passes, flat, strict=True):
         rows = softmax_rows(wide if is_flat else gaps, one.divisor)
         own.append({name: getattr(rows.sums, name) for name in SUMS})
-        own[-1] |= dict.fromkeys(("gradient_scores", "gradient_query"), NOT_NEEDED)
-        if one.gradients:
+        own[-1]["gradient_query"] = NOT_NEEDED
+        if one.by_query:
             product = jacobian_times(rows, differences[is_flat])
-            if "scores" in one.gradients:
-                own[-1]["gradient_scores"] = gradient_scores(rows.sums, product)
-            if "query" in one.gradients:
-                by_query.append((own[-1], rows.sums, product))
+            by_query.append((own[-1], rows.sums, product))
     if by_query:
         places, sums, products = zip(*by_query, strict=True)
         found = gradient_query(sums, products, chunks(), query_rows(point.shape[1]))
@@ -529,7 +523,10 @@ def row_values(
     """
     names = {divisor: columns.of(divisor) for divisor in columns.divisors}
     passes = [
-        Pass(parse_divisor(divisor).value(point.d_k, point.shape[1]), _gradients(mine))
+        Pass(
+            parse_divisor(divisor).value(point.d_k, point.shape[1]),
+            any(ROW_QUANTITIES[one].by_query for one in mine if one in ROW_QUANTITIES),
+        )
         for divisor, mine in names.items()
     ]
     formats = any(is_of_format(name) for _, name in columns.means)
@@ -546,12 +543,6 @@ def row_values(
         np.stack([means[column] for column in columns.means], axis=-1),
         [values[column] for column in columns.counts],
     )
-
-
-def _gradients(names: Iterable[str]) -> set[str]:
-    """Tell by what the gradients are whose norms some columns need."""
-    quantities = (ROW_QUANTITIES[name] for name in names if name in ROW_QUANTITIES)
-    return {one.gradient_by for one in quantities if one.gradient_by}
 
 
 def _row_columns(
@@ -594,7 +585,7 @@ def _format_columns(
         if before != (before := (name, shifted)):
             e = exponentials_in(divided, number_format, shifted=shifted)
         weights = weights_in(e, number_format, wide=softmax.endswith("_wide"))
-        rows = FormatRows(weights, exact, divided, block.order, number_format)
+        rows = FormatRows(weights, exact, divided, number_format)
         for *_, quantity in quantities:
             found = FORMAT_QUANTITIES[quantity].evaluate(rows).mean(axis=-1)
             yield format_column(quantity, name, softmax), found

@@ -26,7 +26,6 @@ from montecarlo.attention.quantities import (
     QUANTITIES,
     SHARE,
     SHARE_ABOVE,
-    is_indicator,
     quantile_level,
 )
 from montecarlo.errors import InputError, show
@@ -522,7 +521,7 @@ def _estimate(summaries: Summaries, key: RowKey) -> Estimate:
 
 def is_share(key: RowKey) -> bool:
     """Tell whether a row estimates the share of rows that an indicator picks."""
-    return is_indicator(key.quantity) and "/" not in key.divisor
+    return QUANTITIES[key.quantity].indicator and "/" not in key.divisor
 
 
 def exact_row(requested: RequestedRows) -> Measurement | None:

@@ -171,7 +171,7 @@ def largest_weight_share(
 
     The transform over θ is inverted by the Euler sum of Abate and Whitt, ORSA Journal
     on Computing 7 (1995) 36.  From t = 1/2 on, with d_k, the share is the mean number
-    of weights of at least t, as in `mean_number_above`.  Nothing is approximated for
+    of weights of at least t, by `weight_distribution`.  Nothing is approximated for
     large n or d_k.
 
     Examples

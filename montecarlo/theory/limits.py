@@ -192,7 +192,6 @@ def _limit_of_mean(quantity: str, n_keys: int) -> Limit | None:
         "jacobian_frobenius": 1.0,
         "jacobian_spectral": 1.0,
         "jacobian_frobenius_squared": 1.0 / 3.0,
-        "gradient_scores": query,
         "element_gradient": 1.0 / n_keys,
         "entropy": math.pi**2 / 6.0,
     }
@@ -228,7 +227,6 @@ def _limit_of_quantile(quantity: str, level: float, n_keys: int) -> Limit | None
         **dict.fromkeys(
             ("jacobian_trace", "jacobian_frobenius", "jacobian_spectral"), (2.0, 0.0)
         ),
-        "gradient_scores": (math.sqrt(2.0) * difference, 0.0),
         "gradient_query": (math.sqrt(2.0) * difference, 0.5),
     }
     if quantity not in factors:

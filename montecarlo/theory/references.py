@@ -29,7 +29,6 @@ from montecarlo.theory.row_integrals import (
 from montecarlo.theory.score_distribution import distribution_gap, expected_maximum
 from montecarlo.theory.weight_distribution import (
     LONE,
-    mean_number_above,
     quantile_of_queries,
     share_at,
     share_of_queries,
@@ -50,11 +49,8 @@ GAP_AT = 0.742
 SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
 #: Summaries that are expectations.
 SUMMARIES = ("mean", "value")
-#: Quantiles, and quantities with a threshold: once more a second time.
+#: Quantiles: once more a second time.
 _PERCENTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)\Z")
-_WITH_THRESHOLD = re.compile(r"(saturated|weight_above)\(([0-9.e-]+)\)\Z")
-#: Numbers of weights that are known less exactly are not referred to.
-MOST_ERROR = 1e-6
 #: Quantiles of the largest weight: made by `studies.quantiles`.
 QUANTILES = Path(__file__).with_name("quantiles.csv")
 #: The grids grow with the standard deviation of the scores; nobody asks for more.
@@ -93,7 +89,7 @@ def reference(
     percent = _PERCENTILE.match("q50" if summary == "median" else summary)
     if quantity == "weight_max" and percent:
         return _largest_quantile(point, divisor, float(percent[1]) / 100.0)
-    find = _find(quantity)
+    find = REFERENCES.get(quantity)
     if summary not in SUMMARIES or find is None:
         return None
     parts = [find(point, one) for one in divisor.split("/")]
@@ -105,14 +101,6 @@ def reference(
     ratio = over.value / under.value
     error = over.error / abs(over.value) + under.error / abs(under.value)
     return Reference(ratio, error * abs(ratio))
-
-
-def _find(quantity: str) -> Find | None:
-    """Return what refers to a quantity, perhaps one with a threshold."""
-    found = _WITH_THRESHOLD.match(quantity)
-    if not found:
-        return REFERENCES.get(quantity)
-    return (_share if found[1] == "saturated" else _number_above)(float(found[2]))
 
 
 def _divisor_value(divisor: str, point: DesignPoint) -> float:
@@ -177,19 +165,6 @@ def _share(threshold: float) -> Find:
                 return share_at(std, point.shape[1], threshold)
             case _:
                 return None
-
-    return find
-
-
-def _number_above(threshold: float) -> Find:
-    """Refer to the mean number of weights of at least a threshold."""
-
-    def find(point: DesignPoint, divisor: str) -> Reference | None:
-        scale = _scale_of(point, divisor)
-        if scale is None or _families(point) != ("gaussian", "gaussian"):
-            return None
-        found = mean_number_above(point.d_k, point.shape[1], scale, threshold)
-        return found if found.error <= MOST_ERROR else None
 
     return find
 

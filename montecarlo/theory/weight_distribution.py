@@ -11,7 +11,6 @@ quantiles of p_max, each with its numerical error.
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -216,60 +215,33 @@ def share_of_queries(
     scale : float
         Standard deviation of a divided score over |q|.
     threshold : float
-    """
-    if threshold * n_keys <= 1.0:
-        return Reference(1.0, 0.0)
-    share = _over_lengths(d_k, scale, _Weights(n_keys, threshold, threshold >= LONE))
-    return Reference(min(share.value, 1.0), share.error)
-
-
-@lru_cache(maxsize=4096)
-def mean_number_above(
-    d_k: int, n_keys: int, scale: float, threshold: float
-) -> Reference:
-    """Return the mean number of weights of a row that are at least t.
-
-    Parameters
-    ----------
-    d_k, n_keys, scale, threshold
-        As for `share_of_queries`.
 
     Notes
     -----
-    n P(p >= t) for one weight p.  With x its score, L the logarithm of the sum of the
-    other exponentials and E exponential, so that V = ln E - L has a known tail::
+    The error adds the difference from fewer lengths.  From t = 1/2 on the share is the
+    mean number of weights of at least t, n P(p >= t) for one weight p.  With x its
+    score, L the logarithm of the sum of the other exponentials and E exponential, so
+    that V = ln E - L has a known tail::
 
         P(p >= t)      = P(sz - L >= ln(t/(1 - t)))
         P(V > u)       = E exp(-exp(u + L)) = φ(u)^(n-1),  φ(u) = E exp(-exp(u + x))
         E exp(-iωL)    = E exp(iωV) / Γ(1 + iω)
 
     The division makes rounding larger by exp(πω/2), the normal z smaller by
-    exp(-s²ω²/2): by exp(π²/8s²) at most.  So shorter queries, s < 0.354, are left out
-    for t < 1/2: the error holds what they can make of it.
+    exp(-s²ω²/2): by exp(π²/8s²) at most, which is too much for shorter queries,
+    s < 0.354, whose share is inverted.
     """
-    number = _over_lengths(d_k, scale, _Weights(n_keys, threshold, counted=True))
-    return Reference(min(number.value, 1.0 / threshold, n_keys), number.error)
-
-
-class _Weights(NamedTuple):
-    """Weights of at least t of n: how many there are, or whether there is one."""
-
-    n_keys: int
-    threshold: float
-    counted: bool
-
-
-def _over_lengths(d_k: int, scale: float, weights: _Weights) -> Reference:
-    """Average over |q| ~ chi_d; the error adds the difference from fewer lengths."""
+    if threshold * n_keys <= 1.0:
+        return Reference(1.0, 0.0)
     (fine, errors), (coarse, _) = (
-        _average_panels(d_k, scale, weights, n_points)
+        _average_panels(d_k, n_keys, scale, threshold, n_points)
         for n_points in (LENGTHS, FEWER_LENGTHS)
     )
-    return Reference(max(fine, 0.0), errors + abs(fine - coarse))
+    return Reference(min(max(fine, 0.0), 1.0), errors + abs(fine - coarse))
 
 
 def _average_panels(
-    d_k: int, scale: float, weights: _Weights, n_points: int
+    d_k: int, n_keys: int, scale: float, threshold: float, n_points: int
 ) -> tuple[float, float]:
     """Average the panels of ln s over |q| ~ chi_d, and their errors.
 
@@ -286,12 +258,12 @@ def _average_panels(
         piece = max(start, low), min(stop, high)
         s, weight = weigh_lengths(d_k, scale, piece, n_points)
         mass += float(weight.sum())
-        coefficients, error = _panel(index, weights)
+        coefficients, error = _panel(index, n_keys, threshold)
         x = 2.0 * PER_OCTAVE * np.log2(s / start) - 1.0
         total += float(np.polynomial.chebyshev.chebval(x, coefficients) @ weight)
         errors += error * float(weight.sum())
     value = total / mass
-    return value, errors / mass + beyond / weights.threshold + ROUNDING * abs(value)
+    return value, errors / mass + beyond / threshold + ROUNDING * abs(value)
 
 
 def _panel_of(std: float) -> int:
@@ -299,25 +271,22 @@ def _panel_of(std: float) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _panel(index: int, weights: _Weights) -> tuple[Array, float]:
+def _panel(index: int, n_keys: int, threshold: float) -> tuple[Array, float]:
     """Interpolate over a panel of ln s; 0 where there are next to no such weights.
 
     The error is that of the values, and of the last two coefficients.
     """
-    stds, n_keys = _nodes(index), weights.n_keys
+    stds = _nodes(index)
     widest = 2.0 ** ((index + 1) / PER_OCTAVE)
-    if (bound := _bound(widest, n_keys, weights.threshold)) < NEGLIGIBLE:
+    if (bound := _bound(widest, n_keys, threshold)) < NEGLIGIBLE:
         return np.zeros(1), bound
-    if weights.counted and index >= FIRST_WAVES:
+    if threshold >= LONE and index >= FIRST_WAVES:
         frequencies, terms, error = _waves(index, n_keys)
-        logit = math.log(weights.threshold / (1.0 - weights.threshold))
+        logit = math.log(threshold / (1.0 - threshold))
         sums = (terms * np.exp(-1j * frequencies * logit)).imag.sum(axis=-1)
         values = n_keys * (0.5 + sums)  # Gil-Pelaez, by midpoints
-    elif weights.counted and weights.threshold < LONE:  # not known
-        half = 0.5 * min(1.0 / weights.threshold, n_keys)
-        return np.array([half]), half
     else:
-        shares = [share_at(float(std), n_keys, weights.threshold) for std in stds]
+        shares = [share_at(float(std), n_keys, threshold) for std in stds]
         values = np.array([share.value for share in shares])
         error = max(share.error for share in shares)
     coefficients = interpolate(values)

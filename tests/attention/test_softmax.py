@@ -23,7 +23,6 @@ from montecarlo.attention.divisors import DIVISORS as DIVISORS_BY_NAME
 from montecarlo.attention.gradients import (
     differences_to_largest,
     gradient_query,
-    gradient_scores,
     jacobian_frobenius,
     jacobian_frobenius_squared,
     jacobian_spectral,
@@ -235,7 +234,6 @@ def test_norms_reach_below_the_grid_of_quantiles(power):
     assert jacobian_spectral(rows)[0] == pytest.approx(3.0 * tiny, **close)
     product = product_of(rows, vector)
     expected = math.sqrt(0.5**2 + 1.0 + 0.5**2) * tiny
-    assert gradient_scores(rows.sums, product)[0] == pytest.approx(expected, **close)
     keys = np.eye(3, dtype=np.float32)
     assert query_gradient(rows, product, keys)[0] == pytest.approx(expected, rel=1e-6)
 
@@ -249,7 +247,6 @@ def test_one_hot_row(size):
     found = {name: measure(rows)[0] for name, measure in MEASURED.items()}
     ones = {"weight_max", "effective_keys", "inverse_participation"}
     assert found == {name: float(name in ones) for name in MEASURED}
-    assert gradient_scores(rows.sums, product)[0] == 0.0
     assert query_gradient(rows, product, np.ones((3, 2), dtype=np.float32))[0] == 0.0
 
 
@@ -280,16 +277,13 @@ def test_float32_keeps_its_relative_precision(d_k, n_keys, divisor):
         )
     products = [product_of(single, vector), product_of(double, vector.astype(float))]
     assert products[0].dtype == np.float32
-    for measure in (
-        lambda rows, product: gradient_scores(rows.sums, product),
-        lambda rows, product: query_gradient(rows, product, keys),
-    ):
-        ours, exact = (
-            measure(*pair) for pair in zip((single, double), products, strict=True)
-        )
-        # differences of v may cancel where one other key counts
-        assert np.median(np.abs(ours / exact - 1.0)) < allowed
-        assert ours == pytest.approx(exact, rel=100.0 * allowed, abs=0)
+    ours, exact = (
+        query_gradient(*pair, keys)
+        for pair in zip((single, double), products, strict=True)
+    )
+    # differences of v may cancel where one other key counts
+    assert np.median(np.abs(ours / exact - 1.0)) < allowed
+    assert ours == pytest.approx(exact, rel=100.0 * allowed, abs=0)
 
 
 def test_what_is_negligible_does_not_depend_on_other_rows():

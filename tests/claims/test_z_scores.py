@@ -158,7 +158,7 @@ def test_rare_shares_have_no_score():
     the score is that of the binomial error: replicates differ by less.
     """
     table = made_up(4, 1, np.random.default_rng(3)).assign(
-        quantity="saturated(0.7)",
+        quantity="saturated",
         reference=[31 / 6400, 1 - 31 / 6400, 0.01, 0.5],
         estimate=[0.0, 1.0, 1 / 6400, 0.5],
         std_error=1 / 6400,

@@ -305,7 +305,7 @@ def test_a_share_of_every_row_has_a_lower_bound():
     assert found.ci_low == pytest.approx(0.025 ** (1.0 / 64.0), rel=1e-9)
 
 
-@pytest.mark.parametrize("quantity", ["format_weight_lost", "format_zero_share"])
+@pytest.mark.parametrize("quantity", ["format_error", "format_distinct_share"])
 def test_weights_in_eight_bits(quantity):
     """Of the draws of a point, exponentiated and cast one row after the other."""
     found = measure(
@@ -323,8 +323,9 @@ def test_weights_in_eight_bits(quantity):
         for row in q[:16].astype(float) @ k.T.astype(float):
             e = np.exp(row - row.max())
             kept = e.astype(ml_dtypes.float8_e4m3fn).astype(float)
-            lost, zero = 1 - kept.sum() / e.sum(), (kept == 0).mean()
-            values.append(lost if quantity == "format_weight_lost" else zero)
+            error = 0.5 * np.abs(kept - e).sum() / e.sum()
+            distinct = len(set(kept)) / len(kept)
+            values.append(error if quantity == "format_error" else distinct)
     assert (found.number_format, found.softmax) == ("e4m3", "shifted_wide")
     assert found.estimate == pytest.approx(np.mean(values), rel=1e-9)
 

@@ -27,7 +27,6 @@ SIMULATED = (
     "jacobian_trace",
     "jacobian_frobenius",
     "jacobian_spectral",
-    "gradient_scores",
     "gradient_query",
     "gradient_query_squared",
 )
@@ -77,7 +76,7 @@ def test_laws_of_quantiles_are_those_of_the_definition(n, summary, level):
     norm = math.sqrt(2.0) * math.exp(logarithm)
     # s = 8; keys differ by the root of 2 d_k, where v counts twice
     factors = dict.fromkeys(SIMULATED[:3], 2.0)
-    factors |= {"gradient_scores": norm, "gradient_query": 8.0 * norm}
+    factors["gradient_query"] = 8.0 * norm
     for name, factor in factors.items():
         found = limit_of(name, summary, n).value(64)
         assert found == pytest.approx(factor * math.exp(-8.0 * gap), rel=1e-9), name
@@ -97,7 +96,6 @@ def test_laws_of_means_are_those_of_the_definition():
         **dict.fromkeys(SIMULATED[:3], (lambda t: 2.0 * w(t), 1.0)),
         "jacobian_frobenius_squared": (lambda t: 4.0 * w(t) ** 2, 1.0),
         "entropy": (lambda t: np.logaddexp(0.0, -t) + t * expit(-t), 1.0),
-        "gradient_scores": (lambda t: math.sqrt(2.0) * size * w(t), 1.0),
         "gradient_query": (lambda t: math.sqrt(2.0) * size * w(t), 8.0),
         "gradient_query_squared": (lambda t: 4.0 * w(t) ** 2, 64.0),
     }
@@ -202,7 +200,6 @@ def simulated():
                     np.square(diagonal).sum(axis=-1) + squares
                 ),
                 "jacobian_spectral": np.linalg.eigvalsh(jacobian)[:, -1],
-                "gradient_scores": np.linalg.norm(jv, axis=-1),
                 "gradient_query": query,
                 "gradient_query_squared": query**2,
             }

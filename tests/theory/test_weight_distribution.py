@@ -13,7 +13,6 @@ from montecarlo.theory import (
     largest_weight_share,
 )
 from montecarlo.theory.references import QUANTILES
-from montecarlo.theory.weight_distribution import mean_number_above
 from studies import quantiles
 
 
@@ -179,17 +178,3 @@ def test_shares_of_thirty_digits(place, exact):
     d_k, n_keys, threshold, divisor = place
     found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=divisor)
     assert abs(found.value - exact) <= found.error < 5e-8
-
-
-@pytest.mark.parametrize(("threshold", "divisor"), [(0.05, "sqrt"), (0.2, 1.0)])
-def test_number_of_weights_above(threshold, divisor):
-    """Against 20,000 drawn rows, within six standard errors: a false alarm in 5e8."""
-    rng = np.random.default_rng(9)
-    number = math.sqrt(24) if divisor == "sqrt" else divisor
-    lengths = np.sqrt(rng.chisquare(24, 20_000)) / number
-    scores = lengths[:, None] * rng.standard_normal((20_000, 40))
-    above = (special.softmax(scores, axis=1) >= threshold).sum(axis=1)
-    found = mean_number_above(24, 40, 1 / number, threshold)
-    error = above.std() / math.sqrt(len(above))
-    assert found.error < 1e-6
-    assert abs(above.mean() - found.value) < 6 * error

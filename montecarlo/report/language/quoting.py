@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from pathlib import Path
 
-from montecarlo.attention.quantities import QUANTITIES, is_indicator, quantile_level
+from montecarlo.attention.quantities import QUANTITIES, quantile_level
 from montecarlo.report.language.catalogues import Language, localise
 from montecarlo.report.language.symbols import divisor_symbol
 from montecarlo.study.measured import Measurement
@@ -131,7 +131,7 @@ def _label(found: Measurement, language: Language) -> str:
     words = re.split("[:：]", words)[0]  # what explains it would be a second colon
     words = words[:1].upper() + words[1:]
     level = quantile_level(found.summary)
-    if found.summary == "mean" and is_indicator(found.quantity):
+    if found.summary == "mean" and QUANTITIES[found.quantity].indicator:
         return words  # a share of rows
     if found.summary in SUMMARIES:
         summary = _say(language, SUMMARIES[found.summary])
