@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.divisors import DIVISORS, Product
-from montecarlo.attention.grids import LayeredGrid
+from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.number_formats import NumberFormat
 from montecarlo.attention.quantities import ROW_QUANTITIES
 from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
@@ -196,7 +196,7 @@ def approximate_normal_distribution(monkeypatch):
 
 def stretch_distance_from_top(monkeypatch):
     """Bins near a top end a tenth too far below it: a weight of 0.9 is 0.89."""
-    edges = LayeredGrid.edges
+    edges = LogGrid.edges
 
     def wrong(grid):
         found = edges(grid)
@@ -204,7 +204,7 @@ def stretch_distance_from_top(monkeypatch):
         found[near] = grid.top - 1.1 * (grid.top - found[near])
         return found
 
-    monkeypatch.setattr(LayeredGrid, "edges", wrong)
+    monkeypatch.setattr(LogGrid, "edges", wrong)
     replicates.grid_of.cache_clear()
 
 

@@ -133,7 +133,6 @@ DECIMAL = {
         parse_initialisation(INIT.format("he_normal", "rms", "full", typed)).width
     ),
     "normalisation": lambda typed: parse_normalisation(f"l2(gain={typed})").gain,
-    "divisor": lambda typed: parse_divisor(typed).formula.factor,
 }
 
 

@@ -16,7 +16,6 @@ import ast
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -25,8 +24,6 @@ from montecarlo.errors import InputError, show
 from montecarlo.names import require_number
 
 MOST_CHARACTERS = 100
-#: What Python takes for a number beside these: 1_000, 0x10.
-_OTHER_NUMBER = re.compile("[0-9]_|0[box]", re.IGNORECASE)
 
 
 class Product(NamedTuple):
@@ -65,8 +62,6 @@ def read_formula(text: str) -> Product:
     """
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"formula must have at most {MOST_CHARACTERS} characters")
-    if _OTHER_NUMBER.search(text):
-        raise ValueError("numbers must be decimal ones, as 1000 or 1e3")
     try:
         tree = ast.parse(text.strip().replace("^", "**"), mode="eval")
         return _evaluate(tree.body)
@@ -82,50 +77,39 @@ def name_formula(product: Product) -> str:
     >>> name_formula(Product(2.0, d_k=0.6, log_n=0.5))
     '2*d_k^0.6*sqrt(ln(n))'
     """
-    bases, powers = ("d_k", "n", "ln(n)"), ("d_k^{}", "n^{}", "ln(n)^{}")
-    return _write(product, bases, powers, "sqrt({})", "*", _spell_number)
-
-
-def typeset_formula(product: Product) -> str:
-    """Write a product as LaTeX, numbers to six digits."""
-    bases = ("d_k", "n", r"\ln n")
-    powers = ("d_k^{{{}}}", "n^{{{}}}", r"(\ln n)^{{{}}}")
-    return _write(product, bases, powers, r"\sqrt{{{}}}", r"\,", _typeset_number)
-
-
-def _write(  # noqa: PLR0913, PLR0917 - a notation
-    product: Product,
-    bases: Sequence[str],
-    powers: Sequence[str],
-    root: str,
-    joint: str,
-    number: Callable[[float], str],
-) -> str:
-    """Write a product of powers: the factor, powers, and one root of the rest."""
     written, under_root = [], []
-    for base, power, exponent in zip(bases, powers, product[1:], strict=True):
+    for base, exponent in zip(("d_k", "n", "ln(n)"), product[1:], strict=True):
         if exponent == 0.5:
             under_root.append(base)
         elif exponent != 0.0:
-            written.append(base if exponent == 1.0 else power.format(number(exponent)))
+            written.append(base if exponent == 1.0 else f"{base}^{_spell(exponent)}")
     if under_root:
-        written.append(root.format(joint.join(under_root)))
+        written.append(f"sqrt({'*'.join(under_root)})")
     if product.factor != 1.0 or not written:
-        written.insert(0, number(product.factor))
-    return joint.join(written)
+        written.insert(0, _spell(product.factor))
+    return "*".join(written)
 
 
-def _spell_number(value: float) -> str:
+def _spell(value: float) -> str:
     """Write a number as it can be typed: 2, 0.5, 1e-5."""
     mantissa, _, exponent = repr(value).partition("e")
     mantissa = mantissa.removesuffix(".0")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
-def _typeset_number(value: float) -> str:
-    """Write a number as LaTeX, to six digits."""
-    mantissa, _, exponent = f"{value:g}".partition("e")
-    return rf"{mantissa}\times 10^{{{int(exponent)}}}" if exponent else mantissa
+def typeset_formula(product: Product) -> str:
+    """Write a product as LaTeX, numbers to six digits."""
+    text = name_formula(Product(*(float(f"{number:g}") for number in product)))
+    for typed, typeset in (
+        (r"\bln\(n\)\^", r"(\\ln n)^"),
+        (r"\bln\(n\)", r"\\ln n"),
+        (r"\^([-\d.e]+)", r"^{\1}"),
+        (r"sqrt\((.+)\)", r"\\sqrt{\1}"),
+        (r"e(-?\d+)", r"\\times 10^{\1}"),
+        (r"\*", r"\\,"),
+    ):
+        text = re.sub(typed, typeset, text)
+    return text
 
 
 _BASES = {
@@ -239,19 +223,6 @@ def pairs_of(divisors: tuple[str, ...]) -> tuple[str, ...]:
     if BASELINE not in divisors:
         return ()
     return tuple(f"{name}/{BASELINE}" for name in divisors if name != BASELINE)
-
-
-def split_pairs(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the divisors that occur in some names, and the pairs among these.
-
-    Examples
-    --------
-    >>> split_pairs(["none", "none/d_k^0.6"])
-    (('none', 'd_k^0.6'), ('none/d_k^0.6',))
-    """
-    names = tuple(names)
-    singles = dict.fromkeys(single for name in names for single in name.split("/"))
-    return tuple(singles), tuple(dict.fromkeys(name for name in names if "/" in name))
 
 
 def name_divisor(text: str) -> str:

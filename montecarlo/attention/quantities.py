@@ -21,24 +21,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from montecarlo.attention import gradients, softmax
-from montecarlo.attention.grids import (
-    DEEP,
-    DEEPER,
-    FINE,
-    SIGNED,
-    Grid,
-    LayeredGrid,
-    SignedGrid,
-)
-from montecarlo.attention.number_formats import (
-    ALL_FORMATS,
-    NumberFormat,
-    distinct_share,
-    most_weight_error,
-    overflows,
-    weight_error,
-)
+from montecarlo.attention import gradients, number_formats, softmax
+from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, LogGrid
+from montecarlo.attention.number_formats import ALL_FORMATS, NumberFormat
 from montecarlo.attention.softmax import Array, Gaps, RowSums, Scores, SoftmaxRows
 
 Range = tuple[float, float]
@@ -132,7 +117,7 @@ class Quantity:
         value for all divisors.
     interval_scale : Scale or None
         Where its interval is made, if not as it is.
-    grid : LayeredGrid, SignedGrid or None
+    grid : LogGrid or None
         Of rows: what quantiles are read from, if there are any; see `grid_for`.
     compared : tuple of str
         Of which summaries the table holds comparisons of two divisors, `SHARE_ABOVE`
@@ -161,23 +146,24 @@ class Quantity:
     indicator: bool = False
     degree: int = 0
     interval_scale: Scale | None = None
-    grid: Grid | None = None
+    grid: LogGrid | None = None
     compared: tuple[str, ...] = ()
     needs: Literal["", "gaussian keys", "planted keys"] = ""
     given: str = ""
     multiple_of: str = ""
     by_query: bool = False
 
-    def grid_for(self, n_keys: int) -> Grid | None:
+    def grid_for(self, n_keys: int) -> LogGrid | None:
         """Return the grid of rows of a number of keys: it has the top that they have.
 
         Near it values are counted by their distance from it: nearly even rows are told
         apart as well as nearly one-hot ones.
         """
-        if self.grid is None or isinstance(self.grid, SignedGrid):
-            return self.grid
-        top = self.within(n_keys)[1] if callable(self.within) else self.within[1]
-        return LayeredGrid(self.grid.layers, top)
+        return self.grid and replace(self.grid, top=self.range_at(n_keys)[1])
+
+    def range_at(self, n_keys: int) -> Range:
+        """Return the range of its values in rows of a number of keys."""
+        return self.within(n_keys) if callable(self.within) else self.within
 
     @property
     def divided(self) -> bool:
@@ -617,21 +603,21 @@ _TABLE = (
         "format_overflow",
         r"P_{\infty}",
         "share of rows whose weights overflow in a number format",
-        lambda rows: overflows(rows.weights),
+        lambda rows: number_formats.overflows(rows.weights),
         indicator=True,
     ),
     _of_formats(
         "format_distinct_share",
         r"n_{\ne}/n",
         "number of different weights of a row as a part of its keys",
-        lambda rows: distinct_share(rows.weights),
+        lambda rows: number_formats.distinct_share(rows.weights),
     ),
     _of_formats(
         "format_error",
         r"\delta",
         "half the sum of the absolute errors of the weights of a row; "
         "$1$ where it overflows",
-        lambda rows: weight_error(rows.weights, rows.exact),
+        lambda rows: number_formats.weight_error(rows.weights, rows.exact),
         within=NOT_NEGATIVE,
     ),
     _of_formats(
@@ -675,9 +661,9 @@ def range_of(
     Only errors of weights have one that depends on the format and the way of softmax.
     """
     if name == "format_error":
-        return 0.0, most_weight_error(ALL_FORMATS[number_format], n_keys or 0, way)
-    within = QUANTITIES[name].within
-    return within(n_keys or 0) if callable(within) else within
+        one = ALL_FORMATS[number_format]
+        return 0.0, number_formats.most_weight_error(one, n_keys or 0, way)
+    return QUANTITIES[name].range_at(n_keys or 0)
 
 
 def clip(value: float, within: Range) -> float:

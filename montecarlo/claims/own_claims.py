@@ -16,7 +16,6 @@ import msgspec
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from montecarlo.attention.divisors import split_pairs
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     PAIR_QUANTITIES,
@@ -177,8 +176,8 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
         for check in claim.checks()
         if check.quantity not in RECORDED
     ]
-    asked = [check.divisor for _, check in checks]
-    divisors, _ = split_pairs([*grid.divisors, *asked])
+    asked = [one for _, check in checks for one in check.divisor.split("/")]
+    divisors = tuple(dict.fromkeys([*grid.divisors, *asked]))
     sizes = {n for _, check in checks for n in fill_range(*check.domain.n_keys)}
     blocks: dict[Block, None] = {}
     for where, check in checks:

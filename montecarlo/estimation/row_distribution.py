@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from montecarlo.attention.grids import Grid
+from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import Estimate, half_width_error
 from montecarlo.estimation.intervals import Interval, Moments, interval_ends
@@ -37,7 +37,7 @@ class RowDistribution:
     n_replicates : int
     inside : slice
         The bins that hold rows, and one on either side: beyond, nothing changes.
-    grid : LayeredGrid or SignedGrid
+    grid : LogGrid
         What the rows were counted on.
     """
 
@@ -47,7 +47,7 @@ class RowDistribution:
     skewness: Array
     n_replicates: int
     inside: slice
-    grid: Grid
+    grid: LogGrid
     _ends: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False)
     _bounds: dict[tuple[float, float], Interval] = field(
         default_factory=dict, repr=False
@@ -72,7 +72,9 @@ class RowDistribution:
         return self._bounds[level, error_rate]
 
 
-def row_distribution(counts: Counts, grid: Grid, n_replicates: int) -> RowDistribution:
+def row_distribution(
+    counts: Counts, grid: LogGrid, n_replicates: int
+) -> RowDistribution:
     """Build the distribution function from counts.
 
     Parameters
@@ -80,7 +82,7 @@ def row_distribution(counts: Counts, grid: Grid, n_replicates: int) -> RowDistri
     counts : ndarray of int64, shape (3, n_bins) or (6, n_bins)
         As `montecarlo.sampling.replicates.count_bins` makes them, or `count_some` of
         values that only some rows have.
-    grid : LayeredGrid or SignedGrid
+    grid : LogGrid
     n_replicates : int
         Those that have a row with a value.
 

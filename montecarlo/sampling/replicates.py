@@ -27,7 +27,7 @@ from montecarlo.attention.gradients import (
     gradient_query,
     jacobian_times,
 )
-from montecarlo.attention.grids import Grid
+from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.number_formats import (
     ALL_FORMATS,
     NUMBER_FORMATS,
@@ -443,7 +443,7 @@ def is_of_format(column: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def grid_of(point: DesignPoint, quantity: str) -> Grid:
+def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
     """Return the grid that the rows of a quantity are counted on.
 
     Raises
@@ -626,14 +626,14 @@ def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) ->
     return counts
 
 
-def count_some(values: Array, grid: Grid) -> Counts:
+def count_some(values: Array, grid: LogGrid) -> Counts:
     """Count values that only some rows of each replicate have.
 
     Parameters
     ----------
     values : ndarray, shape (n_replicates, n_rows)
         NaN for the other rows; at most `MOST_CUBED` rows.
-    grid : LayeredGrid or SignedGrid
+    grid : LogGrid
 
     Returns
     -------

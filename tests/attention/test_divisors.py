@@ -8,7 +8,6 @@ from montecarlo.attention.divisors import (
     DIVISORS,
     name_divisor,
     parse_divisor,
-    split_pairs,
 )
 
 #: Formula, what it is called, and Python's own arithmetic for it.
@@ -87,10 +86,3 @@ def test_symbols_are_latex(formula, symbol):
 def test_pairs_have_one_name(text, name):
     """A slash in no brackets parts a pair."""
     assert name_divisor(text) == name
-
-
-def test_pairs_are_split_once():
-    """Each divisor is sampled once, in the order of the names."""
-    singles, pairs = split_pairs(["none", "n/sqrt", "sqrt", "n/sqrt"])
-    assert singles == ("none", "n", "sqrt")
-    assert pairs == ("n/sqrt",)
