@@ -312,25 +312,6 @@ def test_quantiles_beyond_the_table(name, summary, divisor):
     assert estimate_alone(ROWS, key).value == pytest.approx(expected, rel=width)
 
 
-def test_scores_that_overflow():
-    """The share of rows one of whose scores a format has no number for."""
-    asked = ("format_score_overflow", "mean")
-    point = parse_point("gaussian", "gaussian(std=3000.0)", 64, 24, formats=True)
-    lost = []
-    for index in range(N):
-        q, k = draw_matrices(point, SEED, index)
-        lost += [
-            any(math.isinf(nearest(s, "float16")) for s in scores)
-            for scores in (q @ k.T)[:16].astype(np.float64).tolist()
-        ]
-
-    found = estimate_alone(point, RowKey("none", *asked, "float16", "shifted"))
-    assert 0.1 < np.mean(lost) < 0.9
-    assert found.value == np.mean(lost)
-    wider = RowKey("none", *asked, "bfloat16", "naive")
-    assert estimate_alone(point, wider).value == 0.0
-
-
 @pytest.mark.parametrize("name", ["score_max", "log_partition", "gradient_query"])
 @pytest.mark.parametrize("divisor", ["none", "sqrt"])
 def test_error_of_a_mean_is_that_between_replicates(name, divisor):
@@ -447,9 +428,6 @@ def format_values(point, divisor):
                     off = sum(abs(a - b) for a, b in zip(row, exact, strict=True)) / 2
                     other = {w if math.isfinite(w) else 0.0 for w in row}
                     values["format_overflow", fmt, way].append(lost)
-                    values["format_score_overflow", fmt, way].append(
-                        any(math.isinf(nearest(s, fmt)) for s in scores)
-                    )
                     values["format_distinct_share", fmt, way].append(
                         len(other) / len(row)
                     )

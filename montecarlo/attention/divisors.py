@@ -13,7 +13,6 @@ first to the same quantity under the second, from the same draws.
 """
 
 import ast
-import difflib
 import math
 import re
 from dataclasses import dataclass
@@ -97,21 +96,6 @@ def _spell(value: float) -> str:
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
-def typeset_formula(product: Product) -> str:
-    """Write a product as LaTeX, numbers to six digits."""
-    text = name_formula(Product(*(float(f"{number:g}") for number in product)))
-    for typed, typeset in (
-        (r"\bln\(n\)\^", r"(\\ln n)^"),
-        (r"\bln\(n\)", r"\\ln n"),
-        (r"\^([-\d.e]+)", r"^{\1}"),
-        (r"sqrt\((.+)\)", r"\\sqrt{\1}"),
-        (r"e(-?\d+)", r"\\times 10^{\1}"),
-        (r"\*", r"\\,"),
-    ):
-        text = re.sub(typed, typeset, text)
-    return text
-
-
 _BASES = {
     "d_k": Product(1.0, d_k=1.0),
     "n": Product(1.0, n=1.0),
@@ -155,14 +139,11 @@ class Divisor:
     ----------
     name : str
         As in tables; of one that is not in `DIVISORS` its formula.
-    symbol : str
-        LaTeX.
     formula : Product
         What it is.
     """
 
     name: str
-    symbol: str
     formula: Product
 
     @property
@@ -174,6 +155,22 @@ class Divisor:
     def text(self) -> str:
         """Its formula as it can be typed: ``sqrt(d_k)``."""
         return name_formula(self.formula)
+
+    @property
+    def symbol(self) -> str:
+        """Its formula as LaTeX, numbers to six digits."""
+        text = name_formula(Product(*(float(f"{one:g}") for one in self.formula)))
+        for typed, typeset in (
+            (r"\bln\(n\)\^", r"(\\ln n)^"),
+            (r"\bln\(n\)", r"\\ln n"),
+            (r"\^([-\d.e]+)", r"^{\1}"),
+            (r"sqrt\((.+)\)", r"\\sqrt{\1}"),
+            (r"e(-?\d+)", r"\\times 10^{\1}"),
+            (r"(?<=\d)\*", ""),
+            (r"\*", r"\\,"),
+        ):
+            text = re.sub(typed, typeset, text)
+        return text
 
     def value(self, d_k: int, n_keys: int | None = None) -> float:
         """Return the number that scores are divided by.
@@ -197,10 +194,10 @@ class Divisor:
 DIVISORS = {
     divisor.name: divisor
     for divisor in (
-        Divisor("none", "1", Product(1.0)),
-        Divisor("sqrt", r"\sqrt{d_k}", Product(1.0, 0.5)),
-        Divisor("2sqrt", r"2\sqrt{d_k}", Product(2.0, 0.5)),
-        Divisor("linear", "d_k", Product(1.0, 1.0)),
+        Divisor("none", Product(1.0)),
+        Divisor("sqrt", Product(1.0, 0.5)),
+        Divisor("2sqrt", Product(2.0, 0.5)),
+        Divisor("linear", Product(1.0, 1.0)),
     )
 }
 
@@ -210,19 +207,6 @@ BASELINE = "sqrt"
 LEAST_VALUE, MOST_VALUE = 1e-8, 1e20
 #: Far beyond any use, and so that no value overflows with sizes up to 2**20.
 MOST_POWER, LEAST_FACTOR, MOST_FACTOR = 8.0, 1e-30, 1e30
-
-
-def pairs_of(divisors: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the ratios to the baseline that these divisors allow.
-
-    Returns
-    -------
-    tuple of str
-        For example ``("none/sqrt", "linear/sqrt")``; empty without the baseline.
-    """
-    if BASELINE not in divisors:
-        return ()
-    return tuple(f"{name}/{BASELINE}" for name in divisors if name != BASELINE)
 
 
 def name_divisor(text: str) -> str:
@@ -292,12 +276,10 @@ def _parse_formula(formula: str) -> Divisor:
     try:
         product = read_formula(formula)
     except ValueError:
-        near = difflib.get_close_matches(formula, DIVISORS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InputError(
             f"divisor must be one of {', '.join(DIVISORS)}, a number above 0, or a "
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
-            f"got {show(formula)}.{hint}"
+            f"got {show(formula)}"
         ) from None
     require_number("divisor", product.factor, LEAST_FACTOR, MOST_FACTOR)
     if max(map(abs, product[1:])) > MOST_POWER:
@@ -308,7 +290,7 @@ def _parse_formula(formula: str) -> Divisor:
     for known in DIVISORS.values():
         if product == known.formula:
             return known
-    return Divisor(name_formula(product), typeset_formula(product), product)
+    return Divisor(name_formula(product), product)
 
 
 def _split(text: str) -> list[str]:

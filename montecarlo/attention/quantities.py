@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, number_formats, softmax
 from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, LogGrid
-from montecarlo.attention.number_formats import ALL_FORMATS, NumberFormat
+from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.attention.softmax import Array, Gaps, RowSums, Scores, SoftmaxRows
 
 Range = tuple[float, float]
@@ -102,8 +102,8 @@ class Quantity:
         What it is, in English: a message, to be translated.
     evaluate : callable
         Of pairs: (means by name, d_k) -> value, over any leading axes.  Of rows:
-        `RowBlock` -> ndarray, shape (n_replicates, n_rows).  Of formats: `FormatRows`
-        of shape (..., n_keys) -> ndarray, shape (...).
+        `RowBlock` -> ndarray, shape (n_replicates, n_rows).  Of formats: (weights in
+        the format, weights without it) of shape (..., n_keys) -> ndarray, shape (...).
     within : (float, float) or callable
         The range of its values, or the number of keys -> the range.
     summaries : tuple of str
@@ -169,10 +169,6 @@ class Quantity:
     def divided(self) -> bool:
         """Whether it has a value under each divisor, or one for all."""
         return self.of != "pairs" or self.degree != 0
-
-    def divisors(self, every: tuple[str, ...]) -> tuple[str, ...]:
-        """Return those of some divisors that it is measured under."""
-        return tuple(name for name in every if not self.given or name == "none")
 
 
 @dataclass(frozen=True)
@@ -248,24 +244,6 @@ class RowBlock:
         return softmax.entropy(self.sums)
 
 
-class FormatRows(NamedTuple):
-    """Rows as a number format has them.
-
-    Attributes
-    ----------
-    weights, exact : ndarray, shape (..., n_keys)
-        In the format, and without it.
-    scores : ndarray, shape (..., n_keys)
-        Divided, not rounded.
-    number_format : NumberFormat
-    """
-
-    weights: Array
-    exact: Array
-    scores: Array
-    number_format: NumberFormat
-
-
 def costly_rows(most: int, n_keys: int) -> int:
     """Return how many of ``most`` rows a costly quantity is evaluated on."""
     return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
@@ -317,12 +295,6 @@ def _entropy_identity(block: RowBlock) -> Array:
 
 def _is_saturated(threshold: float, block: RowBlock) -> Array:
     return np.asarray(softmax.weight_max(block.sums) >= threshold, dtype=np.float64)
-
-
-def _score_overflows(rows: FormatRows) -> Array:
-    """Return 1 for rows one of whose divided scores is no finite number, else 0."""
-    scores = rows.number_format.round(np.ascontiguousarray(rows.scores))
-    return np.asarray(~np.isfinite(scores).all(axis=-1), dtype=np.float64)
 
 
 _of_pairs = partial(Quantity, "pairs", summaries=("value",), within=NOT_NEGATIVE)
@@ -603,29 +575,22 @@ _TABLE = (
         "format_overflow",
         r"P_{\infty}",
         "share of rows whose weights overflow in a number format",
-        lambda rows: number_formats.overflows(rows.weights),
+        lambda weights, _: number_formats.overflows(weights),
         indicator=True,
     ),
     _of_formats(
         "format_distinct_share",
         r"n_{\ne}/n",
         "number of different weights of a row as a part of its keys",
-        lambda rows: number_formats.distinct_share(rows.weights),
+        lambda weights, _: number_formats.distinct_share(weights),
     ),
     _of_formats(
         "format_error",
         r"\delta",
         "half the sum of the absolute errors of the weights of a row; "
         "$1$ where it overflows",
-        lambda rows: number_formats.weight_error(rows.weights, rows.exact),
+        number_formats.weight_error,
         within=NOT_NEGATIVE,
-    ),
-    _of_formats(
-        "format_score_overflow",
-        r"P_{\lvert s\rvert = \infty}",
-        "share of rows one of whose scores overflows in a number format",
-        _score_overflows,
-        indicator=True,
     ),
 )
 QUANTITIES = {q.name: q for q in _TABLE}

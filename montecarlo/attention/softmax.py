@@ -231,8 +231,7 @@ def entropy(sums: RowSums) -> Array:
     H = ln z - Σ' p g with g the divided gap to the largest score: both terms are at
     least 0, so nothing cancels where H is small.
     """
-    result: Array = np.log1p(sums.s1) - sums.weighted / (sums.z * sums.divisor)
-    return result
+    return np.asarray(np.log1p(sums.s1) - sums.weighted / (sums.z * sums.divisor))
 
 
 def entropy_of_weights(weights: Scores) -> Scores:
@@ -269,8 +268,7 @@ def matching_is_largest(where: NDArray[np.intp]) -> Array:
 
     Dividing keeps the order, so that this is the same under every divisor.
     """
-    is_largest: Array = (where == np.arange(where.shape[-1])).astype(np.float64)
-    return is_largest
+    return np.asarray(where == np.arange(where.shape[-1]), dtype=np.float64)
 
 
 def weights_in_order(rows: SoftmaxRows) -> Array:

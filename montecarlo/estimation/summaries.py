@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from montecarlo.attention.divisors import pairs_of, parse_divisor
+from montecarlo.attention.divisors import BASELINE, parse_divisor
 from montecarlo.attention.grids import WIDEST_BIN
 from montecarlo.attention.number_formats import (
     FLOAT8,
@@ -106,12 +106,12 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
 
 def _keys_of(quantity: Quantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
     """Name the rows of one quantity of rows."""
-    for divisor in quantity.divisors(divisors):
+    for divisor in (d for d in divisors if not quantity.given or d == "none"):
         for summary in quantity.summaries:
             yield RowKey(divisor, quantity.name, summary)
-    for pair in pairs_of(divisors):
-        for summary in quantity.compared:
-            yield RowKey(pair, quantity.name, summary)
+    for divisor in divisors if BASELINE in divisors else ():
+        for summary in quantity.compared if divisor != BASELINE else ():
+            yield RowKey(f"{divisor}/{BASELINE}", quantity.name, summary)
 
 
 def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
@@ -350,7 +350,7 @@ def has_row(point: DesignPoint, key: RowKey) -> bool:
     if of_pairs:
         by_none = not quantity.divided or parse_divisor(key.divisor).needs_keys
         return key.summary == "value" and (key.divisor == "none" or not by_none)
-    is_measured = bool(quantity.divisors((key.divisor,)))
+    is_measured = not quantity.given or key.divisor == "none"
     return is_measured and has_summary(quantity, key.summary)
 
 

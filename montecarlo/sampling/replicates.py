@@ -44,7 +44,6 @@ from montecarlo.attention.quantities import (
     ROW_QUANTITIES,
     SPECTRAL_ROWS,
     FirstRows,
-    FormatRows,
     Quantity,
     RowBlock,
     costly_rows,
@@ -585,10 +584,9 @@ def _format_columns(
         if before != (before := (name, shifted)):
             e = exponentials_in(divided, number_format, shifted=shifted)
         weights = weights_in(e, number_format, wide=softmax.endswith("_wide"))
-        rows = FormatRows(weights, exact, divided, number_format)
         for *_, quantity in quantities:
-            found = FORMAT_QUANTITIES[quantity].evaluate(rows).mean(axis=-1)
-            yield format_column(quantity, name, softmax), found
+            rows = FORMAT_QUANTITIES[quantity].evaluate(weights, exact)
+            yield format_column(quantity, name, softmax), rows.mean(axis=-1)
 
 
 def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) -> Counts:

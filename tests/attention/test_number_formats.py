@@ -28,7 +28,7 @@ from montecarlo.attention.number_formats import (
     softmax_in,
     weight_error,
 )
-from montecarlo.attention.quantities import FORMAT_QUANTITIES, FormatRows
+from montecarlo.attention.quantities import FORMAT_QUANTITIES
 
 HALF, BRAIN, SINGLE, DOUBLE = (
     NUMBER_FORMATS[name] for name in ("float16", "bfloat16", "float32", "float64")
@@ -179,17 +179,14 @@ NAN, INF = math.nan, math.inf
 def test_quantities_of_a_row(row, overflow, distinct, error):
     """Overflow, different weights and error, done by hand."""
     weights, exact = np.array([row]), np.array([[0.5, 0.25, 0.25, 0.0]])
-    scores = np.array([[0.0, -7e4, 1.0, 2.0]])
-    rows = FormatRows(weights, exact, scores, HALF)
     values = {
-        name: quantity.evaluate(rows).tolist()
+        name: quantity.evaluate(weights, exact).tolist()
         for name, quantity in FORMAT_QUANTITIES.items()
     }
     assert values == {
         "format_overflow": [overflow],
         "format_distinct_share": [distinct],
         "format_error": [error],
-        "format_score_overflow": [1.0],
     }
 
 
