@@ -37,32 +37,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from montecarlo.claims.own_claims import judge
-    from montecarlo.model import capture, observe
-    from montecarlo.model.checking import assert_attention_scale
-    from montecarlo.model.comparing import compare
-    from montecarlo.model.scales import applied_scale
-    from montecarlo.model.watch import ScoreWarning, ScoreWatch
-    from montecarlo.report.figures.sweep import figure
-    from montecarlo.sampling.distributions import distribution
-    from montecarlo.study.measurement import grid, measure
-    from montecarlo.theory import expected_row
-
-__all__ = [
-    "ScoreWarning",
-    "ScoreWatch",
-    "applied_scale",
-    "assert_attention_scale",
-    "capture",
-    "compare",
-    "distribution",
-    "expected_row",
-    "figure",
-    "grid",
-    "judge",
-    "measure",
-    "observe",
-]
+    from montecarlo.claims.own_claims import judge as judge
+    from montecarlo.model import capture as capture
+    from montecarlo.model import observe as observe
+    from montecarlo.model.checking import (
+        assert_attention_scale as assert_attention_scale,
+    )
+    from montecarlo.model.comparing import compare as compare
+    from montecarlo.model.scales import applied_scale as applied_scale
+    from montecarlo.model.watch import ScoreWarning as ScoreWarning
+    from montecarlo.model.watch import ScoreWatch as ScoreWatch
+    from montecarlo.report.figures.sweep import figure as figure
+    from montecarlo.sampling.distributions import distribution as distribution
+    from montecarlo.study.measurement import grid as grid
+    from montecarlo.study.measurement import measure as measure
+    from montecarlo.theory import expected_row as expected_row
 
 #: Where each name of the library is from.
 _LIBRARY = {
@@ -80,6 +69,7 @@ _LIBRARY = {
     "measure": "montecarlo.study.measurement",
     "observe": "montecarlo.model",
 }
+__all__ = list(_LIBRARY)
 
 
 def __dir__() -> list[str]:

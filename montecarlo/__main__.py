@@ -2,13 +2,12 @@
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 import montecarlo
 from montecarlo.cli.command_line import COMMANDS, purpose_of
 from montecarlo.cli.exits import DONE, INPUT_ERROR, complain_of, run
-from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.names import PROJECT, look_up
+from montecarlo.errors import InputError
+from montecarlo.names import look_up
 from montecarlo.printing import prepare_streams, print_lines
 
 #: What may stand in the place of a command.
@@ -20,7 +19,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()
     try:
-        require_own_package()
         if not typed:
             print_lines(list_commands(), sys.stderr)
             return INPUT_ERROR
@@ -32,32 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print_lines(f"montecarlo {montecarlo.__version__}")
             return DONE
         look_up("command", name, dict.fromkeys((*COMMANDS, *OPTIONS)))
-    except (InputError, UnfinishedError) as error:
+    except InputError as error:
         return complain_of("", error)
     return run("", typed) if name == "--list" else run(name, rest)
-
-
-def require_own_package() -> None:
-    """Make sure that the package was not overwritten.
-
-    Another distribution has the same import: installed after this one, it puts its own
-    ``montecarlo/__init__.py`` in the place of ours.
-
-    Raises
-    ------
-    UnfinishedError
-        If it did; says what to do.
-    """
-    if hasattr(montecarlo, "_LIBRARY"):
-        return
-    owners = import_module("importlib.metadata").packages_distributions()
-    others = {*owners.get("montecarlo", ())} - {PROJECT}
-    name = " ".join(sorted(others)) or "montecarlo"
-    raise UnfinishedError(
-        f"montecarlo/__init__.py must be that of {PROJECT}, got one of {name} "
-        f"({montecarlo.__file__}): python -m pip uninstall {name}, then install "
-        f"{PROJECT} again with --force-reinstall --no-deps"
-    )
 
 
 def list_commands() -> str:

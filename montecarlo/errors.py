@@ -5,7 +5,6 @@ opened, a text decoded, a folder written.
 """
 
 import errno
-import re
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,17 +14,9 @@ from montecarlo.plain_text import on_one_line
 
 #: Characters of a quoted input that a message shows, from its start and its end, and
 #: of a whole message.
-MOST_QUOTED, MOST_MESSAGE = 120, 4000
+MOST_QUOTED, MOST_MESSAGE = 120, 2000
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = MOST_QUOTED
-#: Text in quotes of one kind.  Each kind is spelt out: in early releases of Python 3.11
-#: a possessive group that refers to an earlier group fails.
-_BETWEEN = "|".join(rf"{q}(?:[^{q}\\]|\\.)*+{q}" for q in "'\"`")
-#: A quotation, as `repr` and libraries write them, or a word that is too long.  An
-#: apostrophe within a word begins no quotation.
-_QUOTED = re.compile(
-    rf"""(?<![\w'"`])b?(?:{_BETWEEN})|\S{{{MOST_QUOTED + 1},}}""", re.DOTALL
-)
 
 
 def show(value: object) -> str:
@@ -48,11 +39,10 @@ def _cut(text: str, most: int) -> str:
 
 
 class _ShortenedError(Exception):
-    """An error with a message of one line, bounded: long quotations are cut."""
+    """An error with a message of one line, bounded."""
 
     def __init__(self, message: object = "") -> None:
-        text = _QUOTED.sub(lambda found: _cut(found[0], MOST_QUOTED), str(message))
-        text = text.encode(errors="backslashreplace").decode()  # of names of files
+        text = str(message).encode(errors="backslashreplace").decode()  # names of files
         super().__init__(on_one_line(_cut(text, MOST_MESSAGE)))
 
 

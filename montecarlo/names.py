@@ -19,14 +19,6 @@ Entry = TypeVar("Entry")
 PROJECT = "montecarlo-attention"
 #: Characters of a list of names that a message shows whole.
 MOST_LISTED = 160
-#: What names are of, as messages say it, to what ``--list`` calls them.
-LISTED = {
-    "quantity": "quantities",
-    "distribution": "distributions",
-    "claim": "claims",
-    "figure": "figures",
-    "list": "kinds",
-}
 #: The name that means an empty list of names.
 NONE = "none"
 #: Digits of a whole number at most: any such number fits in a float.
@@ -53,26 +45,19 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     ------
     InputError
         If there is none; lists the known names, of a long list the nearest three and
-        how to see all, and the nearest if one is close or has the same words.
+        how to see all, and the nearest if one is close.
     """
     require_text(kind, name)
     if name in table:
         return table[name]
-    near = [one for one in table if _words(one) == _words(name)]
-    near = near or difflib.get_close_matches(name, table, n=1)
+    near = difflib.get_close_matches(name, table, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(table)
     if len(known) > MOST_LISTED:
         nearest = difflib.get_close_matches(name[:MOST_LISTED], table, n=3, cutoff=0.0)
-        listed = LISTED.get(re.split(r"\W", kind)[0])
-        how = f": python -m montecarlo --list {listed}" if listed else ""
-        known = f"{', '.join(nearest)}, ... ({len(table)} in all{how})"
+        many = f"{len(table)} in all: python -m montecarlo --list"
+        known = f"{', '.join(nearest)}, ... ({many})"
     raise InputError(f"{kind} must be one of {known}; got {show(name)}.{hint}")
-
-
-def _words(name: str) -> list[str]:
-    """Return the words of a name, sorted: ``a_b`` and ``b_a`` have the same."""
-    return sorted(re.findall(r"[^\W_]+", name.lower()))
 
 
 def look_up_all(

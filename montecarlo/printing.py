@@ -1,6 +1,5 @@
 """Prints text safely: without control characters, in any terminal's encoding."""
 
-import codecs
 import os
 import sys
 from collections.abc import Iterator
@@ -9,10 +8,6 @@ from typing import TextIO
 
 from montecarlo.errors import UnfinishedError
 from montecarlo.plain_text import printable
-
-#: Replacements of characters that an encoding lacks.
-_SPELLED = {"±": "+-", "×": "*", "÷": "/", "–": "-", "−": "-"}
-_HANDLER = "montecarlo.spelled"
 
 
 def print_lines(text: object, stream: TextIO | None = None) -> None:
@@ -65,7 +60,7 @@ def print_nowhere(stream: TextIO) -> None:
 
 
 def prepare_streams() -> None:
-    """Make this process's streams replace characters that their encoding lacks.
+    """Make this process's streams escape characters that their encoding lacks.
 
     Streams that the caller closed are reopened on the null device, or the next opened
     file would get their number: standard output such that writing to it fails.
@@ -75,11 +70,10 @@ def prepare_streams() -> None:
             _occupy(number, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
-    codecs.register_error(_HANDLER, _spell)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(errors=_HANDLER)
+            reconfigure(errors="backslashreplace")
 
 
 def _occupy(number: int, flags: int) -> None:
@@ -91,11 +85,3 @@ def _occupy(number: int, flags: int) -> None:
         if opened != number:
             os.dup2(opened, number)
             os.close(opened)
-
-
-def _spell(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end]
-    found = "".join(_SPELLED.get(one, ascii(one)[1:-1]) for one in lacking)
-    return found, error.end

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import stat
 import tomllib
 from importlib.resources import files
@@ -13,12 +12,6 @@ from montecarlo.errors import InputError, UnfinishedError, reading
 
 #: Bytes of a TOML file at most: twice the largest one of the package.
 MOST_WRITTEN = 2**18
-#: Parts of a key such as ``grid.blocks.d_k`` at most.  `tomllib` keeps every prefix of
-#: a key: its memory grows with the square of their number.
-MOST_PARTS = 8
-#: A dot after a part of a key, which is bare or in quotes.
-_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
-_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}){{{MOST_PARTS}}}(?=[\w\"'-])", re.ASCII)
 
 
 def require_regular(name: str, path: Path) -> None:
@@ -37,41 +30,22 @@ def require_regular(name: str, path: Path) -> None:
             raise InputError(f"{name} must be a regular file, got {str(path)!r}")
 
 
-def require_writable(name: str, path: Path) -> None:
-    """Refuse a path that `write_file` could not write, before there is anything to.
-
-    Raises
-    ------
-    InputError
-        With ``name`` for the file.
-    """
-    with reading(name, path):
-        try:
-            target = path.resolve()
-        except RuntimeError as error:  # links that lead to each other
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
-        is_usable = target.parent.is_dir() and os.access(target.parent, os.W_OK)
-        if target.exists():
-            require_regular(name, target)
-    if not is_usable:
-        raise InputError(
-            f"{name} must be a file in a folder that is there and can be written, got "
-            f"{str(path)!r}"
-        )
-
-
 def write_file(name: str, path: Path, content: bytes) -> None:
     """Write a file that a user names, whole or not at all, where its links lead.
 
     Raises
     ------
     InputError
-        As for `require_writable`.
+        If its folder is not there, or it is no regular file.
     UnfinishedError
         If it cannot be written all the same, as on a full disk.
     """
-    require_writable(name, path)
-    target = path.resolve()
+    with reading(name, path):
+        target = Path(os.path.realpath(path))
+        if target.exists():
+            require_regular(name, target)
+    if not target.parent.is_dir():
+        raise InputError(f"{name} must be in a folder that is there, got {str(path)!r}")
     part = target.with_name(f".montecarlo-{os.getpid()}")
     try:
         part.write_bytes(content)
@@ -112,13 +86,12 @@ def read_package_toml(file: str) -> dict[str, Any]:
 
 
 def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
-    """Parse a TOML file, in at most a few hundred megabytes and a second.
+    """Parse a TOML file.
 
     Raises
     ------
     InputError
-        If it is no TOML, too long, or holds a key of too many parts, even within a
-        string: only parsing could tell the difference.
+        If it is no TOML, or too long.
 
     Examples
     --------
@@ -131,13 +104,6 @@ def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
         )
     try:
         text = content if isinstance(content, str) else content.decode()
-        found = _LONG_KEY.search(text)
-        data = {} if found else tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name} must be TOML, got none: {error}") from None
-    if found:
-        raise InputError(
-            f"{name} must have at most {MOST_PARTS} parts in a key, got more: "
-            f"{found[0]!r}"
-        )
-    return data

@@ -1,7 +1,5 @@
 """Messages: what came is cut and cannot steer a terminal, whatever its length."""
 
-import time
-
 import pytest
 
 from montecarlo.claims.simulation import canonical_distributions
@@ -22,22 +20,13 @@ def test_what_came_is_cut(kind, came):
     message = str(kind(f"seed must be one's own, got {came!r}: no such file"))
     assert message.startswith(f"seed must be one's own, got {came!r}"[:80])
     assert message.endswith(": no such file")
-    assert len(message) < 200
+    assert len(message) <= MOST_MESSAGE
 
 
 def test_words_without_quotes_are_cut():
     """As what libraries say, and lists."""
-    assert len(str(InputError(f"unknown field `{LONG}`"))) < 200
-    assert len(str(InputError(f"got {LONG}"))) < 200
+    assert len(str(InputError(f"got {LONG}"))) == MOST_MESSAGE
     assert len(str(InputError(f"got {list(range(10**5))}"))) == MOST_MESSAGE
-
-
-@pytest.mark.parametrize("unit", ["' ", '" ', "'\\", "`x", "b'", "'\"` "])
-def test_cutting_takes_no_time(unit):
-    """Whatever quotes came: the time is that of their number."""
-    started = time.process_time()
-    InputError(unit * 10**5)
-    assert time.process_time() - started < 1.0
 
 
 def test_commands_cut_what_came(tmp_path, capsys):
@@ -53,7 +42,7 @@ def test_commands_cut_what_came(tmp_path, capsys):
         (tmp_path / "x.toml").write_text(text, encoding="ascii")
         assert judge([str(tmp_path / "x.toml")]) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert len(line) < 600
+        assert len(line) < MOST_MESSAGE + 200
     assert measure([f"--{LONG}"]) == 2
     assert len(capsys.readouterr().err.splitlines()[-1]) < 300
 

@@ -7,9 +7,8 @@ import pytest
 from montecarlo.__main__ import main
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.cli.listing import KINDS
 from montecarlo.errors import InputError
-from montecarlo.names import LISTED, MOST_LISTED, look_up
+from montecarlo.names import MOST_LISTED, look_up
 from montecarlo.sampling.distributions import OF_SCIPY
 
 
@@ -24,7 +23,7 @@ from montecarlo.sampling.distributions import OF_SCIPY
 )
 @pytest.mark.parametrize("wrong", ["", "x", "y" * 100_000])
 def test_of_a_long_list_the_nearest_are_named(kind, table, wrong, capsys):
-    """Three names, and a command that prints them all."""
+    """Three names, and a command that says how to print all."""
     name = next(iter(table)) + wrong
     with pytest.raises(InputError) as refused:
         look_up(kind, name + "?", table)
@@ -37,8 +36,7 @@ def test_of_a_long_list_the_nearest_are_named(kind, table, wrong, capsys):
     assert next(iter(table)) in nearest or len(wrong) > 1
     assert how.startswith("python -m montecarlo ")
     assert main(how.split()[3:]) == 0
-    printed = capsys.readouterr().out
-    assert all(one in printed for one in nearest.split(", "))
+    assert "quantities" in capsys.readouterr().out
 
 
 def test_of_a_short_list_all_are_named():
@@ -46,7 +44,6 @@ def test_of_a_short_list_all_are_named():
     with pytest.raises(InputError, match=r"fruit must be one of a, b; got 'c'\."):
         look_up("fruit", "c", {"a": 1, "b": 2})
     with pytest.raises(
-        InputError, match=r"fruit must be one of .* \(160 in all\); got"
+        InputError, match=r"fruit must be one of .* \(160 in all: .* --list\); got"
     ):
         look_up("fruit", "c", dict.fromkeys(map(str, range(MOST_LISTED))))
-    assert {*LISTED.values()} <= {*KINDS}

@@ -76,7 +76,7 @@ def test_tables_take_no_markup():
 
 
 def test_any_encoding():
-    """Signs that an encoding lacks are spelled; what was measured is not lost."""
+    """Signs that an encoding lacks are escaped; what was measured is not lost."""
     words = "--quantity score_variance --d-k 4 --most 64 --relative-error 0.9"
     found = subprocess.run(  # noqa: S603 - our own interpreter
         [sys.executable, "-m", "montecarlo", "measure", *words.split()],
@@ -85,11 +85,11 @@ def test_any_encoding():
         check=False,
     )
     assert found.returncode == 0, found.stderr
-    assert " +- " in found.stdout.decode("ascii")
+    assert r" \xb1 " in found.stdout.decode("ascii")
 
 
-def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
-    """Known ones as one would type them, others by number."""
+def test_a_sign_that_a_stream_lacks_is_escaped(monkeypatch):
+    """By its number."""
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     monkeypatch.setattr(sys, "stdout", stream)
     typed = (
@@ -99,7 +99,7 @@ def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
     )
     assert exits.run_work(*typed) == 10
     stream.flush()
-    assert stream.buffer.getvalue() == b"1 +- 2 * \\u4e2d\n"
+    assert stream.buffer.getvalue() == b"1 \\xb1 2 \\xd7 \\u4e2d\n"
 
 
 def test_a_home_is_expanded(tmp_path, monkeypatch, capfd):

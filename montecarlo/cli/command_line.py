@@ -221,9 +221,6 @@ class ObserveOptions:
     config: Path | None = first("a config.json of transformers, for --expect config")
     causal: bool = first("a query sees no later keys", default=False)
     output: Folder = first("folder to write", Path("observed"))
-    figure: Path | None = first(
-        "write the one figure to a file of its own as well: .svg, .pdf or .png"
-    )
     json: bool = first("print the applied scales as one JSON object", default=False)
     axes: Names | None = of_arrays(
         "of the arrays' axes, in their order (sequence,layer,head,token,d); token and "

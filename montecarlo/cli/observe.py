@@ -10,12 +10,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 from montecarlo.cli.command_line import ObserveOptions
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
-from montecarlo.errors import InputError
 from montecarlo.model import observed_files as observed
 from montecarlo.model.answers import NO, UNDETERMINED, ScaleAnswer, implied_divisor
 from montecarlo.model.files import require_files
@@ -37,8 +35,6 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
     recorded: dict[str, Any] = {name: getattr(options, name) for name in RECORDED}
     states = {state: state for state in STATES}
     failing = look_up_all("fail-on", options.fail_on or (), states)
-    if options.figure:
-        _figure_module().require_figure(options.figure)
     require_files(options.files)  # before a folder is made for them
     with publishing(options.output, typed) as edition:
         observation, answer = observed.observe_files(
@@ -47,18 +43,16 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
             track=partial(_track, quiet=options.quiet or options.json),
             **recorded,
         )
-        if options.figure and not answer.scales.heads:
-            raise InputError(
-                "figure must be of divisors, which need weights, or v and outputs: got "
-                "neither"
-            )
         edition.note_time("observing")
         for name, table in observed.make_tables(observation, answer).items():
             table.to_csv(edition.folder / name, index=False, lineterminator="\n")
         record = observed.finite(observed.record_observation(observation, answer))
         write_json(edition.folder / "observation.json", record)
         if answer.scales.heads:
-            _figure_module().draw_scales(answer, edition.folder)
+            # Matplotlib takes longer than some heads
+            from montecarlo.report.figures.applied_scale import draw_scales
+
+            draw_scales(answer, edition.folder)
         edition.note_time("writing")
         edition.record = {
             "kind": "observation",
@@ -70,8 +64,6 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
             "divisor": options.divisor or implied_divisor(answer.scales),
             **made_with(),
         }
-    if options.figure:
-        _figure_module().write_figure(answer, options.figure)
     if options.json:
         text = json.dumps(record["applied"], indent=2)
         # what stands for the bracket in JSON: a CI runner obeys it within a line
@@ -103,10 +95,3 @@ def _print_heads(
     listed = make_table(headings, rows, right=len(headings) - 2)
     open_console(sys.stdout, highlight=False).print(listed)
     print_lines("\n".join([*observed.say_states(observation), *map(str, written)]))
-
-
-def _figure_module() -> ModuleType:
-    """Return what draws the figure: Matplotlib takes longer than some heads."""
-    from montecarlo.report.figures import applied_scale
-
-    return applied_scale

@@ -118,7 +118,7 @@ NAN, INF = math.nan, math.inf
 WRONG_CHECKS = [
     ({"quantity": "score_varience"}, "quantity", "Did you mean 'score_variance'?"),
     ({"quantity": None}, "quantity", "missing"),
-    ({"divisor": "sqr"}, "divisor", "Did you mean 'sqrt'?"),
+    ({"divisor": "sqr"}, "divisor", "one of none, sqrt"),
     ({"summary": "median"}, "summary", "value"),
     ({"relation": "equal"}, "relation", "there are equals, at_least"),
     ({"relation": "equals"}, "relation", "expected and tolerance"),
@@ -155,7 +155,7 @@ OVERFLOW = {"quantity": "format_overflow", "summary": "mean"}
 SLOPE = {"relation": "slope_between"}
 WRONG_CHECKS += [
     ({**EFFECTIVE, "summary": "meen"}, "summary", "Did you mean 'mean'?"),
-    ({**EFFECTIVE, "divisor": "none/sqr"}, "divisor", "Did you mean 'sqrt'?"),
+    ({**EFFECTIVE, "divisor": "none/sqr"}, "divisor", "one of none, sqrt"),
     (
         {**EFFECTIVE, "divisor": "none/sqrt", "summary": "median"},
         "divisor",
@@ -380,9 +380,8 @@ def test_votes_of_a_text():
         ("a = " + "[" * 5000 + "]" * 5000, "must be TOML"),
         ("a = " + "{a=" * 5000 + "1" + "}" * 5000, "must be TOML"),
         ("a = " + "9" * 5000, "must be TOML"),
-        ("[" + ".".join("a" * 5000) + "]", "8 parts in a key"),
     ],
-    ids=range(12),
+    ids=range(11),
 )
 def test_hostile_files(tmp_path, text, said):
     """What is no catalogue, however hostile, is refused in one line with its name."""

@@ -346,27 +346,10 @@ def test_the_record_says_what_was_expected(run, tmp_path):
     assert record["expected_divisor"] is None
 
 
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
-def test_one_figure_is_a_file_of_its_own(run, tmp_path, kind):
-    """Of what its name ends in; where nothing is expected, of what was found."""
-    for config in (SMALL, {"model_type": "mine"}, GPT2 | {"n_embd": 16, "n_head": 2}):
-        status, _, _ = run(8**0.5, config, "--figure", str(tmp_path / f"one.{kind}"))
-        assert status in {0, 4}
-        content = (tmp_path / f"one.{kind}").read_bytes()
-        assert content.startswith(
-            {"svg": b"<", "png": b"\x89PNG", "pdf": b"%PDF"}[kind]
-        )
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--expect", "sqrt"], "config must stand with expect 'config', got 'sqrt'"),
-        (["--figure", "one.gif"], "figure must end in .svg, .pdf, .png, got 'one.gif'"),
-        (
-            ["--figure", "none/one.svg"],
-            "figure must be a file in a folder that is there",
-        ),
         (["--config", "none.json"], "config must be a readable file, got 'none.json'"),
     ],
 )
@@ -379,14 +362,12 @@ def test_bad_options_are_refused(run, tmp_path, options, message):
 
 
 def test_a_configuration_that_is_asked_for_must_be_given(tmp_path, capsys):
-    """And a figure needs something that tells a divisor."""
+    """By its file, where there is no model."""
     given = made(8**0.5)
     np.savez(tmp_path / "qk.npz", q=given["q"], k=given["k"])
     words = [str(tmp_path / "qk.npz"), "--output", str(tmp_path / "out")]
     assert main([*words, "--expect", "config"]) == 2
     assert "expect 'config' must have a configuration" in capsys.readouterr().err
-    assert main([*words, "--figure", str(tmp_path / "one.svg")]) == 2
-    assert "which need weights, or v and outputs" in capsys.readouterr().err
 
 
 def test_conventions_are_rules_that_exist():

@@ -9,35 +9,22 @@ import numpy as np
 from matplotlib.axes import Axes
 from pandas import DataFrame
 
-from montecarlo.errors import InputError
 from montecarlo.model.answers import ScaleAnswer
 from montecarlo.model.scales import scales_table
 from montecarlo.report.content.curves import Curves
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Key, Picture
-from montecarlo.report.figures.files import FORMATS, draw_files, on_light_ground
 from montecarlo.report.figures.files import draw as draw_figure
+from montecarlo.report.figures.files import on_light_ground
 from montecarlo.report.figures.labels import Label
 from montecarlo.report.figures.palette import INK, MUTED, VERMILLION, Look
 from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.language.catalogues import SOURCE, read_language
-from montecarlo.small_files import require_writable, write_file
 from montecarlo.study.folder import write_text
 
 MOST_LAYERS = 12
 #: Divisors on the axis at most, and how far apart their logarithms are at least.
 MOST_MARKS, APART = 6, 0.15
-
-
-def require_figure(path: Path | None) -> None:
-    """Refuse a file that the figure cannot be written to, before there is one."""
-    if path is None:
-        return
-    if path.suffix.removeprefix(".") not in FORMATS:
-        raise InputError(
-            f"figure must end in .{', .'.join(FORMATS)}, got {str(path)!r}"
-        )
-    require_writable("figure", path)
 
 
 def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
@@ -46,15 +33,6 @@ def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
     if drawing is not None:
         svg = on_light_ground(drawing.written(read_language(SOURCE)))
         write_text(folder / "figures" / f"{APPLIED_SCALES.id}.svg", svg)
-
-
-def write_figure(answer: ScaleAnswer, path: Path) -> None:
-    """Draw the same into a file: SVG, PDF or PNG, by how its name ends."""
-    kind = path.suffix.removeprefix(".")
-    tables: tuple[DataFrame, Curves] = (_scales_of(answer), {})
-    english = read_language(SOURCE)
-    files = draw_files(APPLIED_SCALES, tables, [kind], [english], theme="light")
-    write_file("figure", path, files[kind, english.code])
 
 
 def _scales_of(answer: ScaleAnswer) -> DataFrame:
