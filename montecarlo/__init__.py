@@ -3,9 +3,9 @@
 ``python -m montecarlo`` lists the commands.  In Python, one number in three lines:
 
 >>> from montecarlo import measure
->>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
->>> point.quantity, point.n_replicates
-('entropy', 128)
+>>> point = measure(d_k=4, n_keys=8, quantity="entropy", most=128)
+>>> point.quantity, point.divisor, point.n_replicates
+('entropy', 'sqrt', 128)
 
 Ask
     `measure`: one quantity at one place, to the error you want; `grid`: over lists of

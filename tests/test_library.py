@@ -35,10 +35,8 @@ def test_grid_has_the_numbers_of_its_points():
     for line in table.to_dict("records"):
         keys = None if line["quantity"] == "score_variance" else 8
         point = measure(
-            "gaussian",
-            "gaussian",
-            line["d_k"],
-            keys,
+            d_k=line["d_k"],
+            n_keys=keys,
             quantity=line["quantity"],
             divisor=line["divisor"],
             **MANY,

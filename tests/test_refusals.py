@@ -51,7 +51,7 @@ TEXTS = [
     (
         name_divisor,  # a fraction needs brackets, and the parts of a pair differ
         "divisor",
-        *("d_k/8", "1/sqrt(d_k)", "3/13.5", "sqrt(d_k)/ln(n)", "a/b", "n/n/n"),
+        *("n/8", "1/sqrt(d_k)", "3/13.5", "sqrt(d_k)/ln(n)", "a/b", "n/n/n"),
         "2sqrt/2*sqrt(d_k)",
     ),
     (

@@ -216,7 +216,8 @@ def name_divisor(text: str) -> str:
     ----------
     text : str
         Names or formulas, as `parse_divisor` takes them; a ``/`` that stands in no
-        brackets parts a pair.
+        brackets parts a pair, but for a number below a formula that has a name:
+        ``d_k/8``.
 
     Raises
     ------
@@ -225,8 +226,8 @@ def name_divisor(text: str) -> str:
 
     Examples
     --------
-    >>> name_divisor("d_k^(1/2)"), name_divisor("none / d_k^0.6"), name_divisor("13.50")
-    ('sqrt', 'none/d_k^0.6', '13.5')
+    >>> name_divisor("d_k^(1/2)"), name_divisor("none / d_k^0.6"), name_divisor("d_k/8")
+    ('sqrt', 'none/d_k^0.6', '0.125*d_k')
     """
     parts = _split(text)
     if len(parts) > 2:
@@ -235,8 +236,11 @@ def name_divisor(text: str) -> str:
         )
     is_plain = any(part in DIVISORS or part.startswith("(") for part in parts)
     if len(parts) == 2 and all(parts) and not is_plain:
+        over, under = map(parse_divisor, parts)
+        if over.name in DIVISORS and not any(under.formula[1:]):
+            return parse_divisor(text).name  # no pair is named so: linear/8 is one
         raise InputError(
-            "divisor must have brackets around all of a fraction, (d_k/8), or around "
+            "divisor must have brackets around all of a fraction, (n/8), or around "
             "a part of a ratio of two divisors, d_k^0.6/(8): it could be either, got "
             f"{show(text)}"
         )

@@ -170,6 +170,10 @@ class Quantity:
         """Whether it has a value under each divisor, or one for all."""
         return self.of != "pairs" or self.degree != 0
 
+    def divisor(self, name: str) -> str:
+        """Return what names its row under a divisor: ``none`` where all have one."""
+        return name if "/" in name or self.divided else "none"
+
 
 @dataclass(frozen=True)
 class FirstRows:

@@ -4,7 +4,10 @@ import math
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
+from montecarlo.attention.divisors import BASELINE
+from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.study.presets import Dimension, Keys
 from montecarlo.theory.limits import Tendency
 
@@ -75,7 +78,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     quantity: str
     relation: Relation
     summary: str = "mean"
-    divisor: str = "none"
+    divisor: str = BASELINE
     number_format: str = "float64"
     softmax: str = "shifted"
     expected: Finite | Level | Literal["reference"] | None = None
@@ -84,6 +87,12 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     high: Finite | Level | None = None
     to: Tendency | None = None
     domain: Domain = Domain()
+
+    def __post_init__(self) -> None:
+        """Name the row of a quantity that has one for all divisors."""
+        if self.quantity in QUANTITIES:
+            divisor = QUANTITIES[self.quantity].divisor(self.divisor)
+            force_setattr(self, "divisor", divisor)
 
     @property
     def along_d_k(self) -> bool:

@@ -114,7 +114,7 @@ class MeasureOptions:
     d_k: int = first("length of a query", 64)
     keys: int | None = first("keys of a row; left out for quantities of pairs")
     divisor: str = first(
-        "none, sqrt, 13.5, 'd_k^0.6', 'sqrt(d_k*ln(n))', or a ratio: none/sqrt", "none"
+        "none, sqrt, 13.5, 'd_k/8', 'sqrt(d_k*ln(n))', or a ratio: none/sqrt", "sqrt"
     )
     distribution: str = first(
         "of q and k, or of each: 'gaussian(std=2) * laplace'", "gaussian"
@@ -142,6 +142,10 @@ class MeasureOptions:
     )
     seed: Seed = sampling("of all random numbers", 1)
     jobs: Jobs = sampling("workers", 1)
+    first: int | None = sampling(
+        "replicates at first (default: 128); with as many for --most: so many, "
+        "whatever the error"
+    )
     replicates: range | None = sampling(
         "only sample the replicates A to B - 1, as a report does; for looking into one "
         "that failed",

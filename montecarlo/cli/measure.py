@@ -11,7 +11,7 @@ import math
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -27,11 +27,11 @@ from montecarlo.study.executors import make_executor
 from montecarlo.study.failures import replay
 from montecarlo.study.measured import IDENTITY, MEASUREMENTS, Measurement
 from montecarlo.study.measurement import (
+    FIRST,
     RELATIVE_ERROR,
     Effort,
     PreciseRows,
     exact_row,
-    measure,
     request_row,
 )
 from montecarlo.study.progress import progress_bar
@@ -44,9 +44,9 @@ OF_POINT = {
     *("dependence", "initialisation", "normalisation"),
 }
 #: Options that do not act where nothing is sampled.
-OF_SAMPLING = ("relative_error", "absolute_error", "most", "seed", "jobs")
-#: Columns of a row that hold names, which `measure` calls as the table does.
-NAMES = tuple(one for one in IDENTITY if one not in ("d_k", "n_queries", "n_keys"))
+OF_SAMPLING = ("relative_error", "absolute_error", "most", "seed", "jobs", "first")
+#: Columns of a row that options have the names of.
+NAMES = tuple(one.name for one in fields(MeasureOptions) if one.name in IDENTITY)
 
 
 class Answer(NamedTuple):
@@ -54,6 +54,7 @@ class Answer(NamedTuple):
 
     measured: Measurement
     seconds: float
+    again: str  # the command that gives the same digits
     status: int = DONE
     told: str = ""  # what is not as it was asked for
 
@@ -85,15 +86,13 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
         known = {code: code for code in LANGUAGES}
         codes = look_up_all("lang", options.lang or [SOURCE], known)
         languages = [read_language(code) for code in codes]
-    found = _answer_row(options) if options.row is not None else _answer(options)
+    by_row = options.row is not None
+    found = _answer_row(options) if by_row else _answer(options, typed)
     if languages:
-        command = _command_with_seed(typed)
-        if found.status == INTERRUPTED:  # whose replicates nobody has again
-            command = ""
-        quoted = (quote(found.measured, one, command) for one in languages)
+        quoted = (quote(found.measured, one, found.again) for one in languages)
         print_lines("\n\n".join(quoted))
     else:
-        print_lines(_format_answer(found, typed, as_json=options.json))
+        print_lines(_format_answer(found, as_json=options.json))
     if found.told:
         complain("measure", found.told, found.status)
     return found.status
@@ -122,14 +121,14 @@ def _require_acting(options: MeasureOptions) -> None:
 
 def _command_with_seed(typed: Sequence[str]) -> str:
     """Return the command that was typed, with the seed that it has by default."""
-    seeded = any(word.partition("=")[0] in {"--seed", "--row"} for word in typed)
+    seeded = any(word.partition("=")[0] in {"--seed", "--exact"} for word in typed)
     words = [*typed, *([] if seeded else ["--seed", "1"])]
     return f"python -m montecarlo measure {shlex.join(words)}"
 
 
-def _answer(options: MeasureOptions) -> Answer:
+def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
     """Measure what the options ask for, as far as it can be had."""
-    started = time.perf_counter()
+    started, again = time.perf_counter(), _command_with_seed(typed)
     asked = request_row(options.names, options.d_k, options.keys, options.parts)
     if options.exact:
         exact = exact_row(asked)
@@ -138,13 +137,14 @@ def _answer(options: MeasureOptions) -> Answer:
                 f"{options.quantity} must have an exact value here, got none: "
                 "without --exact it is sampled"
             )
-        return Answer(exact, time.perf_counter() - started)
+        return Answer(exact, time.perf_counter() - started, again)
     relative = options.relative_error
     effort = Effort(
         options.seed,
         RELATIVE_ERROR if relative is None else relative,
         options.absolute_error,
-        most=options.most,
+        options.first or FIRST,
+        options.most,
     )
     rows = PreciseRows(asked, effort)
     (point,) = rows.requested
@@ -165,10 +165,11 @@ def _answer(options: MeasureOptions) -> Answer:
     took = time.perf_counter() - started
     if interrupted:
         told = f"interrupted: the estimate of {measured.n_replicates} replicates"
-        return Answer(measured, took, INTERRUPTED, told)
+        # whose replicates nobody has again
+        return Answer(measured, took, "", INTERRUPTED, told)
     (needed,) = rows.shortfalls()
-    if needed == 0.0:
-        return Answer(measured, took)
+    if needed == 0.0 or (options.most and options.first == options.most):
+        return Answer(measured, took, again)
     if rows.is_stuck(point, *rows.requested[point]) and not measured.is_binned:
         why = (
             f"four times the replicates left {measured.std_error:.2g} nearly as it "
@@ -177,14 +178,13 @@ def _answer(options: MeasureOptions) -> Answer:
     else:
         why = _tell_shortfall(measured, effort, needed, seconds)
     told = f"the wanted error was not reached: {why}"
-    return Answer(measured, took, NOT_REACHED, told)
+    return Answer(measured, took, again, NOT_REACHED, told)
 
 
 def _answer_row(options: MeasureOptions) -> Answer:
     """Measure a row of a report again: the same draws, alone."""
     from montecarlo.claims.outcomes import read_report_run  # of claims, for this alone
 
-    started = time.perf_counter()
     folder = options.source or parse_folder("from", "output")
     run = read_report_run(folder)
     with (folder / MEASUREMENTS).open(encoding="utf-8", newline="") as file:
@@ -199,16 +199,22 @@ def _answer_row(options: MeasureOptions) -> Answer:
             f"{OVERFLOW} is found by tilting"
         )
     replicates = int(row["n_replicates"])
-    names: dict[str, Any] = {name: row[name] for name in NAMES}
-    measured = measure(
-        d_k=int(row["d_k"]),
-        n_keys=int(row["n_keys"]) if row["n_keys"] else None,
-        **names,
-        seed=int(run["seed"]),
-        first=replicates,
-        most=replicates,
-    )
-    return Answer(measured, time.perf_counter() - started)
+    said: dict[str, Any] = {
+        **{name: row[name] for name in NAMES},
+        "d_k": int(row["d_k"]),
+        "keys": int(row["n_keys"]) if row["n_keys"] else None,
+        "distribution": f"{row['distribution_q']} * {row['distribution_k']}",
+        "seed": int(run["seed"]),
+        "first": replicates,
+        "most": replicates,
+    }
+    words = [
+        word
+        for name, value in said.items()
+        if value not in (None, "", "none") or name == "divisor"
+        for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    return _answer(replace(options, **said), words)
 
 
 def _tell_shortfall(
@@ -242,17 +248,15 @@ def _why(measured: Measurement) -> str:
     return f"after {measured.n_replicates} replicates, of which few make the variance"
 
 
-def _format_answer(found: Answer, typed: Sequence[str], *, as_json: bool) -> str:
+def _format_answer(found: Answer, *, as_json: bool) -> str:
     """Return what was measured as text: one JSON object, or a few lines.
 
     The last line is what to type to get the same digits again, if there are such.
     """
     if not as_json:
-        again = f"montecarlo {version(PROJECT)}: measure {shlex.join(typed)}"
-        lines = [f"{found.measured}, {found.seconds:.1f} s"]
-        if found.status != INTERRUPTED:  # whose replicates nobody has again
-            lines.append(f"{'again':<12}{again}")
-        return "\n".join(lines)
+        made = f"{found.seconds:.1f} s, montecarlo {version(PROJECT)}"
+        again = f"\n{'again':<12}{found.again}" if found.again else ""
+        return f"{found.measured}, {made}{again}"
     record = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in asdict(found.measured).items()

@@ -6,8 +6,9 @@ could not finish; 70 a bug; 130 interrupted.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from montecarlo.cli.command_line import ReportOptions
 from montecarlo.cli.exits import DONE, FAILING
@@ -15,8 +16,8 @@ from montecarlo.cli.outcomes import outcomes_of, read_fail_on
 from montecarlo.cli.studies import OUTPUT, write_or_render
 from montecarlo.printing import print_lines
 from montecarlo.report.content.findings import Findings
-from montecarlo.report.render.contents import canonical_command
 from montecarlo.report.running import report_maker
+from montecarlo.study.folder import RUN_FILE
 
 
 def work(options: ReportOptions, typed: Sequence[str]) -> int:
@@ -30,20 +31,38 @@ def work(options: ReportOptions, typed: Sequence[str]) -> int:
         whole=options.format is None,
     )
     if not options.quiet:
-        print_lines("\n".join(tell_outcome(results, written)))
+        again = command_again(options, typed, results.run)
+        print_lines("\n".join([*tell_outcome(results, written), f"again: {again}"]))
     return FAILING if fail_on & outcomes_of(results.record) else DONE
 
 
 def tell_outcome(results: Findings, written: Sequence[Path]) -> list[str]:
-    """Say what to open, how many claims came out how, and how to make it again."""
-    first = next((path for path in written if path.name == "index.html"), written[0])
+    """Say what to open, and how many claims came out how."""
+    pages = [path for path in written if path.suffix in {".html", ".md"}]
+    first = next((path for path in pages if path.name == "index.html"), pages[0])
     counts = ", ".join(f"{n} {verdict}" for verdict, n in results.counts)
     told = [f"open {first} (files written: {len(written)})", f"claims: {counts}"]
     if refuted := results.record.failed_self_checks():
         told.append(f"self-checks refuted: {', '.join(refuted)}")
-    again = canonical_command(results.run)
-    output = written[-1].parent  # of run.json
-    if output != Path(OUTPUT):
-        again = again.removesuffix(f" --output {OUTPUT}")
-        again += f" --output {shlex.quote(str(output))}"
-    return [*told, f"again: {again}"]
+    return told
+
+
+def command_again(
+    options: ReportOptions, typed: Sequence[str], run: Mapping[str, Any]
+) -> str:
+    """Return the command that makes the same files again: as typed, with its seed.
+
+    Where sampling ended by the clock, the run's record says how far it came.
+    """
+    words = [*typed]
+    if options.source is None and run.get("time_limit_reached"):
+        output = options.output or Path(OUTPUT)
+        words = ["--replicates-from", str(output / RUN_FILE), "--output", str(output)]
+        words += (
+            [] if options.format is None else ["--format", ",".join(options.format)]
+        )
+    elif options.seed is None and not (
+        options.source or options.config or options.replicates_from
+    ):
+        words += ["--seed", str(run["seed"])]
+    return shlex.join(["python", "-m", "montecarlo", "report", *words])

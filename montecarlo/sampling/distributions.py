@@ -346,8 +346,8 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
     >>> from montecarlo import distribution, measure
     >>> drawn = np.random.Generator.standard_exponential
     >>> exponential = distribution("exponential", drawn, mean=1.0, kurtosis=9.0)
-    >>> measure(exponential.name, "gaussian", 16, quantity="score_variance").reference
-    16.0
+    >>> measure(exponential.name, d_k=16, quantity="score_variance").reference
+    1.0
     """
     mean = require_number("mean", mean, ends=False)
     std = require_number("std", std, 0.0, ends=False)

@@ -1,9 +1,9 @@
 """Questions of one's own: one row of the table, or a grid of rows, to a precision.
 
 >>> from montecarlo import measure
->>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
->>> point.quantity, point.n_replicates
-('entropy', 128)
+>>> point = measure(d_k=4, n_keys=8, quantity="entropy", most=128)
+>>> point.quantity, point.divisor, point.n_replicates
+('entropy', 'sqrt', 128)
 """
 
 import math
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
-from montecarlo.attention.divisors import name_divisor
+from montecarlo.attention.divisors import BASELINE, name_divisor
 from montecarlo.attention.number_formats import FLOAT8, FLOAT8_SOFTMAX
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
@@ -90,13 +90,13 @@ OneOrMore = str | Sequence[str]
 
 
 def measure(  # noqa: PLR0913 - each column that identifies a row is an option
-    distribution_q: str,
-    distribution_k: str,
+    distribution_q: str = "gaussian",
+    distribution_k: str | None = None,
+    *,
     d_k: int,
     n_keys: int | None = None,
-    *,
     quantity: str,
-    divisor: str | float = "none",
+    divisor: str | float = BASELINE,
     summary: str | None = None,
     number_format: str = "float64",
     softmax: str = "shifted",
@@ -110,30 +110,48 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     most: int | None = None,
     executor: Executor | None = None,
 ) -> Measurement:
-    """Sample one point and estimate one row.
+    """Estimate one quantity at one design point, to a wanted precision.
 
     Parameters
     ----------
-    distribution_q, distribution_k : str
-        Distributions of the entries.
+    distribution_q : str
+        Distribution of the entries of queries: a name, with a mean and a standard
+        deviation where it has others than 0 and 1, ``"laplace(std=2)"``.
+    distribution_k : str, optional
+        Distribution of the entries of keys; by default that of queries.
     d_k : int
+        Length of a query.
     n_keys : int, optional
-        Needed for quantities of rows, left out for those of pairs.
-    quantity, summary, number_format, softmax : str
-        As in measurements.csv; the summary is by default the mean, or ``value``.
-    dependence, initialisation, normalisation : str
-        Likewise; ``"l2(gain=10)"`` gives each query and key a length of 1, ``"rms"`` a
-        mean square of 1, and the product the gain.
+        Keys of an attention row; left out for quantities of pairs.
+    quantity : str
+        What to estimate; ``python -m montecarlo --list quantities`` names all.
     divisor : str or float
-        A name, a number, a formula such as ``2*d_k^0.6`` or ``sqrt(d_k*ln(n))``, or
-        the ratio of two, ``none/sqrt``.
+        What scores are divided by: a name, a number, a formula such as ``2*d_k^0.6``,
+        ``d_k/8`` or ``sqrt(d_k*ln(n))``, or the ratio of a quantity under two of them,
+        ``none/sqrt``.
+    summary : str, optional
+        Over attention rows: ``mean`` (the default), ``median`` or another quantile,
+        such as ``q99``.  Of a quantity of pairs it is ``value``.
+    number_format : str
+        Format of the weights, such as ``float16``.
+    softmax : str
+        ``shifted`` by the largest score, or ``naive``.
+    dependence : str
+        How keys are drawn given queries: ``pairs(0.5)`` or ``planted(0.5)``.
+    initialisation : str
+        What stands before queries and keys, ``"init(kind=xavier_uniform,width=512)"``;
+        nothing where they are drawn themselves.
+    normalisation : str
+        ``"l2(gain=10)"`` gives each query and key a length of 1, ``"rms"`` a mean
+        square of 1, and the product the gain.
     seed : int
+        Of all random numbers.
     relative_error : float
-        Replicates are doubled until the standard error is at most this part of the
-        estimate, of a share of 0 this part of 1, or until it is seen that ``most`` will
-        not do.
+        Wanted standard error, as a part of the estimate.  Replicates are doubled until
+        it is reached, or until it is seen that ``most`` are too few.  Of a share
+        estimated as 0 it is a part of 1.
     absolute_error : float, optional
-        The standard error that is wanted, in the place of a relative one.
+        Wanted standard error, in place of a relative one.
     first : int
         Replicates at first.
     most : int, optional
@@ -144,14 +162,15 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     Returns
     -------
     Measurement
-        Whose ``std_error`` is larger than was wanted if that could not be had; printed,
-        it says what was measured.
+        The columns of measurements.csv as attributes, ``estimate``, ``std_error``,
+        ``ci_low`` and ``ci_high`` among them; printed, it says what was measured.  Its
+        ``std_error`` is larger than was wanted where that was out of reach.
 
     Raises
     ------
     InputError
-        If an argument is of another type or out of its range, the point is not one, has
-        no such row, or takes more than can be had.
+        If an argument is of another type or out of its range, the point has no such
+        row, or the row takes more time or memory than is allowed.
     """
     require_executor(executor)
     names = {
@@ -268,7 +287,7 @@ def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
     ):
         shifted = number_format in FLOAT8 and softmax == "shifted"
         yield RowKey(
-            divisor,
+            QUANTITIES[quantity].divisor(divisor),
             quantity,
             summary or usual_summary(quantity),
             number_format,
@@ -548,7 +567,7 @@ def grid(  # noqa: PLR0913 - as `measure`
     d_k: int | Sequence[int],
     n_keys: int | Sequence[int] = (),
     quantity: OneOrMore,
-    divisor: str | float | Sequence[str | float] = "none",
+    divisor: str | float | Sequence[str | float] = BASELINE,
     summary: OneOrMore | None = None,
     number_format: OneOrMore = "float64",
     softmax: OneOrMore = "shifted",
@@ -570,30 +589,55 @@ def grid(  # noqa: PLR0913 - as `measure`
 
     Parameters
     ----------
-    distribution_q, distribution_k : str, or sequence of str
-        Distributions of the entries, in all combinations; that of k is by default that
-        of q.
-    d_k, n_keys : int, or sequence of int
-        Rows are estimated at every combination, pairs at every ``d_k``.
-    quantity, summary, number_format, softmax : str, or sequence of str
+    distribution_q : str, or sequence of str
+        Distributions of the entries of queries.
+    distribution_k : str, or sequence of str, optional
+        Distributions of the entries of keys, each with each of queries; by default the
+        same as those.
+    d_k : int, or sequence of int
+        Lengths of a query.
+    n_keys : int, or sequence of int
+        Keys of an attention row, each with each length.  Quantities of pairs have none,
+        and are estimated once for each length.
+    quantity : str, or sequence of str
+        What to estimate.
     divisor : str or float, or sequence of these
-        As for `measure`.  What a point does not have is left out, like ratios of
-        quantities of pairs.
-    dependence, initialisation, normalisation : str, or sequence of str
-    seed, relative_error, absolute_error, first, most
-        As for `measure`.
+        What scores are divided by, as for `measure`.
+    summary : str, or sequence of str, optional
+        Over attention rows, as for `measure`.
+    number_format : str, or sequence of str
+        Formats of the weights.
+    softmax : str, or sequence of str
+        ``shifted``, ``naive``, or both.
+    dependence : str, or sequence of str
+        How keys are drawn given queries.
+    initialisation : str, or sequence of str
+        What stands before queries and keys.
+    normalisation : str, or sequence of str
+        What is done to each query and key before the product.
+    seed : int
+        Of all random numbers.
+    relative_error : float
+        Wanted standard error of each row, as a part of its estimate.
+    absolute_error : float, optional
+        Wanted standard error of each row, in place of a relative one.
+    first : int
+        Replicates of each point at first.
+    most : int, optional
+        Replicates of each point at most, as for `measure`.
     jobs : int, optional
         Processes; one: a thread, None: one process for each core.
     executor : concurrent.futures.Executor, optional
-        Other workers, in the place of these.
+        Other workers, in place of these.
     progress : bool
         Whether to show a bar, on a terminal.
 
     Returns
     -------
     DataFrame
-        A line for each row; columns as `Measurement`.  Distributions and divisors stand
-        as they were typed, 13.5 as the number; of two spellings of one, the first.
+        A line for each combination that a point has, with the columns of
+        measurements.csv.  Distributions and divisors stand as they were typed, 13.5 as
+        the number; of two spellings of one, the first.
 
     Raises
     ------
@@ -624,7 +668,8 @@ def grid(  # noqa: PLR0913 - as `measure`
     effort = Effort(seed, relative_error, absolute_error, first, most)
     rows = _sample(PreciseRows(requested, effort), executor, jobs, progress=progress)
     table = DataFrame(map(asdict, rows.rows()))
-    table["divisor"] = table["divisor"].map(_spellings(divisor))
+    spelled = _spellings(divisor)
+    table["divisor"] = table["divisor"].map(lambda name: spelled.get(name, name))
     for side in ("distribution_q", "distribution_k"):
         given = distribution_q if names[side] is None else names[side]
         typed = {parse_distribution(one).name: one for one in _texts(side, given)[::-1]}

@@ -79,10 +79,15 @@ def test_symbols_are_latex(formula, symbol):
     [
         ("none / sqrt(d_k)", "none/sqrt"),
         ("d_k^0.6/(8)", "d_k^0.6/8"),
+        ("linear/8", "linear/8"),
+        ("d_k/8", "0.125*d_k"),
+        ("sqrt(d_k) / 2", "0.5*sqrt(d_k)"),
         ("(d_k/8)/sqrt", "0.125*d_k/sqrt"),
         ("none/13.5", "none/13.5"),
     ],
 )
 def test_pairs_have_one_name(text, name):
-    """A slash in no brackets parts a pair."""
+    """A slash in no brackets parts a pair, but above a number that divides a formula
+    of the table.
+    """
     assert name_divisor(text) == name

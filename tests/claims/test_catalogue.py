@@ -23,6 +23,7 @@ from montecarlo.errors import InputError
 
 FINDING = {"interpretations": {"the-interpretation": "holds"}, "text": "x"}
 CHECK = {"quantity": "score_variance", "summary": "value", "relation": "at_least"}
+CHECK |= {"divisor": "none"}
 
 
 def make(claim=None, interpretation=None, **check):
@@ -138,7 +139,6 @@ WRONG_CHECKS = [
     ({"relation": "between", "low": 2.0, "high": 1.0}, "low", "2.0"),
     ({"comment": "hello"}, "check[0]", "comment"),
     ({"divisor": "none/sqrt"}, "divisor", "none/sqrt"),
-    ({"quantity": "score_variance_ratio", "divisor": "sqrt"}, "divisor", "sqrt"),
     ({"number_format": "float61"}, "number_format", "Did you mean 'float64'?"),
     ({"softmax": "shiftd"}, "softmax", "Did you mean 'shifted'?"),
     ({"domain": {"dependence": ["planted"]}}, "field dependence", "planted(rho)"),

@@ -495,7 +495,7 @@ def test_borders_lie_within_their_context():
     )
     domain = Domain(dependence=("pairs(0.5)", "pairs(1.0)"))
     # E q·k = rho d: 32, 64 and 128; 64, 128 and 256
-    check = Check("score_mean", "at_most", "value", high=90.0, domain=domain)
+    check = Check("score_mean", "at_most", "value", "none", high=90.0, domain=domain)
     (claim,) = study_claims(catalogue_of((check,)), grid).claims
     (interpretation,) = claim.interpretations
 

@@ -36,7 +36,8 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "own-claim.toml"
 def write(path, expected=16.0, d_k=16):
     """Write a claim about one variance."""
     text = claim_text(
-        f'relation = "equals"\nexpected = {expected}\ntolerance = 0.05',
+        'divisor = "none"\nrelation = "equals"\n'
+        f"expected = {expected}\ntolerance = 0.05",
         f'd_k = [{d_k}, {d_k}], distributions = ["gaussian"]',
     )
     path.write_text(text)
@@ -224,6 +225,7 @@ def test_normalised_queries_and_keys_are_judged(factor, verdict):
     names = ["l2(gain=10.0)", "none"]
     check = {
         "quantity": "entropy",
+        "divisor": "none",
         "relation": "equals",
         "expected": factor * entropy_of_unit_vectors(),
         "tolerance": 0.02,

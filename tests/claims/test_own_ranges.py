@@ -27,7 +27,7 @@ FIRST, MOST = 32, 128
 #: Standard errors beyond which a point of the dense grid is decided.
 CLEAR = 6.0
 
-FROBENIUS = {"quantity": "jacobian_frobenius"}
+FROBENIUS = {"quantity": "jacobian_frobenius", "divisor": "none"}
 #: Check, ranges of d_k and n (none: pairs), and whether ends alone mislead.
 CASES = {
     "hump-in-d-k": (
@@ -39,7 +39,8 @@ CASES = {
         *((11, 11), (3, 3001), True),
     ),
     "slope": (
-        {"quantity": "weight_max", "relation": "slope_between", "low": 0.2},
+        {"quantity": "weight_max", "divisor": "none"}
+        | {"relation": "slope_between", "low": 0.2},
         *((3, 101), (45, 45), False),
     ),
     "two-ranges": (
@@ -52,7 +53,8 @@ CASES = {
         *((33, 130), (45, 450), False),
     ),
     "pairs": (
-        {"quantity": "score_variance", "summary": "value", "relation": "equals"}
+        {"quantity": "score_variance", "summary": "value", "divisor": "none"}
+        | {"relation": "equals"}
         | {"expected": {"times": 1.0, "d_k_power": 1.0}, "tolerance": 0.05},
         *((3, 301), None, False),
     ),
@@ -102,8 +104,7 @@ def verdict_of_points(case):
     replicates = max(16, 400 // len(points))
     named |= {"seed": 77, "first": replicates, "most": replicates}
     found = {
-        (d, n): measure("gaussian", "gaussian", d, n if n_keys else None, **named)
-        for d, n in points
+        (d, n): measure(d_k=d, n_keys=n if n_keys else None, **named) for d, n in points
     }
     if check["relation"] == "slope_between":
         sizes, values = np.log([[d, p.estimate] for (d, _), p in found.items()]).T

@@ -37,23 +37,26 @@ def at(d_k, n_keys=128, distributions=("gaussian",), **more):
 
 def share(quantity, low, high, domain, **more):
     """Return a check of a mean between two numbers."""
-    return Check(quantity, "between", low=low, high=high, domain=domain, **more)
+    more = {"divisor": "none", "low": low, "high": high} | more
+    return Check(quantity, "between", domain=domain, **more)
 
 
 def most(quantity, high, domain, **more):
     """Return a check of a mean that is at most a number."""
+    more = {"divisor": "none"} | more
     return Check(quantity, "at_most", high=high, domain=domain, **more)
 
 
 def equals(quantity, expected, domain, **more):
     """Return a check of a value, to 5 % if no tolerance is given."""
-    more = {"expected": expected, "domain": domain, "tolerance": 0.05} | more
-    return Check(quantity, "equals", **more)
+    more = {"divisor": "none", "domain": domain, "tolerance": 0.05} | more
+    return Check(quantity, "equals", expected=expected, **more)
 
 
 def limit(quantity, to):
     """Return a check of what becomes of a mean as d_k grows."""
-    return Check(quantity, "tends_to", to=to, domain=at((16, 1024)))
+    domain = at((16, 1024))
+    return Check(quantity, "tends_to", divisor="none", to=to, domain=domain)
 
 
 OVERFLOW = {"number_format": "float16", "softmax": "naive"}
@@ -122,7 +125,7 @@ TRUE = {
     "means of the Jacobian go to 0": limit("jacobian_trace", "zero"),
     "the query's mean tends to a constant": limit("gradient_query", "constant"),
     "rows freeze in the mean": Check(
-        "weight_max", "at_least", low=0.9, domain=at(1024)
+        "weight_max", "at_least", divisor="none", low=0.9, domain=at(1024)
     ),
     "it is ten times in long rows": Check(
         "jacobian_frobenius",

@@ -21,7 +21,9 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli import studies
+from montecarlo.cli.command_line import build_parser
 from montecarlo.cli.listing import KINDS
+from montecarlo.cli.report import command_again, tell_outcome
 from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
 from montecarlo.report.figures import FIGURES
@@ -416,7 +418,46 @@ def test_run_prints_three_lines(run, config, tmp_path):
     assert (status, complaint) == (0, "")  # no progress where nobody looks
     lines = printed.splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["open", "claims:", "again:"]
+    again = shlex.split(lines[2])[5:]
+    assert run(*again)[:2] == (0, printed)
     assert contents(output, JOURNAL).keys() >= {"en.html", "index.html", "run.json"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "limited", "again"),
+    [
+        ("", False, " --seed 1"),
+        ("--seed=1 --only a,b", False, " --seed=1 --only a,b"),
+        ("--from x --format markdown", True, " --from x --format markdown"),
+        ("--config f.toml --output 'a b'", False, " --config f.toml --output 'a b'"),
+        (
+            "--max-seconds 9 --only a --format html,markdown --output x",
+            True,
+            " --replicates-from x/run.json --output x --format html,markdown",
+        ),
+    ],
+)
+def test_again_is_the_whole_command(typed, limited, again):
+    """As typed, with the seed; a run that the clock ended by its record."""
+    words = shlex.split(typed)
+    run = {"seed": 1, "time_limit_reached": limited}
+    command = command_again(build_parser("report").read(words), words, run)
+    assert command == f"python -m montecarlo report{again}"
+
+
+@pytest.mark.parametrize(
+    ("written", "opened"),
+    [
+        (["claims.json", "de.html", "index.html"], "index.html"),
+        (["claims.json", "figures/a.svg", "report-en.md", "run.json"], "report-en.md"),
+    ],
+)
+def test_a_page_is_what_to_open(written, opened):
+    """Of the format that was asked for."""
+    record = SimpleNamespace(failed_self_checks=list)
+    results = SimpleNamespace(record=record, counts=[(2, "open")])
+    told = tell_outcome(results, [Path("x") / name for name in written])
+    assert told[0].startswith(f"open {Path('x') / opened} ")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_it_is_standardised(exponential):
 def test_it_is_measured_beside_theory():
     """Variance and kurtosis have exact values by the moments that were said."""
     for name, exact in (("score_variance", 8.0), ("score_excess_kurtosis", 78.0 / 8)):
-        found = measure("exponential", "exponential", 8, quantity=name, most=1024)
+        found = measure("exponential", d_k=8, quantity=name, divisor="none", most=1024)
         assert found.reference == pytest.approx(exact, rel=1e-14)
         assert abs(found.estimate - exact) < 7.0 * found.std_error
 

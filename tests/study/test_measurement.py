@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shlex
 from dataclasses import replace
 
 import ml_dtypes
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.grids import DEEP
+from montecarlo.claims.checks import Check
+from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
@@ -42,19 +45,51 @@ def rows(folder):
 
 
 def test_row_of_a_report_gives_the_same_number(folder, capsys):
-    """`--row` repeats a number to the bit, whatever was sampled beside it."""
+    """`--row` repeats a number to the bit, whatever was sampled beside it, and prints
+    the command that does so without the report.
+    """
     for row in rows(folder):
-        arguments = ["--row", row["row_id"], "--from", str(folder), "--json"]
-        assert main(arguments) == 0
+        assert main(["--row", row["row_id"], "--from", str(folder)]) == 0
+        command = capsys.readouterr().out.splitlines()[-1]
+        before, options = command.split(" measure ")
+        assert before.split() == ["again", "python", "-m", "montecarlo"]
+        assert main([*shlex.split(options), "--json"]) == 0
         again = json.loads(capsys.readouterr().out)
         assert again["estimate"] == float(row["estimate"])
         assert again["row_id"] == row["row_id"]
 
 
+def test_one_default_for_divisor():
+    """The root, in measurements, grids, claims and exact rows; what has one value for
+    all divisors has it under any.
+    """
+    point, effort = {"d_k": 16, "n_keys": 8}, {"first": 4, "most": 4}
+    assert measure(**point, quantity="entropy", **effort).divisor == "sqrt"
+    assert grid(**point, quantity="entropy", **effort)["divisor"].item() == "sqrt"
+    assert Check("entropy", "at_least").divisor == "sqrt"
+    assert MeasureOptions().divisor == "sqrt"
+    usual = expected_row(8, d_k=16)["entropy"].value
+    assert usual == expected_row(8, d_k=16, divisor="sqrt")["entropy"].value
+    one = measure(d_k=16, quantity="entry_variance_q", divisor="linear", **effort)
+    assert one.divisor == Check("entry_variance_q", "at_least").divisor == "none"
+    found = grid(d_k=16, quantity="entry_variance_q", divisor=["sqrt", 2], **effort)
+    assert found["row_id"].tolist() == [one.row_id]
+
+
+def test_a_divisor_of_a_grid_is_what_was_typed():
+    """A fraction of a formula is no ratio of two divisors."""
+    found = grid(
+        d_k=64, n_keys=8, quantity="entropy", divisor=["d_k/8", "none"], most=16
+    )
+    assert found["divisor"].tolist() == ["d_k/8", "none"]
+    root = measure(d_k=64, n_keys=8, quantity="entropy", divisor=8, most=16)
+    assert found["estimate"].iloc[0] == pytest.approx(root.estimate, rel=1e-12)
+
+
 def test_precision_is_reached():
     """Replicates double until the standard error is small enough."""
     point = measure(
-        "gaussian", "gaussian", 64, quantity="score_variance", relative_error=5e-4
+        d_k=64, quantity="score_variance", divisor="none", relative_error=5e-4
     )
     assert point.std_error <= 5e-4 * abs(point.estimate)
     assert point.n_replicates > 128
@@ -64,7 +99,7 @@ def test_precision_is_reached():
 def test_budget_is_kept():
     """With too few replicates the query ends all the same, and says how many."""
     effort = {"relative_error": 0.007, "first": 64, "most": 128}
-    point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", **effort)
+    point = measure(d_k=4, n_keys=8, quantity="entropy", divisor="none", **effort)
     assert point.n_replicates == 128
     assert point.std_error > 0.007 * point.estimate
 
@@ -100,7 +135,7 @@ def test_mean_of_rare_weights_is_bounded():
     """
     place = {"dependence": "planted(0.5)", "divisor": "none", "most": 128, "seed": 7}
     weight, share = (
-        measure("gaussian", "gaussian", 256, 32, quantity=name, **place)
+        measure(d_k=256, n_keys=32, quantity=name, **place)
         for name in ("weight_max", "saturated")
     )
     reach = (1.0 - 1.0 / 32.0) * math.sqrt(math.log(40.0) / 256.0)
@@ -123,9 +158,7 @@ def test_intervals_stay_within_the_range(divisor):
     for row in table.to_dict("records"):
         most = math.log(32.0) if row["quantity"] == "entropy" else 1.0
         assert 0.0 <= row["ci_low"] <= row["estimate"] <= row["ci_high"] <= most
-    alone = measure(
-        "gaussian", "gaussian", 64, quantity="weight_max", most=128, **place
-    )
+    alone = measure(d_k=64, quantity="weight_max", most=128, **place)
     same = table[table.quantity.eq("weight_max")].iloc[0]
     assert (alone.ci_low, alone.ci_high) == (same.ci_low, same.ci_high)
 
@@ -140,9 +173,7 @@ def test_quantile_below_the_least_that_is_counted_is_a_bound(capsys):
     assert table[["estimate", "std_error"]].isna().all(axis=None)
     assert table.ci_low.eq(0.0).all()
     assert table.ci_high.eq(DEEP.edges()[1]).all()
-    spread = measure(
-        "gaussian", "gaussian", 1024, 16, quantity=names[0], summary="spread", **place
-    )
+    spread = measure(d_k=1024, n_keys=16, quantity=names[0], summary="spread", **place)
     assert math.isnan(spread.estimate)
     assert (spread.ci_low, spread.ci_high) == (0.0, math.inf)
 
@@ -298,9 +329,7 @@ def test_a_share_of_no_row_is_an_answer(capsys):
 
 def test_a_share_of_every_row_has_a_lower_bound():
     """As one of no row, from the other side."""
-    found = measure(
-        "gaussian", "gaussian", 64, 8, quantity="saturated", divisor=1e-6, most=64
-    )
+    found = measure(d_k=64, n_keys=8, quantity="saturated", divisor=1e-6, most=64)
     assert (found.estimate, found.ci_high) == (1.0, 1.0)
     assert found.ci_low == pytest.approx(0.025 ** (1.0 / 64.0), rel=1e-9)
 
@@ -309,8 +338,10 @@ def test_a_share_of_every_row_has_a_lower_bound():
 def test_weights_in_eight_bits(quantity):
     """Of the draws of a point, exponentiated and cast one row after the other."""
     found = measure(
-        *("gaussian", "gaussian", 16, 64),
+        d_k=16,
+        n_keys=64,
         quantity=quantity,
+        divisor="none",
         number_format="e4m3",
         seed=3,
         first=32,
@@ -344,7 +375,7 @@ def test_weights_in_eight_bits(quantity):
 )
 def test_printed_intervals_are_rounded_outwards(low, high, error, shown):
     """Down to the second digit of the error, and never into the interval."""
-    measured = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
+    measured = measure(d_k=4, n_keys=8, quantity="entropy", most=128)
     changed = {"ci_low": low, "ci_high": high, "std_error": error}
     assert dict(replace(measured, **changed).lines())["95 %"] == shown
 
@@ -353,9 +384,9 @@ def test_quantiles_near_the_upper_end_are_known():
     """Of the trace of 512 keys, divided by d_k: 0.99801, which was 0.968 for any number
     of replicates.
     """
-    point = ("gaussian", "gaussian", 64, 512)
+    point = {"d_k": 64, "n_keys": 512}
     asked = {"quantity": "jacobian_trace", "summary": "q10", "divisor": "linear"}
-    measured = measure(*point, **asked, most=128)
+    measured = measure(**point, **asked, most=128)
     assert measured.estimate == pytest.approx(0.99801, abs=1e-4)
     assert 0.0 < measured.std_error < 1e-4
 
@@ -363,7 +394,7 @@ def test_quantiles_near_the_upper_end_are_known():
 def test_what_is_known_to_a_bin_says_so(capsys):
     """It has an interval and no standard error, and asks for no replicates."""
     asked = {"quantity": "jacobian_frobenius", "summary": "median", "divisor": "1e4"}
-    measured = measure("gaussian", "gaussian", 64, 16, **asked, most=512)
+    measured = measure(d_k=64, n_keys=16, **asked, most=512)
     assert measured.is_binned
     assert measured.ci_high / measured.ci_low == pytest.approx(10.0 ** (1 / 512))
     assert dict(measured.lines())["estimate"].startswith("in [0.24")
@@ -402,7 +433,7 @@ def test_an_error_is_said_as_it_is(quantity, summary, numbers, shown):
     """Of a share that may be 0 or 1 by a bound on one side, of a quantile that is known
     to a factor by that; of anything else by what lies on either side.
     """
-    measured = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
+    measured = measure(d_k=4, n_keys=8, quantity="entropy", most=128)
     names = ("estimate", "std_error", "ci_low", "ci_high")
     changed = dict(zip(names, numbers, strict=True))
     changed |= {"quantity": quantity, "summary": summary}

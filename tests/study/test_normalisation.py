@@ -49,8 +49,8 @@ def test_a_loop_gives_the_same(cell, quantity, of_row):
 
     mean, error = loop(draw, length, gain / number, 11, of_row)
     asked = {"quantity": quantity, "divisor": divisor, "relative_error": 0.005}
-    found = measure(name, name, d_k, 11, normalisation=normalisation, **asked)
+    found = measure(name, d_k=d_k, n_keys=11, normalisation=normalisation, **asked)
     both = math.hypot(error, found.std_error)
     assert abs(found.estimate - mean) < FAR * both
-    plain = measure(name, name, d_k, 11, **asked)
+    plain = measure(name, d_k=d_k, n_keys=11, **asked)
     assert abs(plain.estimate - mean) > 2 * FAR * both

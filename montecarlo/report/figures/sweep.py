@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import ScalarFormatter
 from pandas import DataFrame, Series, isna
 
-from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.errors import InputError, show
 from montecarlo.names import look_up, require_text
@@ -243,10 +243,11 @@ def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
         if isna(value):  # pairs have no keys
             continue
         if name == "divisor":
-            both = name_given_divisor(value).split("/")
-            parts = [parse_divisor(part).symbol for part in both]
-            told = [f"$c = {part}$" for part in parts]
-            yield " over ".join(told)
+            parts = str(value).split("/")
+            if set(parts) <= DIVISORS.keys():
+                yield " over ".join(f"$c = {DIVISORS[part].symbol}$" for part in parts)
+            else:
+                yield f"c = {value}"  # as it was typed
         elif name in SIZES:
             yield f"{LABELS[name]} = {int(value)}"
         else:

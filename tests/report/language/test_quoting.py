@@ -19,7 +19,7 @@ SIGNS = {"en": ".", "de": ",", "zh": ".", "ja": ".", "es": ","}
 @pytest.fixture(scope="module")
 def entropy():
     """An estimate with an exact value."""
-    return measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=16)
+    return measure(d_k=4, n_keys=8, quantity="entropy", most=16)
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
