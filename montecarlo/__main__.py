@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import montecarlo
 from montecarlo.cli.command_line import COMMANDS, purpose_of
 from montecarlo.cli.exits import DONE, INPUT_ERROR, complain_of, run
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import look_up
 from montecarlo.printing import prepare_streams, print_lines
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print_lines(f"montecarlo {montecarlo.__version__}")
             return DONE
         look_up("command", name, dict.fromkeys((*COMMANDS, *OPTIONS)))
-    except InputError as error:
+    except (InputError, UnfinishedError) as error:
         return complain_of("", error)
     return run("", typed) if name == "--list" else run(name, rest)
 

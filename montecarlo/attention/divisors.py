@@ -13,8 +13,10 @@ first to the same quantity under the second, from the same draws.
 """
 
 import ast
+import difflib
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -76,24 +78,50 @@ def name_formula(product: Product) -> str:
     >>> name_formula(Product(2.0, d_k=0.6, log_n=0.5))
     '2*d_k^0.6*sqrt(ln(n))'
     """
+    bases, powers = ("d_k", "n", "ln(n)"), ("d_k^{}", "n^{}", "ln(n)^{}")
+    return _write(product, bases, powers, "sqrt({})", "*", _spell_number)
+
+
+def typeset_formula(product: Product) -> str:
+    """Write a product as LaTeX, numbers to six digits."""
+    bases = ("d_k", "n", r"\ln n")
+    powers = ("d_k^{{{}}}", "n^{{{}}}", r"(\ln n)^{{{}}}")
+    return _write(product, bases, powers, r"\sqrt{{{}}}", r"\,", _typeset_number)
+
+
+def _write(  # noqa: PLR0913, PLR0917 - a notation
+    product: Product,
+    bases: Sequence[str],
+    powers: Sequence[str],
+    root: str,
+    joint: str,
+    number: Callable[[float], str],
+) -> str:
+    """Write a product of powers: the factor, powers, and one root of the rest."""
     written, under_root = [], []
-    for base, exponent in zip(("d_k", "n", "ln(n)"), product[1:], strict=True):
+    for base, power, exponent in zip(bases, powers, product[1:], strict=True):
         if exponent == 0.5:
             under_root.append(base)
         elif exponent != 0.0:
-            written.append(base if exponent == 1.0 else f"{base}^{_spell(exponent)}")
+            written.append(base if exponent == 1.0 else power.format(number(exponent)))
     if under_root:
-        written.append(f"sqrt({'*'.join(under_root)})")
+        written.append(root.format(joint.join(under_root)))
     if product.factor != 1.0 or not written:
-        written.insert(0, _spell(product.factor))
-    return "*".join(written)
+        written.insert(0, number(product.factor))
+    return joint.join(written)
 
 
-def _spell(value: float) -> str:
+def _spell_number(value: float) -> str:
     """Write a number as it can be typed: 2, 0.5, 1e-5."""
     mantissa, _, exponent = repr(value).partition("e")
     mantissa = mantissa.removesuffix(".0")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def _typeset_number(value: float) -> str:
+    """Write a number as LaTeX, to six digits."""
+    mantissa, _, exponent = f"{value:g}".partition("e")
+    return rf"{mantissa}\times 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
 _BASES = {
@@ -159,18 +187,7 @@ class Divisor:
     @property
     def symbol(self) -> str:
         """Its formula as LaTeX, numbers to six digits."""
-        text = name_formula(Product(*(float(f"{one:g}") for one in self.formula)))
-        for typed, typeset in (
-            (r"\bln\(n\)\^", r"(\\ln n)^"),
-            (r"\bln\(n\)", r"\\ln n"),
-            (r"\^([-\d.e]+)", r"^{\1}"),
-            (r"sqrt\((.+)\)", r"\\sqrt{\1}"),
-            (r"e(-?\d+)", r"\\times 10^{\1}"),
-            (r"(?<=\d)\*", ""),
-            (r"\*", r"\\,"),
-        ):
-            text = re.sub(typed, typeset, text)
-        return text
+        return typeset_formula(self.formula)
 
     def value(self, d_k: int, n_keys: int | None = None) -> float:
         """Return the number that scores are divided by.
@@ -280,10 +297,12 @@ def _parse_formula(formula: str) -> Divisor:
     try:
         product = read_formula(formula)
     except ValueError:
+        near = difflib.get_close_matches(formula, DIVISORS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InputError(
             f"divisor must be one of {', '.join(DIVISORS)}, a number above 0, or a "
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
-            f"got {show(formula)}"
+            f"got {show(formula)}.{hint}"
         ) from None
     require_number("divisor", product.factor, LEAST_FACTOR, MOST_FACTOR)
     if max(map(abs, product[1:])) > MOST_POWER:

@@ -172,7 +172,7 @@ class Quantity:
 
     def divisor(self, name: str) -> str:
         """Return what names its row under a divisor: ``none`` where all have one."""
-        return name if "/" in name or self.divided else "none"
+        return name if "/" in name or (self.divided and not self.given) else "none"
 
 
 @dataclass(frozen=True)
