@@ -29,6 +29,9 @@ WRONG_NO = 0.001
 #: A cap that is so many times the one expected, or less than one over it, is another:
 #: in bfloat16 a cap of 50 is found to a tenth.
 OTHER_CAP = 1.25
+#: Lengths of normalised rows spread by less than this part of them: one rounding of
+#: bfloat16, the coarsest format, moves a length by 0.004 of it.
+EVEN = 0.02
 #: Times what a fit leaves that the bend of a cap has to be to be seen.
 SEEN = 10.0
 #: Heads whose divisors are so near to each other are one finding.
@@ -58,6 +61,8 @@ HINTS = {
     "sums": "is something dropped after softmax, or a sink that is not configured?",
     "alibi": "has the bias by distance the wrong sign? it should fall",
     "no_sinks": "are the sinks missing? weights add up to 1 without them",
+    "no_norm": "are queries and keys normalised? their lengths differ by token",
+    "temperature": "is the temperature by position missing, or another?",
     "padded": "is it the width of a head padded to {width}?",
 }
 #: What is said where no scale is determined.
@@ -179,7 +184,9 @@ class ScaleAnswer(NamedTuple):
     findings: tuple[Finding, ...]  # not expected first, plain last
     #: What may be attention and was not followed: with it no answer is a yes.
     missed: tuple[str, ...] = ()
-    not_checked: tuple[str, ...] = ()  # what is configured and does not show here
+    #: What is configured beside the divisor and is so, and what does not show here.
+    checked: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
 
 
 def answer_scales(
@@ -196,12 +203,12 @@ def answer_scales(
     """
     answers = set()
     checks = {
-        one.head: _check_parts(one, expected, scales, caps or {})
+        one.head: list(check_parts(one, expected, scales, caps or {}))
         for one in scales.heads
     }
     groups: dict[tuple[object, ...], list[HeadScale]] = {}
     for one in scales.heads:
-        wrong, _ = checks[one.head]
+        wrong = tuple(part.hint for part in checks[one.head] if part.answer == NO)
         answer = answer_head(one, expected, rtol, len(scales.heads))
         if one.outcome != "dead":
             answer = NO if wrong else answer
@@ -219,7 +226,9 @@ def answer_scales(
             if answer == NO and alike[0].outcome == "scale":
                 size = scales.d_k, scales.n_heads
                 meant = expected.at(alike[0].head.layer)
-                hints, _ = checks[alike[0].head]
+                hints = tuple(
+                    part.hint for part in checks[alike[0].head] if part.answer == NO
+                )
                 if not hints and is_resolved(alike[0]) and len(alike[0].known) < 2:
                     hints = hints_at(alike[0].divisor, meant, *size)
             findings.append(Finding(tuple(alike), answer, hints))
@@ -227,8 +236,15 @@ def answer_scales(
     findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))
     is_whole = answers == {YES} and not missed
     overall = NO if NO in answers else YES if is_whole else UNDETERMINED
-    left = tuple(dict.fromkeys(told for _, parts in checks.values() for told in parts))
-    return ScaleAnswer(scales, expected, rtol, overall, tuple(findings), missed, left)
+    parts = {
+        said: tuple(
+            {p.text: 0 for each in checks.values() for p in each if p.answer == said}
+        )
+        for said in (YES, UNDETERMINED)
+    }
+    return ScaleAnswer(
+        scales, expected, rtol, overall, tuple(findings), missed, *parts.values()
+    )
 
 
 def answer_head(
@@ -263,38 +279,66 @@ def is_resolved(one: HeadScale) -> bool:
     return high - low <= 2.0 * NEAR * abs(one.divisor)
 
 
-def _check_parts(
+class PartAnswer(NamedTuple):
+    """Whether a head has what a configuration names beside the divisor."""
+
+    hint: str  # a key of `HINTS`, for a no
+    text: str  # what it is
+    answer: str  # `YES`, `NO` or `UNDETERMINED`
+
+
+def check_parts(
     one: HeadScale,
     expected: Expected,
     scales: ModelScales,
     caps: Mapping[int, float | None],
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what is not as configured, keys of `HINTS`, and what does not show."""
+) -> Iterator[PartAnswer]:
+    """Answer for all parts that are named, and for sinks where none is."""
     parts = expected.at(one.head.layer).parts
-    wrong, left = list[str](), list[str]()
     if not math.isnan(parts.cap) and one.outcome == "scale":
-        cap = one.parameter if one.form == "cap" else None
-        if cap is None and not _would_show(one, parts.cap):
-            cap = caps.get(one.head.layer, math.nan)
-        if cap is not None and math.isnan(cap):
-            left.append(f"a cap of {parts.cap:g}, too far above these scores")
-        elif cap is None or not 1.0 / OTHER_CAP < cap / parts.cap < OTHER_CAP:
-            wrong.append("no_cap" if cap is None else "cap")
+        yield _check_cap(one, parts.cap, caps.get(one.head.layer, math.nan))
     for hint, name, size in (
         ("window", "window", parts.window),
         ("chunk", "chunks", parts.chunk),
     ):
+        text = f"a {hint} of {size} keys"
         if size >= scales.most_keys > 0:
-            left.append(f"a {hint} of {size} keys, of {scales.most_keys} here")
+            text = f"{text}, of {scales.most_keys} here"
+            yield PartAnswer(hint, text, UNDETERMINED)
         elif size and one.mask.mask in {"none", "causal", "window", "chunks"}:
-            wrong += [hint] * ((one.mask.mask, one.mask.window) != (name, size))
-    lost = {head.mask.sums for head in scales.heads}
-    hints = {
-        "no_sinks": parts.has_sinks is True and lost == {"one"},
-        "sums": parts.has_sinks is False and one.mask.sums == "less",
-        "alibi": parts.has_alibi and one.form == "distance" and one.parameter > 0.0,
-    }
-    return (*wrong, *(name for name, is_so in hints.items() if is_so)), tuple(left)
+            is_so = (one.mask.mask, one.mask.window) == (name, size)
+            yield PartAnswer(hint, text, YES if is_so else NO)
+    if parts.has_sinks and one.source == "weights":
+        has_none = {head.mask.sums for head in scales.heads} == {"one"}
+        yield PartAnswer("no_sinks", "sinks", NO if has_none else YES)
+    if parts.has_sinks is False and one.mask.sums == "less":
+        yield PartAnswer("sums", "", NO)
+    if parts.has_alibi and one.form == "distance":
+        is_so = one.parameter < 0.0
+        yield PartAnswer("alibi", "a bias that falls", YES if is_so else NO)
+    if parts.is_normal:
+        is_so = one.unevenness <= EVEN
+        yield PartAnswer("no_norm", "normalised q and k", YES if is_so else NO)
+    if parts.temperature is not None:
+        is_right, more = parts.temperature
+        answer = UNDETERMINED if is_right is None else YES if is_right else NO
+        text = f"a temperature by position{more}"
+        yield PartAnswer("temperature", text, answer)
+
+
+def _check_cap(one: HeadScale, wanted: float, passed: float | None) -> PartAnswer:
+    """Answer for a cap, which is fitted, or as it was passed where it bends little."""
+    cap = one.parameter if one.form == "cap" else None
+    if cap is None and not _would_show(one, wanted):
+        cap = passed
+    text = f"a cap of {wanted:g}"
+    if cap is None:
+        return PartAnswer("no_cap", text, NO)
+    if math.isnan(cap):
+        text += ", too far above these scores"
+        return PartAnswer("cap", text, UNDETERMINED)
+    is_so = 1.0 / OTHER_CAP < cap / wanted < OTHER_CAP
+    return PartAnswer("cap", text, YES if is_so else NO)
 
 
 def _would_show(one: HeadScale, cap: float) -> bool:
@@ -359,8 +403,12 @@ def say_answer(answer: ScaleAnswer) -> str:
     said = f"{question} {ANSWERS[answer.answer]}"
     if answer.answer == UNDETERMINED and answer.missed:
         return f"{said}: attention was not followed: {'; '.join(answer.missed)}"
-    if answer.answer == YES and answer.not_checked:
-        return f"{said}; not checked: {'; '.join(answer.not_checked)}"
+    if answer.answer == YES:
+        for told, parts in (
+            ("right, too", answer.checked),
+            ("not checked", answer.not_checked),
+        ):
+            said += f"; {told}: {', '.join(parts)}" * bool(parts)
     return said
 
 

@@ -15,6 +15,7 @@ class Convention(NamedTuple):
     is_seen: bool = True
     has_sinks: bool = False
     has_alibi: bool = False
+    is_normal: bool = False
 
 
 def _read() -> dict[str, Convention]:

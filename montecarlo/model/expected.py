@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from montecarlo.attention.divisors import (
     DIVISORS,
     Product,
@@ -93,6 +95,12 @@ class Parts(NamedTuple):
     chunk: int = 0  # keys of a chunk, outside of which a row sees none
     has_sinks: bool | None = None  # None where nothing is said of them
     has_alibi: bool = False  # a bias falls with the distance of key and query
+    is_normal: bool = (
+        False  # lengths of queries and of keys are those of normalised ones
+    )
+    #: Whether queries are multiplied by a temperature of their position as configured,
+    #: None where it cannot be told, and why; None where none is.
+    temperature: tuple[bool | None, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +265,8 @@ class Caller:
     #: Whether numbers that queries or keys are multiplied by count in the scale that is
     #: found, as where attention is written out.
     is_whole: bool = False
+    #: What lengths of queries were multiplied by there, by position; empty likewise.
+    by_position: tuple[float, ...] = ()
 
 
 class Said(NamedTuple):
@@ -523,11 +533,13 @@ def _expected_at(caller: Caller, number: int) -> Expected:
             f"{divisor:.6g}, of {told}: queries and keys are multiplied by "
             f"{factor:.4g} before"
         )
-    parts = _parts(fields, convention)
+    parts = _parts(fields, convention, caller.by_position)
     return Expected(CONFIG, divisor, f"{told} {fields.source}", mistakes, parts)
 
 
-def _parts(fields: Fields, convention: Convention) -> Parts:
+def _parts(
+    fields: Fields, convention: Convention, by_position: Sequence[float]
+) -> Parts:
     """Return what a configuration names for a layer beside the divisor."""
     config, kind = fields.config, ""
     kinds = config.get("layer_types")
@@ -547,8 +559,43 @@ def _parts(fields: Fields, convention: Convention) -> Parts:
             ("sliding_attention", "chunked_attention"), lengths, strict=True
         )
     )
-    more = convention.has_sinks, convention.has_alibi
-    return Parts(cap, window, chunk, *more)
+    turned = config.get("no_rope_layers") or ()  # 1 where queries are rotated
+    is_turned = len(turned) <= (fields.layer or 0) or bool(turned[fields.layer or 0])
+    return Parts(
+        cap,
+        window,
+        chunk,
+        convention.has_sinks,
+        convention.has_alibi,
+        convention.is_normal and is_turned and config.get("use_qk_norm") is True,
+        _check_temperature(fields, by_position, is_turned=is_turned),
+    )
+
+
+def _check_temperature(
+    fields: Fields, by_position: Sequence[float], *, is_turned: bool
+) -> tuple[bool | None, str] | None:
+    """Hold the factor of queries by their position against what is configured.
+
+    That is Llama 4's, where queries are not rotated, or that of Mistral 3.
+    """
+    config, rope = fields.config, fields.rope
+    if rope.get("llama_4_scaling_beta"):
+        names = "original_max_position_embeddings", "llama_4_scaling_beta"
+        (floor, beta), first = (_number_of(rope, name) for name in names), 0.0
+    elif config.get("attn_temperature_tuning") and not is_turned:
+        names = "floor_scale", "attn_scale"
+        (floor, beta), first = (_number_of(config, name) for name in names), 1.0
+    else:
+        return None
+    if not by_position or floor is None or beta is None:
+        return None, ", which shows in a captured model alone"
+    places = np.arange(len(by_position)) + first
+    wanted = 1.0 + beta * np.log1p(places // floor)
+    if wanted[-1] == 1.0:
+        return None, f" from {floor:g} tokens on, of {len(by_position)} here"
+    ratio = np.array(by_position) / wanted
+    return bool(np.ptp(ratio) <= NEAR * np.median(ratio)), ""
 
 
 def _measured(

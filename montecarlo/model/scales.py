@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import POINTWISE, Interval
 from montecarlo.model.arrays import (
@@ -90,6 +91,7 @@ class HeadScale:
     known: tuple[KnownDivisor, ...] = ()
     ratio: float = math.nan  # the divisor over the root of d_k
     left_out: int = 0  # rows of padding among those that were read
+    unevenness: float = math.nan  # how far lengths of queries, or of keys, spread
 
     @property
     def form(self) -> str:
@@ -259,12 +261,27 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
         of_keys = model.column_sums(head, 0)
         outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
     found = HeadScale(
-        head, source, outcome, fit, mask, rounding_error, left_out=left_out
+        head,
+        source,
+        outcome,
+        fit,
+        mask,
+        rounding_error,
+        left_out=left_out,
+        unevenness=max(
+            (_spread(x) for r in rows for x in (r.queries, r.keys)), default=0
+        ),
     )
     if outcome != "scale":
         return found
     known = divisors_within(*found.named, *model.sizes)
     return replace(found, known=known, ratio=found.divisor / math.sqrt(model.d_k))
+
+
+def _spread(vectors: Array) -> float:
+    """Return the standard deviation of lengths over their mean."""
+    lengths = np.linalg.norm(vectors, axis=1)
+    return float(lengths.std() / lengths.mean()) if lengths.any() else 0.0
 
 
 def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[Rows]:

@@ -362,6 +362,12 @@ def _energy_of(tensor: torch.Tensor) -> tuple[int, float]:
         return tensor.numel(), float(tensor.detach().float().square().sum())
 
 
+def _squares_of(tensor: torch.Tensor, axes: int | tuple[int, ...]) -> torch.Tensor:
+    """Return the sum of squares of entries along some axes."""
+    with _disable_current_modes():
+        return tensor.detach().float().square().sum(axes)
+
+
 class Projections:
     """What a model does to queries and keys between their projections and attention.
 
@@ -373,6 +379,7 @@ class Projections:
 
     def __init__(self) -> None:
         self._last: dict[tuple[int, str], tuple[int, float]] = {}
+        self._queries: dict[int, torch.Tensor] = {}  # squares of lengths of rows
 
     @contextmanager
     def watching(self, model: torch.nn.Module) -> Iterator[None]:
@@ -398,6 +405,25 @@ class Projections:
         output = called[-1]
         if isinstance(output, torch.Tensor) and not _why_hidden(output):
             self._last[place] = _energy_of(output)
+            if place[1] == "q" and output.ndim == 3:
+                self._queries[place[0]] = _squares_of(output, -1)
+
+    def by_position(
+        self, module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor
+    ) -> tuple[float, ...]:
+        """Return what lengths of queries have been multiplied by, from the first on.
+
+        Empty where the projection is not seen, or queries are the last of many.
+        """
+        before = self._queries.pop(id(module), None)
+        now = _squares_of(query, (1, 3))
+        if (
+            before is None
+            or before.shape != now.shape
+            or query.shape[2] != key.shape[2]
+        ):
+            return ()
+        return tuple((now.sum(0) / before.sum(0)).sqrt().tolist())
 
     def factor(
         self,
@@ -607,6 +633,7 @@ def _record_call(
             config_of(module) or sink.config,
             getattr(module, "layer_idx", None),
             mode.projections.factor(module, query, key, value),
+            by_position=mode.projections.by_position(module, query, key),
         ),
     }
     inner: Arrays = {}
