@@ -21,9 +21,10 @@ Know
 
 Look at a model
     `observe`: queries and keys, head by head.  `applied_scale`: what scores are really
-    divided by; `capture` records it from torch and transformers;
-    `assert_attention_scale` and `compare` are for tests, and so is the fixture
-    `attention_scale` of pytest.  `ScoreWatch` watches scores while a model trains.
+    divided by; `attention_maps`: what weights alone say; `capture` records from torch
+    and transformers; `assert_attention_scale` and `compare` are for tests, and so is
+    the fixture `attention_scale` of pytest.  `ScoreWatch` watches scores while a model
+    trains.
 
 ``python -m montecarlo --list`` says what can be asked for.  Each is imported when it is
 first asked for.
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         assert_attention_scale as assert_attention_scale,
     )
     from montecarlo.model.comparing import compare as compare
+    from montecarlo.model.maps import attention_maps as attention_maps
     from montecarlo.model.scales import applied_scale as applied_scale
     from montecarlo.model.watch import ScoreWarning as ScoreWarning
     from montecarlo.model.watch import ScoreWatch as ScoreWatch
@@ -59,6 +61,7 @@ _LIBRARY = {
     "ScoreWatch": "montecarlo.model.watch",
     "applied_scale": "montecarlo.model.scales",
     "assert_attention_scale": "montecarlo.model.checking",
+    "attention_maps": "montecarlo.model.maps",
     "capture": "montecarlo.model",
     "compare": "montecarlo.model.comparing",
     "distribution": "montecarlo.sampling.distributions",
