@@ -35,7 +35,6 @@ def test_only_regular_files_are_opened(endless, capsys):
     for command, *typed in (
         (judge, file),
         (report, "--config", file),
-        (report, "--replicates-from", file),
     ):
         assert command(typed) == 2
         (line,) = capsys.readouterr().err.splitlines()

@@ -5,7 +5,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -31,7 +31,6 @@ from montecarlo.claims.simulation import (
     undecided_points,
 )
 from montecarlo.claims.z_scores import judge_z_scores, name_references
-from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import POINTWISE, Interval
@@ -79,11 +78,6 @@ class Study:
     whole_grid : bool
         Whether points are those of the grid, or of these the ones that the claims'
         checks need.
-    replicates : mapping or None
-        Name of each point to how many replicates an earlier run took, to take as
-        many; None: until nothing is undecided or the budget is spent.
-    time_limit_reached : bool
-        Whether it was a time limit that ended that run, for the record.
     """
 
     catalogue: Catalogue
@@ -95,8 +89,6 @@ class Study:
         lambda *_: ()
     )
     whole_grid: bool = True
-    replicates: Mapping[str, int] | None = None
-    time_limit_reached: bool = False
 
     def __post_init__(self) -> None:
         require_error_rate("error_rate", self.error_rate)
@@ -116,8 +108,6 @@ class StudyResults:
         What claims.json will hold.
     replicates : dict
         Name of each point to how many were taken.
-    time_limit_reached : bool
-        Whether sampling ended before all was decided or the budget spent.
     """
 
     study: Study
@@ -125,15 +115,13 @@ class StudyResults:
     distributions: dict[Row, RowDistribution]
     claims: ClaimsRecord
     replicates: dict[str, int] = field(default_factory=dict)
-    time_limit_reached: bool = False
 
 
-def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
+def run_study(
     study: Study,
     executor: Executor,
     advance: Advance = lambda *_: None,
     store: SampleStore | None = None,
-    in_time: Callable[[], bool] | None = None,
     *,
     sampled: Callable[[], None] = lambda: None,
 ) -> StudyResults:
@@ -148,8 +136,6 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         (point, replicates finished, replicates newly wanted), for a progress bar.
     store : SampleStore, optional
         What keeps the batches; by default memory.
-    in_time : callable, optional
-        Whether to go on; what is undecided when it says no is undecided.
     sampled : callable
         Called when the workers are needed no more.
 
@@ -211,7 +197,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         return undecided_points(_judge(study, rates, evidence), evidence)
 
     columns = {point: columns_of(point, keys) for point, keys in requested.items()}
-    plan = Plan(budgets, study.seed, columns, limited=in_time is not None)
+    plan = Plan(budgets, study.seed, columns)
     work = partial(finish, executor)
     with threadpool_limits(limits=1, user_api="blas"):
         # those of short rows take longest
@@ -219,24 +205,17 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         theory = ((point, requested[point]) for point in by_keys)
         for (point, *_), future in work(references_of, theory):
             known[point] = future.result()
-        for _ in range(getattr(executor, "jobs", 1)):
-            executor.submit(forget_profiles)
         rates = error_rates_of(study, exact, budgets)
         of_samples = [c for c in study.catalogue.checks() if c.quantity not in RECORDED]
         stated = (*{rates.stated(check): 0 for check in of_samples}, POINTWISE)
         checked = frozenset(map(row_key, of_samples))
-        if study.replicates is None:
-            sufficed, failures = run(
-                plan, store, work, undecided, advance, in_time or (lambda: True)
-            )
-            limited = not sufficed
-        else:
-            taken = {c: study.replicates[c.name] for c in budgets}
-            again = {c: Budget(number, number) for c, number in taken.items()}
-            _, failures = run(
-                replace(plan, budgets=again), store, work, lambda _: (), advance
-            )
-            limited = study.time_limit_reached
+        failures = run(
+            plan,
+            store,
+            lambda task, *more: work(partial(_without_profiles, task), *more),
+            undecided,
+            advance,
+        )
         raise_failed_batches(failures, study.seed)
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
@@ -254,8 +233,13 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         },
         _judge(study, rates, evidence, measurements),
         {point.name: store.n_replicates(point) for point in budgets},
-        limited,
     )
+
+
+def _without_profiles(task: Callable[..., bytes], *arguments: object) -> bytes:
+    """Work on a task that needs no theory: what references left is freed before."""
+    forget_profiles()
+    return task(*arguments)
 
 
 def _judge(
@@ -364,27 +348,6 @@ def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
     return {point: budgets[point] for point in rows_of_study(study)}
 
 
-def require_replicates(study: Study) -> None:
-    """See that the numbers of replicates that a study names are those of its grid.
-
-    Raises
-    ------
-    ValueError
-        If a point has none, or not between 1 and its budget, or is not there.
-    """
-    if study.replicates is None:
-        return
-    most = {
-        c.name: budget.analyses()[-1] for c, budget in needed_budgets(study).items()
-    }
-    for name in sorted({*most, *study.replicates}):
-        number, limit = study.replicates.get(name), most.get(name, 0)
-        if not (isinstance(number, int) and 1 <= number <= limit):
-            raise InputError(
-                f"replicates of {name} must lie between 1 and {limit}, got {number}"
-            )
-
-
 def exact_value(point: DesignPoint, key: RowKey) -> float | None:
     """Return the exact value of a row, None where theory has none."""
     found = find_reference(point, key)
@@ -424,11 +387,7 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
     write_table(results.measurements, folder / MEASUREMENTS)
     write_json(folder / CLAIMS_FILE, msgspec.to_builtins(results.claims))
     study = results.study
-    return {
-        **configuration(study),
-        "replicates": results.replicates,
-        "time_limit_reached": results.time_limit_reached,
-    }
+    return {**configuration(study), "replicates": results.replicates}
 
 
 def configuration(study: Study) -> dict[str, Any]:
@@ -456,6 +415,5 @@ def recipe(study: Study) -> dict[str, Any]:
     return {
         **configuration(study),
         "rows": hashlib.sha256(msgspec.json.encode(rows)).hexdigest(),
-        "replicates": study.replicates,
         "code": code_digest(),
     }

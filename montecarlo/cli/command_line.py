@@ -54,12 +54,6 @@ class ResultsOptions(StudyOptions):
     source: Folder | None = first(
         "render these results again, and sample nothing", flag="--from"
     )
-    max_seconds: float | None = sampling(
-        "end sampling after so long; what is undecided then is undecided"
-    )
-    replicates_from: Path | None = sampling(
-        "a run.json: as many replicates as that run had, for equal bytes"
-    )
     config: Path | None = sampling(
         "a TOML file with seed, only, error_rate, grid; options go before it"
     )

@@ -6,7 +6,6 @@ Flags stand over a configuration file, which stands over defaults.  Every proble
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.running import Study, require_replicates
+from montecarlo.claims.running import Study
 from montecarlo.cli.command_line import ResultsOptions
 from montecarlo.cli.options import require_defaults
 from montecarlo.errors import InputError
@@ -30,17 +29,12 @@ from montecarlo.report.running import (
 )
 from montecarlo.small_files import parse_toml, read_small
 from montecarlo.study.executors import check_executor
-from montecarlo.study.folder import read_record
 from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
 
 #: Where a report is written, and which grid is sampled, if nothing is said.
 OUTPUT, PRESET = "output", "standard"
-#: Options that do not act where nothing is sampled, and where a run.json says what is.
-OF_SAMPLING = (
-    *("seed", "preset", "jobs", "executor", "scheduler", "config"),
-    *("max_seconds", "replicates_from", "fresh"),
-)
-SAID_BY_RUN = ("seed", "preset", "config", "max_seconds")
+#: Options that do not act where nothing is sampled.
+OF_SAMPLING = ("seed", "preset", "jobs", "executor", "scheduler", "config", "fresh")
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,10 +44,6 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     only: tuple[str, ...] = ()
     error_rate: float = ERROR_RATE
     grid: Grid | None = None
-
-
-#: What is needed of a run.json: that, and what is sampled besides.
-RECORDED = (*Configuration.__struct_fields__, "preset", "languages", "replicates")
 
 
 def write_or_render(  # noqa: PLR0913 - for two commands
@@ -80,28 +70,18 @@ def write_or_render(  # noqa: PLR0913 - for two commands
         target = Target(output, languages, typed, only=only or ())
         return render_again(options.source, target, make, with_data=with_data)
     check_executor(options.executor, options.jobs, options.scheduler)
-    if options.replicates_from is None:
-        study, languages = _configured(options, only), ("all",)
-    else:
-        require_defaults(options, SAID_BY_RUN, "--replicates-from")
-        if only is not None:
-            raise InputError("--replicates-from must stand without --only")
-        study, languages = _repeated(options.replicates_from)
-    if options.max_seconds is not None and not options.max_seconds > 0.0:
-        raise InputError(f"max-seconds must be more than 0, got {options.max_seconds}")
+    study = _configured(options, only)
     target = Target(
         options.output or parse_folder("output", OUTPUT),
-        choose_languages(options.lang or languages),
+        choose_languages(options.lang or ("all",)),
         typed,
         options.jobs,
         options.executor,
         options.scheduler,
         quiet=options.quiet,
         fresh=options.fresh,
-        max_seconds=options.max_seconds,
         only=() if study.whole_grid else [one.id for one in study.catalogue.claim],
     )
-    require_replicates(study)
     return write_report(study, target, make=make, with_data=with_data)
 
 
@@ -127,25 +107,6 @@ def _configured(options: ResultsOptions, only: Sequence[str] | None) -> Study:
     configuration = _validate(settings, options.config)
     preset = "" if configuration.grid else options.preset or PRESET
     return _study(configuration, preset)
-
-
-def _repeated(file: Path) -> tuple[Study, tuple[str, ...]]:
-    """Return the study of a run.json, with its replicates, and the run's languages."""
-    record = read_record(file)
-    if "own_claims" in record:
-        raise InputError(
-            "replicates-from must be the run.json of a report on the five texts, got "
-            f"one on claims of one's own: {str(file)!r}"
-        )
-    if missing := set(RECORDED) - set(record):
-        raise InputError(f"replicates-from must hold {min(missing)!r}")
-    settings = {name: record[name] for name in Configuration.__struct_fields__}
-    study = replace(
-        _study(_validate(settings, file), record["preset"]),
-        replicates=record["replicates"],
-        time_limit_reached=bool(record.get("time_limit_reached")),
-    )
-    return study, tuple(record["languages"])
 
 
 def _study(configuration: Configuration, preset: str) -> Study:

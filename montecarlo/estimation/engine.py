@@ -44,19 +44,6 @@ class SampleStore:
         batches = self._batches.get(point, {})
         return sum(stop - start for start, (stop, _) in batches.items())
 
-    def drop_after_gaps(self) -> None:
-        """Drop the replicates of each point after its first missing one.
-
-        The rest does not depend on the order in which batches finished.
-        """
-        for batches in self._batches.values():
-            expected = 0
-            for start, (stop, _) in sorted(batches.items()):
-                if start != expected:
-                    del batches[start]
-                else:
-                    expected = stop
-
     def packed(self, point: DesignPoint) -> list[bytes]:
         """Return the batches of a point, in the order of the indices."""
         return [packed for _, (_, packed) in sorted(self._batches[point].items())]
@@ -68,8 +55,7 @@ class SampleStore:
 
 #: Work sent to a worker at once, in seconds: long against the cost of sending it.
 BATCH_SECONDS = 0.15
-#: Replicates of every point that a run takes, however short its time: of fewer
-#: there is no standard error.
+#: Replicates of a point at least: of fewer there is no standard error.
 LEAST = 2
 Task = tuple[Any, ...]
 #: Calls a function with each of some arguments, unless they are not wanted any more at
@@ -115,15 +101,12 @@ class Plan:
         Point to what its replicates are reduced to.
     batch : int or None
         Replicates sent to a worker at once; None: by cost.  Changes no byte.
-    limited : bool
-        Whether time may run out, so that every point begins with a small batch.
     """
 
     budgets: Mapping[DesignPoint, Budget]
     seed: int
     columns: Mapping[DesignPoint, Columns]
     batch: int | None = None
-    limited: bool = False
 
     def seconds(self, point: DesignPoint) -> float:
         """Return about how long one replicate of a point takes."""
@@ -134,21 +117,17 @@ class Plan:
     ) -> Iterable[tuple[int, int]]:
         """Split the replicates ``start`` to ``stop - 1`` into batches."""
         size = self.batch or max(1, round(BATCH_SECONDS / self.seconds(point)))
-        if self.limited and start == 0:
-            yield 0, LEAST
-            start = LEAST
         for first in range(start, stop, size):
             yield first, min(first + size, stop)
 
 
-def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
+def run(
     plan: Plan,
     store: SampleStore,
     finish: Finish,
     undecided: Callable[[SampleStore], Iterable[DesignPoint]],
     advance: Callable[[DesignPoint, int, int], None] = lambda *_: None,
-    in_time: Callable[[], bool] = lambda: True,
-) -> tuple[bool, dict[DesignPoint, FailedBatch]]:
+) -> dict[DesignPoint, FailedBatch]:
     """Sample every point of a plan until it is decided or its budget is spent.
 
     Parameters
@@ -162,26 +141,19 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
         Store -> points that need more replicates; called after each round.
     advance : callable
         (point, replicates finished, replicates newly wanted), for a progress bar.
-    in_time : callable
-        Whether to go on; asked after each batch.  A first batch of every point is
-        sampled in any case.
 
     Returns
     -------
-    sufficed : bool
-        Whether the time sufficed.  If not, the store has been rid of replicates that
-        others before them are missing of.
-    failures : dict
+    dict
         The first batch that failed of each point in which sampling failed.
     """
-    sampling = _Sampling(plan, store, finish, advance, in_time)
+    sampling = _Sampling(plan, store, finish, advance)
     active = list(plan.budgets)
     analyses = {point: budget.analyses() for point, budget in plan.budgets.items()}
-    sufficed = True
     for number in range(max(map(len, analyses.values()), default=0)):
         wanted = {point: analyses[point][number] for point in active}
-        sufficed = sampling.bring_to(wanted)
-        if not sufficed or len(sampling.failures) == len(plan.budgets):
+        sampling.bring_to(wanted)
+        if len(sampling.failures) == len(plan.budgets):
             break
         remaining = set(undecided(store)).difference(sampling.failures)
         # also those that were decided before: a slope changes with any of its places
@@ -192,7 +164,7 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
         ]
         if not active:
             break
-    return sufficed, sampling.failures
+    return sampling.failures
 
 
 def sample_packed(
@@ -210,32 +182,23 @@ class _Sampling:
     store: SampleStore
     finish: Finish
     advance: Callable[[DesignPoint, int, int], None]
-    in_time: Callable[[], bool]
     failures: dict[DesignPoint, FailedBatch] = field(default_factory=dict)
 
-    def bring_to(self, wanted: Mapping[DesignPoint, int]) -> bool:
-        """Bring points that do not fail to their numbers; tells if time sufficed."""
+    def bring_to(self, wanted: Mapping[DesignPoint, int]) -> None:
+        """Bring points that do not fail to their numbers."""
         batches = sorted(self._missing(wanted), key=self._order)
         tasks = [
             (point, self.plan.seed, first, last, self.plan.columns[point])
             for point, first, last in batches
         ]
-        without = {c for c in wanted if not self.store.n_replicates(c)}
         for task, future in self.finish(sample_packed, tasks, self._has_failed):
             point, _, first, last, _ = task
             if error := future.exception():
                 failed = FailedBatch(range(first, last), error)
                 self.failures.setdefault(point, failed)
-                without.discard(point)
                 continue
             self.store.add(point, first, last, future.result())
             self.advance(point, last - first, 0)
-            if first == 0:
-                without.discard(point)
-            if not without and not self.in_time():
-                self.store.drop_after_gaps()
-                return False
-        return True
 
     def _missing(
         self, wanted: Mapping[DesignPoint, int]

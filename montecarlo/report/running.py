@@ -3,7 +3,6 @@
 One of own claims is made alike.
 """
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
@@ -58,7 +57,6 @@ class Target(NamedTuple):
     scheduler: str | None = None  # address of a Dask cluster
     quiet: bool = False  # whether to show no progress
     fresh: bool = False  # whether to drop what an interrupted run left
-    max_seconds: float | None = None  # after which sampling ends, whatever is undecided
     only: Sequence[str] = ()  # the claims that were asked for, if not all
 
 
@@ -114,8 +112,6 @@ def write_report(
     """
     for code in target.languages:  # catalogues can be read, before anything is sampled
         read_language(code)
-    started, limit = time.perf_counter(), target.max_seconds
-    in_time = None if limit is None else lambda: time.perf_counter() - started < limit
     how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
     workers = target.jobs, target.executor, target.scheduler
     with how as edition, make_executor(*workers) as executor:
@@ -124,7 +120,7 @@ def write_report(
         drawing = executor if executor.kind == PROCESSES else None
         store, ready = JournaledStore(journal=edition.journal), partial(_ready, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
-            results = run_study(study, executor, advance, store, in_time, sampled=ready)
+            results = run_study(study, executor, advance, store, sampled=ready)
         edition.note_time("sampling")
         edition.timing["claims"] = seconds_by_claim(study, results.replicates)
         edition.record = write_data(results, edition.folder, own=own_file is not None)

@@ -111,7 +111,22 @@ def read_run(folder: Path) -> dict[str, Any]:
     ResultsError
         If there is none, its schema is another, or it or a file was changed.
     """
-    run = read_record(folder / RUN_FILE, "results")
+    run = _load(folder / RUN_FILE)
+    if run is None:
+        raise ResultsError(
+            f"results must have a readable {RUN_FILE}, got {str(folder)!r}"
+        )
+    program, schema = run["program"], run["schema"]
+    if (program, schema) != ("montecarlo", SCHEMA):
+        raise ResultsError(
+            f"results must be of montecarlo's schema {SCHEMA}, "
+            f"got {schema!r:.40} of {program!r:.40}"
+        )
+    if run.get(DIGEST) != digest(run):
+        raise ResultsError(
+            f"results must be as they were written, but {RUN_FILE} in {str(folder)!r} "
+            "was changed"
+        )
     for name, expected in run["sha256"].items():
         file = folder / name  # a pipe would be waited for
         whole = is_inside(name) and file.is_file() and file_hash(file) == expected
@@ -130,27 +145,6 @@ def _load(path: Path) -> dict[str, Any] | None:
         record["program"], record["schema"], record["sha256"].items()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-    return record
-
-
-def read_record(path: Path, name: str = "replicates-from") -> dict[str, Any]:
-    """Read a run.json, without the files that it speaks of.
-
-    ``name`` is what messages call it.
-    """
-    record = _load(path)
-    if record is None:
-        raise ResultsError(f"{name} must have a readable {RUN_FILE}, got {str(path)!r}")
-    program, schema = record["program"], record["schema"]
-    if (program, schema) != ("montecarlo", SCHEMA):
-        raise ResultsError(
-            f"{name} must be of montecarlo's schema {SCHEMA}, "
-            f"got {schema!r:.40} of {program!r:.40}"
-        )
-    if record.get(DIGEST) != digest(record):
-        raise ResultsError(
-            f"{name} must be as they were written, but {str(path)!r} was changed"
-        )
     return record
 
 

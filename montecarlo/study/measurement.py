@@ -483,7 +483,7 @@ class PreciseRows:
         work = partial(finish, workers)
         try:
             with threadpool_limits(limits=1, user_api="blas"):
-                _, failures = run(plan, self.store, work, self._unfinished, advance)
+                failures = run(plan, self.store, work, self._unfinished, advance)
         except KeyboardInterrupt:
             self.store.drop_after_gaps()
             raise

@@ -18,7 +18,6 @@ COMMANDS = (
     "report --output PATH --preset quick --only introduced-2017",
     "figures --output PATH --preset quick",
     "report --config PATH --output new",
-    "report --replicates-from PATH --output new",
     "judge PATH --output new",
     "judge own.toml --output PATH",
     "observe PATH.npz --output new",

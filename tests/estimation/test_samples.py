@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.estimation.engine import SampleStore
-from montecarlo.sampling.batches import Batch, pack
+from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from tests.samples import sample_all
 
@@ -40,17 +40,3 @@ def test_batches_in_any_order(data, cuts):
     for found, expected in zip(samples.counts, whole.counts, strict=True):
         assert np.array_equal(found, expected)
         assert found.dtype == np.int64
-
-
-def test_only_what_has_no_gap_before_it_is_kept():
-    """After a gap replicates are dropped, of one point and not of another."""
-    store = SampleStore()
-    for start, stop in ((0, 2), (2, 5), (6, N)):
-        store.add(ONE, start, stop, pack(sample_all(ONE, 1, start, stop, DIVISORS)))
-    store.add(OTHER, 0, 3, pack(Batch(np.zeros((3, 9)), ())))
-    store.drop_after_gaps()
-
-    assert store.n_replicates(OTHER) == 3
-    assert store.samples(ONE).means.tobytes() == (
-        sample_all(ONE, 1, 0, 5, DIVISORS).means.tobytes()
-    )

@@ -141,9 +141,6 @@ REFUSED = """
 --fail-on selfcheck | fail-on must be one of self-check, .* Did you mean 'self-check'
 --fail-on fail | Did you mean 'fails'
 --fail-on= | fail-on must have a value
---max-seconds 0 | max-seconds must be more than 0, got 0.0
---max-seconds nan | max-seconds must be
---max-seconds soon | max-seconds must be
 --seed one | seed must be a whole number, got 'one'
 --seed 1.5 | seed must be
 --seed -1 | seed must lie between 0 and
@@ -162,10 +159,6 @@ REFUSED = """
 --from FINISHED --fresh | --from must stand without --fresh
 --from FINISHED --only linear-varianc | Did you mean 'linear-variance'
 --from FINISHED --only linear-variance --output FINISHED | loses what is not written
---replicates-from FINISHED/run.json --seed 1 | -from must stand without --seed
---replicates-from FINISHED/run.json --only x | must stand without --only
---replicates-from FINISHED/run.json --preset quick | without --preset
---replicates-from FINISHED/run.json --max-seconds 5 | without --max-seconds
 """
 
 

@@ -39,7 +39,7 @@ from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_langua
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.folder import RUN_FILE, write_text
+from montecarlo.study.folder import write_text
 from montecarlo.study.presets import ERROR_RATE
 from montecarlo.study.rows import Row
 
@@ -259,8 +259,6 @@ def canonical_command(run: Mapping[str, Any], command: str = "report") -> str:
     if "own_claims" in run:
         return _judge_command(run, languages)
     words = [f"python -m montecarlo {command}"]
-    if run.get("time_limit_reached"):
-        return f"{words[0]} --replicates-from {RUN_FILE}"
     lines = []
     if run["error_rate"] != ERROR_RATE:
         lines.append(f"error_rate = {run['error_rate']!r}")
