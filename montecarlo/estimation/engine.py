@@ -8,7 +8,7 @@ runs batches.  When all points are finished it returns which replicates failed, 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from montecarlo.sampling.batches import Batch, join, pack
 from montecarlo.sampling.cost import replicate_seconds
@@ -66,11 +66,8 @@ Finish = Callable[
 ]
 
 
-class FailedBatch(NamedTuple):
-    """Replicates that failed, and why."""
-
-    indices: range
-    error: BaseException
+#: The indices of replicates that failed, and why.
+FailedBatch = tuple[range, BaseException]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +144,27 @@ def run(
     dict
         The first batch that failed of each point in which sampling failed.
     """
-    sampling = _Sampling(plan, store, finish, advance)
+    failures: dict[DesignPoint, FailedBatch] = {}
     active = list(plan.budgets)
     analyses = {point: budget.analyses() for point, budget in plan.budgets.items()}
     for number in range(max(map(len, analyses.values()), default=0)):
         wanted = {point: analyses[point][number] for point in active}
-        sampling.bring_to(wanted)
-        if len(sampling.failures) == len(plan.budgets):
+        tasks = sorted(
+            _missing(plan, store, wanted, advance),
+            key=lambda task: -plan.seconds(task[0]) * (task[3] - task[2]),
+        )  # the longest first, or one is last, alone
+        for task, future in finish(
+            sample_packed, tasks, lambda task: task[0] in failures
+        ):
+            point, _, first, last, _ = task
+            if error := future.exception():
+                failures.setdefault(point, (range(first, last), error))
+                continue
+            store.add(point, first, last, future.result())
+            advance(point, last - first, 0)
+        if len(failures) == len(plan.budgets):
             break
-        remaining = set(undecided(store)).difference(sampling.failures)
+        remaining = set(undecided(store)).difference(failures)
         # also those that were decided before: a slope changes with any of its places
         active = [
             point
@@ -164,7 +173,7 @@ def run(
         ]
         if not active:
             break
-    return sampling.failures
+    return failures
 
 
 def sample_packed(
@@ -174,50 +183,18 @@ def sample_packed(
     return pack(sample(point, seed, start, stop, columns))
 
 
-@dataclass(slots=True)
-class _Sampling:
-    """Sampling under way: the arguments of `run`, and what has failed."""
-
-    plan: Plan
-    store: SampleStore
-    finish: Finish
-    advance: Callable[[DesignPoint, int, int], None]
-    failures: dict[DesignPoint, FailedBatch] = field(default_factory=dict)
-
-    def bring_to(self, wanted: Mapping[DesignPoint, int]) -> None:
-        """Bring points that do not fail to their numbers."""
-        batches = sorted(self._missing(wanted), key=self._order)
-        tasks = [
-            (point, self.plan.seed, first, last, self.plan.columns[point])
-            for point, first, last in batches
-        ]
-        for task, future in self.finish(sample_packed, tasks, self._has_failed):
-            point, _, first, last, _ = task
-            if error := future.exception():
-                failed = FailedBatch(range(first, last), error)
-                self.failures.setdefault(point, failed)
-                continue
-            self.store.add(point, first, last, future.result())
-            self.advance(point, last - first, 0)
-
-    def _missing(
-        self, wanted: Mapping[DesignPoint, int]
-    ) -> Iterator[tuple[DesignPoint, int, int]]:
-        """Yield the batches that no earlier run has left."""
-        for point, stop in wanted.items():
-            self.advance(point, 0, stop - self.store.n_replicates(point))
-        for point, stop in wanted.items():
-            have = self.store.n_replicates(point)
-            for first, last in self.plan.batches(point, have, stop):
-                if self.store.recall(point, first, last):
-                    self.advance(point, last - first, 0)
-                else:
-                    yield point, first, last
-
-    def _order(self, batch: tuple[DesignPoint, int, int]) -> tuple[bool, float]:
-        """First what every point needs; then the longest, or one is last, alone."""
-        point, first, last = batch
-        return first > 0, -self.plan.seconds(point) * (last - first)
-
-    def _has_failed(self, task: Task) -> bool:
-        return task[0] in self.failures
+def _missing(
+    plan: Plan,
+    store: SampleStore,
+    wanted: Mapping[DesignPoint, int],
+    advance: Callable[[DesignPoint, int, int], None],
+) -> Iterator[Task]:
+    """Yield what samples the batches that no earlier run has left."""
+    for point, stop in wanted.items():
+        advance(point, 0, stop - store.n_replicates(point))
+    for point, stop in wanted.items():
+        for first, last in plan.batches(point, store.n_replicates(point), stop):
+            if store.recall(point, first, last):
+                advance(point, last - first, 0)
+            else:
+                yield point, plan.seed, first, last, plan.columns[point]

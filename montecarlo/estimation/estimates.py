@@ -5,6 +5,7 @@ never those of a chi-square: entries of one QKᵀ share rows and columns.
 """
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -138,11 +139,7 @@ class Estimate:
 
     def times(self, factor: float) -> "Estimate":
         """Return the same estimate times an exact positive factor."""
-
-        def times(value: float) -> float:
-            return value * factor
-
-        bounds = self.bounds
+        times, bounds = partial(operator.mul, factor), self.bounds
         return replace(
             self,
             value=times(self.value),

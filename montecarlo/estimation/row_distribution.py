@@ -49,12 +49,9 @@ class RowDistribution:
     inside: slice
     grid: LogGrid
     _ends: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False)
-    _bounds: dict[tuple[float, float], Interval] = field(
-        default_factory=dict, repr=False
-    )
 
     def bounds(self, level: float, error_rate: float) -> Interval:
-        """Return the interval of a quantile; each is computed once.
+        """Return the interval of a quantile.
 
         The level is the part of the rows below the quantile; the rate is one-sided.
         The bounds of the distribution function are inverted, rounded outwards to whole
@@ -65,11 +62,9 @@ class RowDistribution:
             moments = Moments(*(part[self.inside] for part in parts))
             ends = interval_ends(moments, self.n_replicates, error_rate)
             self._ends[error_rate] = ends
-        if (level, error_rate) not in self._bounds:
-            low, high = self._ends[error_rate]
-            first, last = (_grid_bin(bin_of(end, level), self) for end in (high, low))
-            self._bounds[level, error_rate] = _bins(self, first, last)
-        return self._bounds[level, error_rate]
+        low, high = self._ends[error_rate]
+        first, last = (_grid_bin(bin_of(end, level), self) for end in (high, low))
+        return _bins(self, first, last)
 
 
 def row_distribution(

@@ -135,14 +135,10 @@ def _parts_of(key: RowKey) -> Iterator[RowKey]:
     """Yield the rows of one sampled quantity and divisor that a row is made of."""
     key = key._replace(quantity=QUANTITIES[key.quantity].multiple_of or key.quantity)
     over, _, under = key.divisor.partition("/")
-    if not under:
-        yield key
-    elif key.summary == SHARE_ABOVE:
-        yield key._replace(divisor=over)
-        yield key._replace(divisor=under, summary="mean")
-    else:
-        yield key._replace(divisor=over)
-        yield key._replace(divisor=under)
+    yield key._replace(divisor=over)
+    if under:
+        summary = "mean" if key.summary == SHARE_ABOVE else key.summary
+        yield key._replace(divisor=under, summary=summary)
 
 
 def _column_of(key: RowKey) -> str:
@@ -229,9 +225,8 @@ class Summaries:
 
     def _mean(self, key: RowKey) -> Estimate:
         n_queries, n_keys = self.point.shape
-        rows = n_queries
-        if key.quantity in FORMAT_QUANTITIES:
-            rows = compared_rows(n_queries, n_keys)
+        in_format = key.quantity in FORMAT_QUANTITIES
+        rows = compared_rows(n_queries, n_keys) if in_format else n_queries
         values = self._column(key.divisor, _column_of(key))
         if QUANTITIES[key.quantity].indicator:
             return share_estimate(values, rows)
@@ -309,7 +304,9 @@ class Summaries:
 def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -> str:
     """Return why a point has no row of a quantity; empty if it has one."""
     if quantity in FORMAT_QUANTITIES:
-        if point.formats and (number_format, softmax) in _ways_of(point):
+        ways = {(one.name, way) for one, way in combinations(point.shape[1])}
+        ways |= {(name, FLOAT8_SOFTMAX) for name in FLOAT8}
+        if point.formats and (number_format, softmax) in ways:
             return ""
         return (
             f"is not computed in {number_format} with the softmax "
@@ -320,16 +317,7 @@ def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -
     needed = "planted keys: a dependence planted(rho)"
     if ROW_QUANTITIES[quantity].needs == "gaussian keys":
         needed = "Gaussian keys, without dependence, initialisation or normalisation"
-    got = f"{point.label}, {point.dependence.name!r}"
-    if point.is_normalised:
-        got += f", {point.normalisation.name!r}"
-    return f"needs {needed}, got {got}"
-
-
-def _ways_of(point: DesignPoint) -> set[tuple[str, str]]:
-    """Return the number formats and ways of softmax that rows can be computed in."""
-    ways = {(one.name, way) for one, way in combinations(point.shape[1])}
-    return ways | {(name, FLOAT8_SOFTMAX) for name in FLOAT8}
+    return f"needs {needed}, got {point.name}"
 
 
 def has_row(point: DesignPoint, key: RowKey) -> bool:
@@ -338,24 +326,19 @@ def has_row(point: DesignPoint, key: RowKey) -> bool:
     Names are canonical.
     """
     quantity = QUANTITIES[key.quantity]
-    of_pairs, of_formats = quantity.of == "pairs", quantity.of == "formats"
-    if of_pairs == point.has_rows:
+    if (quantity.of == "pairs") == point.has_rows:
         return False
     if lacks(key.quantity, key.number_format, key.softmax, point):
         return False
-    if not of_formats and key != RowKey(*key[:3]):  # of no format
+    if quantity.of != "formats" and key != RowKey(*key[:3]):  # of no format
         return False
     if "/" in key.divisor:
         return key.summary in quantity.compared
-    if of_pairs:
-        by_none = not quantity.divided or parse_divisor(key.divisor).needs_keys
-        return key.summary == "value" and (key.divisor == "none" or not by_none)
-    is_measured = not quantity.given or key.divisor == "none"
-    return is_measured and has_summary(quantity, key.summary)
-
-
-def has_summary(quantity: Quantity, summary: str) -> bool:
-    """Tell whether a quantity of rows, or of formats, has a summary under a divisor."""
-    if summary in quantity.summaries:
-        return True
-    return quantity.grid is not None and quantile_level(summary) is not None
+    by_keys = quantity.of == "pairs" and parse_divisor(key.divisor).needs_keys
+    one_for_all = quantity.given or not quantity.divided
+    counted = quantity.grid is not None and quantile_level(key.summary) is not None
+    return (
+        (counted or key.summary in quantity.summaries)
+        and not by_keys
+        and (key.divisor == "none" or not one_for_all)
+    )

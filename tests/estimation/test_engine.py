@@ -188,8 +188,9 @@ def test_others_finish_when_a_point_fails():
     )
 
     assert set(failures) == {MEDIUM}
-    assert failures[MEDIUM].indices == range(3)
-    assert isinstance(failures[MEDIUM].error, ZeroDivisionError)
+    indices, error = failures[MEDIUM]
+    assert indices == range(3)
+    assert isinstance(error, ZeroDivisionError)
     assert store.n_replicates(SMALL) == 16
     assert store.n_replicates(MEDIUM) == 1  # of its first analysis, and of no other
     assert len(seen) == 3
