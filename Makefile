@@ -26,8 +26,11 @@ trial: ## Try some sixty architectures of transformers, right and with errors (t
 report: ## Write the report to output/
 	python -m montecarlo report --output output
 
-docs: report ## Build the site into build/site (pip install -e ".[documents]")
+docs: | output/run.json ## Build the site into build/site, with the report in output/ (pip install -e ".[documents]")
 	python -m mkdocs build --strict
+
+output/run.json:
+	$(MAKE) report
 
 house: ## Draw the picture of the rooms in CONTRIBUTING.md again
 	python docs/make_house.py

@@ -42,12 +42,17 @@ PAGES = {
 FILES = ("CITATION.cff", "action.yml", "examples/text.txt")
 #: Where figures are drawn for the gallery.
 DRAWN = ROOT / "build" / "figures"
-MARK = re.compile(r"<!-- generated: (\w+) -->")
+#: What the site has in place of the words that stand between in the repository.
+MARK = re.compile(r"<!-- generated: (\w+)([\w ]*) -->.*?<!-- end -->", re.DOTALL)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(
     r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL
 )
+#: The source of a formula, which a search would show beside it.
+SOURCE = re.compile(r"<annotation\b.*?</annotation>", re.DOTALL)
+#: A formula of a heading, where a list of contents has it.
+LISTED = re.compile(r"\\\(([^<]*?)\\\)(?=[^<]*</span>)")
 #: A heading that says nothing is none.
 EMPTY = re.compile(r"<th[^>]*></th>")
 #: What scrolls has to be reached by the keyboard.
@@ -74,9 +79,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             if path.is_file() and not path.name.startswith("."):
                 copied[f"{under}/{path.relative_to(folder).as_posix()}"] = path
     for name, path in copied.items():
-        if not name.endswith(".md"):  # posts are for other sites
+        if not name.endswith(".md"):  # corrections are files to copy, and no pages
             files.append(File.generated(config, name, abs_src_path=str(path)))
     return files
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Put the report's Markdown files, which are no pages, beside its pages."""
+    for path in (ROOT / config.extra["report"]).glob("*.md"):
+        shutil.copy(path, Path(config.site_dir) / "report")
 
 
 def draw_figures(report: Path) -> None:
@@ -119,7 +130,13 @@ def read_notebook(path: Path) -> Iterator[tuple[str, str | bytes]]:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:  # noqa: ANN401
     """Fill in what is generated, and point links at pages of the site."""
     report = ROOT / config.extra["report"]
-    markdown = MARK.sub(lambda mark: "\n".join(GENERATED[mark[1]](report)), markdown)
+
+    def generate(mark: re.Match[str]) -> str:
+        if mark[1] == "python":
+            return "\n\n".join(f"::: montecarlo.{name}" for name in mark[2].split())
+        return "\n".join(GENERATED[mark[1]](report))
+
+    markdown = MARK.sub(generate, markdown)
     here = posixpath.dirname(source_of(page.file.src_uri))
     kept = FENCE.findall(markdown)
     pieces = FENCE.split(markdown)
@@ -157,7 +174,7 @@ def on_page_content(content: str, **_: Any) -> str:  # noqa: ANN401
 
     def set_formula(found: re.Match[str]) -> str:
         latex = html.unescape(found[3])
-        formula = math_ml(latex)
+        formula = SOURCE.sub("", math_ml(latex))
         block = '<math display="block">'
         return formula.replace("<math>", block, 1) if found[2] == "[" else formula
 
@@ -170,7 +187,10 @@ def on_page_content(content: str, **_: Any) -> str:  # noqa: ANN401
 
 
 def on_post_page(output: str, **_: Any) -> str:  # noqa: ANN401
-    """Name what the theme leaves without a name."""
+    """Set formulas of contents lists; name what the theme leaves without a name."""
+    output = LISTED.sub(
+        lambda found: SOURCE.sub("", math_ml(html.unescape(found[1]))), output
+    )
     return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
 
 
@@ -209,11 +229,19 @@ def write_lists(_: Path) -> Iterator[str]:
 
 
 def write_gallery(_: Path) -> Iterator[str]:
-    """Yield every figure with its caption, its alternative text and its line."""
+    """Yield small pictures of all figures, then each with its caption and its line."""
     captions = (DRAWN / "captions.en.md").read_text(encoding="utf-8")
-    for section in re.split(r"^## ", captions, flags=re.MULTILINE)[1:]:
-        name, _, told = section.partition("\n")
-        shows = EVERY_FIGURE[name].shows
+    sections = re.split(r"^## ", captions, flags=re.MULTILINE)[1:]
+    told_of = {name: told for name, _, told in (s.partition("\n") for s in sections)}
+    headings = {name: EVERY_FIGURE[name].shows for name in told_of}
+    yield '<div class="pictures">'
+    for name, shows in headings.items():
+        (file,) = re.findall(rf"\(({name}\.[^)]*)\)", told_of[name])
+        picture = f'<img src="gallery/{file}" alt="" loading="lazy">'
+        yield f'<a href="#{name}">{picture}<span>{shows}</span></a>'
+    yield "</div>"
+    for name, told in told_of.items():
+        shows = headings[name]
         yield f"\n## {shows[0].upper()}{shows[1:]} {{#{name}}}"
         yield told.replace(f"({name}.", f"(gallery/{name}.").rstrip()
         yield f"\n```sh\npython -m montecarlo figures --only {name}\n```"

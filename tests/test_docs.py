@@ -25,9 +25,10 @@ import sys
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import pytest
+
+from tests.links import dead_links, read
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -52,9 +53,7 @@ SLOW = {
 #: Commands that set up, with where else they are run: `.ci/run`, or an extra of it.
 SET_UP = re.compile(r"^python -m (venv|pip install) |^python examples/")
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`[^`\n]*`")
 NO_BREAK = re.compile("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]")
-LINK = re.compile(r"\]\(([^)\s]+)\)")
 TEST_FILE = re.compile(r"# (test_\w+\.py)\n")
 #: Where a report is looked for that no block of the page has made.
 REPORT = "output"
@@ -224,15 +223,39 @@ def test_wrong_blocks_are_seen(wrong, tmp_path):
         run_page(page, tmp_path)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_to_files(page):
-    """Also where the repository is read without the site."""
-    text = INLINE.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))
-    for target in LINK.findall(text):
-        parts = urlsplit(target)
-        if parts.scheme or not parts.path or parts.path.startswith("report/"):
-            continue  # the report is made when the site is
-        assert (page.parent / parts.path).exists(), f"{page.name}: {target}"
+def test_no_link_is_dead():
+    """Of any Markdown file of the repository, where that is read without the site."""
+    folders = ("docs", "tests", "studies", "examples", "report_templates", "montecarlo")
+    nested = [path for name in folders for path in (ROOT / name).rglob("*.md")]
+    followed, dead = dead_links(ROOT, [*ROOT.glob("*.md"), *nested], ["docs/report/"])
+    assert followed > 100
+    assert not dead
+
+
+@pytest.mark.parametrize(
+    "target", ["no.md", "b.md#no", "#no", "../a.md", "http://x.org", "https://x", "/x"]
+)
+def test_dead_links_are_seen(target, tmp_path):
+    """A file or an anchor that is not there, a way out, an address of a wrong form."""
+    text = "# A b\n[b](b.md#b-c) [a](#a-b) [c](https://x.org/) "
+    (tmp_path / "b.md").write_text("# `B` c\n", encoding="utf-8")
+    for more, dead in (("", []), (f"[no]({target})", [f"a.md: {target}"])):
+        page = tmp_path / "a.md"
+        page.write_text(text + more, encoding="utf-8")
+        read.cache_clear()
+        assert dead_links(tmp_path, [page]) == (3 + bool(dead), dead)
+
+
+def test_generated_pages_say_what_stands_there():
+    """Where they are read in the repository: in a sentence, and how to make it."""
+    marked = [page for page in PAGES if "<!-- generated: " in page.read_text("utf-8")]
+    assert len(marked) > 10
+    for page in marked:
+        text = page.read_text(encoding="utf-8")
+        for words in re.findall(
+            r"<!-- generated: [\w ]+ -->(.*?)<!--", text, re.DOTALL
+        ):
+            assert "made by `make docs`" in words, page.name
 
 
 def test_every_page_is_in_the_navigation():

@@ -1,8 +1,10 @@
 """What the package offers in Python, beside its commands."""
 
 import copy
+import inspect
 import json
 import math
+import re
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import montecarlo
 from montecarlo import grid, judge, measure
 from montecarlo.__main__ import main
 from montecarlo.claims.own_claims import _catalogue_of
@@ -45,6 +48,16 @@ def test_grid_has_the_numbers_of_its_points():
         assert line["estimate"] == pytest.approx(point.estimate, rel=1e-12)
         assert line["std_error"] == pytest.approx(point.std_error, rel=1e-9)
         assert line["n_replicates"] == point.n_replicates == 16
+
+
+@pytest.mark.parametrize("name", sorted({*montecarlo.__all__} - {"ScoreWarning"}))
+def test_each_parameter_has_an_entry(name):
+    """Of its own in the docstring, in the order of the signature."""
+    public = getattr(montecarlo, name)
+    lines = inspect.cleandoc(public.__doc__).partition("Parameters\n----------\n")[2]
+    section = re.split(r"\n\n[A-Z]\w+\n---", lines)[0]
+    entries = re.findall(r"^(\S.*?) : ", section, re.MULTILINE)
+    assert entries == [*inspect.signature(public).parameters]
 
 
 def test_judge_says_what_the_command_says(capsys):

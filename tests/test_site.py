@@ -4,6 +4,8 @@ MONTECARLO_SITE names the folder that `make docs` or .ci/run built; skipped with
 """
 
 import functools
+import inspect
+import json
 import os
 import re
 import threading
@@ -11,11 +13,13 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 
 import montecarlo
 from montecarlo.__main__ import COMMANDS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.report.language.catalogues import LANGUAGES
+from tests.links import dead_links
 
 SITE = os.environ.get("MONTECARLO_SITE")
 #: One of each kind: text, code, tables, formulas, figures, generated pages.
@@ -112,6 +116,64 @@ def test_no_page_names_another_host():
         assert not loaded.search(page.read_text(encoding="utf-8")), page.name
 
 
+def test_no_link_is_dead():
+    """Of any page of the site, its report among them; elsewhere only forms count."""
+    site = Path(SITE)
+    followed, dead = dead_links(site, sorted(site.rglob("*.html")))
+    assert followed > 4000
+    assert not dead
+
+
+def test_formulas_are_set():
+    """No dollar and no bracket of LaTeX stands where a formula is meant, in pages or
+    in what is searched.
+    """
+    index = json.loads((Path(SITE) / "search" / "search_index.json").read_text("utf-8"))
+    pages = [(path.name, path.read_text("utf-8")) for path in Path(SITE).glob("*.html")]
+    pages += [(one["location"], one["title"] + one["text"]) for one in index["docs"]]
+    code = re.compile(r"<(pre|code|script)\b.*?</\1>", re.DOTALL)
+    for name, text in pages:
+        assert not re.search(r"\$|\\[(\[]", code.sub("", text)), name
+
+
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        ("resume", "first-report"),
+        ("uncertainty", "judging"),
+        ("GQA", "check-a-port"),
+        ("QK-norm", "normalise"),
+    ],
+)
+def test_words_of_readers_are_in_the_index(word, page):
+    """What somebody types who does not know our words."""
+    index = json.loads((Path(SITE) / "search" / "search_index.json").read_text("utf-8"))
+    found = [one for one in index["docs"] if word.lower() in one["text"].lower()]
+    assert any(one["location"].startswith(f"{page}.html") for one in found)
+
+
+#: Public names that have a page.
+PAGES_OF = {"measure", "grid", "judge", "capture", "compare", "ScoreWatch"}
+
+
+@pytest.mark.parametrize("name", sorted({*montecarlo.__all__} - {"ScoreWarning"}))
+def test_reference_is_that_of_the_signature(name):
+    """Each parameter is an entry, with its default as a value."""
+    file = {"ScoreWatch": "score-watch"}.get(name, name) if name in PAGES_OF else "api"
+    page = BeautifulSoup((Path(SITE) / f"{file}.html").read_bytes(), "html.parser")
+    shown = {}
+    for heading in page.select(f'[id^="montecarlo.{name}("]'):
+        text = heading.parent.get_text().partition("–")[0]
+        default = text.partition("default:")[2].strip().removesuffix(")").strip()
+        shown[heading.code.get_text()] = default.replace('"', "'")
+    signature = inspect.signature(getattr(montecarlo, name))
+    empty = inspect.Parameter.empty
+    assert shown == {
+        one.name: "" if one.default is empty else repr(one.default)
+        for one in signature.parameters.values()
+    }
+
+
 def test_the_search_finds_what_is_written(opened):
     """Typed into the field, a word leads to a page; without another host."""
     page, elsewhere = opened("index")
@@ -127,11 +189,18 @@ def test_the_search_finds_what_is_written(opened):
 
 
 def test_reference_is_whole():
-    """Every public name, command and quantity, and the report in each language."""
+    """Every public name, command and quantity, and the report in each language; what
+    has a page has a contents list and an example there.
+    """
     site = Path(SITE)
     api = (site / "api.html").read_text(encoding="utf-8")
-    for name in montecarlo.__all__:
+    for name in {*montecarlo.__all__} - PAGES_OF:
         assert f'id="montecarlo.{name}"' in api, name
+    for name in PAGES_OF:
+        file = {"ScoreWatch": "score-watch"}.get(name, name)
+        page = (site / f"{file}.html").read_text(encoding="utf-8")
+        assert f'id="montecarlo.{name}"' in page, name
+        assert page.count('href="#example"') > 1 < page.count('href="#parameters"')
     commands = (site / "commands.html").read_text(encoding="utf-8")
     for name in COMMANDS:
         assert f'id="{name}"' in commands, name
@@ -148,5 +217,5 @@ def test_gallery_shows_every_figure():
 
     text = (Path(SITE) / "gallery.html").read_text(encoding="utf-8")
     for name in FIGURES:
-        assert f'src="gallery/{name}.' in text, name
+        assert text.count(f'src="gallery/{name}.') == 2, name  # small, then large
         assert f"--only {name}" in re.sub(r"<[^>]+>", "", text), name

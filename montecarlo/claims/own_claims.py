@@ -213,8 +213,12 @@ def judge(
     claims : Path, str or mapping
         A file in the format of ``docs/own-claim.toml``; a text of several lines is one
         itself, a mapping what such a file holds.
-    preset, seed, error_rate
-        As for `own_study`.
+    preset : str
+        Budget of replicates: ``quick``, ``standard`` or ``full``.
+    seed : int
+        Of all random numbers.
+    error_rate : float
+        Probability, at most, that any decided check of the file is wrong.
     executor : concurrent.futures.Executor, optional
         Workers; by default one thread.
 

@@ -44,6 +44,19 @@ class SampleStore:
         batches = self._batches.get(point, {})
         return sum(stop - start for start, (stop, _) in batches.items())
 
+    def drop_after_gaps(self) -> None:
+        """Drop the replicates of each point after its first missing one.
+
+        The rest does not depend on the order in which batches finished.
+        """
+        for batches in self._batches.values():
+            expected = 0
+            for start, (stop, _) in sorted(batches.items()):
+                if start != expected:
+                    del batches[start]
+                else:
+                    expected = stop
+
     def packed(self, point: DesignPoint) -> list[bytes]:
         """Return the batches of a point, in the order of the indices."""
         return [packed for _, (_, packed) in sorted(self._batches[point].items())]

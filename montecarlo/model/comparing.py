@@ -190,13 +190,18 @@ def compare(
 
     Parameters
     ----------
-    port, reference : Captured, mapping, or path
-        As for `assert_attention_scale`.
+    port : Captured, mapping, or path
+        What `montecarlo.capture` recorded of it, arrays, or a file of arrays, as for
+        `assert_attention_scale`.
+    reference : Captured, mapping, or path
+        The same of its reference.
     rtol : float
         From what difference on they part where nothing known explains it; what is
         explained counts where it is more than rounding can make.
-    axes, names
-        Of arrays and files, as for `montecarlo.observe`.
+    axes : sequence of str, optional
+        Names of the axes of arrays, ``("head", "token", "d")``.
+    names : str, optional
+        How arrays are called in files, as for the command ``observe``.
 
     Raises
     ------

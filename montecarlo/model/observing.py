@@ -465,9 +465,11 @@ def observe(
 
     Parameters
     ----------
-    q, k : array_like of floating-point numbers
-        By default of shape (n_sequences, n_layers, n_heads, n_tokens, d_k); keys may
-        have fewer heads, which then serve several heads of queries each.
+    q : array_like of floating-point numbers
+        Queries, by default of shape (n_sequences, n_layers, n_heads, n_tokens, d_k).
+    k : array_like of floating-point numbers
+        Keys, likewise; they may have fewer heads, which then serve several heads of
+        queries each.
     axes : sequence of str, optional
         Names of their axes, among ``sequence``, ``layer``, ``head``, ``token``, ``d``;
         the last two have to be there.

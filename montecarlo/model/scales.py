@@ -200,14 +200,17 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
 
     Parameters
     ----------
-    q, k : array_like of floating-point numbers
-        As for `montecarlo.observe`; as they are multiplied with each other, after
-        rotary embeddings.
+    q : array_like of floating-point numbers
+        Queries as they are multiplied with keys, after rotary embeddings; of shape
+        (n_sequences, n_layers, n_heads, n_tokens, d_k), if ``axes`` says nothing else.
+    k : array_like of floating-point numbers
+        Keys, likewise; they may have fewer heads.
     weights : array_like, optional
         Attention weights: axes of ``q`` without ``d``, and keys last.
-    v, outputs : array_like, optional
-        Values, and what the head makes of them before heads are joined; in place of
-        weights.
+    v : array_like, optional
+        Values; with outputs, in place of weights.
+    outputs : array_like, optional
+        What a head makes of values, before heads are joined.
     added : array_like, optional
         Beside values and outputs: what was added to scaled scores before softmax, axes
         as of weights; from -5000 down a key is hidden.

@@ -321,8 +321,10 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
         (`numpy.random.Generator`, shape) -> independent entries.  Processes find it by
         its name in a module, so that there it may be no lambda and nothing of a
         notebook.
-    mean, std : float
-        Exact, of what the sampler draws.
+    mean : float
+        Exact mean of what the sampler draws.
+    std : float
+        Exact standard deviation of it.
     kurtosis : float
         Its exact fourth standardised moment, at least 1; infinite where there is none.
     moments : float

@@ -80,13 +80,13 @@ def figure(
     frame : DataFrame
         From `montecarlo.grid`, or rows of measurements.csv; a panel for each quantity
         and summary, a series for each of what else differs.
-    x : {"d_k", "n_keys"}, optional
-        By default the one with more values.
-    y : {"linear", "log"}, optional
-        The y axes; by default each by its values.
-    minus : {"reference", "ln n"}, optional
-        What is taken off estimates and intervals: the exact values, or the logarithm of
-        the number of keys, which entropy and ln Z would be of equal scores.
+    x : str, optional
+        ``d_k`` or ``n_keys``; by default the one with more values.
+    y : str, optional
+        ``linear`` or ``log`` y axes; by default each by its values.
+    minus : str, optional
+        What is taken off estimates and intervals: ``reference``, the exact values, or
+        ``ln n``, which entropy and ln Z would be of equal scores.
 
     Returns
     -------
