@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from montecarlo.attention.divisors import name_divisor
 from montecarlo.attention.quantities import (
@@ -76,13 +77,17 @@ _SPELLED: dict[str, Callable[[str], str]] = {
 }
 _ANYWHERE, _PLAIN = Domain(), Check("", "equals")
 _CONTROL = re.compile(f"[{CONTROL}]")
-_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(\w+)`")
-#: Fields that a user may write wrong.
-_FIELDS = sorted(
-    field
-    for kind in (Claim, Interpretation, Check, Domain, checks.Level, Sentence)
-    for field in kind.__struct_fields__
+_UNKNOWN_FIELD = re.compile(
+    r"Object contains unknown field `(\w+)`(?:, at `(?:.*\.)?(\w+)(?:\[\d+\])?`)?"
 )
+#: Fields that a user may write wrong.
+_HOLDERS = {
+    "interpretation": Interpretation,
+    "check": Check,
+    "domain": Domain,
+    **dict.fromkeys(("finding", "right", "concedes"), Sentence),
+    **dict.fromkeys(("low", "high", "expected"), checks.Level),
+}
 #: Fields of a check where the name of a number may stand.
 _NUMBER_FIELDS = frozenset({"tolerance", "low", "high", "times"})
 
@@ -388,7 +393,7 @@ def _entries(
                 yield msgspec.convert(_spell_out("", entry, by_name), kind, strict=True)
             except msgspec.ValidationError as error:
                 message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
-                raise InputError(message + _choices(message)) from None
+                raise InputError(message + _choices(message, kind)) from None
             except (UnicodeEncodeError, RecursionError) as error:
                 raise InputError(f"must be what a file may hold: {error}") from None
     _require_once(f"{table}.{key}", [entry[key] for entry in entries])
@@ -423,12 +428,15 @@ def _spell_out(
     return value
 
 
-def _choices(message: str) -> str:
+def _choices(message: str, kind: type[Struct]) -> str:
     """Name what a field may be, where a message says only what it is not."""
     if unknown := _UNKNOWN_FIELD.match(message):
-        near = difflib.get_close_matches(unknown[1], _FIELDS, n=1)
-        return f". Did you mean {near[0]!r}?" if near else ""
-    for field, kind in (("topic", schema.Topic), ("relation", checks.Relation)):
+        holder = _HOLDERS.get(unknown[2] or "", kind)
+        known = holder.__struct_fields__
+        near = difflib.get_close_matches(unknown[1], known, n=1)
+        hint = f". Did you mean {near[0]!r}?" if near else ""
+        return f"; there are {', '.join(known)}{hint}"
+    for field, values in (("topic", schema.Topic), ("relation", checks.Relation)):
         if message.startswith("Invalid enum value") and message.endswith(f"{field}`"):
-            return f"; there are {', '.join(get_args(kind))}"
+            return f"; there are {', '.join(get_args(values))}"
     return ""

@@ -34,9 +34,16 @@ from montecarlo.claims.simulation import (
     row_key,
 )
 from montecarlo.errors import InputError, show
+from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.intervals import round_end
 from montecarlo.estimation.summaries import columns_of
-from montecarlo.names import MOST_SEED, look_up, require_executor, require_whole
+from montecarlo.names import (
+    MOST_REPLICATES,
+    MOST_SEED,
+    look_up,
+    require_executor,
+    require_whole,
+)
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,
@@ -132,6 +139,7 @@ def own_study(
     preset: str = "quick",
     seed: int = 1,
     error_rate: float = 0.01,
+    most: int | None = None,
 ) -> Study:
     """Return the study that judges a user's claims.
 
@@ -144,6 +152,8 @@ def own_study(
     seed : int
     error_rate : float
         Nominal probability that any decided check is wrong: from 1e-12 to below 0.5.
+    most : int, optional
+        Replicates of a point at most, in place of the preset's.
 
     Raises
     ------
@@ -152,7 +162,16 @@ def own_study(
         that cannot be sampled.
     """
     seed = require_whole("seed", seed, 0, MOST_SEED)
-    grid = fitting_grid(catalogue, look_up("preset", preset, PRESETS))
+    budgets = look_up("preset", preset, PRESETS)
+    if most is not None:
+        most = require_whole("most", most, LEAST, MOST_REPLICATES)
+        first, first_large = (
+            min(most, one) for one in (budgets.first, budgets.first_large)
+        )
+        budgets = msgspec.structs.replace(
+            budgets, first=first, first_large=first_large, most=most, most_large=most
+        )
+    grid = fitting_grid(catalogue, budgets)
     return Study(catalogue, grid, seed, error_rate, preset, whole_grid=False)
 
 
@@ -198,12 +217,13 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     return msgspec.structs.replace(grid, **fields, every_row=False)
 
 
-def judge(
+def judge(  # noqa: PLR0913 - as `measure`, fewer
     claims: Path | str | Mapping[str, Any],
     *,
     preset: str = "quick",
     seed: int = 1,
     error_rate: float = 0.01,
+    most: int | None = None,
     executor: Executor | None = None,
 ) -> Judged:
     """Judge claims of one's own.
@@ -219,6 +239,8 @@ def judge(
         Of all random numbers.
     error_rate : float
         Probability, at most, that any decided check of the file is wrong.
+    most : int, optional
+        Replicates of each point at most, in place of the preset's.
     executor : concurrent.futures.Executor, optional
         Workers; by default one thread.
 
@@ -236,7 +258,9 @@ def judge(
     """
     require_executor(executor)
     catalogue = _catalogue_of(claims)
-    study = own_study(catalogue, preset=preset, seed=seed, error_rate=error_rate)
+    study = own_study(
+        catalogue, preset=preset, seed=seed, error_rate=error_rate, most=most
+    )
     not_judged = list(find_unjudged(study))
     with threadpool_limits(limits=1, user_api="blas"), at_work(executor, 1) as workers:
         results = run_study(study, workers)

@@ -192,6 +192,7 @@ class JudgeOptions(StudyOptions):
     preset: str = first("quick, standard or full", "quick")
     output: Folder | None = first("folder to write (default: none)")
     error_rate: Rate = sampling("of the whole file", 0.01)
+    most: int | None = sampling("replicates at most (default: those of the preset)")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

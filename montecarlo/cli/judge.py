@@ -6,6 +6,9 @@ be judged; 70 a bug; 130 interrupted.
 """
 
 import json
+import math
+import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,13 +32,17 @@ from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.cli.options import require_defaults
 from montecarlo.cli.outcomes import outcomes_of, read_fail_on
 from montecarlo.errors import InputError
+from montecarlo.names import MOST_REPLICATES
 from montecarlo.printing import print_lines
 from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.study.executors import check_executor, make_executor
 from montecarlo.study.progress import progress_bar
 
 #: Options that do not act where nothing is sampled.
-OF_SAMPLING = ("output", "seed", "error_rate", "jobs", "executor", "scheduler")
+OF_SAMPLING = (
+    *("output", "seed", "error_rate", "jobs", "executor", "scheduler"),
+    "most",
+)
 #: Sizes that are listed; of more, the ends and how many there are.
 MOST_SIZES = 4
 #: Seconds of sampling up to which this process samples alone, without a bar: others
@@ -79,7 +86,7 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
         named = {"file": str(one.file)} if several else {}
         records.append(named | _record(one.study, judged))
         lines = [str(one.file)] * several + list(
-            _tell(one, judged, exact=options.exact)
+            _tell(one, judged, typed, exact=options.exact)
         )
         blocks.append("\n".join(lines))
     if options.json:
@@ -110,6 +117,7 @@ def _read(options: JudgeOptions) -> list[Asked]:
             preset=options.preset,
             seed=1 if options.seed is None else options.seed,
             error_rate=options.error_rate,
+            most=options.most,
         )
         folder = output / file.stem if output is not None and several else output
         asked.append(Asked(file, content, study, most_seconds(study), folder))
@@ -170,7 +178,9 @@ def _find_undecided(judged: ClaimsRecord) -> Iterator[str]:
                     )
 
 
-def _tell(asked: Asked, judged: ClaimsRecord, *, exact: bool) -> Iterator[str]:
+def _tell(
+    asked: Asked, judged: ClaimsRecord, typed: Sequence[str], *, exact: bool
+) -> Iterator[str]:
     """Yield what one file comes to, in lines; verdicts are what stays in sight."""
     if asked.folder is not None:
         yield str(asked.folder / "index.html")
@@ -181,6 +191,31 @@ def _tell(asked: Asked, judged: ClaimsRecord, *, exact: bool) -> Iterator[str]:
         return
     nominal = 100.0 * asked.study.error_rate
     yield f"error rate     nominal {nominal:.3g} % for the whole file"
+    yield from _tell_next(judged, typed)
+
+
+def _tell_next(judged: ClaimsRecord, typed: Sequence[str]) -> Iterator[str]:
+    """Yield how many replicates would decide what is undecided, and what to type."""
+    undecided = [
+        case
+        for claim in judged.claims
+        for one in claim.interpretations
+        for check in one.checks
+        for case in check.cases
+        if case.outcome == Outcome.UNDECIDED
+    ]
+    needed = [one.replicates_needed for one in undecided if one.replicates_needed]
+    if not undecided:
+        return
+    told = f"undecided      {len(undecided)} of the cases"
+    if not needed:
+        yield f"{told}, too close to a bound for any number of replicates at hand"
+        return
+    most = min(MOST_REPLICATES, 2 ** math.ceil(math.log2(1.1 * max(needed))))
+    which = "them" if len(needed) == len(undecided) else f"{len(needed)} of them"
+    yield f"{told}; about {max(needed)} replicates would decide {which}"
+    words = re.sub(r"--most[ =]\d+ ?", "", shlex.join(typed)).strip()
+    yield f"next           python -m montecarlo judge --most {most} {words}"
 
 
 def _tell_claim(claim: ClaimOutcome) -> Iterator[str]:

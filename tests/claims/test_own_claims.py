@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -112,6 +113,47 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     (claim,) = record["claims"]
     assert claim["error_rate"] == record["error_rate"]
     assert claim["interpretations"][0]["checks"][0]["cases"][0]["d_k"] == 48
+
+
+def test_what_is_undecided_says_what_to_type(tmp_path, capsys):
+    """About how many replicates decide it, and the command, which decides it."""
+    path = tmp_path / "close.toml"
+    what = 'relation = "at_least"\nlow = 79.0'
+    domain = 'd_k = [64, 64], n_keys = [128, 128], distributions = ["gaussian"]'
+    path.write_text(claim_text(what, domain, "effective_keys", "mean"))
+    assert main([str(path), "--most", "32", "--jobs", "1"]) == 1
+    *_, told, command = capsys.readouterr().out.splitlines()
+    needed = int(
+        re.fullmatch(r"undecided +1 of .* about (\d+) .* decide them", told)[1]
+    )
+    assert needed > 32
+    label, _, typed = command.partition(" python -m montecarlo judge ")
+    words = shlex.split(typed)
+    assert (label.strip(), words[0], words[2:]) == (
+        "next",
+        "--most",
+        [str(path), "--jobs", "1"],
+    )
+    assert int(words[1]) >= needed
+    assert main(words) == 0
+    assert "undecided" not in capsys.readouterr().out
+    assert judge(path, most=int(words[1]))["claims"][0]["verdict"] == "holds"
+
+
+def test_unknown_fields_name_the_known(tmp_path, capsys):
+    """Those of the table that it stands in."""
+    text = claim_text('relatoin = "at_least"', "d_k = [4, 4]")
+    for wrong, known, near in (
+        ("relatoin", "quantity, relation, summary", "'relation'"),
+        ("dk", "d_k, n_keys, distributions", "'d_k'"),
+    ):
+        path = tmp_path / "wrong.toml"
+        right = text.replace("relatoin", "relation").replace("d_k = ", f"{wrong} = ")
+        path.write_text(text if wrong == "relatoin" else right)
+        assert main([str(path)]) == 2
+        told = capsys.readouterr().err
+        assert f"there are {known}" in told
+        assert told.endswith(f"Did you mean {near}?\n")
 
 
 # --- The report -----------------------------------------------------------------------

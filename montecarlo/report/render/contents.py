@@ -40,7 +40,7 @@ from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.folder import write_text
-from montecarlo.study.presets import ERROR_RATE
+from montecarlo.study.presets import ERROR_RATE, PRESETS
 from montecarlo.study.rows import Row
 
 #: What a figure is, and the tables that it is drawn from.
@@ -243,6 +243,8 @@ def _judge_command(run: Mapping[str, Any], languages: Sequence[str]) -> str:
     words.append(f"--seed {run['seed']}")
     if run["error_rate"] != ERROR_RATE:
         words.append(f"--error-rate {run['error_rate']!r}")
+    if (most := run["grid"]["most"]) != PRESETS[run["preset"]].most:
+        words.append(f"--most {most}")
     return " ".join([*words, *languages, "--output output"])
 
 
