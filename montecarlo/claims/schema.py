@@ -320,11 +320,13 @@ class ModelSize(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TextEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of the judged texts."""
+    """One of the judged texts: what it is called here, its file, and its title."""
 
     key: Name
     name: Words
     language: Annotated[str, Meta(min_length=2, max_length=10)]
+    file: str = ""
+    title: str = ""
 
 
 class RecordEntry(Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,6 +6,7 @@ import html5lib
 import pytest
 from msgspec.structs import replace
 
+from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.outcomes import (
     ClaimOutcome,
     InterpretationOutcome,
@@ -193,6 +194,17 @@ def test_entry_says_what_it_has_to(report):
     (link,) = entry.iter("a")
     assert link.get("href") == "en.html#claim-some-claim"
     assert "A long one" not in words(root.find("body"))
+
+
+def test_errata_name_the_file_of_their_text(report):
+    """Its title as well: who has the file finds its corrections."""
+    texts = {text.key: text for text in read_catalogue().text}
+    assert all(text.file.endswith(".txt") and text.title for text in texts.values())
+    for found in report.contents.errata:
+        text = texts[found.text.key]
+        language = read_language(text.language)
+        page = render("erratum", report.contents, language, erratum=found)
+        assert f"<cite>{text.title}</cite> (<code>{text.file}</code>)" in page
 
 
 def test_a_text_without_anything_to_replace_has_no_erratum(report):
