@@ -28,7 +28,6 @@ from montecarlo.estimation.summaries import (
     columns_of,
     every_key,
     has_row,
-    has_summary,
 )
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
@@ -293,7 +292,7 @@ BEYOND = [
     (name, summary)
     for name, quantity in ROW_QUANTITIES.items()
     for summary in ("median", "q99", "q0.5")
-    if has_summary(quantity, summary)
+    if has_row(ROWS, RowKey("none", name, summary))
     and summary not in quantity.summaries
     and not (quantity.needs == "planted keys" or quantity.given)
 ]

@@ -15,7 +15,6 @@ first to the same quantity under the second, from the same draws.
 import ast
 import difflib
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -13,11 +13,10 @@ from typing import Any
 from montecarlo.cli.command_line import ReportOptions
 from montecarlo.cli.exits import DONE, FAILING
 from montecarlo.cli.outcomes import outcomes_of, read_fail_on
-from montecarlo.cli.studies import OUTPUT, write_or_render
+from montecarlo.cli.studies import write_or_render
 from montecarlo.printing import print_lines
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.running import report_maker
-from montecarlo.study.folder import RUN_FILE
 
 
 def work(options: ReportOptions, typed: Sequence[str]) -> int:
@@ -50,19 +49,8 @@ def tell_outcome(results: Findings, written: Sequence[Path]) -> list[str]:
 def command_again(
     options: ReportOptions, typed: Sequence[str], run: Mapping[str, Any]
 ) -> str:
-    """Return the command that makes the same files again: as typed, with its seed.
-
-    Where sampling ended by the clock, the run's record says how far it came.
-    """
+    """Return the command that makes the same files again: as typed, with its seed."""
     words = [*typed]
-    if options.source is None and run.get("time_limit_reached"):
-        output = options.output or Path(OUTPUT)
-        words = ["--replicates-from", str(output / RUN_FILE), "--output", str(output)]
-        words += (
-            [] if options.format is None else ["--format", ",".join(options.format)]
-        )
-    elif options.seed is None and not (
-        options.source or options.config or options.replicates_from
-    ):
+    if options.seed is None and not (options.source or options.config):
         words += ["--seed", str(run["seed"])]
     return shlex.join(["python", "-m", "montecarlo", "report", *words])

@@ -63,8 +63,8 @@ def test_names_and_symbols_are_of_one_divisor():
 @pytest.mark.parametrize(
     ("formula", "symbol"),
     [
-        ("3*d_k^0.6", r"3d_k^{0.6}"),
-        ("sqrt(2*d_k*ln(n))", r"1.41421\sqrt{d_k\,\ln n}"),
+        ("3*d_k^0.6", r"3\,d_k^{0.6}"),
+        ("sqrt(2*d_k*ln(n))", r"1.41421\,\sqrt{d_k\,\ln n}"),
         ("ln(n)^-2", r"(\ln n)^{-2}"),
         ("1e-5*n", r"1\times 10^{-5}\,n"),
     ],

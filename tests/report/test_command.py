@@ -417,24 +417,18 @@ def test_run_prints_three_lines(run, config, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("typed", "limited", "again"),
+    ("typed", "again"),
     [
-        ("", False, " --seed 1"),
-        ("--seed=1 --only a,b", False, " --seed=1 --only a,b"),
-        ("--from x --format markdown", True, " --from x --format markdown"),
-        ("--config f.toml --output 'a b'", False, " --config f.toml --output 'a b'"),
-        (
-            "--max-seconds 9 --only a --format html,markdown --output x",
-            True,
-            " --replicates-from x/run.json --output x --format html,markdown",
-        ),
+        ("", " --seed 1"),
+        ("--seed=1 --only a,b", " --seed=1 --only a,b"),
+        ("--from x --format markdown", " --from x --format markdown"),
+        ("--config f.toml --output 'a b'", " --config f.toml --output 'a b'"),
     ],
 )
-def test_again_is_the_whole_command(typed, limited, again):
-    """As typed, with the seed; a run that the clock ended by its record."""
+def test_again_is_the_whole_command(typed, again):
+    """As typed, with the seed."""
     words = shlex.split(typed)
-    run = {"seed": 1, "time_limit_reached": limited}
-    command = command_again(build_parser("report").read(words), words, run)
+    command = command_again(build_parser("report").read(words), words, {"seed": 1})
     assert command == f"python -m montecarlo report{again}"
 
 
