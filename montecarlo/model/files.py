@@ -1,30 +1,23 @@
 """Files of queries and keys: ``.npz``, ``.npy``, and ``.pt`` of torch.
 
-Nothing is unpickled but what torch takes for tensors, and sizes are refused by headers
-before data are read.
+NumPy reads them without pickles, torch what it takes for tensors.
 """
 
-import errno
-import lzma
-import math
 import warnings
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError, reading
 from montecarlo.model.arrays import (
     NAMES,
-    Index,
     Model,
     Tensor,
+    Tensors,
     make_model,
     make_source,
     require_shape,
@@ -41,19 +34,6 @@ NPY_FILES = {
     3: ("q", "k", "weights"),
     4: ("q", "k", "v", "outputs"),
 }
-#: Number formats by NumPy's codes.  NumPy, which lacks bfloat16, writes raw bytes.
-FORMATS = {"f2": "float16", "f4": "float32", "f8": "float64", "V2": "bfloat16"}
-#: What reads the header of each version; 2 and 3 differ in names of fields alone.
-READERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-    (3, 0): np.lib.format.read_array_header_2_0,
-}
-#: What zipfile raises while it reads a broken archive.
-BROKEN = (
-    *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError),
-    *(zlib.error, lzma.LZMAError, OSError),
-)
 
 
 def open_files(
@@ -84,14 +64,22 @@ def open_files(
         If a file is not usable, or arrays do not fit each other.
     """
     kind = require_files(paths)
-    if kind != ".npy":
-        wanted = read_names(names) if names is not None else {"q": "q", "k": "k"}
-        read = read_npz if kind == ".npz" else read_torch
-        sources = []
-        for path in paths:
-            tensors, left = read(path, wanted)
-            sources.append(make_source(_alone(tensors), axes, left=left))
-        return make_model(sources, causal=causal)
+    if kind == ".npy":
+        return make_model([make_source(_read_npy(paths, names), axes)], causal=causal)
+    wanted = read_names(names) if names is not None else {"q": "q", "k": "k"}
+    sources = []
+    for path in paths:
+        held, left = (_read_npz if kind == ".npz" else _read_torch)(path, wanted)
+        tensors: dict[str, Tensors] = {
+            side: {(): _wrap(f"{wanted.get(side, side)} of {path.name}", array)}
+            for side, array in held.items()
+        }
+        sources.append(make_source(tensors, axes, left=left))
+    return make_model(sources, causal=causal)
+
+
+def _read_npy(paths: Sequence[Path], names: str | None) -> dict[str, Tensors]:
+    """Map arrays of a file each."""
     if names is not None:
         raise InputError("--names must stand with .npz or .pt files only")
     if len(paths) not in NPY_FILES:
@@ -99,13 +87,12 @@ def open_files(
             ".npy files must be two, queries and then keys, with attention weights "
             f"three, with values and outputs four, got {len(paths)}"
         )
-    named = zip(NPY_FILES[len(paths)], paths, strict=True)
-    arrays = {name: npy_tensor(one, f"{name} ({one.name})") for name, one in named}
-    return make_model([make_source(_alone(arrays), axes)], causal=causal)
-
-
-def _alone(tensors: Mapping[str, Tensor]) -> dict[str, dict[tuple[int, ...], Tensor]]:
-    return {name: {(): one} for name, one in tensors.items()}
+    found: dict[str, Tensors] = {}
+    for name, path in zip(NPY_FILES[len(paths)], paths, strict=True):
+        with _reading(path):
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        found[name] = {(): _wrap(f"{name} ({path.name})", array)}
+    return found
 
 
 def require_files(paths: Sequence[Path]) -> str:
@@ -171,106 +158,54 @@ def _pick(
     return chosen, [one for one in there if one not in chosen.values()]
 
 
-def npy_tensor(path: Path, name: str) -> Tensor:
-    """Describe the array of a ``.npy`` file: each block maps it anew."""
-    with path.open("rb") as file:
-        shape, order, kind = _read_header(file, name, path.stat().st_size)
-        offset = file.tell()
-
-    def take(index: Index) -> Array:
-        return _as_float64(np.memmap(path, kind, "r", offset, shape, order)[index])
-
-    return Tensor(name, shape, take)
-
-
-def _read_header(
-    file: IO[bytes], name: str, size: int
-) -> tuple[tuple[int, ...], Literal["F", "C"], np.dtype[Any]]:
-    """Read the header of a ``.npy`` file of some size, and refuse what does not fit."""
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say in one line what NumPy does not read: its parser raises whatever Python's."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # headers that Python 2 wrote
-            version = np.lib.format.read_magic(file)
-            if version not in READERS:
-                raise ValueError(f"version {version[0]}.{version[1]} of the format")  # noqa: TRY301 - as NumPy
-            shape, is_fortran, kind = READERS[version](file)
-    except (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError):
-        raise  # of the archive that it stands in
-    except Exception as error:  # noqa: BLE001 - the parser of Python code that reads it
+            yield
+    except Exception as error:  # noqa: BLE001
+        reason = str(error).partition("\n")[0] or "one that is cut off"
         raise InputError(
-            f"{name} must be an array of NumPy, got {str(error) or 'no header'}"
-        ) from None
-    if kind.hasobject:
-        raise InputError(
-            f"{name} must hold numbers, got Python objects, which are never loaded"
-        )
-    if kind != np.dtype(kind.str) or kind.str[1:] not in FORMATS:  # or has parts
-        raise InputError(
-            f"{name} must hold {', '.join(FORMATS.values())}, got entries of type "
-            f"{str(kind)!r}"
-        )
-    require_shape(name, shape)
-    needed = kind.itemsize * math.prod(shape)
-    if size - file.tell() != needed:
-        raise InputError(
-            f"{name} must have {needed} bytes for its shape {shape}, got "
-            f"{size - file.tell()}"
-        )
-    return shape, "F" if is_fortran else "C", kind
-
-
-def _as_float64(block: NDArray[Any]) -> Array:
-    """Return numbers of a file; bfloat16 is the upper half of a float32."""
-    if block.dtype.kind == "V":
-        halves = np.ascontiguousarray(block).view("<u2").astype(np.uint32)
-        block = (halves << np.uint32(16)).view(np.float32)
-    return np.array(block, dtype=np.float64)
-
-
-def read_npz(
-    path: Path, wanted: Mapping[str, str]
-) -> tuple[dict[str, Tensor], list[str]]:
-    """Read arrays of a ``.npz`` file; returns them and the names of those left."""
-    with _archive(path) as archive:
-        there = [one.removesuffix(".npy") for one in archive.namelist()]
-        chosen, left = _pick(path, there, wanted)
-        found = {side: _member(path, archive, name) for side, name in chosen.items()}
-    return found, left
-
-
-@contextmanager
-def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open an archive; what `zipfile` raises while it is read becomes one line."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except InputError:
-        raise
-    except BROKEN as error:
-        # bz2 gives its errors no number; EINVAL is a place before the file's beginning
-        if isinstance(error, OSError) and error.errno not in {None, errno.EINVAL}:
-            raise
-        raise InputError(
-            f"{path.name} must be an archive of NumPy, got a broken one: "
-            f"{str(error) or 'it is cut off'}"
+            f"{path.name} must be a file of NumPy's numbers, got {reason}"
         ) from None
 
 
-def _member(path: Path, archive: zipfile.ZipFile, name: str) -> Tensor:
-    """Read a member of an archive."""
-    label, member = f"{name} of {path.name}", f"{name}.npy"
-    with archive.open(member) as file:
-        size = archive.getinfo(member).file_size
-        shape, order, kind = _read_header(file, label, size)
-        content = file.read()
-    array = np.frombuffer(content, kind).reshape(shape, order=order)
-    return Tensor(label, shape, lambda index: _as_float64(array[index]))
+def _wrap(label: str, array: Any) -> Tensor:  # noqa: ANN401 - of NumPy or torch
+    """Describe an array; of bfloat16, which NumPy lacks, it writes raw bytes."""
+    held = to_numpy(array) if hasattr(array, "detach") else np.asarray(array)
+    require_shape(label, held.shape)
+    if held.dtype.str[1:] == "V2":
+        held = _from_bfloat16(held)
+    return wrap_array(label, held)
 
 
-def read_torch(
+def _from_bfloat16(array: NDArray[Any]) -> NDArray[np.float32]:
+    """Return float32 of which bfloat16 is the upper half."""
+    halves = np.ascontiguousarray(array).view("<u2").astype(np.uint32)
+    found: NDArray[np.float32] = (halves << np.uint32(16)).view(np.float32)
+    return found
+
+
+def _read_npz(
     path: Path, wanted: Mapping[str, str]
-) -> tuple[dict[str, Tensor], list[str]]:
-    """Read tensors of a ``.pt`` file, which holds a dict of them by their names."""
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Read arrays of an archive; returns them and the names of those left."""
+    with path.open("rb") as file:
+        with _reading(path):
+            archive = np.load(file, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise InputError(f"{path.name} must be an archive of NumPy")
+        chosen, left = _pick(path, archive.files, wanted)
+        with _reading(path):
+            return {side: archive[name] for side, name in chosen.items()}, left
+
+
+def _read_torch(
+    path: Path, wanted: Mapping[str, str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Read tensors of a dict by their names; returns them and the names left."""
     try:
         import torch
     except ImportError as error:  # an extra
@@ -291,8 +226,4 @@ def read_torch(
             f"{type(held).__name__}"
         )
     chosen, left = _pick(path, list(held), wanted)
-    found = {
-        side: wrap_array(f"{name} of {path.name}", to_numpy(held[name]))
-        for side, name in chosen.items()
-    }
-    return found, left
+    return {side: held[name] for side, name in chosen.items()}, left
