@@ -301,3 +301,10 @@ def test_picture_of_the_house_is_fresh():
         assert all(rooms.index(other) < rooms.index(room) for other in others), room
     without = imports | {"cli": imports["cli"] - {"report"}}
     assert module.draw(without) != module.draw(imports)
+
+
+def test_stories_of_a_port_are_short():
+    """Each is under forty lines; what is tried and seen stands behind them."""
+    page = (DOCS / "check-a-port.md").read_text(encoding="utf-8")
+    stories = page.split("\n## ")[1:4]
+    assert max(len(one.rstrip().splitlines()) for one in stories) < 40

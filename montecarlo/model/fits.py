@@ -19,7 +19,7 @@ way; what they leave is seen, and the scale is refused.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, TypeAlias
 
@@ -661,11 +661,21 @@ class Outputs(Numbers):
 
     blocks: Sequence[Rows]
     mask: str  # a key of `MASKS`, or `GIVEN`
+    #: What was made last: a search asks for it and then for its derivatives.
+    made: dict[tuple[str, bytes], list[tuple[Rows, Made]]] = field(
+        default_factory=dict, init=False
+    )
     most_steps: ClassVar = 60
 
     def make(self, form: str, parameters: Array) -> list[tuple[Rows, Made]]:
         """Return blocks with what a form makes of them."""
-        return [(b, make_outputs(form, parameters, b, self.mask)) for b in self.blocks]
+        key = form, parameters.tobytes()
+        if key not in self.made:
+            self.made.clear()
+            self.made[key] = [
+                (b, make_outputs(form, parameters, b, self.mask)) for b in self.blocks
+            ]
+        return self.made[key]
 
     def residual(self, form: str, parameters: Array) -> Array:
         """Return the outputs less what a form makes, one after the other."""

@@ -327,7 +327,7 @@ def test_a_wrong_scale_is_told():
         return layer.join((q @ k.mT / math.sqrt(WIDTH)).softmax(-1) @ v)
 
     captured, _ = run(*built(wrong), inside=True)
-    with pytest.raises(AssertionError, match="the width of the model where"):
+    with pytest.raises(AssertionError, match=r"by 8, 2 times sqrt\(d_k\)"):
         assert_attention_scale(captured, "sqrt")
 
 
@@ -632,7 +632,8 @@ def test_what_generates_is_no_other_model(name, implementation):
     sizes = {"d_model": 32, "d_kv": 8, "hidden_size": 32, "vocab_size": 64}
     for side in ("encoder", "decoder"):
         sizes |= {f"{side}_layers": 2, f"{side}_attention_heads": HEADS}
-    sizes |= {"num_layers": 2, "num_heads": HEADS, "decoder_start_token_id": 0}
+    sizes |= {"num_layers": 2, "decoder_start_token_id": 0}
+    sizes |= dict.fromkeys(("num_heads", "num_attention_heads"), HEADS)
     kind = "ForCausalLM" if name == "Llama" else "ForConditionalGeneration"
     torch.manual_seed(0)
     config = getattr(transformers, f"{name}Config")(**sizes, num_hidden_layers=2)
