@@ -47,6 +47,7 @@ SLOW = {
     "figures-for-sites.md",
     "first-report.md",
     "normalise.md",
+    "own-texts.md",
     "observe-files.md",
     "why-divide.md",
 }
