@@ -31,6 +31,26 @@ def test_actions_are_pinned(file):
         assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one), one
 
 
+def test_a_release_is_tested_before_it_is_published():
+    """By the README's command on three systems and four Pythons, and by the linters."""
+    text = (HERE / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    assert {*jobs["publish"]["needs"]} == {"tests", "style", "use"}
+    assert jobs["use"]["needs"] == "build"
+    matrix = jobs["tests"]["strategy"]["matrix"]
+    assert [one.partition("-")[0] for one in matrix["os"]] == [
+        "ubuntu",
+        "macos",
+        "windows",
+    ]
+    assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    (command,) = (step["run"] for step in jobs["tests"]["steps"] if "run" in step)
+    assert f"\n{command}\n" in (HERE / "README.md").read_text(encoding="utf-8")
+    steps = "".join(step.get("run", "") for step in jobs["style"]["steps"])
+    assert "ruff check" in steps
+    assert "mypy --strict" in steps
+
+
 def value(expression, inputs, action):
     """Return what GitHub puts in the place of an expression of a step's environment."""
     name = expression.removeprefix("${{ ").removesuffix(" }}")
@@ -183,7 +203,7 @@ def test_the_citation_is_of_this_project():
 def test_tools_of_the_build_are_locked():
     """A release installs them with their hashes alone, and builds with no others."""
     text = (HERE / ".github/workflows/release.yml").read_text(encoding="utf-8")
-    build, _ = text.split("  test:\n")
+    build = text.partition("  build:\n")[2].partition("  use:\n")[0]
     assert re.findall("pip install (.*)", build) == [
         "--require-hashes --only-binary :all: -r build-tools.lock"
     ]

@@ -6,6 +6,7 @@ A page is run from its first block to its last in one folder, with one set of na
 ``python``  is executed; a ``text`` block right below is what it prints
 ``console`` lines after ``$`` are typed into one shell, what follows is printed
 ``sh``      each line is typed, and ends with status 0
+``bibtex``  says what CITATION.cff does
 ``toml``    with a title is a file of that name, ``python`` beginning with a
             comment ``# test_....py`` a file of tests, whose failures are shown
 =========== ==================================================================
@@ -158,6 +159,18 @@ def run_python(block, names, page):
         assert matches(block.prints, printed.getvalue()), printed.getvalue()
 
 
+def assert_cited(entry):
+    """Require that an entry says what CITATION.cff does."""
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    known = dict(re.findall(r'^([\w-]+): "?(.*?)"?$', cited, re.MULTILINE))
+    fields = dict(re.findall(r"(\w+) = \{(.*)\}", entry.replace(r"\_", "_")))
+    assert fields["title"] == known["title"]
+    assert fields["version"] == known["version"]
+    assert fields["year"] == known["date-released"][:4]
+    (author,) = re.findall("- name: (.*)", cited)
+    assert fields["author"] == f"{{{author}}}"
+
+
 def run_page(page, folder):
     """Run every block of a page, in a folder with what pages speak of."""
     names = {"__name__": page.name}
@@ -176,6 +189,8 @@ def run_page(page, folder):
                 run_lines(block, folder)
             case "toml" if block.title:
                 (folder / block.title).write_text(block.text, encoding="utf-8")
+            case "bibtex":
+                assert_cited(block.text)
             case "yaml":
                 assert block.text == (DOCS / block.title).read_text(encoding="utf-8")
             case kind:
