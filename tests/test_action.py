@@ -208,7 +208,7 @@ def test_tools_of_the_build_are_locked():
         "--require-hashes --only-binary :all: -r build-tools.lock"
     ]
     assert "pip wheel --no-deps --no-build-isolation " in build
-    for name in ("build-tools.lock", "requirements.lock"):
+    for name in ("build-tools.lock", "requirements.lock", "action.lock"):
         lock = (HERE / name).read_text(encoding="utf-8")
         blocks = re.split(r"\n(?=\w)", lock)[1:]
         assert all("==" in one and "--hash=sha256:" in one for one in blocks)
