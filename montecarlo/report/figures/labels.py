@@ -12,7 +12,6 @@ from itertools import groupby
 from typing import NamedTuple
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.ft2font import LoadFlags
 
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
@@ -176,7 +175,7 @@ def _advance(sign: str, *, bold: bool, italic: bool) -> float:
     wanted.set_style("oblique" if italic else "normal")
     font = get_font(findfont(wanted))
     font.set_size(100.0, 72.0)
-    glyph = font.load_char(ord(sign), LoadFlags.NO_HINTING)
+    glyph = font.load_char(ord(sign))
     return float(glyph.linearHoriAdvance) / 65536.0 / 100.0
 
 
