@@ -44,6 +44,9 @@ from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
 from montecarlo.study.table import read_table
 
+#: A text that says so is named with what it gets wrong.
+WRONG = (Verdict.FAILS, Verdict.PARTLY)
+
 
 class Said(NamedTuple):
     """A sentence that holds, its numbers by name, and the checks that it rests on."""
@@ -199,14 +202,14 @@ class Findings:
 
     @cached_property
     def wrong(self) -> list[tuple[str, Said, list[tuple[Words, str]]]]:
-        """What texts get wrong: the claim, what is said of it, names and keys."""
+        """What texts get wrong, or in part: the claim, what is said of it, names, keys."""
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
         found = []
         for passage in self.catalogue.passage:
             one = _say(said.get(passage.id), passage.sentence.text)
             texts = claims[passage.claim].texts if passage.claim in claims else {}
-            keys = [key for key in texts if texts[key].verdict == Verdict.FAILS]
+            keys = [key for key in texts if texts[key].verdict in WRONG]
             if one and keys:
                 names = [(self.names[key], key) for key in keys]
                 found.append((str(passage.claim), one, names))

@@ -12,7 +12,7 @@ from montecarlo.report.content.reading import gaussian_points
 from montecarlo.report.content.tables import nearest, with_interval
 from montecarlo.report.figures.drawing import RIGHT, WITHIN, Note, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import FAILS, GRID, INK, MUTED, PAGE
+from montecarlo.report.figures.palette import FAILS, INK, MUTED, PAGE
 from montecarlo.report.figures.specs import PRACTICE_D_K, Fact, FigureSpec, pair
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
@@ -79,7 +79,6 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
     answered = none_else and shares["naive"] >= ALL and shares["shifted"] <= NONE
     picture.headline = Label(ANSWERED if answered else ASKED)
     panel.y = Label(message("Undivided rows that overflow, in per cent"))
-    axes.barh(range(len(WAYS)), 1.0, BAR, color=GRID)
     axes.barh(range(len(WAYS)), shares, BAR, color=FAILS)
     for line, (label, share) in enumerate(zip(WAYS.values(), shares, strict=True)):
         panel.notes.append(Note(label, 0.0, line - 0.48, dx=-RIGHT))

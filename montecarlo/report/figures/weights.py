@@ -33,7 +33,7 @@ SHARES = {
 }
 #: In practice, undivided and divided: so few keys, part of all; so many; saturated.
 FEW, MANY, HARDLY = 0.1, 0.5, 0.01
-ANSWERED = message("Undivided, few keys take nearly all; divided, many share it")
+ANSWERED = message("Undivided, a few keys take nearly all; divided, many share")
 ASKED = message("How many keys share the weight of a query")
 
 
@@ -70,7 +70,7 @@ def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
 
     first = SHARES["effective_keys"]._replace(symbol=f"{n_keys:.0f}")
     picture = draw.grid(
-        measurements, "quantity", {**SHARES, "effective_keys": first}, 130.0, plot
+        measurements, "quantity", {**SHARES, "effective_keys": first}, 110.0, plot
     )
     picture.headline = Label(ANSWERED if _few_and_many(measurements) else ASKED)
     return picture
