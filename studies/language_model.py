@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import distribution, version
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +30,13 @@ from montecarlo.study.executors import available_cores
 from studies.program import ROOT, Arrays, parse, require_extra, run_program
 from studies.retrieval import EPSILON, MEMORY, MEMORY_OF_SQUARES, RUN
 from studies.training import (
+    SOURCES,
+    Case,
+    Search,
+    Tried,
     choose_rates,
     columns,
     round_runs,
-    run_parts,
     tell,
     write_about,
     write_table,
@@ -255,16 +259,19 @@ def run_setting(
     return {**dict(zip(RUN, names, strict=True)), **measured}
 
 
-def run_seed(seed: int, steps: int = STEPS) -> Arrays:
-    """Train each arm at each rate; returns columns of raw runs."""
-    return columns(
-        [
-            run_setting(seed, arm, d_k, rate, steps)
-            for d_k in D_K
-            for arm in ARMS
-            for rate in RATES
-        ]
-    )
+def run_case(
+    seed: int, optimiser: str, d_k: int, tried: Tried, steps: int = STEPS
+) -> Arrays:
+    """Train arms at rates; returns columns of raw runs."""
+    del optimiser  # there is one
+    return columns([run_setting(seed, arm, d_k, rate, steps) for arm, rate in tried])
+
+
+def searched() -> Search:
+    """Return what is searched: a rate of each arm at each d_k."""
+    tried = tuple(product(ARMS, RATES))
+    coarse: dict[Case, Tried] = {(OPTIMISER, d_k): tried for d_k in D_K}
+    return Search(run_case, coarse, TUNING, "language", (*SOURCES, Path(__file__)))
 
 
 def reduce_runs(runs: pd.DataFrame) -> pd.DataFrame:
@@ -295,9 +302,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         work=work,
         output=LANGUAGE_FOLDER,
     )
-    seeds = [(seed,) for seed in (*TUNING, *JUDGED)]
-    found = run_parts(run_seed, seeds, options.jobs, options.work, "language")
-    runs = reduce_runs(round_runs(pd.DataFrame(found)))
+    search, seeds = searched(), (*TUNING, *JUDGED)
+    found = search.run_all(search.coarse, seeds, options.jobs, options.work)
+    runs = reduce_runs(round_runs(found))
     write_table(options.output / "language.csv", runs)
     content = {
         "command": "python -m studies.language_model",

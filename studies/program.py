@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from montecarlo.claims import training as training_record
 from montecarlo.cli.exits import EXPECTED, INPUT_ERROR
 from montecarlo.errors import InputError
 from montecarlo.study.fingerprint import fingerprint
@@ -126,7 +125,11 @@ def markdown(lines: Iterable[Sequence[str]]) -> str:
 
 
 def keep(
-    work: Path | None, name: str, made_of: object, make: Callable[[], Arrays]
+    work: Path | None,
+    name: str,
+    made_of: object,
+    make: Callable[[], Arrays],
+    sources: tuple[Path, ...],
 ) -> Arrays:
     """Return arrays that a folder keeps, made where it does not have them.
 
@@ -142,6 +145,8 @@ def keep(
     made_of : object
         What the arrays depend on, beside the code and the machine.
     make : callable
+    sources : tuple of Path
+        The code that makes them, beside what samples and divides.
 
     Raises
     ------
@@ -150,8 +155,9 @@ def keep(
     """
     if work is None:
         return make()
-    recipe = json.dumps([made_of, code(), fingerprint()], sort_keys=True).encode()
-    path = work / f"{name}-{hashlib.sha256(recipe).hexdigest()[:16]}.npz"
+    recipe = [made_of, code(sources), fingerprint()]
+    digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
+    path = work / f"{name}-{digest[:16]}.npz"
     if path.exists():
         return _read(path)
     arrays = make()
@@ -175,9 +181,9 @@ def _read(path: Path) -> Arrays:
 
 
 @cache
-def code() -> str:
-    """Return a hash of the programs here, and of what they record."""
+def code(sources: tuple[Path, ...]) -> str:
+    """Return a hash of files."""
     found = hashlib.sha256()
-    for path in (*sorted(HERE.glob("*.py")), Path(training_record.__file__)):
+    for path in sources:
         found.update(path.read_bytes())
     return found.hexdigest()

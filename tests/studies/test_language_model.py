@@ -107,12 +107,12 @@ def test_the_same_seed_gives_the_same_bytes():
     assert one[0][0] != other[0][0]
 
 
-def test_a_run_that_diverges_is_a_result(monkeypatch):
-    """Its loss is infinite, and every arm, d_k and rate has a line."""
-    monkeypatch.setattr(model, "RATES", (math.inf,))
-    found = model.run_seed(1, steps=20)
+def test_a_run_that_diverges_is_a_result():
+    """Its loss is infinite, and every arm and rate has a line."""
+    tried = tuple((arm, math.inf) for arm in ARMS)
+    found = model.run_case(1, "adam", 16, tried, steps=20)
     assert {*read_language().runs} < {*found}
-    assert len(found["seed"]) == len(ARMS) * len(D_K)
+    assert [*found["arm"]] == [*ARMS]
     for name in ("held_out", "final_loss", "steps"):
         assert np.isinf(found[name]).all()
 

@@ -80,10 +80,10 @@ class ArmLine:
     arm: str
     d_k: int
     rate: float
-    #: whether none larger was tried: one beyond may be better
-    largest: bool
     #: median steps until learned, and the ends of its interval
     steps: WithEnds
+    #: median steps at the rates beside it, a factor 10 to the 1/8 below and above
+    beside: tuple[float | None, float | None]
     seeds: int
     #: of seeds that learn, and the ends of its interval
     share: tuple[float, float, float]
@@ -213,8 +213,11 @@ def view_training(
         rate, steps = float(runs["rate"].iloc[0]), runs["steps"].to_numpy()
         line = ArmLine(
             *(optimiser, arm, d_k, rate),
-            largest=rate == max(about_it["rates"][optimiser]),
             steps=median_with_ends(steps),
+            beside=(
+                _finite(float(runs["steps_lower"].median())),
+                _finite(float(runs["steps_higher"].median())),
+            ),
             seeds=steps.size,
             share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
             left=_finite(float(runs["final_loss"].median())),

@@ -28,14 +28,13 @@ from montecarlo.report.content.training import (
 )
 
 D_K, TUNING, JUDGED = (16, 64), [0, 1], [100, 101, 102, 103]
-FAST, SLOW = 1.0, 2.0
-NEVER = math.inf
+FAST, NEVER = 1.0, math.inf
 
 
 def record_of(steps, *, final_loss=0.01, exact=0.0):
     """Make a record in which the seeds of each arm take so many steps."""
     runs = [
-        (optimiser, arm, d_k, seed, FAST, n, final_loss, n, 1)
+        (optimiser, arm, d_k, seed, FAST, n, final_loss, 2 * n, 3 * n, n, n, 1)
         for optimiser in RATES
         for arm in ARMS
         for d_k in D_K
@@ -53,8 +52,7 @@ def record_of(steps, *, final_loss=0.01, exact=0.0):
         for c in (3.0, 4.0)
     )
     configuration = {"steps": 300, "learned": 0.1, "n_keys": 32, "n_queries": 16}
-    configuration |= {"d_k": D_K, "rates": dict.fromkeys(RATES, (FAST, SLOW))}
-    configuration |= {"looks": (4, 8, 16)}
+    configuration |= {"d_k": D_K, "looks": (4, 8, 16)}
     seeds = {"tuning": TUNING, "judged": JUDGED}
     return Record(
         pd.DataFrame(runs, columns=[*ARM, "seed", *MEASURED]),
@@ -71,11 +69,12 @@ def line_of(view, *wanted):
 
 
 def test_a_line_is_of_the_seeds_of_an_arm():
-    """Rate, steps, share, and whether a larger rate was tried."""
+    """Rate, steps, also at the rates beside it, and share."""
     view = view_training(record_of((10.0, 20.0, 30.0, NEVER)))
     assert len(view.lines) == len(RATES) * len(ARMS) * len(D_K)
     line = line_of(view, "sgd", "sqrt", 64)
-    assert (line.rate, line.largest, line.share[0]) == (FAST, False, 0.75)
+    assert (line.rate, line.share[0]) == (FAST, 0.75)
+    assert line.beside == (50.0, 75.0)
     assert line.steps == (25.0, None, None)  # four seeds have no interval
     assert (line.learned, line.seeds) == (3, 4)
     assert view.count("sgd", "sqrt") == (6, 8)
