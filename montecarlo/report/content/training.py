@@ -35,6 +35,8 @@ from montecarlo.estimation.intervals import POINTWISE
 LANGUAGE_FOLDER = Path(__file__).parent
 #: Median, and the ends of its interval.
 MEDIAN = ("median", "low", "high")
+#: Of the language model, what has a median.
+MEASURED_LANGUAGE = ("steps", "held_out")
 
 #: A number, and the ends of its interval.
 WithEnds = tuple[float | None, float | None, float | None]
@@ -123,10 +125,10 @@ class LanguageLine:
     rate: float
     #: seeds that came below the level
     learned: int
-    #: median steps until then; null: beyond the last
-    steps: float | None
-    #: loss on text not learned from: median, least and largest of the seeds
-    held_out: tuple[float, float, float]
+    #: median steps until then, and the ends of its interval; null: beyond the last
+    steps: WithEnds
+    #: median loss on text not learned from, and the ends of its interval
+    held_out: WithEnds
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +259,12 @@ def view_language(record: LanguageRecord) -> LanguageView:
     arms = dict(iter(record.runs.groupby(["d_k", "arm"])))
     lines = []
     for d_k, arm in product(about_it["d_k"], about_it["arms"]):
-        steps, out = arms[d_k, arm]["steps"], arms[d_k, arm]["held_out"]
+        steps, out = (arms[d_k, arm][name].to_numpy() for name in MEASURED_LANGUAGE)
         line = LanguageLine(
             *(arm, d_k, float(arms[d_k, arm]["rate"].iloc[0])),
             learned=int(np.isfinite(steps).sum()),
-            steps=_finite(float(steps.median())),
-            held_out=(float(out.median()), float(out.min()), float(out.max())),
+            steps=median_with_ends(steps),
+            held_out=median_with_ends(out),
         )
         lines.append(line)
     return LanguageView(
@@ -274,9 +276,9 @@ def view_language(record: LanguageRecord) -> LanguageView:
     )
 
 
-def median_with_ends(steps: NDArray[np.float64]) -> WithEnds:
-    """Return the median of steps, of which never is infinite, with an interval."""
-    median = median_estimate(steps)
+def median_with_ends(values: NDArray[np.float64]) -> WithEnds:
+    """Return the median of steps, or of losses, with an interval; None is infinite."""
+    median = median_estimate(values)
     low, high = (_finite(end) for end in median.interval(POINTWISE))
     return _finite(median.value), low, high
 
