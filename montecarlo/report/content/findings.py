@@ -36,6 +36,7 @@ from montecarlo.claims.outcomes import (
 from montecarlo.claims.running import points_of_study
 from montecarlo.claims.schema import Catalogue, Claim, Topic
 from montecarlo.claims.verdicts import Outcome, Verdict
+from montecarlo.report.content.confirming import read_confirming
 from montecarlo.report.content.curves import Curves, read_curves
 from montecarlo.report.content.training import TrainingView, training_view
 from montecarlo.report.language.symbols import check_formula
@@ -199,6 +200,19 @@ class Findings:
         if words is None or Verdict.FAILS not in claim.verdicts:
             return None
         return _say(claim.concedes, words.text)
+
+    @property
+    def confirmed(self) -> tuple[str, int, int] | None:
+        """Return what the confirming run says of these verdicts.
+
+        The first eight digits of its catalogue, how many verdicts are the same, and of
+        how many; None where it is of another catalogue, or this report of a part of it.
+        """
+        record = read_confirming()
+        if self.run["catalogue"] != record.catalogue or self.of_some or self.own:
+            return None
+        same = sum(record.verdicts[one.id] == one.verdict for one in self.claims)
+        return record.catalogue[:8], same, len(self.claims)
 
     @cached_property
     def wrong(self) -> list[tuple[str, Said, list[tuple[Words, str]]]]:
