@@ -206,10 +206,12 @@ class Findings:
         """Return what the confirming run says of these verdicts.
 
         The first eight digits of its catalogue, how many verdicts are the same, and of
-        how many; None where it is of another catalogue, or this report of a part of it.
+        how many; None where it is of another catalogue or preset, or this report of a
+        part of the catalogue.
         """
         record = read_confirming()
-        if self.run["catalogue"] != record.catalogue or self.of_some or self.own:
+        mine = self.run["catalogue"], self.run["preset"]
+        if mine != (record.catalogue, "standard") or self.of_some:
             return None
         same = sum(record.verdicts[one.id] == one.verdict for one in self.claims)
         return record.catalogue[:8], same, len(self.claims)
