@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from montecarlo.__main__ import main as run_command
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.outcomes import read_claims
-from montecarlo.__main__ import main as run_command
 from montecarlo.report.content.confirming import FILE, Confirming, write_confirming
 from studies.program import parse, run_program
 

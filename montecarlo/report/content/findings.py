@@ -218,7 +218,7 @@ class Findings:
 
     @cached_property
     def wrong(self) -> list[tuple[str, Said, list[tuple[Words, str]]]]:
-        """What texts get wrong, or in part: the claim, what is said of it, names, keys."""
+        """What texts get wrong, or in part: claims, what is said, names with keys."""
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
         found = []
