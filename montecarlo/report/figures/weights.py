@@ -33,7 +33,7 @@ SHARES = {
 }
 #: In practice, undivided and divided: so few keys, part of all; so many; saturated.
 FEW, MANY, HARDLY = 0.1, 0.5, 0.01
-ANSWERED = message("A few keys take nearly all; divided, many share it")
+ANSWERED = message("Undivided, a few keys take nearly all; divided, many share it")
 ASKED = message("How many keys share the weight of a query")
 
 
