@@ -217,8 +217,8 @@ class Findings:
         return record.catalogue[:8], same, len(self.claims)
 
     @cached_property
-    def wrong(self) -> list[tuple[str, Said, list[tuple[Words, str]]]]:
-        """What texts get wrong, or in part: claims, what is said, names with keys."""
+    def wrong(self) -> list[tuple[str, str, Said, list[tuple[Words, str]]]]:
+        """What texts get wrong, or in part: claims, verdicts, what is said, texts."""
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
         found = []
@@ -228,7 +228,8 @@ class Findings:
             keys = [key for key in texts if texts[key].verdict in WRONG]
             if one and keys:
                 names = [(self.names[key], key) for key in keys]
-                found.append((str(passage.claim), one, names))
+                verdict = texts[keys[0]].verdict
+                found.append((str(passage.claim), verdict, one, names))
         return found
 
     @cached_property
