@@ -120,6 +120,9 @@
   });
   form.addEventListener("submit", event => event.preventDefault());
   for (const one of section.querySelectorAll(".script-only")) one.hidden = false;
-  draw();
+  // the row that is shown first is a typical one
+  const typical = table.values[(table.keys.indexOf(128) * table.d_k.length
+    + table.d_k.indexOf(64)) * table.divisors.length][table.statistics.indexOf("weight_max")];
+  do draw(); while (Math.abs(weigh(64, 128, 1)[0] - typical) > 0.1);
   redraw();
 })();

@@ -325,6 +325,9 @@ class TextEntry(Struct, frozen=True, forbid_unknown_fields=True):
     key: Name
     name: Words
     language: Annotated[str, Meta(min_length=2, max_length=10)]
+    title: str = ""  # its own
+    #: How it writes a formula, between its delimiters.
+    formula: Annotated[str, Meta(pattern="^[^…]+…[^…]+$")] = "$…$"
 
 
 class RecordEntry(Struct, frozen=True, forbid_unknown_fields=True):

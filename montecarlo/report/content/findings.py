@@ -213,8 +213,9 @@ class Findings:
         mine = self.run["catalogue"], self.run["preset"]
         if mine != (record.catalogue, "standard") or self.of_some:
             return None
-        same = sum(record.verdicts[one.id] == one.verdict for one in self.claims)
-        return record.catalogue[:8], same, len(self.claims)
+        mine = [one for one in self.claims if one.sources]
+        same = sum(record.verdicts[one.id] == one.verdict for one in mine)
+        return record.catalogue[:8], same, len(mine)
 
     @cached_property
     def wrong(self) -> list[tuple[str, str, Said, list[tuple[Words, str]]]]:

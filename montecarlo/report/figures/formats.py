@@ -23,7 +23,7 @@ SHOWN, DIVISORS = "float16", ("none", "sqrt")
 FORMATS = [name for name in NUMBER_FORMATS if name != "float64"]
 #: Softmax as it is written; as libraries compute it, the largest score is subtracted.
 WAYS = {
-    "naive": Label(message("no score subtracted")),
+    "naive": Label(message("nothing subtracted")),
     "shifted": Label(message("largest score subtracted, as libraries do")),
 }
 #: Points of a line, and the height of a bar in it.
@@ -31,7 +31,7 @@ LINE, BAR = 38.0, 0.42
 #: Shares of rows that are nearly all, and hardly any.
 ALL, HALF, NONE = 0.99, 0.5, 0.01
 ANSWERED = message(
-    r"$\mathrm{float16}$ overflows only where no score is subtracted first"
+    r"$\mathrm{float16}$ overflows only if the largest score is not subtracted first"
 )
 ASKED = message(r"Rows that overflow in $\mathrm{float16}$")
 ELSEWHERE = Label(
@@ -83,7 +83,9 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
     for line, (label, share) in enumerate(zip(WAYS.values(), shares, strict=True)):
         panel.notes.append(Note(label, 0.0, line - 0.48, dx=-RIGHT))
         x, anchor, dx = (share, "end", -5.0) if share > HALF else (share, "start", 5.0)
-        number = Label(symbol=rf"{100.0 * share:.0f}\,\%")
+        # a share is not rounded to all
+        shown = "> 99.9" if 0.9995 <= share < 1.0 else f"{100.0 * share:.0f}"
+        number = Label(symbol=rf"{shown}\,\%")
         colour = PAGE if share > HALF else INK
         panel.notes.append(Note(number, x, line, anchor, dx, colour=colour))
     if none_else:

@@ -28,12 +28,14 @@ from montecarlo.study.rows import Row
 SHARES = {
     "effective_keys": Label(message("Effective keys, of %(symbol)s")),
     "saturated": Label(
-        message("Rows with a weight of at least $90\\,\\%%$, in per cent")
+        message("Queries with $90\\,\\%%$ or more on one key, in per cent")
     ),
 }
 #: In practice, undivided and divided: so few keys, part of all; so many; saturated.
 FEW, MANY, HARDLY = 0.1, 0.5, 0.01
-ANSWERED = message("Undivided, a few keys take nearly all; divided, many share it")
+ANSWERED = message(
+    "Undivided, a few keys take most of the weight; divided, many share it"
+)
 ASKED = message("How many keys share the weight of a query")
 
 
