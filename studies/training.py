@@ -5,10 +5,10 @@ same command goes on.  Raw runs stay in the work folder; the record has what cla
 pages need of them.  With --short some runs are made again, in seconds, and compared
 with the record: status 1 if they differ.
 
-The rate of an arm, an optimiser and a d_k is searched on seeds that are not judged, by
-half decades and then by the eighths of one around the best.  Seeds are judged in
-`LOOKS`: where a check of the catalogue is undecided, its optimiser and d_k get twice as
-many.  `studies.retrieval` is what is trained.
+Seeds are judged in `LOOKS`: where a check of the catalogue is undecided, its optimiser
+and d_k get twice as many.
+
+`studies.retrieval` is what is trained.
 """
 
 import json
@@ -18,7 +18,7 @@ from dataclasses import asdict
 from functools import lru_cache, partial
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -32,11 +32,9 @@ from montecarlo.claims.simulation import Evidence
 from montecarlo.claims.training import (
     ARM,
     ARMS,
-    AROUND,
     CASE,
     COMPARED,
     D_K,
-    FINE,
     FOLDER,
     LOOKS,
     MEASURED,
@@ -45,10 +43,6 @@ from montecarlo.claims.training import (
     STEPS,
     Record,
     Rescaled,
-    beside,
-    fine_rate,
-    is_fine,
-    place_of,
     read_record,
 )
 from montecarlo.claims.verdicts import Outcome
@@ -93,24 +87,19 @@ FIRST_SEEDS, COMPARED_D_K, CLOSE = 2, D_K[:-1], 1e-4
 REFERENCE = "reference.csv"
 
 Chosen = dict[tuple[str, str, int], float]
-#: Arms, and the rates that each is trained at.
-Tried = tuple[tuple[str, float], ...]
-#: The code of a run, beside what samples and divides.
-SOURCES = (Path(retrieval.__file__),)
 
 
 # --- Runs of a seed -------------------------------------------------------------------
 
 
-def run_case(
-    seed: int, optimiser: str, d_k: int, tried: Tried, steps: int = STEPS
-) -> Arrays:
-    """Train arms at rates, on sequences that are drawn once; returns raw runs."""
+def run_case(seed: int, optimiser: str, d_k: int, steps: int = STEPS) -> Arrays:
+    """Train each arm at each rate; returns columns of raw runs."""
     draw = lru_cache(maxsize=steps)(draw_sequences)
     return columns(
         [
             run_setting(seed, (optimiser, arm, d_k, rate), steps, draw)
-            for arm, rate in tried
+            for arm in ARMS
+            for rate in RATES[optimiser]
         ]
     )
 
@@ -120,137 +109,43 @@ def columns(lines: Sequence[Mapping[str, object]]) -> Arrays:
     return {name: np.array([one[name] for one in lines]) for name in lines[0]}
 
 
-class Search(NamedTuple):
-    """A search for the rate of each arm, optimiser and d_k, on seeds of its own.
+def run_parts(
+    run: Callable[..., Arrays],
+    parts: Sequence[tuple[Any, ...]],
+    jobs: int,
+    work: Path,
+    name: str = "",
+) -> Arrays:
+    """Run parts on workers, each once, and join what became of them, in their order.
 
-    Attributes
-    ----------
-    run : callable
-        (seed, optimiser, d_k, arms and rates) -> columns of raw runs.
-    coarse : mapping
-        An optimiser and d_k to arms and rates, half a decade apart.
-    seeds : sequence of int
-    name : str
-        How names of the files of its runs begin.
-    sources : tuple of Path
-        The code of a run.
+    Those that a folder keeps, by a name and what they are, are read.
     """
-
-    run: Callable[[int, str, int, Tried], Arrays]
-    coarse: Mapping[Case, Tried]
-    seeds: Sequence[int]
-    name: str = ""
-    sources: tuple[Path, ...] = SOURCES
-
-    def run_all(
-        self,
-        wanted: Mapping[Case, Tried],
-        seeds: Sequence[int],
-        jobs: int,
-        work: Path,
-    ) -> pd.DataFrame:
-        """Run seeds at what is wanted of each case, on workers; returns raw runs.
-
-        Those that a folder keeps, by what they are made of, are read.
-        """
-        work.mkdir(parents=True, exist_ok=True)
-        found, futures = [], {}
-        with make_executor(jobs) as executor:
-            for (optimiser, d_k), seed in product(wanted, seeds):
-                part = (seed, optimiser, d_k, wanted[optimiser, d_k])
-                name = "-".join(map(str, (*filter(None, [self.name]), *part[:-1])))
-                made_of = [part, ARMS, STEPS]
-                make = partial(self.run, *part)
-                futures[name] = executor.submit(
-                    keep, work, name, made_of, make, self.sources
-                )
-            for number, (name, future) in enumerate(futures.items()):
-                found.append(pd.DataFrame(future.result()))
-                print(f"{name}, {number + 1} of {len(futures)}", flush=True)
-        return pd.concat(found, ignore_index=True)
-
-    def run_tuning(self, jobs: int, work: Path) -> pd.DataFrame:
-        """Run its seeds at coarse rates, and at fine ones until each best is inside."""
-        wanted, found = dict(self.coarse), pd.DataFrame()
-        while wanted:
-            made = self.run_all(wanted, self.seeds, jobs, work)
-            found = pd.concat([found, made], ignore_index=True)
-            wanted = self.find_lacking(found)
-        return found
-
-    def grids(self, runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the runs at coarse rates, and at fine ones; powers of 10 are both."""
-        settings = runs[SETTING].itertuples(index=False, name=None)
-        coarse = [
-            (arm, rate) in self.coarse[optimiser, d_k]
-            for optimiser, arm, d_k, rate in settings
+    work.mkdir(parents=True, exist_ok=True)
+    found = []
+    names = ["-".join(map(str, (*filter(None, [name]), *part))) for part in parts]
+    with make_executor(jobs) as executor:
+        futures = [
+            executor.submit(keep, work, own, part, partial(run, *part))
+            for own, part in zip(names, parts, strict=True)
         ]
-        return runs[coarse], runs[runs["rate"].map(is_fine)]
-
-    def choose(self, runs: pd.DataFrame) -> Chosen:
-        """Choose the best of the fine rates."""
-        return choose_rates(self.grids(runs)[1], self.seeds)
-
-    def find_lacking(self, runs: pd.DataFrame) -> dict[Case, Tried]:
-        """Return fine rates that were not tried, `AROUND` on each side of a best one.
-
-        The best is at first that of the coarse search, and then of the fine one.
-        """
-        coarse, fine = self.grids(runs)
-        best = choose_rates(coarse if len(coarse) == len(runs) else fine, self.seeds)
-        tried = set(fine[SETTING].itertuples(index=False, name=None))
-        lacking: dict[Case, Tried] = {}
-        for (optimiser, arm, d_k), rate in best.items():
-            places = range(place_of(rate) - AROUND, place_of(rate) + AROUND + 1)
-            around = [(optimiser, arm, d_k, fine_rate(place)) for place in places]
-            new = tuple((arm, one[-1]) for one in around if one not in tried)
-            if new:
-                before = lacking.get((optimiser, d_k), ())
-                lacking[optimiser, d_k] = (*before, *new)
-        return lacking
-
-
-def searched() -> Search:
-    """Return what is searched: a rate of each arm, optimiser and d_k."""
-    coarse = {case: tuple(product(ARMS, RATES[case[0]])) for case in CASES}
-    return Search(run_case, coarse, TUNING)
-
-
-def list_judged(search: Search, tuned: pd.DataFrame) -> list[dict[Case, Tried]]:
-    """Return what judged seeds are run at, by case, in the order of running.
-
-    The best fine rate of each arm with its neighbours, and that of `COMPARED`; then
-    coarse rates.
-    """
-    chosen, fine, rest = search.choose(tuned), {}, {}
-    for (optimiser, d_k), coarse in search.coarse.items():
-        compared = chosen[optimiser, COMPARED, d_k]
-        wanted = [
-            (arm, rate)
-            for arm in ARMS
-            for rate in (*beside(chosen[optimiser, arm, d_k]), compared)
-        ]
-        fine[optimiser, d_k] = tuple(dict.fromkeys(wanted))
-        rest[optimiser, d_k] = tuple(one for one in coarse if one not in wanted)
-    return [fine, rest]
+        for number, (own, future) in enumerate(zip(names, futures, strict=True)):
+            found.append(future.result())
+            print(f"{own}, {number + 1} of {len(parts)}", flush=True)
+    return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
 
 
 def run_until_decided(jobs: int, work: Path) -> pd.DataFrame:
-    """Search rates, and run seeds that are judged: more where a check is open."""
-    search = searched()
-    tuned = search.run_tuning(jobs, work)
-    wanted = list_judged(search, tuned)
+    """Run tuning seeds and the first to be judged, and more where checks are open."""
     cases: Collection[Case] = CASES
-    found = [tuned]
-    for before, look in pairwise((0, *LOOKS)):
-        if before:
-            cases = find_undecided(pd.concat(found), cases)
-            print(f"undecided after {before} seeds: {sorted(cases)}", flush=True)
+    parts = [(seed, *case) for case in CASES for seed in (*TUNING, *JUDGED[: LOOKS[0]])]
+    found = [pd.DataFrame(run_parts(run_case, parts, jobs, work))]
+    for before, look in pairwise(LOOKS):
+        cases = find_undecided(pd.concat(found), cases)
+        print(f"undecided after {before} seeds: {sorted(cases)}", flush=True)
         if not cases:
             break
-        for tried in wanted:
-            mine = {case: tried[case] for case in cases}
-            found.append(search.run_all(mine, JUDGED[before:look], jobs, work))
+        parts = [(seed, *case) for case in cases for seed in JUDGED[before:look]]
+        found.append(pd.DataFrame(run_parts(run_case, parts, jobs, work)))
     return pd.concat(found, ignore_index=True)
 
 
@@ -360,36 +255,19 @@ def choose_rates(runs: pd.DataFrame, seeds: Sequence[int]) -> Chosen:
 
 def reduce_runs(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Reduce raw runs to the tables of `Record`: of judged seeds, at chosen rates."""
-    search, parts = searched(), []
-    coarse, fine = search.grids(runs)
-    chosen, first = (choose_rates(some, TUNING) for some in (fine, coarse))
+    chosen, parts = choose_rates(runs, TUNING), []
     judged = runs[runs["seed"].isin(JUDGED)]
-    tried = dict(iter(coarse.groupby(ARM)))
-    for names, mine in judged.groupby(ARM):
-        arm = optimiser, _, d_k = cast("tuple[str, str, int]", names)
-        lower, rate, higher = beside(chosen[arm])
-        others = {
-            "steps_lower": lower,
-            "steps_higher": higher,
-            "steps_same_rate": chosen[optimiser, COMPARED, d_k],
-            "steps_coarse": first[arm],
-        }
-        at = dict(iter(mine.set_index("seed").groupby("rate")))
-        part = at[rate][[*ARM, "rate", "steps", "final_loss"]].assign(
-            **{name: at[other]["steps"] for name, other in others.items()},
-            rates=np.isfinite(tried[arm]["steps"]).groupby(tried[arm]["seed"]).sum(),
+    for arm, mine in judged.groupby(ARM):
+        optimiser, name, d_k = cast("tuple[str, str, int]", arm)
+        rate, other = (chosen[optimiser, one, d_k] for one in (name, COMPARED))
+        at, same = (mine[mine["rate"] == x].set_index("seed") for x in (rate, other))
+        part = at[[*ARM, "rate", "steps", "final_loss"]].assign(
+            steps_same_rate=same["steps"],
+            rates=np.isfinite(mine["steps"]).groupby(mine["seed"]).sum(),
         )
         parts.append(part.reset_index())
     table = pd.concat(parts, ignore_index=True)
-    starts = reduce_starts(coarse[coarse["seed"].isin(JUDGED)])
-    return table[[*ARM, "seed", *MEASURED]], starts
-
-
-def table_search(runs: pd.DataFrame, seeds: Collection[int]) -> pd.DataFrame:
-    """Return how each rate that was tried fared: seeds that learn, and median steps."""
-    tuned = runs[runs["seed"].isin(seeds)].groupby(SETTING)["steps"]
-    learned = tuned.agg(lambda steps: int(np.isfinite(steps).sum()))
-    return pd.DataFrame({"learned": learned, "median": tuned.median()}).reset_index()
+    return table[[*ARM, "seed", *MEASURED]], reduce_starts(judged)
 
 
 def reduce_starts(runs: pd.DataFrame) -> pd.DataFrame:
@@ -442,8 +320,7 @@ def write_record(
     steps, gradients = reduce_runs(rounded)
     write_table(folder / "steps.csv", steps)
     write_table(folder / "gradients.csv", gradients)
-    write_table(folder / "search.csv", table_search(rounded, TUNING))
-    write_table(folder / REFERENCE, pick_reference(searched().grids(rounded)[0]))
+    write_table(folder / REFERENCE, pick_reference(rounded))
     content = {
         "command": "python -m studies.training",
         "configuration": configuration(),
@@ -455,15 +332,12 @@ def write_record(
 
 def configuration() -> dict[str, object]:
     """Return what is trained, and how."""
-    names = ("WIDTH", "KEY", "N_KEYS", "N_QUERIES", "BATCH", "WARM_UP")
+    names = ("WIDTH", "KEY", "N_KEYS", "N_QUERIES", "BATCH", "STEPS", "WARM_UP")
     return {
         **{name.lower(): getattr(retrieval, name) for name in names},
-        "steps": STEPS,
         "d_k": D_K,
         "arms": ARMS,
         "rates": RATES,
-        "fine": FINE,
-        "around": AROUND,
         "learned": LEARNED,
         "last": LAST,
         "looks": LOOKS,

@@ -6,7 +6,6 @@ others.
 """
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -33,14 +32,11 @@ ARMS = {
 #: The arm whose rate is used where another is to learn at the same one.
 COMPARED = "sqrt"
 D_K = (16, 64, 256)
-#: Rates of the coarse search, half a decade apart, by optimiser.
+#: Rates of learning, half a decade apart, by optimiser.
 RATES = {
     "sgd": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
     "adam": (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0),
 }
-#: Rates of the fine search are a factor of 10 to the 1/8 apart, to three digits, and at
-#: least so many of them on each side of the best are tried.
-FINE, AROUND = 8, 4
 #: Steps of a run.
 STEPS = 300
 #: How many seeds are judged: from look to look twice as many, with an optimiser and a
@@ -49,37 +45,12 @@ LOOKS = (48, 96, 192)
 #: What has the same seeds in all its arms, and what names an arm in a comparison.
 CASE = ["optimiser", "d_k"]
 ARM = ["optimiser", "arm", "d_k"]
-#: What is recorded of an arm and a seed: the best fine rate; steps, and the mean loss
-#: of the last ones, at it; steps at the fine rates beside it, at the best one of
-#: `COMPARED` and at the best of `RATES`; at how many of these it learned.
-MEASURED = [
-    *("rate", "steps", "final_loss", "steps_lower", "steps_higher"),
-    *("steps_same_rate", "steps_coarse", "rates"),
-]
+#: What is recorded of an arm and a seed: the chosen rate; steps, and the mean loss of
+#: the last ones, at it; steps at that of `COMPARED`; at how many rates it learned.
+MEASURED = ["rate", "steps", "final_loss", "steps_same_rate", "rates"]
 #: Slope of the logarithm of the first update, by its rate, on that of the first
 #: gradient, over arms: by optimiser, d_k and seed, beside the gradients.
 SLOPE = "update_slope"
-
-
-def fine_rate(place: int) -> float:
-    """Return the rate at a place of the fine search; 1 is at 0, 10 at `FINE`."""
-    return float(f"{10.0 ** (place / FINE):.3g}")
-
-
-def place_of(rate: float) -> int:
-    """Return the place that is nearest to a rate."""
-    return round(FINE * math.log10(rate))
-
-
-def is_fine(rate: float) -> bool:
-    """Tell whether a rate is one of the fine search."""
-    return rate == fine_rate(place_of(rate))
-
-
-def beside(rate: float) -> tuple[float, float, float]:
-    """Return the fine rate below a fine one, itself, and that above."""
-    place = place_of(rate)
-    return fine_rate(place - 1), rate, fine_rate(place + 1)
 
 
 @dataclass(frozen=True, slots=True)

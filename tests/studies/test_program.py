@@ -27,24 +27,15 @@ def test_a_part_is_made_once(tmp_path, monkeypatch):
         made.append(1)
         return ARRAYS
 
-    source, other = tmp_path / "source.py", tmp_path / "other.py"
-    source.write_text("1", encoding="utf-8")
-    other.write_text("2", encoding="utf-8")
-    for recipe, path, times in (
-        ([1], source, 1),
-        ([1], source, 1),
-        ([2], source, 2),
-        ([1], source, 2),
-        ([1], other, 3),
-    ):
-        found = keep(tmp_path, "part", recipe, make, (path,))
+    for recipe, times in (([1], 1), ([1], 1), ([2], 2), ([1], 2)):
+        found = keep(tmp_path, "part", recipe, make)
         assert found.keys() == ARRAYS.keys()
         assert all(np.array_equal(found[name], ARRAYS[name]) for name in ARRAYS)
         assert len(made) == times
-    monkeypatch.setattr(program, "fingerprint", lambda: "another processor")
-    keep(tmp_path, "part", [1], make, (source,))
-    keep(None, "part", [1], make, (source,))
-    assert len(made) == 5
+    monkeypatch.setattr(program, "code", lambda: "other")
+    keep(tmp_path, "part", [1], make)
+    keep(None, "part", [1], make)
+    assert len(made) == 4
 
 
 def test_a_part_is_whole_or_not_there(monkeypatch, tmp_path):
@@ -56,13 +47,13 @@ def test_a_part_is_whole_or_not_there(monkeypatch, tmp_path):
 
     monkeypatch.setattr(np, "savez", half)
     with pytest.raises(OSError, match="planted"):
-        keep(tmp_path, "part", [1], lambda: ARRAYS, ())
+        keep(tmp_path, "part", [1], lambda: ARRAYS)
     assert not list(tmp_path.glob("*.npz"))
 
 
 def test_a_changed_byte_is_found(tmp_path):
     """Wherever it is: the file is refused by its name, or read as it was written."""
-    keep(tmp_path, "part", [1], lambda: ARRAYS, ())
+    keep(tmp_path, "part", [1], lambda: ARRAYS)
     (path,) = tmp_path.iterdir()
     written = path.read_bytes()
     for place in range(0, 700, 7):
@@ -70,7 +61,7 @@ def test_a_changed_byte_is_found(tmp_path):
         content[place % len(content)] ^= 0x55
         path.write_bytes(content)
         with suppress(ValueError):
-            found = keep(tmp_path, "part", [1], lambda: ARRAYS, ())
+            found = keep(tmp_path, "part", [1], lambda: ARRAYS)
             assert all(found[n].tobytes() == ARRAYS[n].tobytes() for n in found), place
 
 

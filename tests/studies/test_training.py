@@ -12,16 +12,13 @@ from threadpoolctl import threadpool_limits
 from montecarlo.claims.training import (
     ARM,
     ARMS,
+    CASE,
     D_K,
     LOOKS,
     RATES,
     SLOPE,
     STEPS,
     Rescaled,
-    beside,
-    fine_rate,
-    is_fine,
-    place_of,
     read_record,
 )
 from montecarlo.errors import InputError
@@ -42,7 +39,6 @@ from studies.training import (
     FACTORS,
     JUDGED,
     TUNING,
-    Search,
     choose_rates,
     columns,
     compare,
@@ -52,8 +48,9 @@ from studies.training import (
     make_starts,
     measure_rescaled,
     read_reference,
+    reduce_runs,
+    round_runs,
     run_case,
-    searched,
 )
 
 
@@ -69,8 +66,7 @@ def one_thread():
 
 def test_every_combination_is_run_from_the_same_start():
     """Before the first step the loss and gradient of an arm know no rate."""
-    coarse = searched().coarse
-    parts = [pd.DataFrame(run_case(5, *case, coarse[case], steps=1)) for case in CASES]
+    parts = [pd.DataFrame(run_case(5, *case, steps=1)) for case in CASES]
     runs = pd.concat(parts, ignore_index=True)
     wanted = len(ARMS) * len(D_K) * sum(map(len, RATES.values()))
     assert len(runs) == wanted == len(runs[SETTING].drop_duplicates())
@@ -79,9 +75,6 @@ def test_every_combination_is_run_from_the_same_start():
     for name in ("final_loss", "gradient"):
         assert set(starts[name].nunique()) == {1}
     assert starts["final_loss"].first().nunique() > len(D_K)
-    # the same scores, to rounding
-    left = runs.pivot_table("final_loss", "d_k", "arm")
-    assert np.allclose(left["small-queries"], left["sqrt"], rtol=1e-9)
     sgd = runs[runs["optimiser"] == "sgd"]  # a step: the rate, warmed up, by gradient
     assert np.allclose(sgd["update"], sgd["rate"] / 20 * sgd["gradient"], rtol=1e-9)
 
@@ -184,115 +177,72 @@ def test_every_tuning_seed_is_needed_once(seeds):
         choose_rates(table_of({1.0: [20]}, seeds=seeds), TUNING)
 
 
-# --- The search -----------------------------------------------------------------------
-
-
-def test_fine_rates_are_eighths_of_a_decade():
-    """To three digits, from which their places come back; 3 is none, and 10 is one."""
-    rates = [fine_rate(place) for place in range(-40, 41)]
-    assert rates[40:49] == [1.0, 1.33, 1.78, 2.37, 3.16, 4.22, 5.62, 7.5, 10.0]
-    assert [place_of(rate) for rate in rates] == [*range(-40, 41)]
-    assert all(map(is_fine, rates))
-    assert not is_fine(3.0)
-    assert beside(1.0) == (0.75, 1.0, 1.33)
-    steps = np.array(rates[1:]) / rates[:-1]
-    assert np.abs(steps / 10 ** (1 / 8) - 1.0).max() < 0.004
-
-
-def search_of(coarse):
-    """A search of one arm."""
-    tried = tuple((NAMES[1], rate) for rate in coarse)
-    return Search(run_case, {("sgd", 16): tried}, TUNING)
-
-
-@pytest.mark.parametrize(
-    ("steps", "places"),
-    [
-        # coarse rates alone: four on each side of the best one, but for one that both
-        # searches have
-        ({1.0: 30, 3.0: 10, 10.0: 20}, [*range(1, 8)]),
-        ({1.0: 10, 3.0: 30}, [-4, -3, -2, -1, 1, 2, 3, 4]),
-        # then around the best fine one, where the coarse one is better, too
-        (
-            {3.0: 1, 10.0: 90, **{fine_rate(n): 20 - n for n in range(8)}},
-            [9, 10, 11],
-        ),
-        # at an end, and one from it
-        ({3.0: 1, **{fine_rate(n): 20 + n for n in range(9)}}, [-4, -3, -2, -1]),
-        ({3.0: 1, **{fine_rate(n): 20 + abs(n - 1) for n in range(9)}}, [-3, -2, -1]),
-        ({3.0: 1, **{fine_rate(n): 20 + abs(n - 4) for n in range(9)}}, []),
-    ],
-)
-def test_a_search_goes_on_until_the_best_is_inside(steps, places):
-    """Rates that lack, by hand."""
-    table = table_of({rate: [some] for rate, some in steps.items()})
-    found = search_of((1.0, 3.0, 10.0)).find_lacking(table)
-    wanted = tuple((NAMES[1], fine_rate(place)) for place in places)
-    assert found == ({("sgd", 16): wanted} if places else {})
-
-
 #: Of invented runs: what is judged at two looks, and what is run.
 SHORT_JUDGED, SHORT_CASES = range(200, 210), (("sgd", 16), ("adam", 16))
 FIRST_LOOK = SHORT_JUDGED[:5]
 #: Place of the rate at which an invented arm learns fastest, and slope of its updates.
-BEST, INVENTED_SLOPE = dict(zip(ARMS, (-8, -5, -1, 1, 5), strict=True)), 0.5
-#: From the best rate on, so many places away, nothing is learned.
-REACH = 7
+BEST, INVENTED_SLOPE = {arm: 2 - (arm == "none") for arm in ARMS}, 0.5
 
 
-def invented_setting(seed, setting, *_):
-    """A run that takes the longer the farther its rate is from the best."""
-    _, arm, _, rate = setting
-    place = 8.0 * math.log10(rate)
-    start, _ = np.random.default_rng([seed, [*ARMS].index(arm)]).random(2)
-    luck = np.random.default_rng([seed, len(arm), int(100 * place + 5000)]).random()
-    away, size = abs(place - BEST[arm]), math.exp(4.0 * start)
-    steps = INF if away > REACH else 5.0 + 20.0 * round(away) + int(9 * luck)
-    left = INF if steps == INF else luck
-    found = (steps, left, size, rate * size**INVENTED_SLOPE)
-    return dict(zip((*RUN, *OF_RUN), (*setting, seed, *found), strict=True))
+def invented_lines(seed, optimiser, d_k):
+    """A line for each setting: three rates around the best learn, the last diverges."""
+    rates = RATES[optimiser]
+    rng = np.random.default_rng([seed, len(rates)])
+    for arm in ARMS:
+        start = math.exp(4.0 * float(rng.random()))
+        for place, rate in enumerate(rates):
+            luck, away = float(rng.random()), abs(place - BEST[arm])
+            steps = INF if away > 1 else 10 * away + int(9 * luck)
+            left = INF if place == len(rates) - 1 else luck
+            found = (steps, left, start, rate * start**INVENTED_SLOPE)
+            yield dict(
+                zip(
+                    (*RUN, *OF_RUN),
+                    (optimiser, arm, d_k, rate, seed, *found),
+                    strict=True,
+                )
+            )
 
 
-def invented_runs(seed, optimiser, d_k, tried):
-    """Some of them, as columns."""
-    return columns(
-        [invented_setting(seed, (optimiser, arm, d_k, rate)) for arm, rate in tried]
-    )
+def invented_runs(seed, optimiser, d_k):
+    """The same as columns."""
+    return columns(list(invented_lines(seed, optimiser, d_k)))
 
 
-def invented_line(arm, optimiser, d_k, rate, seed):
-    """What was measured of a run, rounded as it is kept."""
-    found = invented_setting(seed, (optimiser, arm, d_k, rate))
-    return {name: float(f"{found[name]:.5g}") for name in OF_RUN}
+def invented_setting(seed, setting, _steps=0):
+    """One of these lines."""
+    lines = invented_lines(seed, setting[0], setting[2])
+    return next(one for one in lines if (one["arm"], one["rate"]) == setting[1::2])
 
 
-def assert_reduced(steps, gradients):
-    """Each number of a record by the runs that it is of, one at a time."""
+def test_runs_are_reduced_to_what_is_judged():
+    """Each number by a loop over raw lines, of which those of tuned seeds have none."""
+    seeds = (*TUNING, *FIRST_LOOK)
+    raw = [
+        line for s in seeds for case in SHORT_CASES for line in invented_lines(s, *case)
+    ]
+    table = pd.DataFrame(raw).sample(frac=1.0, random_state=1)
+    steps, gradients = reduce_runs(table)
     assert len(steps) == len(SHORT_CASES) * len(ARMS) * len(FIRST_LOOK)
     for line in steps.to_dict("records"):
-        optimiser, arm = line["optimiser"], line["arm"]
-
-        def at(rate, line=line, optimiser=optimiser, arm=arm):
-            return invented_line(arm, optimiser, line["d_k"], rate, line["seed"])
-
-        best = BEST[arm]
-        coarse = RATES[optimiser]
-        near = min(coarse, key=lambda rate: round(abs(8 * math.log10(rate) - best)))
+        rates = RATES[line["optimiser"]]
+        mine = {
+            one["rate"]: one
+            for one in raw
+            if all(one[name] == line[name] for name in (*ARM, "seed"))
+        }
         assert line["seed"] in FIRST_LOOK
-        assert line["rate"] == fine_rate(best)
-        assert line["steps"] == at(fine_rate(best))["steps"]
-        assert line["final_loss"] == at(fine_rate(best))["final_loss"]
-        assert line["steps_lower"] == at(fine_rate(best - 1))["steps"]
-        assert line["steps_higher"] == at(fine_rate(best + 1))["steps"]
-        assert line["steps_same_rate"] == at(fine_rate(BEST["sqrt"]))["steps"]
-        assert line["steps_coarse"] == at(near)["steps"]
-        assert line["rates"] == sum(at(rate)["steps"] < INF for rate in coarse)
+        assert line["rate"] == rates[BEST[line["arm"]]]
+        assert line["steps"] == mine[line["rate"]]["steps"]
+        assert line["final_loss"] == mine[line["rate"]]["final_loss"]
+        assert line["steps_same_rate"] == mine[rates[BEST["sqrt"]]]["steps"]
+        assert line["rates"] == sum(one["steps"] < INF for one in mine.values())
     assert len(gradients) == len(SHORT_CASES) * len(FIRST_LOOK)
     for line in gradients.to_dict("records"):
-        for arm in ARMS:
-            run = invented_line(arm, line["optimiser"], line["d_k"], 1.0, line["seed"])
-            assert line[arm] == run["gradient"]
-        assert line[SLOPE] == pytest.approx(INVENTED_SLOPE, abs=1e-4)
+        for one in raw:
+            if all(one[name] == line[name] for name in (*CASE, "seed")):
+                assert line[one["arm"]] == one["gradient"]
+        assert line[SLOPE] == pytest.approx(INVENTED_SLOPE, rel=1e-9)
 
 
 @pytest.fixture
@@ -329,46 +279,31 @@ def contents(folder):
 
 
 def test_the_record_is_made_and_read(make, capsys):
-    """All seeds; what is read is what was run, to five digits."""
+    """All seeds once; what is read is what was run, to five digits."""
     status, folder, ran = make()
+    seeds = [*TUNING, *FIRST_LOOK]
     assert status == 0
-    judged = [part[:3] for part in ran if part[0] >= SHORT_JUDGED[0]]
-    first = [(seed, *case) for case in SHORT_CASES for seed in FIRST_LOOK]
-    assert judged == first + first  # at fine rates, and at coarse ones
-    tuning = [(seed, *case) for case in SHORT_CASES for seed in TUNING]
-    assert [part[:3] for part in ran[: len(tuning)]] == tuning
-    runs = [(*part[:3], *one) for part in ran for one in part[3]]
-    assert len(runs) == len(set(runs))
-    assert "204-adam-16, 10 of 10" in capsys.readouterr().out
-    tables = {"steps.csv", "gradients.csv", "search.csv", "reference.csv"}
+    assert ran == [(seed, *case) for case in SHORT_CASES for seed in seeds]
+    assert "204-adam-16, 34 of 34" in capsys.readouterr().out
+    tables = {"steps.csv", "gradients.csv", "reference.csv"}
     assert set(contents(folder)) == {*tables, "record.json"}
     kept = read_record(folder)
     assert set(kept.by_arm) == {(o, a, 16) for o in RATES for a in ARMS}
     assert kept.about["configuration"]["steps"] == STEPS
     assert kept.about["seeds"] == {"tuning": [*TUNING], "judged": [*FIRST_LOOK]}
     assert kept.rescaled[0].weights == 0.0
-    assert_reduced(kept.runs, kept.gradients)
-
-
-def test_the_search_is_kept(make):
-    """Of each rate that was tried, how many seeds learned, and their median steps."""
-    _, folder, _ = make()
-    table = pd.read_csv(folder / "search.csv")
-    for line in table.to_dict("records"):
-        names = line["arm"], line["optimiser"], line["d_k"], line["rate"]
-        steps = [invented_line(*names, seed)["steps"] for seed in TUNING]
-        assert line["learned"] == sum(one < INF for one in steps)
-        assert line["median"] == np.median(steps)
-    for (optimiser, arm, _), mine in table.groupby(ARM):
-        places = [place_of(rate) for rate in mine["rate"] if is_fine(rate)]
-        assert {*range(BEST[arm] - 4, BEST[arm] + 5)} <= {*places}
-        assert {*RATES[optimiser]} <= {*mine["rate"]}
+    parts = [
+        pd.DataFrame(invented_runs(s, *case)) for case in SHORT_CASES for s in seeds
+    ]
+    steps, gradients = reduce_runs(round_runs(pd.concat(parts)))
+    pd.testing.assert_frame_equal(kept.runs, steps, check_dtype=False)
+    pd.testing.assert_frame_equal(kept.gradients, gradients, check_dtype=False)
 
 
 def test_interrupted_and_resumed_gives_the_same_bytes(make, monkeypatch):
     """Nothing is written meanwhile, and no finished seed is run again."""
-    _, whole, ran = make("whole", "elsewhere")
-    run, last = training.run_case, ran[-2]
+    _, whole, _ = make("whole", "elsewhere")
+    run, last = training.run_case, (SHORT_JUDGED[3], "adam", 16)
 
     def interrupted(*part):
         if part == last:
@@ -381,7 +316,7 @@ def test_interrupted_and_resumed_gives_the_same_bytes(make, monkeypatch):
     monkeypatch.setattr(training, "run_case", run)
     status, folder, after = make()
     assert status == 0
-    assert {last} <= {*after} <= {last, ran[-1]}
+    assert {last} <= set(after) <= {last, (SHORT_JUDGED[4], "adam", 16)}
     assert contents(folder) == contents(whole)
     assert make()[2] == []
 
@@ -396,9 +331,8 @@ def test_seeds_double_where_a_check_is_open(make, monkeypatch):
 
     monkeypatch.setattr(training, "find_undecided", find)
     _, folder, ran = make()
-    more = [(seed, "sgd", 16) for seed in SHORT_JUDGED[5:]]
-    assert [part[:3] for part in ran[-10:]] == more + more
-    assert [part[1] for part in ran if part[0] in FIRST_LOOK].count("adam") == 10
+    assert ran[-5:] == [(seed, "sgd", 16) for seed in SHORT_JUDGED[5:]]
+    assert len(ran) == 2 * (len(TUNING) + 5) + 5
     assert asked == [(len(TUNING) + 5, SHORT_CASES)]
     kept = read_record(folder)
     assert kept.about["seeds"]["judged"] == [*SHORT_JUDGED]
@@ -414,14 +348,12 @@ def test_what_is_undecided_is_found():
     steps = {"none": 200.0, "sqrt": 20.0, "linear": 26.0}
     runs = pd.DataFrame(
         [
-            (optimiser, arm, d_k, rate, seed, *measured)
+            (optimiser, arm, d_k, RATES[optimiser][0], seed, *measured)
             for seed in (*TUNING, *JUDGED[: LOOKS[1]])
             for optimiser, d_k in CASES
             for arm in ARMS
             for start in [math.sqrt(d_k) if ARMS[arm] == "none" else 1.0]
-            for away, rate in enumerate(beside(RATES[optimiser][0]), -1)
-            for taken in [steps.get(arm, 22.0) + abs(away)]
-            for measured in [(taken, 1e-4 * taken, start, rate * start)]
+            for measured in [(steps.get(arm, 22.0), 0.01, start, start)]
         ],
         columns=[*RUN, *OF_RUN],
     )

@@ -35,8 +35,6 @@ from montecarlo.estimation.intervals import POINTWISE
 LANGUAGE_FOLDER = Path(__file__).parent
 #: Median, and the ends of its interval.
 MEDIAN = ("median", "low", "high")
-#: Of the language model, what has a median.
-MEASURED_LANGUAGE = ("steps", "held_out")
 
 #: A number, and the ends of its interval.
 WithEnds = tuple[float | None, float | None, float | None]
@@ -82,10 +80,10 @@ class ArmLine:
     arm: str
     d_k: int
     rate: float
+    #: whether none larger was tried: one beyond may be better
+    largest: bool
     #: median steps until learned, and the ends of its interval
     steps: WithEnds
-    #: median steps at the rates beside it, a factor 10 to the 1/8 below and above
-    beside: tuple[float | None, float | None]
     seeds: int
     #: of seeds that learn, and the ends of its interval
     share: tuple[float, float, float]
@@ -125,10 +123,10 @@ class LanguageLine:
     rate: float
     #: seeds that came below the level
     learned: int
-    #: median steps until then, and the ends of its interval; null: beyond the last
-    steps: WithEnds
-    #: median loss on text not learned from, and the ends of its interval
-    held_out: WithEnds
+    #: median steps until then; null: beyond the last
+    steps: float | None
+    #: loss on text not learned from: median, least and largest of the seeds
+    held_out: tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +213,8 @@ def view_training(
         rate, steps = float(runs["rate"].iloc[0]), runs["steps"].to_numpy()
         line = ArmLine(
             *(optimiser, arm, d_k, rate),
+            largest=rate == max(about_it["rates"][optimiser]),
             steps=median_with_ends(steps),
-            beside=(
-                _finite(float(runs["steps_lower"].median())),
-                _finite(float(runs["steps_higher"].median())),
-            ),
             seeds=steps.size,
             share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
             left=_finite(float(runs["final_loss"].median())),
@@ -259,12 +254,12 @@ def view_language(record: LanguageRecord) -> LanguageView:
     arms = dict(iter(record.runs.groupby(["d_k", "arm"])))
     lines = []
     for d_k, arm in product(about_it["d_k"], about_it["arms"]):
-        steps, out = (arms[d_k, arm][name].to_numpy() for name in MEASURED_LANGUAGE)
+        steps, out = arms[d_k, arm]["steps"], arms[d_k, arm]["held_out"]
         line = LanguageLine(
             *(arm, d_k, float(arms[d_k, arm]["rate"].iloc[0])),
             learned=int(np.isfinite(steps).sum()),
-            steps=median_with_ends(steps),
-            held_out=median_with_ends(out),
+            steps=_finite(float(steps.median())),
+            held_out=(float(out.median()), float(out.min()), float(out.max())),
         )
         lines.append(line)
     return LanguageView(
@@ -276,9 +271,9 @@ def view_language(record: LanguageRecord) -> LanguageView:
     )
 
 
-def median_with_ends(values: NDArray[np.float64]) -> WithEnds:
-    """Return the median of steps, or of losses, with an interval; None is infinite."""
-    median = median_estimate(values)
+def median_with_ends(steps: NDArray[np.float64]) -> WithEnds:
+    """Return the median of steps, of which never is infinite, with an interval."""
+    median = median_estimate(steps)
     low, high = (_finite(end) for end in median.interval(POINTWISE))
     return _finite(median.value), low, high
 
