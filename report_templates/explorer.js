@@ -51,12 +51,15 @@
   const whole = value => write(value, {maximumFractionDigits: 0});
   const digits = value => value >= 1000 ? whole(value)
     : write(value, {minimumSignificantDigits: 3, maximumSignificantDigits: 3});
+  const few = value => value >= 100 ? whole(value)  // drawn, to two digits
+    : write(value, {minimumSignificantDigits: 2, maximumSignificantDigits: 2});
   const percent = value => {  // of rows with any weights, neither none nor all
     const sign = value < 0.0005 ? "<" : value > 0.9995 ? ">" : "";
     const shown = sign === "<" ? 0.1 : sign === ">" ? 99.9 : 100 * value;
     const one = {minimumFractionDigits: 1, maximumFractionDigits: 1};
     return (sign && sign + "\u00a0") + write(shown, one) + form.dataset.percent;
   };
+  const writers = {saturated: percent, effective_keys: few};
   const show = (name, text) => {
     for (const one of section.querySelectorAll(".explorer-" + name)) one.textContent = text;
   };
@@ -94,7 +97,7 @@
       const cells = section.querySelectorAll(`[data-statistic="${statistic}"] td`);
       columns.forEach((column, i) => {
         const value = table.values[setting + column][at];
-        cells[i].textContent = (statistic === "saturated" ? percent : digits)(value);
+        cells[i].textContent = (writers[statistic] || digits)(value);
         cells[i].dataset.value = value;
       });
     });
@@ -117,6 +120,9 @@
   });
   form.addEventListener("submit", event => event.preventDefault());
   for (const one of section.querySelectorAll(".script-only")) one.hidden = false;
-  draw();
+  // the row that is shown first is a typical one
+  const typical = table.values[(table.keys.indexOf(128) * table.d_k.length
+    + table.d_k.indexOf(64)) * table.divisors.length][table.statistics.indexOf("weight_max")];
+  do draw(); while (Math.abs(weigh(64, 128, 1)[0] - typical) > 0.1);
   redraw();
 })();

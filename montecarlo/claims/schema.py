@@ -326,7 +326,9 @@ class TextEntry(Struct, frozen=True, forbid_unknown_fields=True):
     name: Words
     language: Annotated[str, Meta(min_length=2, max_length=10)]
     file: str = ""
-    title: str = ""
+    title: str = ""  # its own
+    #: How it writes a formula, between its delimiters.
+    formula: Annotated[str, Meta(pattern="^[^…]+…[^…]+$")] = "$…$"
 
 
 class RecordEntry(Struct, frozen=True, forbid_unknown_fields=True):

@@ -225,7 +225,6 @@ OURS = {
     "unscaled-vanishes-for-most, peaked": {1.0},
     "unscaled-gradient-explodes, query": {10.0},
     "scaled-gradient-stable, spread": {10.0},
-    "linear-imprecise, can": {0.008},
     "root-keeps-arithmetic-safe, stable": {0.01},
     "works-in-training, learns": {0.75},
     "works-in-training, sizes": {0.5, 2.0},

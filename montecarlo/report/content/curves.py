@@ -14,6 +14,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.softmax import (
     measure_gaps,
     softmax_rows,
+    weight_max,
     weights_in_order,
     widen,
 )
@@ -78,13 +79,17 @@ def row_distributions(
 
 
 def example_weights(seed: int) -> Iterator[tuple[object, ...]]:
-    """Yield weights of the first queries of a replicate, unscaled and scaled.
+    """Yield weights of some queries of a replicate, unscaled and scaled.
 
-    The seed is the study's; the draws are those that its estimates are made of, where
-    its grid has the point.
+    Taken evenly by their largest weight, unscaled: as typical as the replicate is.  The
+    seed is the study's; the draws are those that its estimates are made of, where its
+    grid has the point.
     """
     q, k = draw_matrices(EXAMPLE_POINT, seed, 0)
-    gaps = measure_gaps(widen(q[:EXAMPLE_QUERIES]) @ widen(k).T)
+    scores = widen(q) @ widen(k).T
+    by_largest = weight_max(softmax_rows(measure_gaps(scores), 1.0).sums).argsort()
+    middles = (2 * np.arange(EXAMPLE_QUERIES) + 1) * len(q) // (2 * EXAMPLE_QUERIES)
+    gaps = measure_gaps(scores[np.sort(by_largest[middles])])
     for divisor in EXAMPLE_DIVISORS:
         rows = softmax_rows(gaps, DIVISORS[divisor].value(EXAMPLE_POINT.d_k))
         for number, weight in enumerate(weights_in_order(rows).ravel().tolist()):

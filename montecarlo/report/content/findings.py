@@ -36,6 +36,7 @@ from montecarlo.claims.outcomes import (
 from montecarlo.claims.running import points_of_study
 from montecarlo.claims.schema import Catalogue, Claim, Topic
 from montecarlo.claims.verdicts import Outcome, Verdict
+from montecarlo.report.content.confirming import read_confirming
 from montecarlo.report.content.curves import Curves, read_curves
 from montecarlo.report.content.training import TrainingView, training_view
 from montecarlo.report.language.symbols import check_formula
@@ -43,6 +44,9 @@ from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
 from montecarlo.study.table import read_table
+
+#: A text that says so is named with what it gets wrong.
+WRONG = (Verdict.FAILS, Verdict.PARTLY)
 
 
 class Said(NamedTuple):
@@ -197,19 +201,36 @@ class Findings:
             return None
         return _say(claim.concedes, words.text)
 
+    @property
+    def confirmed(self) -> tuple[str, int, int] | None:
+        """Return what the confirming run says of these verdicts.
+
+        The first eight digits of its catalogue, how many verdicts are the same, and of
+        how many; None where it is of another catalogue or preset, or this report of a
+        part of the catalogue.
+        """
+        record = read_confirming()
+        mine = self.run["catalogue"], self.run["preset"]
+        if mine != (record.catalogue, "standard") or self.of_some:
+            return None
+        mine = [one for one in self.claims if one.sources]
+        same = sum(record.verdicts[one.id] == one.verdict for one in mine)
+        return record.catalogue[:8], same, len(mine)
+
     @cached_property
-    def wrong(self) -> list[tuple[str, Said, list[tuple[Words, str]]]]:
-        """What texts get wrong: the claim, what is said of it, names and keys."""
+    def wrong(self) -> list[tuple[str, str, Said, list[tuple[Words, str]]]]:
+        """What texts get wrong, or in part: claims, verdicts, what is said, texts."""
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
         found = []
         for passage in self.catalogue.passage:
             one = _say(said.get(passage.id), passage.sentence.text)
             texts = claims[passage.claim].texts if passage.claim in claims else {}
-            keys = [key for key in texts if texts[key].verdict == Verdict.FAILS]
+            keys = [key for key in texts if texts[key].verdict in WRONG]
             if one and keys:
                 names = [(self.names[key], key) for key in keys]
-                found.append((str(passage.claim), one, names))
+                verdict = texts[keys[0]].verdict
+                found.append((str(passage.claim), verdict, one, names))
         return found
 
     @cached_property

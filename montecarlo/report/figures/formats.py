@@ -12,7 +12,7 @@ from montecarlo.report.content.reading import gaussian_points
 from montecarlo.report.content.tables import nearest, with_interval
 from montecarlo.report.figures.drawing import RIGHT, WITHIN, Note, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import FAILS, GRID, INK, MUTED, PAGE
+from montecarlo.report.figures.palette import FAILS, INK, MUTED, PAGE
 from montecarlo.report.figures.specs import PRACTICE_D_K, Fact, FigureSpec, pair
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
@@ -23,7 +23,7 @@ SHOWN, DIVISORS = "float16", ("none", "sqrt")
 FORMATS = [name for name in NUMBER_FORMATS if name != "float64"]
 #: Softmax as it is written; as libraries compute it, the largest score is subtracted.
 WAYS = {
-    "naive": Label(message("no score subtracted")),
+    "naive": Label(message("nothing subtracted")),
     "shifted": Label(message("largest score subtracted, as libraries do")),
 }
 #: Points of a line, and the height of a bar in it.
@@ -31,7 +31,7 @@ LINE, BAR = 38.0, 0.42
 #: Shares of rows that are nearly all, and hardly any.
 ALL, HALF, NONE = 0.99, 0.5, 0.01
 ANSWERED = message(
-    r"$\mathrm{float16}$ overflows only where no score is subtracted first"
+    r"$\mathrm{float16}$ overflows only if the largest score is not subtracted first"
 )
 ASKED = message(r"Rows that overflow in $\mathrm{float16}$")
 ELSEWHERE = Label(
@@ -79,12 +79,13 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
     answered = none_else and shares["naive"] >= ALL and shares["shifted"] <= NONE
     picture.headline = Label(ANSWERED if answered else ASKED)
     panel.y = Label(message("Undivided rows that overflow, in per cent"))
-    axes.barh(range(len(WAYS)), 1.0, BAR, color=GRID)
     axes.barh(range(len(WAYS)), shares, BAR, color=FAILS)
     for line, (label, share) in enumerate(zip(WAYS.values(), shares, strict=True)):
         panel.notes.append(Note(label, 0.0, line - 0.48, dx=-RIGHT))
         x, anchor, dx = (share, "end", -5.0) if share > HALF else (share, "start", 5.0)
-        number = Label(symbol=rf"{100.0 * share:.0f}\,\%")
+        # a share is not rounded to all
+        shown = "> 99.9" if 0.9995 <= share < 1.0 else f"{100.0 * share:.0f}"
+        number = Label(symbol=rf"{shown}\,\%")
         colour = PAGE if share > HALF else INK
         panel.notes.append(Note(number, x, line, anchor, dx, colour=colour))
     if none_else:

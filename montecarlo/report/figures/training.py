@@ -69,7 +69,7 @@ def build_training(_: DataFrame, curves: Curves) -> Picture | None:
         panel.axes.set(yscale="log", ylim=(STEP_TICKS[0], top))
         draw.mark_ticks(panel.axes.yaxis, STEP_TICKS)
 
-    picture = draw.grid(rows, "optimiser", titles, 150.0, plot)
+    picture = draw.grid(rows, "optimiser", titles, 125.0, plot)
     picture.headline = Label(ANSWERED if _is_answered(rows) else ASKED)
     picture.panels[0].y = STEPS
     picture.share_axes()

@@ -77,14 +77,15 @@ def with_verdicts(
 def count_parts(curves: Curves) -> DataFrame:
     """Count the claims of each text by verdict, a column for each.
 
-    Texts by their names, those with most that is wrong first.
+    Texts by their names, first one with most kinds of verdicts, whose bar names them.
     """
     rows = curves[CURVE]
     if rows.empty:  # one's own claims are of no text
         return DataFrame(columns=list(PARTS))
     counts = pd.crosstab([rows["text"], rows["name"]], rows["outcome"])
     counts = counts.reindex(columns=list(PARTS), fill_value=0).droplevel("text")
-    return counts.sort_values("fails", ascending=False, kind="stable")
+    kinds = counts.gt(0).sum(axis=1).sort_values(ascending=False, kind="stable")
+    return counts.loc[kinds.index]
 
 
 def build_texts(_: DataFrame, curves: Curves) -> Picture | None:

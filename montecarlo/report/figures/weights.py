@@ -28,12 +28,14 @@ from montecarlo.study.rows import Row
 SHARES = {
     "effective_keys": Label(message("Effective keys, of %(symbol)s")),
     "saturated": Label(
-        message("Rows with a weight of at least $90\\,\\%%$, in per cent")
+        message("Queries with $90\\,\\%%$ or more on one key, in per cent")
     ),
 }
 #: In practice, undivided and divided: so few keys, part of all; so many; saturated.
 FEW, MANY, HARDLY = 0.1, 0.5, 0.01
-ANSWERED = message("Undivided, few keys take nearly all; divided, many share it")
+ANSWERED = message(
+    "Undivided, a few keys take most of the weight; divided, many share it"
+)
 ASKED = message("How many keys share the weight of a query")
 
 
@@ -70,7 +72,7 @@ def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
 
     first = SHARES["effective_keys"]._replace(symbol=f"{n_keys:.0f}")
     picture = draw.grid(
-        measurements, "quantity", {**SHARES, "effective_keys": first}, 130.0, plot
+        measurements, "quantity", {**SHARES, "effective_keys": first}, 110.0, plot
     )
     picture.headline = Label(ANSWERED if _few_and_many(measurements) else ASKED)
     return picture

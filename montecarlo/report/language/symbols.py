@@ -69,7 +69,10 @@ def _bracket(symbol: str) -> str:
 
 def check_symbol(check: Check) -> str:
     """Return what a check looks at, as LaTeX."""
-    return row_symbol(check.quantity, check.summary, check.divisor)
+    symbol = row_symbol(check.quantity, check.summary, check.divisor)
+    if check.relation == "slope_between":
+        return rf"\frac{{\mathrm{{d}} \ln {symbol}}}{{\mathrm{{d}} \ln d_k}}"
+    return symbol
 
 
 def check_formula(check: Check) -> str:
@@ -92,8 +95,6 @@ def check_formula(check: Check) -> str:
         case "tends_to":
             ends = {"zero": "0", "constant": r"c > 0", "infinity": r"\infty"}
             return rf"{symbol} \to {ends[check.to or 'zero']}\;\;({{d_k \to \infty}})"
-        case "slope_between":
-            symbol = rf"\frac{{\mathrm{{d}} \ln {symbol}}}{{\mathrm{{d}} \ln d_k}}"
     if low and high:
         return rf"{low} \le {symbol} \le {high}"
     return rf"{symbol} \ge {low}" if low else rf"{symbol} \le {high}"

@@ -41,6 +41,8 @@ _NUMBERED = re.compile(r"[|<>#~${}]")
 _START = re.compile(r"^(?:(\d+)(?=[.)])|([-+:=]))")
 _CODE_SIGNS = re.compile(r"[&<>*_`\\\[\]|{}$#~\"']")
 #: Commands and signs of a formula that a reader of Markdown may take for its own.
+#: Dollar signs of text are written otherwise.
+_FORMULA = re.compile(r"\$([^$\n]+)\$")
 _TAKEN = re.compile(r"\\(?:[A-Za-z]+|.)|[&*<>`~\[\]]|(?<![A-Za-z0-9])_")
 #: What means the same.  Between spaces ``_`` begins no emphasis, and GitHub refuses
 #: ``\operatorname``.
@@ -177,6 +179,7 @@ class _Converter(MarkdownConverter):
     def convert_math(self, el: Tag, _text: str, **_: object) -> str:
         latex = (el.find("annotation") or el).get_text().strip()
         latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")  # of tables
+        latex = latex.replace("[", r"\lbrack ").replace("]", r"\rbrack ")  # of links
         return f"${_TAKEN.sub(_keep_taken, latex)}$"
 
     def convert_a(self, el: Tag, text: str, **_: object) -> str:
@@ -237,6 +240,8 @@ def render_markdown_erratum(
     erratum: Erratum,
     link: Callable[[str], str] = str,
 ) -> str:
-    """Return the erratum of a text as Markdown."""
+    """Return the erratum of a text as Markdown, formulas in the text's delimiters."""
     page = render("erratum", contents, language, quotable=True, erratum=erratum)
-    return to_markdown(read_html(page), link)
+    before, after = erratum.text.formula.split("…")
+    text = to_markdown(read_html(page), link)
+    return _FORMULA.sub(lambda found: f"{before}{found[1]}{after}", text)
