@@ -204,7 +204,7 @@ def test_errata_name_the_file_of_their_text(report):
         text = texts[found.text.key]
         language = read_language(text.language)
         page = render("erratum", report.contents, language, erratum=found)
-        assert f"<cite>{text.title}</cite> (<code>{text.file}</code>)" in page
+        assert f">{text.title}</cite> (<code>{text.file}</code>)" in page
 
 
 def test_a_text_without_anything_to_replace_has_no_erratum(report):

@@ -88,7 +88,7 @@ def test_a_label_is_words_and_symbol():
     """The symbol stands behind the words, where they say, or alone."""
     german = read_language("de")
     held = Label("undivided", "c = 1")
-    assert held.written(german) == "nicht geteilt\N{EM SPACE}$c = 1$"
+    assert held.written(german) == "ohne Division\N{EM SPACE}$c = 1$"
     assert Label("%(symbol)s keys", "16384").written(german) == "$16{.}384$ Keys"
     held = Label(r"divided by $\sqrt{d_k}$")
     assert held.written(german) == r"durch $\sqrt{d_k}$ geteilt"

@@ -85,7 +85,9 @@ FORMULAS = {
     r"\{a\}_{1} + \{b\}_{2}": r"\lbrace a\rbrace  _ {1} + \lbrace b\rbrace  _ {2}",
     r"\operatorname{Var}(x_1) = 5\,\%": r"\mathrm{Var}(x_1) = 5\thinspace \%",
     r"a \; b \! c \: d \\ e \ f": r"a \  b \negthinspace  c \  d \\ e \ f",
-    "x*y*z < 1 & [a](b) ~~c~~ `d`": r"x\ast y\ast z \lt  1 & [a](b) ~~c~~ `d`",
+    "x*y*z < 1 & [a](b) ~~c~~ `d`": (
+        r"x\ast y\ast z \lt  1 & \lbrack a\rbrack (b) ~~c~~ `d`"
+    ),
     r"\lVert J\rVert_F \sigma_{x}": r"\lVert J\rVert_F \sigma_{x}",
 }
 
