@@ -17,6 +17,7 @@ from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.claims.outcomes import Case
 from montecarlo.report.content.tables import gaussian_rows
+from montecarlo.report.figures import FIGURES
 from montecarlo.report.language.numbers import FROM, UP_TO
 from montecarlo.report.language.numbers import KEPT as NO_BREAK
 from tests.report.conftest import CODES, EVIDENCE_PAGES, judged, words
