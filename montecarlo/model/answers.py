@@ -229,8 +229,11 @@ def answer_scales(
                 hints = tuple(
                     part.hint for part in checks[alike[0].head] if part.answer == NO
                 )
-                if not hints and is_resolved(alike[0]) and len(alike[0].known) < 2:
-                    hints = hints_at(alike[0].divisor, meant, *size)
+                if not hints and is_resolved(alike[0]):
+                    several = len(alike[0].known) > 1
+                    hints = hints_at(
+                        alike[0].divisor, meant, *size, is_known_twice=several
+                    )
             findings.append(Finding(tuple(alike), answer, hints))
     order = (NO, UNDETERMINED, YES)
     findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))

@@ -208,15 +208,24 @@ def say_factor(value: float, *sizes: int) -> str:
 
 
 def hints_at(
-    divisor: float, expected: Expected, d_k: int, n_heads: int
+    divisor: float, expected: Expected, d_k: int, n_heads: int, *, is_known_twice: bool
 ) -> tuple[str, ...]:
-    """Return what a wrong divisor looks like, if just one thing would give it.
+    """Return what a wrong divisor looks like, if just one size would give it.
+
+    Parameters
+    ----------
+    divisor : float
+    expected : Expected
+    d_k, n_heads : int
+    is_known_twice : bool
+        Whether several known divisors are as near: then sizes say nothing.
 
     Returns
     -------
     tuple of {"sign", "missing", "twice", "multiplied", "width", "heads"}
-        Or a key of ``expected.mistakes``; padded heads, which may have any width, where
-        nothing else would.  Empty where it looks like nothing known, or like several.
+        Or keys of ``expected.mistakes``, which fields stand for; padded heads, which
+        may have any width, where nothing else would.  Empty where it looks like nothing
+        known, or like several sizes.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -227,12 +236,14 @@ def hints_at(
         "width": (n_heads * d_k) ** 0.5,
         "heads": n_heads**0.5,
     }
-    known = {**expected.mistakes, **looks}
-    found = tuple(
-        name for name, value in known.items() if abs(divisor / value - 1.0) <= NEAR
-    )
-    found = tuple(one for one in found if not one.startswith("padded")) or found
-    return found if len(found) == 1 else ()
+    mistakes = _near(divisor, expected.mistakes)
+    named = tuple(one for one in mistakes if not one.startswith("padded"))
+    found = (() if is_known_twice else _near(divisor, looks)) or mistakes
+    return named or (found if len(found) == 1 else ())
+
+
+def _near(divisor: float, known: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(n for n, value in known.items() if abs(divisor / value - 1.0) <= NEAR)
 
 
 #: What stands for the configuration's own divisor.

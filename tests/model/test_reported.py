@@ -92,11 +92,11 @@ REPORTED = {
     ),
     "Llama by the number of heads": (
         *("llama", "module", 4 / 2),
-        "the number of heads where their width belongs",
+        "scores are divided by 2, 0.5 times sqrt(d_k)",  # d_k^(1/4) as well
     ),
     "BERT by the width of the model": (
         *("bert", "module", 4 / 8),
-        "the width of the model where that of a head belongs",
+        "scores are divided by 8, 2 times sqrt(d_k)",
     ),
     "Llama without one": (
         *("llama", "module", 4.0),
