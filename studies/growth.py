@@ -65,13 +65,11 @@ def spent_by(*options: str) -> tuple[float, float]:
 
 def lines() -> Iterator[Line]:
     """Yield seconds for each size of what grows."""
-    for name, sizes, at in (
-        ("n_keys", KEYS, lambda n: rows_of(n, 64, 32)),
-        ("d_k", HEAD_SIZES, lambda d: rows_of(128, d, 128)),
-        ("replicates", REPLICATES, lambda r: rows_of(128, 64, r)),
-    ):
-        for size in sizes:
-            yield {"what": name, "size": size, "seconds": seconds_of(at(size))}
+    sizes = [("n_keys", n, (n, 64, 32)) for n in KEYS]
+    sizes += [("d_k", d, (128, d, 128)) for d in HEAD_SIZES]
+    sizes += [("replicates", r, (128, 64, r)) for r in REPLICATES]
+    for name, size, rows in sizes:
+        yield {"what": name, "size": size, "seconds": seconds_of(rows_of(*rows))}
     with TemporaryDirectory() as folder:
         for workers in (1, 2, 4):
             wanted = "--preset", "quick", "--jobs", str(workers), "--lang", "en"

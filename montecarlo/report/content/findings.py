@@ -213,22 +213,22 @@ class Findings:
         mine = self.run["catalogue"], self.run["preset"]
         if mine != (record.catalogue, "standard") or self.of_some:
             return None
-        mine = [one for one in self.claims if one.sources]
-        same = sum(record.verdicts[one.id] == one.verdict for one in mine)
-        return record.catalogue[:8], same, len(mine)
+        said = [one for one in self.claims if one.sources]
+        same = sum(record.verdicts[one.id] == one.verdict for one in said)
+        return record.catalogue[:8], same, len(said)
 
     @cached_property
     def wrong(self) -> list[tuple[str, str, Said, list[tuple[Words, str]]]]:
         """What texts get wrong, or in part: claims, verdicts, what is said, texts."""
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
-        found = []
+        found: list[tuple[str, str, Said, list[tuple[Words, str]]]] = []
         for passage in self.catalogue.passage:
             one = _say(said.get(passage.id), passage.sentence.text)
             texts = claims[passage.claim].texts if passage.claim in claims else {}
             keys = [key for key in texts if texts[key].verdict in WRONG]
             if one and keys:
-                names = [(self.names[key], key) for key in keys]
+                names: list[tuple[Words, str]] = [(self.names[k], k) for k in keys]
                 verdict = texts[keys[0]].verdict
                 found.append((str(passage.claim), verdict, one, names))
         return found
