@@ -12,9 +12,9 @@ MOST_HIGH = {1280: 7_600, 390: 11_700}
 MOST_EVIDENCE_HIGH = 12_000
 MOST_BYTES, MOST_EVIDENCE = 500_000, 1_500_000
 #: Of the three answers that a report opens with, beside the table.
-MOST_WORDS, MOST_CJK, MOST_NUMBERS = 150, 300, 15
+MOST_WORDS, MOST_CJK, MOST_NUMBERS = 180, 320, 20
 #: Of the answer to each of six questions; a formula is a word.
-MOST_ANSWER = 70
+MOST_ANSWER = 90
 HOW_HIGH = "document.documentElement.scrollHeight"
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+import numpy as np
 from pandas import DataFrame
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
@@ -31,7 +32,8 @@ LINE, BAR = 38.0, 0.42
 #: Shares of rows that are nearly all, and hardly any.
 ALL, HALF, NONE = 0.99, 0.5, 0.01
 ANSWERED = message(
-    r"$\mathrm{float16}$ overflows only if the largest score is not subtracted first"
+    r"Undivided, $\mathrm{float16}$ overflows only if the largest score is not "
+    "subtracted first"
 )
 ASKED = message(r"Rows that overflow in $\mathrm{float16}$")
 ELSEWHERE = Label(
@@ -102,7 +104,9 @@ def pick_overflows(measurements: DataFrame, _: Curves) -> Fact | None:
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):
         return None
-    rows = rows.assign(estimate=100.0 * rows["estimate"], std_error=10.0)
+    # down to a tenth: a share is not rounded to all
+    percent = np.floor(1000.0 * rows["estimate"]) / 10.0
+    rows = rows.assign(estimate=percent, std_error=1.0)
     return pair(rows, rows.iloc[1:], d_k=rows["d_k"].iloc[0], n=rows["n_keys"].iloc[0])
 
 

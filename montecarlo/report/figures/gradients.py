@@ -45,7 +45,8 @@ LINES = {
 #: Of the width of the panel, right of the lines: for their names.
 NAMES = 0.26
 ANSWERED = message(
-    "Undivided, softmax passes on less the larger $d_k$ is; more keys delay it"
+    "As $d_k$ grows, softmax passes on less undivided than divided; with more keys, "
+    "from a larger $d_k$ on"
 )
 ASKED = message("What softmax passes on, undivided over divided")
 
