@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from montecarlo.errors import InputError, reading
+from montecarlo.errors import InputError, lacks_files, reading
 from montecarlo.model.arrays import (
     NAMES,
     Model,
@@ -165,7 +165,9 @@ def _reading(path: Path) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # headers that Python 2 wrote
             yield
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
+        if isinstance(error, OSError) and lacks_files(error):
+            raise  # nothing is said of the file
         reason = str(error).partition("\n")[0] or "one that is cut off"
         raise InputError(
             f"{path.name} must be a file of NumPy's numbers, got {reason}"
