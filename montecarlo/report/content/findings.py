@@ -202,6 +202,12 @@ class Findings:
         return _say(claim.concedes, words.text)
 
     @property
+    def changed(self) -> list[ClaimOutcome]:
+        """The claims whose rules were changed after results, in their order."""
+        found = (claim for claim in self.claims if claim.changed)
+        return sorted(found, key=lambda one: (not one.sources, self.number(one)))
+
+    @property
     def confirmed(self) -> tuple[str, int, int] | None:
         """Return what the confirming run says of these verdicts.
 

@@ -39,6 +39,8 @@ from montecarlo.study.rows import Row
 FEWEST_POINTS = 2
 #: Rows of a topic's table at most: every d_k of a fine grid would be too many.
 MOST_ROWS = 8
+#: The size that sentences speak of.
+SAID_D_K = 64
 #: Number of keys that the tables of rows are made for, where the grid has it.
 N_KEYS = 128
 #: d_k of the table that a report opens with.
@@ -258,9 +260,10 @@ def _lines(
 
 
 def thin(sizes: list[int]) -> list[int]:
-    """Keep every second, third... size, counted from the largest."""
-    step = -(-len(sizes) // MOST_ROWS)
-    return sizes[::-1][::step][::-1] if sizes else []
+    """Keep every second, third... size, among them that of sentences, or the last."""
+    step = max(1, -(-len(sizes) // MOST_ROWS))
+    kept = sizes.index(SAID_D_K) if SAID_D_K in sizes else len(sizes) - 1
+    return sizes[kept % step :: step] if sizes else []
 
 
 # --- Saturated rows -----------------------------------------------------------------
