@@ -43,7 +43,9 @@ def test_verdict_of_a_claim_is_that_of_its_record(turns):
             article = page.by_id[f"claim-{record['id']}"]
             (finding,) = [e for e in article.iter("p") if e.get("class") == "finding"]
             assert finding.get("data-verdict") == record["verdict"]
-            assert page.verdicts(finding)[1] == record["verdict"]
+            # a question of readers has none
+            told = [record["verdict"]] if record["sources"] else []
+            assert page.verdicts(finding)[1:2] == told
             voting = [one for one in record["interpretations"] if one["votes"]]
             if voting and not any(one["holds"] for one in record["findings"]):
                 found = [case.outcome for one in voting for case in judged(one).cases]
