@@ -258,23 +258,23 @@ def fit_from_one(monkeypatch):
 #: What remembers values of theory, and grids.
 REMEMBERED = (
     replicates.grid_of,
-    row_expectations.expect_fixed_length,
-    row_expectations.expect_gaussian_length,
-    row_expectations.make_panel,
-    row_expectations.expect_binomial,
+    row_expectations.expect_rademacher_query,
+    row_expectations.expect_gaussian_query,
+    row_expectations.interpolate_panel,
+    row_expectations.expect_rademacher_pairs,
 )
 
 
 def count_pairs_with_themselves(monkeypatch):
     """n² pairs of keys for n (n - 1) in theory's trace of J: 3.2 % at n = 32."""
-    sums = row_integrals._sums
+    sums = row_integrals._trapezoid_integrals
 
     def wrong(profile, n_keys, stride):
         values = sums(profile, n_keys, stride)
         values[..., 4] *= n_keys / (n_keys - 1.0)
         return values
 
-    monkeypatch.setattr(row_integrals, "_sums", wrong)
+    monkeypatch.setattr(row_integrals, "_trapezoid_integrals", wrong)
     for function in REMEMBERED:
         function.cache_clear()
 

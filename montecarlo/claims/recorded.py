@@ -16,7 +16,7 @@ from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.training import ARMS, COMPARED, D_K, SLOPE, STEPS, Record
 from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
-from montecarlo.theory.score_distribution import largest_gap
+from montecarlo.theory.score_distribution import kolmogorov_distance
 
 #: The estimate of each case that there is.
 Estimates = Mapping[Located, Estimate]
@@ -84,7 +84,8 @@ def find_distance() -> Values:
     Of Gaussian entries, by theory.
     """
     return {
-        Located(distribution="gaussian", d_k=d_k): largest_gap(d_k) for d_k in PRACTICE
+        Located(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
+        for d_k in PRACTICE
     }
 
 

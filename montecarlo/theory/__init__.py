@@ -1,12 +1,13 @@
-"""What theory gives exactly: closed forms of q·k and expectations over a row.
+"""Exact values: closed forms for q·k and expectations over an attention row.
 
-Nothing here is sampled, and nothing of `attention` but the names of divisors and
-quantities is used: a reference must not share a mistake with what it is compared to.
+Nothing here is sampled.  Of `attention`, only the divisors are imported: a reference
+must not share a mistake with the simulation that it checks.
 
-`expected_row` is for everybody: E p_max, E H, E ‖J‖_F² and more of a row of up to a
-million keys, each with its numerical error; `largest_weight_share` and
-`largest_weight_quantile` have the distribution of p_max, saturated rows among it;
-`query_gradient_squared` is the mean square of the gradient by the query.
+`expected_row` returns E p_max, E H, E ‖J‖_F² and more for a row of up to a million
+keys, each with its numerical error.  `largest_weight_share` and
+`largest_weight_quantile` give the distribution of p_max, and so the share of saturated
+rows.  `query_gradient_squared` is the mean squared norm of the gradient with respect to
+the query.
 """
 
 from montecarlo.theory.exact_rows import (

@@ -1,9 +1,9 @@
-"""Exact expectations over a row, and the distribution of its largest weight.
+"""Exact expectations over an attention row, and the distribution of its largest weight.
 
-In: the number of keys, and the standard deviation of the scores of a row, or d_k and a
-divisor for standard normal queries and keys; perhaps the mean of one score, or a causal
-mask.  Out: each expectation with its numerical error.  The table in
-docs/exact-values.csv is made of these.
+In: the number of keys and either the standard deviation of the scores, or d_k and a
+divisor for standard normal queries and keys.  Optionally one score has a mean, or a
+causal mask is applied.  Out: each expectation with its numerical error.  They fill the
+table docs/exact-values.csv.
 
 >>> from montecarlo.theory import expected_row
 >>> row = expected_row(1_000_000, std=1.0)
@@ -20,7 +20,10 @@ from montecarlo.attention.divisors import parse_divisor
 from montecarlo.errors import InputError, show
 from montecarlo.names import MOST_SIZE, require_flag, require_number, require_whole
 from montecarlo.theory.references import MOST_STD
-from montecarlo.theory.row_expectations import expect_gaussian_length, interpolate
+from montecarlo.theory.row_expectations import (
+    chebyshev_coefficients,
+    expect_gaussian_query,
+)
 from montecarlo.theory.row_integrals import (
     ROUNDING,
     ROW_NAMES,
@@ -29,25 +32,26 @@ from montecarlo.theory.row_integrals import (
     Profile,
     Reference,
     expect_gaussian_row,
-    grid_of,
-    profile_at,
+    gaussian_profile_at,
+    score_grid,
 )
 from montecarlo.theory.weight_distribution import (
     quantile_of_queries,
-    share_at,
-    share_of_queries,
-    solve,
+    share_for_gaussian_query,
+    share_for_std,
+    solve_quantile,
 )
 
-#: Keys of a row at most, a million and some: beyond, grids do not reach far enough.
+#: Largest number of keys, limited by the reach of the integration grids.
 MOST_KEYS = 2**20
-#: Below this standard deviation a row is uniform to nine digits, and is not asked for.
+#: Smallest standard deviation of scores.  Below it the weights are uniform to nine
+#: digits.
 LEAST_STD = 1e-6
-#: Exponentials of scores this far from the others are out of reach.
+#: Largest mean of the one biased score, limited by the range of exponentials.
 MOST_BIAS = 4096.0
 
 
-def expected_row(  # noqa: PLR0913 - what a row is
+def expected_row(  # noqa: PLR0913 - each one describes the row
     n_keys: int,
     *,
     std: float | None = None,
@@ -58,44 +62,47 @@ def expected_row(  # noqa: PLR0913 - what a row is
 ) -> dict[str, Reference]:
     """Return the exact expectations over a row of softmax weights.
 
+    Exactly one of ``std`` and ``d_k`` is required.
+
     Parameters
     ----------
     n_keys : int
-        Scores of the row, 2 to `MOST_KEYS`.
+        Number of scores in the row, from 2 to `MOST_KEYS`.
     std : float, optional
-        The scores are independent and N(0, std²): `LEAST_STD` to 4096.
+        The scores are independent and N(0, std²); from `LEAST_STD` to 4096.
     d_k : int, optional
-        In the place of it: scores are those of a standard normal query with standard
-        normal keys, divided; given the query their standard deviation is |q| over the
-        divisor, and it is averaged over |q|.
+        The scores are q·k/divisor for independent standard normal q and k.  Given q
+        they are N(0, (|q|/divisor)²); the result is averaged over |q|.
     divisor : str or float
-        Only with ``d_k``: a name, a number or a formula, as `montecarlo.measure` has;
-        one with n is meant at ``n_keys``, under a causal mask as well.
+        Only with ``d_k``: a name, a number or a formula, as in `montecarlo.measure`.
+        In a formula n is ``n_keys``, even if ``causal``.
     bias : float
-        Only with ``std``: the mean of one of the scores, which a sink has, or a key
-        that is looked for; up to `MOST_BIAS` either way.
+        Only with ``std``: the mean of one of the scores, such as that of an attention
+        sink; absolute value up to `MOST_BIAS`.
     causal : bool
-        Whether to take the mean over the rows of a causal mask: the i-th has i keys,
-        and the one with the bias is in all of them.
+        Whether to average over all rows of a causal mask, with 1 to ``n_keys`` keys.
+        Each row contains the key with the bias.
 
     Returns
     -------
-    dict
-        By name: ``log_partition`` (E ln Z), ``entropy`` (in nats),
-        ``inverse_participation`` (E Σp²), ``jacobian_trace`` (E tr J),
-        ``jacobian_frobenius_squared`` (E ‖J‖_F²) and ``weight_max`` (E p_max), each
-        with ``value`` and ``error``, how far numerics may have moved it.  With a bias
-        ``biased_weight``, that of the key that has it, in the place of the last.
+    dict of str to Reference
+        ``log_partition`` (E ln Z, Z the sum of the exponentials), ``entropy`` (E H, in
+        nats), ``inverse_participation`` (E Σp²), ``jacobian_trace`` (E tr J, J the
+        Jacobian of softmax), ``jacobian_frobenius_squared`` (E ‖J‖_F²) and
+        ``weight_max`` (E p_max), each with ``value`` and numerical ``error``.  With a
+        bias, ``biased_weight``, the mean weight of the key that has it, replaces
+        ``weight_max``.
 
     Raises
     ------
     InputError
-        If a number is out of its range, or not one of ``std`` and ``d_k`` is given.
+        If a number is out of range, or unless exactly one of ``std`` and ``d_k`` is
+        given.
 
     Notes
     -----
-    No approximation by large n or large d_k is made: for Gaussian keys the scores of a
-    row are exactly normal given the query.  The integrals are those of
+    There is no approximation for large n or d_k: for Gaussian keys the scores of a row
+    are exactly normal given the query.  The integrals are those of
     `montecarlo.theory.row_integrals` and of `expect_biased_row`.
 
     Examples
@@ -108,22 +115,23 @@ def expected_row(  # noqa: PLR0913 - what a row is
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
     bias = require_number("bias", bias, -MOST_BIAS, MOST_BIAS)
     require_flag("causal", causal)
-    scale, d_k = scales_of(n_keys, std, d_k, divisor)
+    scale, d_k = row_scale(n_keys, std, d_k, divisor)
     if bias and d_k is not None:
         raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
 
     def expect(n: float) -> Expectations:
+        """Return the expectations over the row with n keys."""
         if d_k is not None:
-            return expect_gaussian_length(d_k, n, scale)
+            return expect_gaussian_query(d_k, n, scale)
         if bias:
             return expect_biased_row(scale, bias, n)
         return expect_gaussian_row(scale, n)
 
     expectations = expect(float(n_keys))
     if causal:
-        # a row of one key: Z is its exponential, whose mean logarithm is the bias
-        alone = np.array([bias, 0.0, 1.0, 0.0, 0.0, 1.0])
-        expectations = mean_over_lengths(expect, alone, n_keys)
+        # one key: p = 1, and ln Z is the score, with mean bias
+        single_key = np.array([bias, 0.0, 1.0, 0.0, 0.0, 1.0])
+        expectations = mean_over_causal_rows(expect, single_key, n_keys)
     names = BIASED_NAMES if bias else ROW_NAMES
     values, errors = expectations.values.tolist(), expectations.errors.tolist()
     return dict(zip(names, map(Reference, values, errors), strict=True))
@@ -142,37 +150,38 @@ def largest_weight_share(
     Parameters
     ----------
     threshold : float
-        t, between 0 and 1; 0.9 is what pages call saturated.
+        t, between 0 and 1.  Reports call a row saturated if its largest weight is at
+        least 0.9.
     n_keys : int
-        Scores of the row, 2 to 2**20.
+        Number of scores in the row, from 2 to 2**20.
     std, d_k, divisor
-        As for `expected_row`: independent N(0, std²) scores, or those of a standard
-        normal query with standard normal keys, averaged over the length of the query.
+        As for `expected_row`: independent N(0, std²) scores, or q·k/divisor for
+        standard normal q and k.
 
     Returns
     -------
     Reference
-        P(p_max >= t), and an estimate of how far numerics have moved it: from what
-        fewer terms, steps and lengths give, which agree to `AGREED` unless the most
-        terms were reached.
+        P(p_max >= t), with a numerical error that is estimated from the change with
+        fewer terms, larger steps and fewer values of |q|.
 
     Raises
     ------
     InputError
-        If a number is out of its range, or not one of ``std`` and ``d_k`` is given.
+        If a number is out of range, or unless exactly one of ``std`` and ``d_k`` is
+        given.
 
     Notes
     -----
-    With z the largest score in standard deviations s, and w = exp(-gap) of the others::
+    Let s be the standard deviation of the scores, s z the largest score, y > 0 the gap
+    from another score to it, w = exp(-y), and φ the normal density::
 
         P(p_max >= t) = P(Σ w <= (1 - t)/t)
         E exp(-θ Σ w) = n ∫ φ(z) ψ(θ, z)^(n-1) dz
-        ψ(θ, z)       = ∫ over gaps y > 0 of φ(z - y/s) exp(-θ exp(-y)) dy/s
+        ψ(θ, z)       = ∫ φ(z - y/s) exp(-θ exp(-y)) dy/s
 
-    The transform over θ is inverted by the Euler sum of Abate and Whitt, ORSA Journal
-    on Computing 7 (1995) 36.  From t = 1/2 on, with d_k, the share is the mean number
-    of weights of at least t, by `weight_distribution`.  Nothing is approximated for
-    large n or d_k.
+    The Laplace transform in θ is inverted by the Euler sum of Abate and Whitt, ORSA
+    Journal on Computing 7 (1995) 36.  With d_k and t >= 1/2, the share is the expected
+    number of weights that are at least t: see `share_for_gaussian_query`.
 
     Examples
     --------
@@ -181,10 +190,10 @@ def largest_weight_share(
     """
     threshold = require_number("threshold", threshold, 0.0, 1.0, ends=False)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale, d_k = scales_of(n_keys, std, d_k, divisor)
+    scale, d_k = row_scale(n_keys, std, d_k, divisor)
     if d_k is None:
-        return share_at(scale, n_keys, threshold)
-    return share_of_queries(d_k, n_keys, scale, threshold)
+        return share_for_std(scale, n_keys, threshold)
+    return share_for_gaussian_query(d_k, n_keys, scale, threshold)
 
 
 def largest_weight_quantile(
@@ -200,15 +209,15 @@ def largest_weight_quantile(
     Parameters
     ----------
     probability : float
-        Between 0 and 1; 0.5 for the median.
+        Level of the quantile, between 0 and 1; 0.5 for the median.
     n_keys, std, d_k, divisor
         As for `largest_weight_share`.
 
     Returns
     -------
     Reference
-        The weight t with P(p_max < t) = probability, by root finding.  Its error is
-        that of the share over the density of p_max.
+        The weight t with P(p_max < t) = probability, by root finding.  Its error is the
+        error of the probability divided by the density of p_max.
 
     Raises
     ------
@@ -222,21 +231,26 @@ def largest_weight_quantile(
     """
     probability = require_number("probability", probability, 0.0, 1.0, ends=False)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale, d_k = scales_of(n_keys, std, d_k, divisor)
+    scale, d_k = row_scale(n_keys, std, d_k, divisor)
     if d_k is None:
-        return solve(probability, n_keys, lambda t: share_at(scale, n_keys, t))
+        return solve_quantile(
+            probability, n_keys, lambda t: share_for_std(scale, n_keys, t)
+        )
     return quantile_of_queries(d_k, n_keys, scale, probability)
 
 
-def scales_of(
+def row_scale(
     n_keys: int, std: float | None, d_k: int | None, divisor: str | float
 ) -> tuple[float, int | None]:
-    """Return the scale of rows given by ``std``, or by ``d_k`` and ``divisor``.
+    """Check ``std``, ``d_k`` and ``divisor``; return the scale of scores, and d_k.
+
+    Parameters are those of `expected_row`.
 
     Returns
     -------
-    float, int or None
-        Standard deviation of a score, with ``d_k`` that over |q|; and ``d_k``.
+    scale : float
+        ``std`` if that is given, else 1/divisor.
+    d_k : int or None
 
     Raises
     ------
@@ -259,72 +273,83 @@ def scales_of(
     return 1.0 / number, d_k
 
 
-#: Order of the last axis: those of a row but for the largest weight, and the weight of
-#: the key whose score has the mean.
+#: The quantities of `expect_biased_row`: the last is the weight of the biased key.
 BIASED_NAMES = (*ROW_NAMES[:-1], "biased_weight")
 
 
 def expect_biased_row(std: float, bias: float, n_keys: float) -> Expectations:
-    """Return the expectations over a row of n scores, one N(bias, s²), others N(0, s²).
+    """Return the expectations of `BIASED_NAMES` for N(0, s²) scores, one with a mean.
 
     Parameters
     ----------
     std : float
         s, positive.
     bias : float
-        Positive for a key that attracts, as a sink does.
+        The mean: one score is N(bias, s²).  Positive for an attention sink.
     n_keys : float
-        The one with the mean is among them; 2 at least.  Between two whole numbers the
-        expectations are continued smoothly.
+        Number of scores n, including that with the mean; at least 2, may be fractional.
 
     Returns
     -------
     Expectations
-        Shape (6,).  The error is the difference from twice the step, plus how far the
-        weights are from summing to 1.
+        Shape (6,), in the order of `BIASED_NAMES`.  The error is the change if the step
+        is doubled, plus the deviation of E Σp from 1.
 
     Notes
     -----
-    The integrals are those of `row_integrals.integrate_row`, written out for one key
-    that differs: with φ, a1, a2 of the others and Φ, A1, A2 of that key ::
+    The integrals are those of `row_integrals.integrate_row`, with one key that differs.
+    φ, a1 and a2 are the expectations in the `Profile` of the other keys, and Φ, A1 and
+    A2 those of the biased key::
 
         E Σp     = ∫ [A1 φ^(n-1) + (n-1) a1 Φ φ^(n-2)] du = 1         (self-check)
         E Σp²    = ∫ [A2 φ^(n-1) + (n-1) a2 Φ φ^(n-2)] du
         E tr J   = ∫ [2(n-1) A1 a1 φ^(n-2) + (n-1)(n-2) a1² Φ φ^(n-3)] du
 
-    and so on; every term is positive.
+    and similarly for the others; every term is positive.
     """
     stds = np.array([std])
-    u, stride = grid_of(stds, bias)
-    usual = profile_at(stds, u, stride)
-    # exp(u + bias + x): the same functions, further on; ln w stands in a1_log as it is
-    other = profile_at(stds, u + bias, stride)
-    fine = _sums(usual, other, n_keys, 1)
-    coarse = _sums(usual, other, n_keys, 2)
+    u, stride = score_grid(stds, bias)
+    usual = gaussian_profile_at(stds, u, stride)
+    # w = exp(u + bias + x): the same functions of a shifted u
+    biased = gaussian_profile_at(stds, u + bias, stride)
+    fine = _biased_integrals(usual, biased, n_keys, 1)
+    coarse = _biased_integrals(usual, biased, n_keys, 2)
     values = fine[1:]
     errors = np.abs(values - coarse[1:])
     errors += (abs(fine[0] - 1.0) + ROUNDING) * np.abs(values)
     return Expectations(values, errors)
 
 
-def _sums(usual: Profile, other: Profile, n_keys: float, stride: int) -> Array:
-    """Sum the weights, and what `BIASED_NAMES` says, on every few points."""
+def _biased_integrals(
+    usual: Profile, biased: Profile, n_keys: float, stride: int
+) -> Array:
+    """Return E Σp and the expectations of `BIASED_NAMES`, shape (7,).
+
+    By the trapezoidal rule on every ``stride``-th point of u.  ``biased`` is the
+    profile of the one key with a mean, ``usual`` that of each other key.
+    """
     u, n = usual.u[::stride], float(n_keys)
     a1, a1_log, a2 = (part[0, ::stride] for part in (usual.a1, usual.a1_log, usual.a2))
-    b1, b1_log, b2 = (part[0, ::stride] for part in (other.a1, other.a1_log, other.a2))
-    log_phi, log_other = usual.log_phi[0, ::stride], other.log_phi[0, ::stride]
+    b1, b1_log, b2 = (
+        part[0, ::stride] for part in (biased.a1, biased.a1_log, biased.a2)
+    )
+    log_phi, log_other = usual.log_phi[0, ::stride], biased.log_phi[0, ::stride]
 
     def others(n_chosen: int, *, with_biased: bool) -> Array:
-        """Ordered choices of some usual keys, times φ of all the other keys."""
+        """Return the factor for a sum over distinct keys of a term of chosen keys.
+
+        Chosen are ``n_chosen`` usual keys and, if ``with_biased``, the biased key.  The
+        factor is the number of ordered choices, times φ of each key that is not chosen.
+        """
         ways = np.prod([n - 1.0 - i for i in range(n_chosen)])
         rest = (n - 1.0 - n_chosen) * log_phi + (0.0 if with_biased else log_other)
         product: Array = max(ways, 0.0) * np.exp(rest)
         return product
 
-    def both(biased: Array, usual_part: Array) -> Array:
-        """Sum something of one key over all the keys."""
-        mine = biased * others(0, with_biased=True)
-        return mine + usual_part * others(1, with_biased=False)
+    def over_keys(biased_part: Array, usual_part: Array) -> Array:
+        """Return the integrand of a sum over all keys, from the kernels of one key."""
+        biased_term = biased_part * others(0, with_biased=True)
+        return biased_term + usual_part * others(1, with_biased=False)
 
     two = others(1, with_biased=True), others(2, with_biased=False)
     three = others(2, with_biased=True), others(3, with_biased=False)
@@ -332,12 +357,12 @@ def _sums(usual: Profile, other: Profile, n_keys: float, stride: int) -> Array:
     frobenius = 2.0 * (2.0 * b2 * a2 * two[0] + a2 * a2 * two[1])
     frobenius += (b2 * a1 * a1 + 2.0 * a2 * a1 * b1) * three[0]
     frobenius += a2 * a1 * a1 * three[1]
-    weights = both(b1, a1)
+    weights = over_keys(b1, a1)
     parts = (
         weights,
         -u * weights,
-        -both(b1_log + np.euler_gamma * b1, a1_log + np.euler_gamma * a1),
-        both(b2, a2),
+        -over_keys(b1_log + np.euler_gamma * b1, a1_log + np.euler_gamma * a1),
+        over_keys(b2, a2),
         trace,
         frobenius / 6.0,
         b1 * others(0, with_biased=True),
@@ -347,57 +372,63 @@ def _sums(usual: Profile, other: Profile, n_keys: float, stride: int) -> Array:
     return sums
 
 
-#: Rows up to this length are asked one by one; longer ones are interpolated in ln i,
-#: each panel over lengths that grow by this factor.
-SHORT, FACTOR = 32, 8.0
-#: Chebyshev points of a panel, and those of the check.
-POINTS, FEWER = 14, 11
+#: Rows of up to SUMMED_LENGTHS keys are summed one by one.  For longer ones
+#: expectations are interpolated in the logarithm of the number of keys, on panels over
+#: which that number grows by PANEL_FACTOR.
+SUMMED_LENGTHS, PANEL_FACTOR = 32, 8.0
+#: Chebyshev points of a panel, and the fewer ones that give the error.
+PANEL_POINTS, FEWER_PANEL_POINTS = 14, 11
 
 
-def mean_over_lengths(
+def mean_over_causal_rows(
     expect: Callable[[float], Expectations], first: Array, n_keys: int
 ) -> Expectations:
-    """Return the mean over rows of 1, 2, ... n keys.
+    """Return expectations averaged over rows of 1, 2, ..., n keys, as in a causal mask.
 
     Parameters
     ----------
     expect : callable
-        Length of a row, 2 or more, also between whole numbers -> shape (n_quantities,).
+        Number of keys, at least 2 and perhaps fractional -> expectations over that row,
+        shape (n_quantities,).
     first : ndarray, shape (n_quantities,)
-        Of the row with one key.
+        Expectations over the row with one key.
     n_keys : int
-        Rows of the matrix, 2 or more.
+        n, at least 2.
 
     Returns
     -------
     Expectations
-        Shape (n_quantities,).  The error adds those of the rows and the difference from
-        fewer points.
+        Shape (n_quantities,).  The error is the mean error of the rows plus the change
+        with fewer interpolation points.
     """
     total, errors = np.array(first, dtype=np.float64), np.zeros_like(first)
-    for length in range(2, min(n_keys, SHORT) + 1):
+    for length in range(2, min(n_keys, SUMMED_LENGTHS) + 1):
         row = expect(float(length))
         total += row.values
         errors += row.errors
-    low = SHORT
+    low = SUMMED_LENGTHS
     while low < n_keys:
-        high = min(n_keys, math.floor(low * FACTOR))
-        fine, row_errors = _sum_panel(expect, low, high, POINTS)
-        coarse, _ = _sum_panel(expect, low, high, FEWER)
+        high = min(n_keys, math.floor(low * PANEL_FACTOR))
+        fine, row_errors = _sum_over_lengths(expect, low, high, PANEL_POINTS)
+        coarse, _ = _sum_over_lengths(expect, low, high, FEWER_PANEL_POINTS)
         total += fine
         errors += row_errors + np.abs(fine - coarse)
         low = high
     return Expectations(total / n_keys, errors / n_keys)
 
 
-def _sum_panel(
+def _sum_over_lengths(
     expect: Callable[[float], Expectations], low: int, high: int, n_points: int
 ) -> tuple[Array, Array]:
-    """Sum over the lengths above one and up to another, by a polynomial in ln i."""
+    """Return expectations summed over rows of low + 1, ..., high keys, and errors.
+
+    Both have shape (n_quantities,).  ``expect`` is interpolated by a polynomial in the
+    logarithm of the number of keys, at ``n_points`` Chebyshev points.
+    """
     x = np.polynomial.chebyshev.chebpts1(n_points)
     width = math.log(high / low)
     at_nodes = [expect(low * math.exp(0.5 * (one + 1.0) * width)) for one in x]
-    coefficients = interpolate(np.stack([one.values for one in at_nodes]))
+    coefficients = chebyshev_coefficients(np.stack([one.values for one in at_nodes]))
     lengths = np.arange(low + 1, high + 1, dtype=np.float64)
     places = 2.0 * np.log(lengths / low) / width - 1.0
     sums = np.array(

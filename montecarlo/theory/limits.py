@@ -1,36 +1,40 @@
-"""What becomes of undivided rows as d_k grows without bound, at a fixed number of keys.
+"""Limits of row quantities as d_k grows, without scaling and at a fixed number of keys.
 
-In: a quantity, a summary and the number of keys n, for independent standard normal
-entries and divisor 1.  Out: its `Limit`, with the exact law of the approach.
+In: a quantity, a summary and the number of keys n, for q and k with independent
+standard normal entries and scores q·k (divisor 1).  Out: a `Limit`, which holds the
+leading term of the quantity for large d_k.
 
 Notes
 -----
-Given q the scores of a row are s times n independent standard normals, s = |q|, and
+Given q, the scores of a row are s = |q| times n independent standard normals, and
 s/sqrt(d_k) tends to 1.  Let g be the gap between the two largest of the normals.  As s
-grows, all weight is on the two largest keys, p = σ(s g) and 1 - p, and only rows with a
-gap of order 1/s are not saturated.  For a function f of the divided gap t = s g that
-is small at large t, with c = `gap_density` the density of g at 0::
+grows, all weight is on the two largest keys, p = σ(s g) and 1 - p, with σ the logistic
+function, and only rows with a gap of order 1/s are not saturated.  Let f be a function
+of the gap in scores, t = s g, that is integrable over t > 0, and c =
+`gap_density_at_zero` the density of g at 0::
 
     E f(s g) ~ c/s ∫_0^∞ f(t) dt
 
-For two keys tr J = 2 w, ‖J‖_F = ‖J‖_2 = 2 w with w = p (1 - p), and ∫ 2 w dt = 1 over
-t > 0: that gives all three norms the law c/sqrt(d_k).  For all n keys, exactly::
+J = diag(p) - p pᵀ is the Jacobian of softmax.  With only the two largest keys, and w =
+p (1 - p), tr J = ‖J‖_F = ‖J‖_2 = 2 w.  As ∫ 2 w dt = 1 over t > 0, the mean of each of
+these is asymptotically c/sqrt(d_k).  For all n keys, exactly::
 
     tr J/(n - 1) <= ‖J‖_2 <= ‖J‖_F <= tr J
 
-since J has no negative eigenvalue and at most n - 1 that are not 0: with the trace's
-law the other norms' are rigorous powers of exponent -1/2, too.  Further, over t > 0::
+because J is positive semidefinite of rank at most n - 1.  So the exponent -1/2 of the
+trace is also that of the other two norms.  For other quantities, with v standard normal
+and integrals over t > 0::
 
     ∫ (2 w)² dt = 1/3                       mean of ‖J‖_F²
     ∫ w dt = 1/2, E |v1 - v2| = 2/sqrt(pi)  mean of ‖J v‖ = w |v1 - v2| sqrt(2)
-    |k1 - k2|² ~ 2 d_k                      mean of ‖K'J v‖ = w |v1 - v2| |k1 - k2|
-    ∫ w² dt = 1/12, E (v1 - v2)² = 2        mean square of that
+    |k1 - k2|² ~ 2 d_k                      mean of ‖KᵀJ v‖ = w |v1 - v2| |k1 - k2|
+    ∫ w² dt = 1/12, E (v1 - v2)² = 2        mean of ‖KᵀJ v‖²
     ∫ -p ln p - (1 - p) ln(1 - p) dt = pi²/6  mean of the entropy
 
-A quantile looks at rows of one gap g > 0, where w = exp(-s g) (1 + o(1)); what else
-varies with d_k does so far less than sqrt(d_k) g, so that it enters by its mean
-logarithm alone: E ln |v1 - v2| = -γ/2, γ Euler's constant.  A low quantile of a norm is
-a high one of the gap.
+The quantile of a quantity at a level is attained at a fixed gap g > 0, where w =
+exp(-s g) (1 + o(1)).  The other random factors vary far less than exp(-s g), so that
+each is replaced by the exponential of its mean logarithm: E ln |v1 - v2| = -γ/2, γ
+Euler's constant.  A low quantile of a norm belongs to a high quantile of the gap.
 """
 
 import math
@@ -46,28 +50,30 @@ from scipy.special import log_ndtr
 from montecarlo.theory.row_integrals import Array
 from montecarlo.theory.score_distribution import expected_maximum
 
-#: Grid of the normals, even; the narrowest integrand, for 2**20 keys, is 0.13 wide.
-LOWEST, HIGHEST, NODES = -12.0, 14.0, 13001
-#: Levels of quantiles; written down a second time, as in `references`.
+#: Evenly spaced grid of a standard normal variable.  The narrowest integrand, for 2**20
+#: keys, is 0.13 wide.
+GRID_START, GRID_STOP, GRID_POINTS = -12.0, 14.0, 13001
+#: Levels of the quantile summaries.  Not imported, as in `references`: theory must not
+#: share a mistake with the simulation.
 LEVELS = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 
 
-#: What becomes of a quantity as d_k grows without bound.
+#: The limit of a quantity as d_k grows: 0, a positive constant, or infinity.
 Tendency = Literal["zero", "constant", "infinity"]
 
 
 class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How a quantity behaves as d_k grows.
+    """Limit and leading term of a quantity as d_k grows.
 
     Attributes
     ----------
     tends_to : {"zero", "constant", "infinity"}
     kind : {"power", "exponential"}
-        The value over constant · d_k**exponent tends to 1; or it does over
-        constant · d_k**power · exp(-exponent · sqrt(d_k)).
+        The leading term is constant · d_k**exponent for ``"power"``, and
+        constant · d_k**power · exp(-exponent · sqrt(d_k)) for ``"exponential"``.
     exponent, constant : float
     power : float
-        Of an exponential law.
+        Used by ``"exponential"`` only.
     """
 
     tends_to: Tendency
@@ -77,7 +83,7 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     power: float = 0.0
 
     def value(self, d_k: float) -> float:
-        """Return the law's value at some d_k."""
+        """Return the leading term, as given in `Limit`, at ``d_k``."""
         if self.kind == "power":
             return float(self.constant * d_k**self.exponent)
         return float(
@@ -86,97 +92,118 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 @lru_cache(maxsize=256)
-def gap_density(n_keys: int) -> float:
+def gap_density_at_zero(n_keys: int) -> float:
     """Return the density at 0 of the gap between the two largest of n normals.
+
+    The normals are independent and standard; n is ``n_keys``.
 
     Notes
     -----
     n (n - 1) ∫ φ² Φ^(n-2) dx, by the trapezoidal rule: the integrand is analytic and
-    vanishes at both ends.  By parts it is n ∫ x φ Φ^(n-1) dx, too: the expected largest
-    of n normals.
+    vanishes at both ends.  Integrated by parts this is n ∫ x φ Φ^(n-1) dx, the expected
+    maximum of the n normals.
     """
-    x, step = _normals(n_keys)
+    x, step = _normal_grid(n_keys)
     logs = -(x**2) - math.log(2.0 * math.pi) + (n_keys - 2.0) * log_ndtr(x)
     logs += math.log(n_keys) + math.log(n_keys - 1.0)
     return float(np.exp(logs).sum() * step)
 
 
-def gap_exceeds(n_keys: int, gap: float) -> float:
-    """Return the probability that the two largest of n normals are farther apart.
+def gap_survival(n_keys: int, gap: float) -> float:
+    """Return P(g > gap), g the gap between the two largest of n standard normals.
 
     Notes
     -----
-    n ∫ φ(x) Φ(x - g)^(n-1) dx: one of them at x, all others below x - g.
+    n ∫ φ(x) Φ(x - gap)^(n-1) dx: one of them at x, all others below x - gap.
     """
-    x, step = _normals(n_keys)
-    logs = _log_normal(x) + (n_keys - 1.0) * log_ndtr(x - gap) + math.log(n_keys)
+    x, step = _normal_grid(n_keys)
+    logs = (
+        _log_normal_density(x) + (n_keys - 1.0) * log_ndtr(x - gap) + math.log(n_keys)
+    )
     return float(np.exp(logs).sum() * step)
 
 
 @lru_cache(maxsize=256)
 def gap_quantile(n_keys: int, level: float) -> float:
-    """Return a quantile of the gap between the two largest of n normals."""
+    """Return the quantile at ``level`` of the gap between the two largest normals.
+
+    They are the two largest of ``n_keys`` independent standard normals.
+    """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
-    return _solve(lambda gap: gap_exceeds(n_keys, gap), 1.0 - level)
+    return _invert_survival(lambda gap: gap_survival(n_keys, gap), 1.0 - level)
 
 
 @lru_cache(maxsize=256)
-def element_gap_quantile(n_keys: int, level: float) -> float:
-    """Return a quantile of what an element p(1 - p) falls by, in units of the scores.
+def element_rate_quantile(n_keys: int, level: float) -> float:
+    """Return the quantile at ``level`` of the decay rate g of one p(1 - p) ~ exp(-s g).
 
-    For an element of a row drawn evenly: the gap to the largest score, and for the
-    largest itself, whose 1 - p is the second weight, the gap to the second.
+    p is the weight of a key drawn uniformly from a row whose scores are s times
+    standard normals.  For large s, g is the gap from the drawn normal to the largest
+    one.  If the drawn normal is the largest, 1 - p is the weight of the second largest,
+    and g is the gap between these two.
 
     Notes
     -----
-    A certain other key is the largest in all but 1/n of rows, and farther away than g
-    with probability (n - 1) ∫ φ(x) Φ(x - g) Φ(x)^(n-2) dx.
+    P(g > gap) = (n - 1) ∫ φ(x) Φ(x - gap) Φ(x)^(n-2) dx for a key that is not the
+    largest, plus `gap_survival`/n for one that is.
     """
 
-    def exceeds(gap: float) -> float:
-        x, step = _normals(n_keys)
-        logs = _log_normal(x) + log_ndtr(x - gap) + (n_keys - 2.0) * log_ndtr(x)
+    def survival(gap: float) -> float:
+        """Return P(g > gap)."""
+        x, step = _normal_grid(n_keys)
+        logs = _log_normal_density(x) + log_ndtr(x - gap) + (n_keys - 2.0) * log_ndtr(x)
         others = (n_keys - 1.0) * float(np.exp(logs).sum() * step)
-        return others + gap_exceeds(n_keys, gap) / n_keys
+        return others + gap_survival(n_keys, gap) / n_keys
 
-    return _solve(exceeds, 1.0 - level)
+    return _invert_survival(survival, 1.0 - level)
 
 
-def _normals(n_keys: int) -> tuple[Array, float]:
+def _normal_grid(n_keys: int) -> tuple[Array, float]:
+    """Return the integration grid of a standard normal variable, and its step.
+
+    Raises ValueError if ``n_keys`` is less than 2.
+    """
     if n_keys < 2:
         raise ValueError(f"n_keys must be at least 2, got {n_keys!r}")
-    x: Array = np.linspace(LOWEST, HIGHEST, NODES)
-    return x, (HIGHEST - LOWEST) / (NODES - 1)
+    x: Array = np.linspace(GRID_START, GRID_STOP, GRID_POINTS)
+    return x, (GRID_STOP - GRID_START) / (GRID_POINTS - 1)
 
 
-def _log_normal(x: Array) -> Array:
+def _log_normal_density(x: Array) -> Array:
+    """Return the log-density of N(0, 1) at x."""
     density: Array = -0.5 * x**2 - 0.5 * math.log(2.0 * math.pi)
     return density
 
 
-def _solve(exceeds: Callable[[float], float], share: float) -> float:
-    widest = HIGHEST - LOWEST
+def _invert_survival(survival: Callable[[float], float], probability: float) -> float:
+    """Return the gap at which a survival function has a given probability."""
+    widest = GRID_STOP - GRID_START
     return float(
-        scipy.optimize.brentq(lambda gap: exceeds(gap) - share, 0.0, widest, xtol=1e-13)
+        scipy.optimize.brentq(
+            lambda gap: survival(gap) - probability, 0.0, widest, xtol=1e-13
+        )
     )
 
 
 def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
-    """Return the limit of a quantity of undivided rows as d_k grows.
+    """Return the limit of a row quantity as d_k grows, for unscaled scores (divisor 1).
+
+    Queries and keys have independent standard normal entries.
 
     Parameters
     ----------
     quantity : str
         A name in `montecarlo.attention.quantities.ROW_QUANTITIES`.
     summary : str
-        ``mean``, ``median``, ``q10`` or ``q90``.
+        Summary over rows: ``mean``, ``median``, ``q10`` or ``q90``.
     n_keys : int
+        Number of keys, fixed while d_k grows; at least 2.
 
     Returns
     -------
     Limit or None
-        None where it is not derived here.
+        None if it is not derived here.
     """
     if summary == "mean":
         return _limit_of_mean(quantity, n_keys)
@@ -185,7 +212,8 @@ def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
 
 
 def _limit_of_mean(quantity: str, n_keys: int) -> Limit | None:
-    density = gap_density(n_keys)
+    """Return the limit of the mean over rows, or None; see the module's notes."""
+    density = gap_density_at_zero(n_keys)
     query = math.sqrt(2.0 / math.pi)
     to_zero = {
         "jacobian_trace": 1.0,
@@ -217,12 +245,13 @@ def _limit_of_mean(quantity: str, n_keys: int) -> Limit | None:
 
 
 def _limit_of_quantile(quantity: str, level: float, n_keys: int) -> Limit | None:
+    """Return the limit of a quantile over rows, or None; see the module's notes."""
     if quantity in ("weight_max", "effective_keys"):
         return Limit("constant", "power", 0.0, 1.0)
     if quantity == "element_gradient":
-        rate = element_gap_quantile(n_keys, 1.0 - level)
+        rate = element_rate_quantile(n_keys, 1.0 - level)
         return Limit("zero", "exponential", rate, 1.0)
-    difference = math.exp(-0.5 * np.euler_gamma)  # of v at two keys, by its logarithm
+    difference = math.exp(-0.5 * np.euler_gamma)  # exp(E ln |v1 - v2|)
     factors = {
         **dict.fromkeys(
             ("jacobian_trace", "jacobian_frobenius", "jacobian_spectral"), (2.0, 0.0)

@@ -1,7 +1,8 @@
-"""Closed forms of q·k for independent entries, from their moments.
+"""Moments of the score q·k for independent entries, in closed form.
 
-In: two distributions and d_k.  Out: numbers for the undivided score; what divides it is
-the caller's business.
+In: the distributions of the entries of q and of k, and d_k.  Out: a moment of the
+unscaled score q·k; callers apply the divisor.  In formulas d is d_k, and m, σ² and κ
+are mean, variance and kurtosis of an entry.
 """
 
 import math
@@ -12,11 +13,10 @@ import scipy
 from montecarlo.sampling.design_points import Initialisation
 from montecarlo.sampling.distributions import Distribution
 
-#: (width, fan out) -> variance of an entry behind the projection of a normalised token,
-#: which has |x|² = width: that many times the variance of a weight.  Written down a
-#: second time, for a reference must not share a mistake of the table in `sampling`; an
-#: initialisation that is not here has no references.
-PROJECTED: dict[str, Callable[[int, int], float]] = {
+#: (width, fan out) -> variance of an entry of x W, for a normalised token with |x|² =
+#: width: width times the variance of a weight.  Not imported from `sampling`, as a
+#: reference must not share its mistakes.  Other initialisations have no references.
+PROJECTED_VARIANCES: dict[str, Callable[[int, int], float]] = {
     "xavier_uniform": lambda width, fan_out: 2.0 * width / (width + fan_out),
     "xavier_normal": lambda width, fan_out: 2.0 * width / (width + fan_out),
     "kaiming_linear": lambda width, fan_out: 1.0 / 3.0,
@@ -27,55 +27,64 @@ PROJECTED: dict[str, Callable[[int, int], float]] = {
 
 
 def entry_variance(distribution: Distribution) -> float:
-    """Return the variance of one entry."""
+    """Return the variance of one entry of q or k."""
     return distribution.std**2
 
 
 def projected_variance(initialisation: Initialisation, d_k: int) -> float | None:
-    """Return the variance of one entry behind a projection at initialisation.
+    """Return the variance of one entry of x W at initialisation, x a normalised token.
+
+    W is the projection to queries or keys.
 
     Returns
     -------
     float or None
-        None for an initialisation or a shape that theory does not know.
+        None if the initialisation or the shape of W is not covered here.
     """
     width = initialisation.width
     fan_outs = {"head": d_k, "full": width, "fused": 3 * width}
-    if initialisation.kind not in PROJECTED or initialisation.shape not in fan_outs:
+    if (
+        initialisation.kind not in PROJECTED_VARIANCES
+        or initialisation.shape not in fan_outs
+    ):
         return None
-    return PROJECTED[initialisation.kind](width, fan_outs[initialisation.shape])
+    return PROJECTED_VARIANCES[initialisation.kind](
+        width, fan_outs[initialisation.shape]
+    )
 
 
 def score_mean(q: Distribution, k: Distribution, d_k: int) -> float:
-    """Return E q·k = d m_q m_k."""
+    """Return the mean of q·k, d_k times the means of the entries of q and k."""
     return d_k * q.mean * k.mean
 
 
 def score_variance(q: Distribution, k: Distribution, d_k: int) -> float:
-    """Return Var(q·k) over independent queries and keys.
+    """Return the variance of q·k over independent queries and keys.
 
     Notes
     -----
-    d (σ_q² σ_k² + m_q² σ_k² + m_k² σ_q²): the products q_i k_i are independent, and
-    E q² k² - (m_q m_k)² with E q² = σ_q² + m_q².
+    d (σ_q² σ_k² + m_q² σ_k² + m_k² σ_q²), with d = d_k and means m and variances σ² of
+    the entries: the products q_i k_i are independent, and each has variance E q_i² E
+    k_i² - (m_q m_k)² with E q_i² = σ_q² + m_q².
     """
-    invisible = (k.mean * q.std) ** 2
-    return score_row_variance(q, k, d_k) + d_k * invisible
+    between_rows = (k.mean * q.std) ** 2
+    return score_row_variance(q, k, d_k) + d_k * between_rows
 
 
 def score_row_variance(q: Distribution, k: Distribution, d_k: int) -> float:
-    """Return the expected variance of q·k within a row, which is what softmax sees.
+    """Return the expected variance of q·k over the keys of one row, E Var(q·k | q).
 
     Notes
     -----
-    d (σ_q² + m_q²) σ_k²: given q the variance is |q|² σ_k².  The rest of
-    `score_variance` is that of q·m_k, which is the same for all keys of a row.
+    d (σ_q² + m_q²) σ_k², with d = d_k and means m and variances σ² of the entries:
+    given q the variance is |q|² σ_k².  The rest of `score_variance` is the variance of
+    E(q·k | q).  It shifts all scores of a row equally, which softmax ignores.
     """
     return d_k * (q.std**2 + q.mean**2) * k.std**2
 
 
 def score_variance_ratio(q: Distribution, k: Distribution) -> float:
-    """Return Var(q·k) over d times the entry variances: 1 where the means are 0."""
+    """Return Var(q·k) / (d_k Var(q_i) Var(k_i)), which is 1 if both means are 0."""
     return 1.0 + (q.mean / q.std) ** 2 + (k.mean / k.std) ** 2
 
 
@@ -85,12 +94,12 @@ def score_excess_kurtosis(q: Distribution, k: Distribution, d_k: int) -> float |
     Returns
     -------
     float or None
-        None where a distribution has no fourth moment or a mean is not 0.
+        None if a fourth moment is infinite or a mean is not 0.
 
     Notes
     -----
-    (κ_q κ_k - 3)/d: that of one product q_i k_i is κ_q κ_k - 3, and of a sum of d
-    independent ones it is a d-th.
+    (κ_q κ_k - 3)/d, with d = d_k and kurtoses κ of the entries: one product q_i k_i has
+    excess kurtosis κ_q κ_k - 3, and a sum of d independent ones has 1/d of it.
     """
     kurtosis = q.kurtosis * k.kurtosis
     if q.mean != 0.0 or k.mean != 0.0 or math.isinf(kurtosis):
@@ -99,20 +108,20 @@ def score_excess_kurtosis(q: Distribution, k: Distribution, d_k: int) -> float |
 
 
 def score_abs(q: Distribution, k: Distribution, d_k: int) -> float | None:
-    """Return E |q·k|.
+    """Return the mean absolute score, E |q·k|.
 
     Returns
     -------
     float or None
-        None unless both distributions are Gaussian or Rademacher, of mean 0.
+        None unless both distributions are Gaussian or Rademacher, with mean 0.
 
     Notes
     -----
-    Given q, Gaussian keys make q·k normal: E|q·k| = sqrt(2/pi) E|q|, with E|q| =
-    sqrt 2 Γ((d+1)/2)/Γ(d/2) for a Gaussian query (that of the variance-gamma
-    distribution) and sqrt d for a Rademacher one, where the two may change places.
-    Both Rademacher: a simple random walk after d steps, 2 h C(2h, h)/4^h with h =
-    ceil(d/2).
+    For entries of variance 1, and d = d_k.  Given q and Gaussian keys, q·k is N(0,
+    |q|²), so E|q·k| = sqrt(2/pi) E|q|.  E|q| is sqrt 2 Γ((d+1)/2)/Γ(d/2) for a Gaussian
+    query, the mean of the chi distribution, and sqrt d for a Rademacher one.  For a
+    Gaussian query and Rademacher keys, exchange q and k.  If both are Rademacher, q·k
+    is a simple random walk after d steps: 2 h C(2h, h)/4^h with h = ceil(d/2).
     """
     if q.mean != 0.0 or k.mean != 0.0:
         return None

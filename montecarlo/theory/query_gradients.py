@@ -1,8 +1,8 @@
-"""The exact mean square of the gradient by the query, without its factor 1/c.
+"""Exact mean squared norm of the gradient with respect to the query.
 
-In: number of keys, d_k and a divisor c.  Out: E ‖Kᵀ J v‖² for v standard normal, where
-K are standard normal keys and J is the Jacobian of the softmax of K q/c by its
-argument; and its part along the query as a function of the scores' standard deviation.
+The gradient of v·softmax(K q/c) with respect to q is Kᵀ J v/c, J = diag(p) - p pᵀ the
+Jacobian of softmax at K q/c and c the divisor.  In: the number of keys, d_k and c.
+Out: E ‖Kᵀ J v‖², without the factor 1/c², for standard normal q, K and v.
 
 >>> from montecarlo.theory import query_gradient_squared
 >>> round(query_gradient_squared(128, d_k=64).value, 4)
@@ -15,12 +15,12 @@ from functools import lru_cache
 import numpy as np
 
 from montecarlo.names import require_whole
-from montecarlo.theory.exact_rows import MOST_KEYS, scales_of
+from montecarlo.theory.exact_rows import MOST_KEYS, row_scale
 from montecarlo.theory.row_expectations import (
     CHI_REACH,
-    FEWER_LENGTHS,
-    LENGTHS,
-    expect_gaussian_length,
+    FEWER_NORM_POINTS,
+    NORM_POINTS,
+    expect_gaussian_query,
     weigh_lengths,
 )
 from montecarlo.theory.row_integrals import (
@@ -28,14 +28,14 @@ from montecarlo.theory.row_integrals import (
     ROW_NAMES,
     Array,
     Reference,
-    grid_of,
-    means_at,
-    profile_at,
+    gaussian_kernel_means,
+    gaussian_profile_at,
+    score_grid,
 )
 
-#: Less than this is no part of an integral.
-NOTHING = 1e-290
-_FROBENIUS = ROW_NAMES.index("jacobian_frobenius_squared")
+#: Denominators up to this are negligible in the integrals.
+NEGLIGIBLE = 1e-290
+_FROBENIUS_INDEX = ROW_NAMES.index("jacobian_frobenius_squared")
 
 
 def query_gradient_squared(
@@ -43,32 +43,34 @@ def query_gradient_squared(
 ) -> Reference:
     """Return E ‖Kᵀ J v‖² over standard normal queries, keys and v.
 
+    The gradient of v·softmax(K q/c) with respect to q is Kᵀ J v/c, J the Jacobian of
+    softmax.
+
     Parameters
     ----------
     n_keys : int
-        Rows of K, 2 to 2**20.
+        Number of rows of K, from 2 to 2**20.
     d_k : int
     divisor : str or float
-        c: what scores are divided by before the softmax, as for `expected_row`.  The
-        gradient by q itself is Kᵀ J v / c.
+        c, as for `expected_row`.
 
     Returns
     -------
     Reference
-        With the error that `expected_row` states for ‖J‖_F², and that of fewer lengths
-        of the query for the rest.
+        The numerical error comes from `expected_row` for ‖J‖_F², and from fewer values
+        of |q| for ‖J z‖² (see below).
 
     Raises
     ------
     InputError
-        If a number is out of its range.
+        If a number is out of range.
 
     Notes
     -----
-    E over v of ‖Kᵀ J v‖² is tr(J K Kᵀ J).  Given q, K = z qᵀ/|q| + K' with K' normal in
-    the d_k - 1 directions that are orthogonal to q, and independent of z.  J depends on
-    z alone, the scores in standard deviations, so that K' K'ᵀ may be replaced by its
-    mean, d_k - 1 times the identity::
+    The expectation over v is tr(J K Kᵀ J).  Given q, K = z qᵀ/|q| + K': z are the
+    scores divided by their standard deviation, and K' is normal in the d_k - 1
+    directions orthogonal to q and independent of z.  J depends on z alone, so that K'
+    K'ᵀ may be replaced by its mean, d_k - 1 times the identity::
 
         E ‖Kᵀ J v‖² = (d_k - 1) E ‖J‖_F² + E ‖J z‖²
 
@@ -78,33 +80,38 @@ def query_gradient_squared(
     True
     """
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale, _ = scales_of(n_keys, None, d_k, divisor)
-    row = expect_gaussian_length(d_k, n_keys, scale)
-    fine, errors = _along_query(d_k, n_keys, scale, LENGTHS)
-    coarse, _ = _along_query(d_k, n_keys, scale, FEWER_LENGTHS)
+    scale, _ = row_scale(n_keys, None, d_k, divisor)
+    row = expect_gaussian_query(d_k, n_keys, scale)
+    fine, errors = _average_along_query(d_k, n_keys, scale, NORM_POINTS)
+    coarse, _ = _average_along_query(d_k, n_keys, scale, FEWER_NORM_POINTS)
     return Reference(
-        (d_k - 1) * float(row.values[_FROBENIUS]) + fine,
-        (d_k - 1) * float(row.errors[_FROBENIUS]) + errors + abs(fine - coarse),
+        (d_k - 1) * float(row.values[_FROBENIUS_INDEX]) + fine,
+        (d_k - 1) * float(row.errors[_FROBENIUS_INDEX]) + errors + abs(fine - coarse),
     )
 
 
 @lru_cache(maxsize=1024)
-def _along_query(
+def _average_along_query(
     d_k: int, n_keys: int, scale: float, n_points: int
 ) -> tuple[float, float]:
-    """Average `expect_along_query` and its error over |q| ~ chi_d."""
+    """Return the value and the error of `expect_along_query` averaged over |q|.
+
+    Scores are N(0, (scale |q|)²) with |q| ~ chi(d_k); ``n_points`` quadrature points.
+    """
     centre = math.sqrt(d_k)
-    piece = max(0.0, centre - CHI_REACH) * scale, (centre + CHI_REACH) * scale
-    stds, weight = weigh_lengths(d_k, scale, piece, n_points)
-    found = [expect_along_query(float(std), n_keys) for std in stds]
-    value, error = weight @ [(one.value, one.error) for one in found] / weight.sum()
+    interval = max(0.0, centre - CHI_REACH) * scale, (centre + CHI_REACH) * scale
+    stds, weight = weigh_lengths(d_k, scale, interval, n_points)
+    references = [expect_along_query(float(std), n_keys) for std in stds]
+    value, error = (
+        weight @ [(one.value, one.error) for one in references] / weight.sum()
+    )
     return float(value), float(error)
 
 
 def expect_along_query(std: float, n_keys: float) -> Reference:
-    """Return E ‖J z‖² for z of n independent standard normals, J at the softmax of s z.
+    """Return E ‖J z‖² for n standard normals z, J the Jacobian of softmax at s z.
 
-    It is also the mean square of the derivative of the weights by s.
+    J z is also the derivative of the weights softmax(s z) with respect to s.
 
     Parameters
     ----------
@@ -116,29 +123,30 @@ def expect_along_query(std: float, n_keys: float) -> Reference:
     Returns
     -------
     Reference
-        Its error is the difference from twice the step.
+        The error is the change if the step is doubled, plus rounding.
 
     Notes
     -----
-    With the device of `row_integrals.integrate_row`, and the mean and the variance of
-    ln w = u + s z under w^k exp(-w), m_k and v_k, every term is positive::
+    As in `row_integrals.integrate_row`, whose notation this uses.  m_k and v_k are the
+    mean and the variance of ln w = u + s z weighted with w^k exp(-w); every term is
+    positive::
 
         E ‖J z‖² = E Σ p_i² (z_i - Σ p_j z_j)²
                  = 1/(6 s²) ∫ n(n-1) [2 a2² v2 φ^(n-2)
                    + (n-2) a2 a1² (v2 + (m2 - m1)²) φ^(n-3)] du
     """
     stds, n = np.array([std]), float(n_keys)
-    u, stride = grid_of(stds)
-    profile = profile_at(stds, u, stride)
+    u, stride = score_grid(stds)
+    profile = gaussian_profile_at(stds, u, stride)
     a1, a2 = profile.a1[0], profile.a2[0]
-    a2_log, a2_squared = means_at(
+    a2_log, a2_squared = gaussian_kernel_means(
         (lambda w, log_w: w * log_w, lambda w, log_w: w * log_w * log_w),
         stds,
         u,
         stride,
     )[:, 0]
-    m1, m2 = _ratio(profile.a1_log[0], a1), _ratio(a2_log, a2)
-    v2 = _ratio(a2_squared, a2) - m2 * m2
+    m1, m2 = _divide_or_zero(profile.a1_log[0], a1), _divide_or_zero(a2_log, a2)
+    v2 = _divide_or_zero(a2_squared, a2) - m2 * m2
     log_phi = profile.log_phi[0]
     terms = 2.0 * a2 * a2 * v2 * np.exp((n - 2.0) * log_phi)
     if n > 2.0:
@@ -150,6 +158,6 @@ def expect_along_query(std: float, n_keys: float) -> Reference:
     return Reference(fine, abs(fine - coarse) + ROUNDING * fine)
 
 
-def _ratio(part: Array, whole: Array) -> Array:
-    """Divide where something is left."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > NOTHING)
+def _divide_or_zero(part: Array, whole: Array) -> Array:
+    """Return part/whole elementwise, and 0 where ``whole`` is negligible."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > NEGLIGIBLE)

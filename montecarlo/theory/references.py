@@ -1,7 +1,8 @@
-"""The table of references: what theory gives exactly for a quantity in a point.
+"""The table of references: exact values of quantities at a design point.
 
-In: a point and the name of a divisor.  Out: value and numerical error, or None
-where no exact value is known.  A new reference is one entry in `REFERENCES`.
+In: a quantity, a point and the name of a divisor.  Out: the exact value and its
+numerical error, or None if none is known.  A new reference is one entry in
+`REFERENCES`.
 """
 
 import csv
@@ -16,9 +17,9 @@ from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
 from montecarlo.theory.row_expectations import (
-    expect_binomial,
-    expect_fixed_length,
-    expect_gaussian_length,
+    expect_gaussian_query,
+    expect_rademacher_pairs,
+    expect_rademacher_query,
 )
 from montecarlo.theory.row_integrals import (
     MOST_LOG_KEYS,
@@ -28,39 +29,42 @@ from montecarlo.theory.row_integrals import (
 )
 from montecarlo.theory.score_distribution import distribution_gap, expected_maximum
 from montecarlo.theory.weight_distribution import (
-    LONE,
+    AT_MOST_ONE,
     quantile_of_queries,
-    share_at,
-    share_of_queries,
+    share_for_gaussian_query,
+    share_for_std,
 )
 
-Find = Callable[[DesignPoint, str], Reference | None]
-#: (distribution of q, distribution of k, d_k) -> value for undivided scores, or None.
+#: (point, name of a divisor) -> exact value of one quantity, or None if not known.
+ReferenceFunction = Callable[[DesignPoint, str], Reference | None]
+#: (distribution of q, distribution of k, d_k) -> value for unscaled scores, or None.
 ClosedForm = Callable[[Distribution, Distribution, int], float | None]
 
-#: Relative rounding of the closed forms; that of Γ(x + 1/2)/Γ(x) is the largest.
+#: Relative rounding error of the closed forms, and of those with Γ(x + 1/2)/Γ(x).
 ROUNDING, GAMMA_ROUNDING = 1e-15, 2e-12
-#: Relative error of the quadratures of `score_distribution`, and absolute one of a gap.
-QUADRATURE = 1e-9
-#: Where `score_distribution_gap` looks; written down a second time, for a reference
-#: must not share a mistake of `attention`.
+#: Error of the quadratures of `score_distribution`: relative for an expected maximum,
+#: absolute for a difference of distribution functions.
+QUADRATURE_ERROR = 1e-9
+#: Where `score_distribution_gap` compares the distribution functions, in standard
+#: deviations.  This and the next two are not imported, as a reference must not share a
+#: mistake of `attention`.
 GAP_AT = 0.742
-#: Largest weights from which on rows count as saturated: again a second time.
+#: A row is saturated if its largest weight is at least this.
 SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
 #: Summaries that are expectations.
 SUMMARIES = ("mean", "value")
-#: Quantiles: once more a second time.
+#: Names of quantiles, such as ``q90``.
 _PERCENTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)\Z")
-#: Quantiles of the largest weight: made by `studies.quantiles`.
+#: Table of quantiles of the largest weight, computed by `studies.quantiles`.
 QUANTILES = Path(__file__).with_name("quantiles.csv")
-#: The grids grow with the standard deviation of the scores; nobody asks for more.
+#: Largest standard deviation of scores in a row: the integration grids grow with it.
 MOST_STD = 4096.0
 
 
 def reference(
     quantity: str, point: DesignPoint, divisor: str, summary: str
 ) -> Reference | None:
-    """Return the exact value of a quantity.
+    """Return the exact value of a summary of a quantity at a design point.
 
     Parameters
     ----------
@@ -68,31 +72,29 @@ def reference(
         A name in `montecarlo.attention.quantities.QUANTITIES`.
     point : DesignPoint
     divisor : str
-        As `montecarlo.attention.divisors.name_divisor` names it.
+        Name of a divisor, as from `montecarlo.attention.divisors.name_divisor`, or two
+        names with a slash, for the ratio of the two expectations.
     summary : str
         ``mean``, ``value``, ``median``, ``q10`` or ``q90``.
 
     Returns
     -------
     Reference or None
-        None where no exact value is known: for quantiles but those of the largest
-        weight, below 1/2 in the points of a table alone (elsewhere one takes seconds:
-        `largest_weight_quantile`), quantities that are not in `REFERENCES`,
-        distributions that it has no answer for, and normalised queries and keys.
-
-    Notes
-    -----
-    A ratio of divisors is one of expectations, as its estimate is.
+        None if no exact value is known: for quantities that are not in `REFERENCES`,
+        distributions that they do not cover, normalised queries and keys, and all
+        quantiles but those of the largest weight.  Of these, quantiles below 1/2 are
+        known only where `QUANTILES` has them; elsewhere `largest_weight_quantile`
+        computes one in seconds.
     """
     if point.is_normalised:
         return None
     percent = _PERCENTILE.match("q50" if summary == "median" else summary)
     if quantity == "weight_max" and percent:
-        return _largest_quantile(point, divisor, float(percent[1]) / 100.0)
-    find = REFERENCES.get(quantity)
-    if summary not in SUMMARIES or find is None:
+        return _weight_max_quantile(point, divisor, float(percent[1]) / 100.0)
+    exact_value = REFERENCES.get(quantity)
+    if summary not in SUMMARIES or exact_value is None:
         return None
-    parts = [find(point, one) for one in divisor.split("/")]
+    parts = [exact_value(point, one) for one in divisor.split("/")]
     over, under = parts[0], parts[-1]
     if len(parts) == 1 or over is None or under is None:
         return over if len(parts) == 1 else None
@@ -104,41 +106,45 @@ def reference(
 
 
 def _divisor_value(divisor: str, point: DesignPoint) -> float:
+    """Return the number by which a divisor divides the scores of a point."""
     return parse_divisor(divisor).value(point.d_k, point.n_keys)
 
 
 def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
-    """Return the expectations of `ROW_NAMES` over a row, None where not known.
+    """Return the expectations of the quantities in `ROW_NAMES`, or None if not known.
 
     Notes
     -----
-    Queries must have mean 0.  A mean of the keys shifts a row by q·m_k, of mean 0.
+    Queries must have mean 0, keys need not.  Their mean m_k shifts all scores of a row
+    by q·m_k.  This changes only ln Z, whose expectation is the same as E q·m_k = 0.
     """
-    scale = _scale_of(point, divisor)
+    scale = _score_scale(point, divisor)
     if scale is None:
         return None
     _, n_keys = point.shape
     expect: Callable[[int, int, float], Expectations]
     match _families(point):
         case "gaussian", "gaussian":
-            expect = expect_gaussian_length
+            expect = expect_gaussian_query
         case "rademacher", "gaussian":
-            expect = expect_fixed_length
+            expect = expect_rademacher_query
         case "rademacher", "rademacher":
-            expect = expect_binomial
+            expect = expect_rademacher_pairs
         case _:
             return None
     return expect(point.d_k, n_keys, scale)
 
 
 def _families(point: DesignPoint) -> tuple[str, str]:
+    """Return the distribution families of q and k, such as ``"gaussian"``."""
     return point.distribution_q.family, point.distribution_k.family
 
 
-def _scale_of(point: DesignPoint, divisor: str) -> float | None:
-    """Return what q·k of unit entries is multiplied by; None: no row of that is known.
+def _score_scale(point: DesignPoint, divisor: str) -> float | None:
+    """Return σ_q σ_k/c, the factor on q·k of entries of variance 1; c is the divisor.
 
-    Queries must have mean 0, and scores must not be too wide for the grids.
+    None if row expectations are not known: without rows or independence, for queries
+    with a mean, and for scores or numbers of keys beyond the integration grids.
     """
     if not point.has_rows or not point.is_independent:
         return None
@@ -151,54 +157,63 @@ def _scale_of(point: DesignPoint, divisor: str) -> float | None:
     return scale
 
 
-def _share(threshold: float) -> Find:
-    """Refer to the share of rows whose largest weight is at least a threshold."""
+def _saturated_share(threshold: float) -> ReferenceFunction:
+    """Return the `ReferenceFunction` for the share of rows with p_max >= threshold.
 
-    def find(point: DesignPoint, divisor: str) -> Reference | None:
-        scale = _scale_of(point, divisor)
+    p_max is the largest weight of a row.
+    """
+
+    def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
+        """Return P(p_max >= threshold), or None if it is not known."""
+        scale = _score_scale(point, divisor)
         match _families(point):
             case "gaussian", "gaussian" if scale is not None:
                 _, n_keys = point.shape
-                return share_of_queries(point.d_k, n_keys, scale, threshold)
+                return share_for_gaussian_query(point.d_k, n_keys, scale, threshold)
             case "rademacher", "gaussian" if scale is not None:
                 std = scale * math.sqrt(point.d_k)
-                return share_at(std, point.shape[1], threshold)
+                return share_for_std(std, point.shape[1], threshold)
             case _:
                 return None
 
-    return find
+    return exact_value
 
 
 def largest_weight_place(
     point: DesignPoint, divisor: str
 ) -> tuple[int, int, str] | None:
-    """Return d_k, the number of keys and the scale by which a table is entered.
+    """Return the lookup key in the table `QUANTILES`: d_k, number of keys and scale.
 
-    None where the largest weight has no exact quantiles.
+    None if the quantiles of the largest weight are not known exactly.  The scale is
+    that of `_score_scale`, as text.
     """
-    scale = _scale_of(point, divisor)
+    scale = _score_scale(point, divisor)
     if scale is None or _families(point) != ("gaussian", "gaussian"):
         return None
     return point.d_k, point.shape[1], f"{scale:.12g}"
 
 
-def _largest_quantile(
+def _weight_max_quantile(
     point: DesignPoint, divisor: str, level: float
 ) -> Reference | None:
-    """Refer to a quantile of the largest weight: from the table, or from 1/2 on."""
+    """Return a quantile of the largest weight, or None.
+
+    It is read from the table, or computed if it is at least 1/2, which is fast.
+    """
     place = largest_weight_place(point, divisor)
     if place is None:
         return None
-    if known := _quantiles().get((*place, level)):
+    if known := _read_quantiles().get((*place, level)):
         return known
     d_k, n_keys, scale = place[0], place[1], float(place[2])
-    if share_of_queries(d_k, n_keys, scale, LONE).value <= 1.0 - level:
+    if share_for_gaussian_query(d_k, n_keys, scale, AT_MOST_ONE).value <= 1.0 - level:
         return None
     return quantile_of_queries(d_k, n_keys, scale, level)
 
 
 @cache
-def _quantiles() -> dict[tuple[int, int, str, float], Reference]:
+def _read_quantiles() -> dict[tuple[int, int, str, float], Reference]:
+    """Return the table `QUANTILES` by d_k, number of keys, scale and level."""
     with QUANTILES.open(encoding="utf-8", newline="") as file:
         return {
             (int(d_k), int(n_keys), scale, float(level)): Reference(
@@ -208,10 +223,11 @@ def _quantiles() -> dict[tuple[int, int, str, float], Reference]:
         }
 
 
-def _entry(side: str) -> Find:
-    """Refer to the variance of an entry of q or k."""
+def _entry_variance(side: str) -> ReferenceFunction:
+    """Return the `ReferenceFunction` for an entry's variance; side is "q" or "k"."""
 
-    def find(point: DesignPoint, divisor: str) -> Reference | None:
+    def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
+        """Return the variance of the entry, or None if it is not known."""
         del divisor
         initialisation = point.initialisation
         distribution = point.distribution_q if side == "q" else point.distribution_k
@@ -220,15 +236,18 @@ def _entry(side: str) -> Find:
             variance = moments.projected_variance(initialisation, point.d_k)
         return None if variance is None else Reference(variance, ROUNDING * variance)
 
-    return find
+    return exact_value
 
 
 def _score_variance(point: DesignPoint, divisor: str) -> Reference | None:
-    """Refer to the variance of q·k, also behind projections and for matching pairs.
+    """Return the variance of the scores, Var(q·k)/c², or None; c is the divisor.
 
-    Projections of normalised tokens: d times the squared variance of an entry, over
-    tokens and weights.  Matching Gaussian pairs: d (1 + rho²); of other distributions,
-    with copied entries, d (1 + rho (kurtosis - 1) - rho²).
+    Besides independent entries, it covers
+
+    - projected normalised tokens: d times the squared variance of an entry;
+    - correlated pairs, dependence ``pairs(rho)``, of unit variance: d (1 + rho²) for
+      Gaussian entries; for others, where an entry of k is copied from q with
+      probability rho, d (1 + rho (kurtosis - 1) - rho²).
     """
     initialisation = point.initialisation
     dependence = point.dependence
@@ -247,15 +266,21 @@ def _score_variance(point: DesignPoint, divisor: str) -> Reference | None:
         part = rho**2 if gaussian else rho * (distribution.kurtosis - 1.0) - rho**2
         raw = point.d_k * distribution.std**4 * (1.0 + part)
     else:
-        return _closed(moments.score_variance, 2)(point, divisor)
+        return _closed_form(moments.score_variance, 2)(point, divisor)
     value = raw / _divisor_value(divisor, point) ** 2
     return Reference(value, ROUNDING * value)
 
 
-def _closed(form: ClosedForm, degree: int, rounding: float = ROUNDING) -> Find:
-    """Refer to a closed form; a divisor c turns it into itself over c**degree."""
+def _closed_form(
+    form: ClosedForm, degree: int, rounding: float = ROUNDING
+) -> ReferenceFunction:
+    """Return the `ReferenceFunction` for a closed form over c**degree, c the divisor.
 
-    def find(point: DesignPoint, divisor: str) -> Reference | None:
+    ``rounding`` is the relative error.
+    """
+
+    def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
+        """Return the scaled closed form, or None if it does not apply."""
         if not point.is_independent:
             return None
         raw = form(point.distribution_q, point.distribution_k, point.d_k)
@@ -264,33 +289,36 @@ def _closed(form: ClosedForm, degree: int, rounding: float = ROUNDING) -> Find:
         value = raw / _divisor_value(divisor, point) ** degree
         return Reference(value, rounding * abs(value))
 
-    return find
+    return exact_value
 
 
-def _row(name: str) -> Find:
-    """Refer to an expectation over a row."""
+def _row_expectation(name: str) -> ReferenceFunction:
+    """Return the `ReferenceFunction` for the expectation ``name`` of `ROW_NAMES`."""
     column = ROW_NAMES.index(name)
 
-    def find(point: DesignPoint, divisor: str) -> Reference | None:
+    def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
+        """Return the expectation, or None if it is not known."""
         row = expect_row(point, divisor)
         if row is None:
             return None
         return Reference(float(row.values[column]), float(row.errors[column]))
 
-    return find
+    return exact_value
 
 
 def _row_variance(point: DesignPoint, divisor: str) -> Reference | None:
-    """Refer to the variance within a row, where there are rows."""
+    """Return the expected variance of the scores of one row, or None without rows."""
     if not point.has_rows:
         return None
-    return _closed(moments.score_row_variance, 2)(point, divisor)
+    return _closed_form(moments.score_row_variance, 2)(point, divisor)
 
 
 def _entropy_identity(point: DesignPoint, divisor: str) -> Reference | None:
-    """Refer to 0 = E [H - ln Z + s² tr J], s = |q|/divisor, for Gaussian keys.
+    """Return 0, the exact value of E [H - ln Z + s² tr J], s = |q|/divisor, or None.
 
-    Gaussian integration by parts given q; any distribution of q, any n.
+    H is the entropy, Z the sum of exponentials and J the Jacobian of softmax.  The
+    identity follows from Gaussian integration by parts given q.  It holds for standard
+    normal keys, any distribution of q and any number of keys.
     """
     known = "/" not in divisor and point.has_rows
     gaussian = point.distribution_k == DISTRIBUTIONS["gaussian"]
@@ -300,17 +328,23 @@ def _entropy_identity(point: DesignPoint, divisor: str) -> Reference | None:
 
 
 def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
-    """Refer to the distance of the standardised score from normal at `GAP_AT`."""
+    """Return P(z <= `GAP_AT`) - Φ(`GAP_AT`), z the standardised q·k, or None.
+
+    Known for independent centred Gaussian entries; does not depend on the divisor.
+    """
     del divisor
     both = (point.distribution_q, point.distribution_k)
     gaussian = all(one.family == "gaussian" and not one.mean for one in both)
     if not gaussian or not point.is_independent:
         return None
-    return Reference(distribution_gap(GAP_AT, point.d_k), QUADRATURE)
+    return Reference(distribution_gap(GAP_AT, point.d_k), QUADRATURE_ERROR)
 
 
 def _score_max(point: DesignPoint, divisor: str) -> Reference | None:
-    """Refer to the largest score of a row: E|q| times that of n normal ones."""
+    """Return the expected largest score of a row, or None.
+
+    For Gaussian keys it is E|q|/divisor times the expected maximum of n normals.
+    """
     q, k = point.distribution_q, point.distribution_k
     if not point.has_rows or not point.is_independent or q.mean or k.mean:
         return None
@@ -318,7 +352,7 @@ def _score_max(point: DesignPoint, divisor: str) -> Reference | None:
         return None
     match q.family:
         case "gaussian":
-            # E|q·k| = E|q| E|z|, z normal
+            # E|q| from E|q·k| = E|q| E|z| with z normal, E|z| = sqrt(2/pi)
             length = moments.score_abs(q, k, point.d_k)
             scale = (length or 0.0) * math.sqrt(0.5 * math.pi)
         case "rademacher":
@@ -327,34 +361,37 @@ def _score_max(point: DesignPoint, divisor: str) -> Reference | None:
             return None
     scale /= _divisor_value(divisor, point)
     value = scale * expected_maximum(point.shape[1])
-    return Reference(value, QUADRATURE * value)
+    return Reference(value, QUADRATURE_ERROR * value)
 
 
-def _element(point: DesignPoint, divisor: str) -> Reference | None:
-    """Refer to the mean of p(1 - p) over the elements of a row: E tr J over n."""
-    trace = _row("jacobian_trace")(point, divisor)
+def _element_gradient(point: DesignPoint, divisor: str) -> Reference | None:
+    """Return the mean of p(1 - p) over the weights of a row, E tr J/n, or None."""
+    trace = _row_expectation("jacobian_trace")(point, divisor)
     if trace is None or not point.has_rows:
         return None
     _, n_keys = point.shape
     return Reference(trace.value / n_keys, trace.error / n_keys)
 
 
-REFERENCES: dict[str, Find] = {
-    "entry_variance_q": _entry("q"),
-    "entry_variance_k": _entry("k"),
-    "score_mean": _closed(moments.score_mean, 1),
+#: Name of a quantity -> function for its exact value.
+REFERENCES: dict[str, ReferenceFunction] = {
+    "entry_variance_q": _entry_variance("q"),
+    "entry_variance_k": _entry_variance("k"),
+    "score_mean": _closed_form(moments.score_mean, 1),
     "score_variance": _score_variance,
-    "score_std": _closed(lambda q, k, d: math.sqrt(moments.score_variance(q, k, d)), 1),
-    "score_variance_ratio": _closed(
+    "score_std": _closed_form(
+        lambda q, k, d: math.sqrt(moments.score_variance(q, k, d)), 1
+    ),
+    "score_variance_ratio": _closed_form(
         lambda q, k, d: moments.score_variance_ratio(q, k), 0
     ),
-    "score_excess_kurtosis": _closed(moments.score_excess_kurtosis, 0),
-    "score_abs": _closed(moments.score_abs, 1, GAMMA_ROUNDING),
+    "score_excess_kurtosis": _closed_form(moments.score_excess_kurtosis, 0),
+    "score_abs": _closed_form(moments.score_abs, 1, GAMMA_ROUNDING),
     "score_row_variance": _row_variance,
-    **{name: _row(name) for name in ROW_NAMES},
-    **{name: _share(threshold) for name, threshold in SATURATED.items()},
+    **{name: _row_expectation(name) for name in ROW_NAMES},
+    **{name: _saturated_share(threshold) for name, threshold in SATURATED.items()},
     "entropy_identity": _entropy_identity,
     "score_distribution_gap": _distribution_gap,
     "score_max": _score_max,
-    "element_gradient": _element,
+    "element_gradient": _element_gradient,
 }

@@ -1,11 +1,15 @@
-"""Expectations over a row of attention: over the scores of a row and over the query.
+"""Exact expectations over an attention row, averaged over the query.
 
-In: d_k, number of keys, and what |q|, or q·k, is to be multiplied by.  Out:
-expectations of `ROW_NAMES` with errors.  For Gaussian keys, expectations as functions
-of the standard deviation of a row's scores are interpolated once per panel and number
-of keys, and averaged over |q|.  For Rademacher queries and keys q·k = 2B - d, B
-binomial: given q the scores of a row are independent and their distribution does not
-depend on q, so that the integrals of `row_integrals` become sums over values of q·k.
+In: d_k, the number of keys, and the factor on q·k (1/divisor for entries of variance
+1).  Out: expectations of the quantities in `ROW_NAMES`, with errors.
+
+Gaussian keys: given q, scores are normal with a standard deviation proportional to |q|.
+Expectations as functions of that standard deviation are interpolated by Chebyshev
+polynomials on panels, once per panel and number of keys, and averaged over |q|.
+
+Rademacher queries and keys: q·k = 2B - d with B binomial, whatever q is, and the scores
+of a row are independent.  Expectations over a score in `row_integrals` become sums over
+the values of q·k.
 """
 
 import math
@@ -37,27 +41,30 @@ from montecarlo.theory.row_integrals import (
     log_complement,
 )
 
-#: Panel 0 is 0 to FIRST_EDGE, as a function of s (the largest weight is
-#: linear there); panel i > 0 is from FIRST_EDGE 2**((i-1)/PER_OCTAVE) on, as a function
-#: of ln s, which is analytic for |Im ln s| < pi/4.
+#: Panels of the standard deviation s.  Panel 0 is from 0 to FIRST_EDGE, interpolated in
+#: s, in which the largest weight is linear there.  Panel i > 0 starts at FIRST_EDGE
+#: 2**((i-1)/PER_OCTAVE) and is interpolated in ln s: expectations are analytic for
+#: |Im ln s| < pi/4.
 FIRST_EDGE, PER_OCTAVE = 0.25, 2
 #: Chebyshev points of a panel.
 POINTS = 12
-#: |q| is within this of sqrt(d_k) but for a probability of 1e-15.
+#: |q| differs from sqrt(d_k) by more than this with probability 1e-15.
 CHI_REACH = 8.0
-#: Gauss-Legendre points of the part of |q| within a panel, and those of the check.
-LENGTHS, FEWER_LENGTHS = 56, 40
+#: Gauss-Legendre points in |q| per panel, and the fewer ones that give the error.
+NORM_POINTS, FEWER_NORM_POINTS = 56, 40
 
 
 @lru_cache(maxsize=1024)
-def expect_fixed_length(d_k: int, n_keys: int, scale: float) -> Expectations:
-    """Return the expectations over a row where every entry of q is 1 or -1.
+def expect_rademacher_query(d_k: int, n_keys: int, scale: float) -> Expectations:
+    """Return the expectations of `ROW_NAMES` for Rademacher queries and Gaussian keys.
+
+    As |q| = sqrt(d_k), the scores are N(0, d_k scale²).
 
     Parameters
     ----------
     d_k, n_keys : int
     scale : float
-        Standard deviation of a divided score over |q|, where |q| is sqrt(d_k).
+        Factor on q·k for entries of variance 1; positive.
 
     Returns
     -------
@@ -68,44 +75,52 @@ def expect_fixed_length(d_k: int, n_keys: int, scale: float) -> Expectations:
 
 
 @lru_cache(maxsize=1024)
-def expect_gaussian_length(d_k: int, n_keys: float, scale: float) -> Expectations:
-    """Return the expectations over a row and a query of standard normal entries.
+def expect_gaussian_query(d_k: int, n_keys: float, scale: float) -> Expectations:
+    """Return the expectations of `ROW_NAMES` for standard normal queries and keys.
+
+    Given q, the scores are N(0, (scale |q|)²).
 
     Parameters
     ----------
-    d_k, n_keys : int
+    d_k : int
+    n_keys : float
+        Number of scores in the row, at least 2; may be fractional.
     scale : float
-        Standard deviation of a divided score over |q|.
+        Factor on q·k; positive.
 
     Returns
     -------
     Expectations
-        Shape (6,).  The error adds those of the panels and the difference from fewer
-        points in |q|.
+        Shape (6,).  The error is that of the panels plus the change with fewer points
+        in |q|.
 
     Notes
     -----
-    Gauss-Legendre in |q| ~ chi_d itself, cut where the panels meet: in the quantile of
-    |q| the integrand has no derivative at the ends.
+    Gauss-Legendre quadrature in |q|, which has the chi distribution with d_k degrees of
+    freedom, on each panel.  As a function of the quantile level of |q|, the integrand
+    would not be smooth at the ends.
     """
-    fine, errors = _average(d_k, n_keys, scale, LENGTHS)
-    coarse, _ = _average(d_k, n_keys, scale, FEWER_LENGTHS)
+    fine, errors = _average_over_query(d_k, n_keys, scale, NORM_POINTS)
+    coarse, _ = _average_over_query(d_k, n_keys, scale, FEWER_NORM_POINTS)
     return Expectations(fine, errors + np.abs(fine - coarse))
 
 
-def _average(
+def _average_over_query(
     d_k: int, n_keys: float, scale: float, n_points: int
 ) -> tuple[Array, Array]:
-    """Average the panels over |q|; also the average of their errors."""
+    """Return the expectations of `ROW_NAMES` and their panel errors, averaged over |q|.
+
+    Each has shape (6,).  ``n_points`` is the number of quadrature points per panel.
+    """
     low = max(0.0, math.sqrt(d_k) - CHI_REACH) * scale
     high = (math.sqrt(d_k) + CHI_REACH) * scale
     total, errors, mass = np.zeros(6), np.zeros(6), 0.0
-    for index in range(_panel_of(low), _panel_of(high) + 1):
-        start, stop = edges(index)
+    for index in range(_panel_index(low), _panel_index(high) + 1):
+        start, stop = panel_edges(index)
         piece = max(start, low), min(stop, high)
         s, weight = weigh_lengths(d_k, scale, piece, n_points)
-        coefficients, missed = make_panel(index, n_keys)
-        x = _coordinate(s, index)
+        coefficients, missed = interpolate_panel(index, n_keys)
+        x = _panel_coordinate(s, index)
         total += np.polynomial.chebyshev.chebval(x, coefficients) @ weight
         errors += missed * weight.sum()
         mass += weight.sum()
@@ -114,14 +129,26 @@ def _average(
 
 @lru_cache(maxsize=4096)
 def weigh_lengths(
-    d_k: int, scale: float, piece: tuple[float, float], n_points: int
+    d_k: int, scale: float, interval: tuple[float, float], n_points: int
 ) -> tuple[Array, Array]:
-    """Return Gauss-Legendre nodes between two standard deviations, and their weights.
+    """Return Gauss-Legendre nodes and weights for a mean over |q| ~ chi(d_k).
 
-    The weights hold the density of |q| ~ chi_d over its value at the mode, or near it
-    for d = 1.
+    Parameters
+    ----------
+    d_k : int
+    scale : float
+        A node is a standard deviation s = scale |q|.
+    interval : (float, float)
+        Range of s.
+    n_points : int
+
+    Returns
+    -------
+    s, weights : ndarray, shape (n_points,)
+        The weights contain the chi density up to a constant factor that is the same for
+        all intervals: divide by the sum of all weights.
     """
-    centre, (start, stop) = math.sqrt(d_k), piece
+    centre, (start, stop) = math.sqrt(d_k), interval
     nodes, weights = legendre(n_points)
     s = start + (stop - start) * nodes
     length = s / scale
@@ -129,10 +156,17 @@ def weigh_lengths(
     return s, (stop - start) * weights * np.exp(log_density)
 
 
-def interpolate(values: Array) -> Array:
-    """Return Chebyshev coefficients of what has these values at `chebpts1`.
+def chebyshev_coefficients(values: Array) -> Array:
+    """Return the Chebyshev coefficients of the polynomial that interpolates values.
 
-    ``values`` has the points along its first axis, and so have the coefficients.
+    Parameters
+    ----------
+    values : ndarray, shape (n_points, ...)
+        At the points ``numpy.polynomial.chebyshev.chebpts1(n_points)``.
+
+    Returns
+    -------
+    ndarray, shape (n_points, ...)
     """
     n_points = len(values)
     x = np.polynomial.chebyshev.chebpts1(n_points)
@@ -142,86 +176,89 @@ def interpolate(values: Array) -> Array:
     return coefficients
 
 
-def edges(index: int) -> tuple[float, float]:
-    """Return the standard deviations between which a panel holds."""
+def panel_edges(index: int) -> tuple[float, float]:
+    """Return the range of standard deviations of scores that a panel covers."""
     high = FIRST_EDGE * 2.0 ** (index / PER_OCTAVE)
     low = FIRST_EDGE * 2.0 ** ((index - 1) / PER_OCTAVE) if index > 0 else 0.0
     return low, high
 
 
-def _panel_of(std: float) -> int:
-    """Return the index of the panel that a standard deviation is in."""
+def _panel_index(std: float) -> int:
+    """Return the index of the panel for scores of standard deviation ``std``."""
     if std <= FIRST_EDGE:
         return 0
     return math.ceil(PER_OCTAVE * math.log2(std / FIRST_EDGE))
 
 
-def _coordinate(std: Array, index: int) -> Array:
-    """Map a panel to the interval from -1 to 1."""
-    low, high = edges(index)
+def _panel_coordinate(std: Array, index: int) -> Array:
+    """Return the Chebyshev variable of a panel, from -1 to 1, at ``std``."""
+    low, high = panel_edges(index)
     if index == 0:
         return 2.0 * std / high - 1.0
     return 2.0 * np.log(std / low) / math.log(high / low) - 1.0
 
 
-def _nodes(index: int) -> Array:
-    """Return the standard deviations that the Chebyshev points of a panel stand for."""
+def _panel_nodes(index: int) -> Array:
+    """Return the standard deviations at the Chebyshev points of a panel, (POINTS,)."""
     x = np.polynomial.chebyshev.chebpts1(POINTS)
-    low, high = edges(index)
+    low, high = panel_edges(index)
     if index == 0:
         return high * 0.5 * (x + 1.0)
     return low * np.exp(0.5 * (x + 1.0) * math.log(high / low))
 
 
 @lru_cache(maxsize=64)
-def _profiles(index: int) -> tuple[Profile, LargestProfile]:
-    """Return what all numbers of keys share."""
-    stds = _nodes(index)
+def _panel_profiles(index: int) -> tuple[Profile, LargestProfile]:
+    """Return the profiles at the nodes of a panel, valid for any number of keys."""
+    stds = _panel_nodes(index)
     return gaussian_profile(stds), largest_profile(stds)
 
 
 def forget_profiles() -> None:
-    """Free what all numbers of keys share: 200 MB after a report's references."""
-    _profiles.cache_clear()
+    """Clear the cache of profiles, which takes 200 MB after a report's references."""
+    _panel_profiles.cache_clear()
 
 
 @lru_cache(maxsize=4096)
-def make_panel(index: int, n_keys: float) -> tuple[Array, Array]:
-    """Interpolate the expectations over one range of standard deviations.
+def interpolate_panel(index: int, n_keys: float) -> tuple[Array, Array]:
+    """Interpolate the expectations of `ROW_NAMES` in the standard deviation of scores.
+
+    Parameters
+    ----------
+    index : int
+        Index of the panel.
+    n_keys : float
 
     Returns
     -------
     coefficients : ndarray, shape (POINTS, 6)
-        Of Chebyshev polynomials.
+        Of Chebyshev polynomials in `_panel_coordinate`.
     errors : ndarray, shape (6,)
-        Of the values at the nodes, and of the interpolation.
-
-    Notes
-    -----
-    The interpolation's error is taken from the last two Chebyshev coefficients.
+        The largest error at the nodes, plus the interpolation error, which is estimated
+        by the absolute sum of the last two coefficients.
     """
-    row, largest = _profiles(index)
+    row, largest = _panel_profiles(index)
     at_nodes = join_largest(
         integrate_row(row, n_keys), integrate_largest(largest, n_keys)
     )
-    coefficients = interpolate(at_nodes.values)
+    coefficients = chebyshev_coefficients(at_nodes.values)
     missing = np.abs(coefficients[-2:]).sum(axis=0)
     return coefficients, at_nodes.errors.max(axis=0) + missing
 
 
-#: Values of q·k less probable than this are left out.
+#: Values of q·k less probable than this are neglected.
 NEGLIGIBLE = 1e-24
 
 
 @lru_cache(maxsize=1024)
-def expect_binomial(d_k: int, n_keys: int, scale: float) -> Expectations:
-    """Return the expectations over a row of Rademacher queries and keys.
+def expect_rademacher_pairs(d_k: int, n_keys: int, scale: float) -> Expectations:
+    """Return the expectations of `ROW_NAMES` for Rademacher queries and keys.
 
     Parameters
     ----------
     d_k, n_keys : int
     scale : float
-        What q·k of entries 1 and -1 is multiplied by; positive.
+        Factor on q·k for entries 1 and -1; positive.
 
     Returns
     -------
@@ -229,18 +266,19 @@ def expect_binomial(d_k: int, n_keys: int, scale: float) -> Expectations:
         Shape (6,).
     """
     return join_largest(
-        integrate_row(_profile(d_k, scale), n_keys),
-        _integrate_largest(d_k, n_keys, scale),
+        integrate_row(_rademacher_profile(d_k, scale), n_keys),
+        _rademacher_largest_weight(d_k, n_keys, scale),
     )
 
 
 @lru_cache(maxsize=64)
-def score_distribution(d_k: int) -> tuple[Array, Array]:
-    """Return the values of q·k, rising by 2, and their probabilities.
+def rademacher_scores(d_k: int) -> tuple[Array, Array]:
+    """Return the values of q·k for entries 1 and -1, ascending, and probabilities.
 
     Notes
     -----
-    Binomial coefficients by their ratios, from the middle outwards.
+    q·k is 2B - d_k with B from Binomial(d_k, 1/2).  Binomial coefficients are computed
+    from their ratios, from the middle outwards, so that none overflows.
     """
     middle = d_k // 2
     up = np.arange(middle, d_k, dtype=np.float64)
@@ -255,19 +293,24 @@ def score_distribution(d_k: int) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=16)
-def _profile(d_k: int, scale: float) -> Profile:
-    """Return the profile of q·k times a scale."""
-    values, probabilities = score_distribution(d_k)
+def _rademacher_profile(d_k: int, scale: float) -> Profile:
+    """Return the profile of the score scale · q·k for Rademacher queries and keys."""
+    values, probabilities = rademacher_scores(d_k)
     return profile_of(scale * values, probabilities)
 
 
 def profile_of(scores: Array, probabilities: Array) -> Profile:
-    """Sum the kernels over the values of a score, each where it is not constant.
+    """Return the profile of a score with a discrete distribution.
 
     Parameters
     ----------
-    scores, probabilities : ndarray, shape (n_values,)
-        Rising, and as likely with either sign.
+    scores : ndarray, shape (n_values,)
+        Ascending; the last has the largest absolute value.
+    probabilities : ndarray, shape (n_values,)
+
+    Notes
+    -----
+    Each kernel is summed only over the u where it is not constant to 1e-19.
     """
     widest = float(scores[-1])
     low = LOWEST - MOST_LOG_KEYS - widest
@@ -288,13 +331,13 @@ def profile_of(scores: Array, probabilities: Array) -> Profile:
 
 
 @lru_cache(maxsize=16)
-def _largest_profile(d_k: int, scale: float) -> tuple[Array, Array, Array]:
-    """Return ln t, ln psi and the part of psi that has the largest value itself.
+def _rademacher_largest_profile(d_k: int, scale: float) -> tuple[Array, Array, Array]:
+    """Return ln t, ln ψ(t, x), and the share of the term y = x in ψ(t, x).
 
-    psi(t, x) = Σ over values y <= x of P(y) exp(-t exp(y - x)); the values are the
-    first axis, ln t the second.
+    ψ(t, x) = Σ P(y) exp(-t exp(y - x)) over the values y <= x of the score.  Shapes are
+    (n_t,), (n_values, n_t) and (n_values, n_t).
     """
-    _, probability = score_distribution(d_k)
+    _, probability = rademacher_scores(d_k)
     n_t = round((HIGHEST - LOWEST_T) / STEP_T) + 1
     u: Array = LOWEST_T + STEP_T * np.arange(n_t, dtype=np.float64)
     n_gaps = min(probability.size, 1 + math.ceil(WIDEST_GAP / (2.0 * scale)))
@@ -307,21 +350,21 @@ def _largest_profile(d_k: int, scale: float) -> tuple[Array, Array, Array]:
     product = np.einsum("xz,zt->xt", below, lost)
     log_psi = log_complement(above[:, np.newaxis] + product)
     share: Array = probability[:, np.newaxis] * np.exp(-np.exp(u) - log_psi)
-    share = np.minimum(share, 1.0 - 1e-16)  # the least value is alone
+    share = np.minimum(share, 1.0 - 1e-16)  # 1 for the lowest value
     return u, log_psi, share
 
 
-def _integrate_largest(d_k: int, n_keys: int, scale: float) -> Expectations:
-    """Return the expected largest weight, shape (1,).
+def _rademacher_largest_weight(d_k: int, n_keys: int, scale: float) -> Expectations:
+    """Return the expected largest weight for Rademacher queries and keys, shape (1,).
 
     Notes
     -----
-    Several scores may share the largest value x.  With psi' = psi without x itself,
-    psi^n - psi'^n is the expectation of exp(-t Σ exp(x_i - x)) where x is the largest::
+    Several scores may share the largest value x.  With ψ' = ψ without the term y = x,
+    ψ^n - ψ'^n is the expectation of exp(-t Σ exp(x_i - x)) over rows with maximum x::
 
-        E p_max = Σ over x ∫ t (psi^n - psi'^n) du,  t = exp u
+        E p_max = Σ over x ∫ t (ψ^n - ψ'^n) du,  t = exp u
     """
-    u, log_psi, share = _largest_profile(d_k, scale)
+    u, log_psi, share = _rademacher_largest_profile(d_k, scale)
     terms = -np.exp(n_keys * log_psi + u) * np.expm1(n_keys * np.log1p(-share))
     by_t = terms.sum(axis=0)
     fine, coarse = STEP_T * by_t.sum(), 2.0 * STEP_T * by_t[::2].sum()

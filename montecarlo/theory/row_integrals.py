@@ -1,8 +1,14 @@
-"""Exact expectations over a row of n independent scores, as integrals over one score.
+"""Exact expectations over an attention row of n independent scores.
 
-In: a `Profile`, E of a few kernels of w = exp(u + x) for one score x, and for the
-largest weight a `LargestProfile`.  Out: values and numerical errors of `ROW_NAMES`.
-Both profiles are made here for N(0, s²) scores, for many s at once.
+In: expectations over a single score x of a few functions of w = exp(u + x), on a grid
+of u (a `Profile`, and a `LargestProfile` for the largest weight).  Out: the
+expectations of the quantities in `ROW_NAMES`, as one-dimensional integrals over u, with
+numerical errors.  For scores N(0, s²) the profiles are computed here, for several s at
+once.
+
+In formulas p are the softmax weights, H their entropy in nats, Z the sum of exp(x) over
+the row, J = diag(p) - p pᵀ the Jacobian of softmax, γ Euler's constant and φ(u) =
+E exp(-w).  Where φ and Φ are the normal density and distribution, it is said.
 """
 
 import math
@@ -17,29 +23,32 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Order of the last axis of `Expectations`.
+#: The quantities on the last axis of `Expectations`: E ln Z, E H, E Σp², E tr J,
+#: E ‖J‖_F² and E p_max.
 ROW_NAMES = (
     *("log_partition", "entropy", "inverse_participation"),
     *("jacobian_trace", "jacobian_frobenius_squared", "weight_max"),
 )
 
-#: Step in u where nothing smooths the kernels: they are analytic for |Im u| < pi/2, so
-#: the trapezoidal rule is off by about exp(-pi²/step), 3e-29; twice the step: 5e-15.
+#: Smallest step in u.  The kernels are analytic for |Im u| < pi/2, so the error of the
+#: trapezoidal rule is about exp(-pi²/step): 3e-29, and 5e-15 with twice the step.
 STEP = 0.15
 #: w exp(-w) is below 1e-19 at ln w = LOWEST and below 1e-21 at HIGHEST.
 LOWEST, HIGHEST = -44.0, 4.0
-#: Standard deviations beyond which a score has probability 1e-20.
+#: A normal score is farther than this from its mean, in standard deviations, with
+#: probability 1e-20.
 REACH = 9.4
-#: Rounding of a sum of positive terms, and of the powers of phi, relative.
+#: Relative rounding error of a sum of positive terms, and of the powers of phi.
 ROUNDING = 1e-13
 
 
 class Profile(NamedTuple):
-    """Expectations over one score x, with w = exp(u + x), on an even grid of u.
+    """Expectations over one score x of functions of w = exp(u + x), on a grid of u.
 
     Attributes
     ----------
     u : ndarray, shape (n_u,)
+        Evenly spaced.
     log_phi : ndarray, shape (..., n_u)
         ln E exp(-w).
     a1, a1_log, a2 : ndarray, shape (..., n_u)
@@ -54,7 +63,7 @@ class Profile(NamedTuple):
 
 
 class Expectations(NamedTuple):
-    """Expectations over a row and their numerical errors.
+    """Expectations over an attention row and their numerical errors.
 
     Attributes
     ----------
@@ -67,13 +76,13 @@ class Expectations(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """An exact value.
+    """An exact value with its numerical error.
 
     Attributes
     ----------
     value : float
     error : float
-        How far numerics may have moved it.
+        Bound or estimate of the absolute error, from quadrature and rounding.
     """
 
     value: float
@@ -81,19 +90,26 @@ class Reference(NamedTuple):
 
 
 def integrate_row(profile: Profile, n_keys: float) -> Expectations:
-    """Return the expectations over a row of n scores, all but the largest weight.
+    """Return the expectations of `ROW_NAMES`, without the last, over a row of scores.
+
+    Parameters
+    ----------
+    profile : Profile
+        Expectations over one score.
+    n_keys : float
+        Number of independent scores in the row, n.
 
     Returns
     -------
     Expectations
-        Shape (..., 5).  The error is the difference from twice the step, plus how far
-        the weights are from summing to 1.
+        Shape (..., 5).  The error is the change if the
+        step is doubled, plus the deviation of E Σp from 1.
 
     Notes
     -----
-    With Z the sum of the exponentials, 1/Z^k = ∫ t^(k-1) exp(-tZ) dt / Γ(k), and
-    t = exp u, the scores separate.  Sums over different keys keep every term positive,
-    so that small values keep their relative precision::
+    With 1/Z^k = ∫ t^(k-1) exp(-tZ) dt / Γ(k) and t = exp u, the expectation factorises
+    over the scores.  Sums run over distinct keys, so that all terms are positive and
+    small values keep their relative precision::
 
         E Σp              = n ∫ a1 φ^(n-1) du  = 1                  (self-check)
         E ln Z            = -γ - n ∫ u a1 φ^(n-1) du
@@ -103,23 +119,28 @@ def integrate_row(profile: Profile, n_keys: float) -> Expectations:
         E ‖J‖_F²          = n(n-1)/6 ∫ [2 a2² φ^(n-2)
                             + (n-2) a2 a1² φ^(n-3)] du
 
-    The last is Σp² - 2Σp³ + (Σp²)² = 2 Σ p_i² p_j² + Σ p_i² p_j p_k, over different
-    keys.  E H uses ∫ exp(-tZ) ln t dt = -(γ + ln Z)/Z; the entropy is Σ p (ln Z - x).
+    φ is exp(log_phi).  The last is Σp² - 2Σp³ + (Σp²)² = 2 Σ p_i² p_j² + Σ p_i² p_j
+    p_k, over distinct keys.  E H uses ∫ exp(-tZ) ln t dt = -(γ + ln Z)/Z and H = Σ p
+    (ln Z - x).
 
     References
     ----------
-    The device is that of Derrida's random energy model, Phys. Rev. B 24 (1981) 2613.
+    B. Derrida, Phys. Rev. B 24 (1981) 2613, uses this integral for the random energy
+    model.
     """
-    fine = _sums(profile, n_keys, 1)
-    coarse = _sums(profile, n_keys, 2)
+    fine = _trapezoid_integrals(profile, n_keys, 1)
+    coarse = _trapezoid_integrals(profile, n_keys, 2)
     values, total = fine[..., 1:], fine[..., :1]
     errors = np.abs(values - coarse[..., 1:])
     errors = errors + (np.abs(total - 1.0) + ROUNDING) * np.abs(values)
     return Expectations(values, errors)
 
 
-def _sums(profile: Profile, n_keys: float, stride: int) -> Array:
-    """Return the six integrals of `integrate_row` on every ``stride``-th point."""
+def _trapezoid_integrals(profile: Profile, n_keys: float, stride: int) -> Array:
+    """Return the six integrals of `integrate_row`, in their order, shape (..., 6).
+
+    By the trapezoidal rule on every ``stride``-th point of u.
+    """
     u, log_phi = profile.u[::stride], profile.log_phi[..., ::stride]
     a1, a2 = profile.a1[..., ::stride], profile.a2[..., ::stride]
     a1_log = profile.a1_log[..., ::stride]
@@ -145,37 +166,39 @@ def _sums(profile: Profile, n_keys: float, stride: int) -> Array:
 
 
 def log_complement(complement: Array) -> Array:
-    """Return ln(1 - c), finite where c rounds to 1."""
+    """Return ln(1 - c) elementwise, c = ``complement``; finite where c rounds to 1."""
     return np.log1p(-np.minimum(complement, 1.0 - 1e-16))
 
 
-#: Grid of ln t: the tail below LOWEST_T is less than 5e-12 of 1/n up to n = 2**20.
+#: Grid of ln t.  Up to n = 2**20, the part of the integral below LOWEST_T is less than
+#: 5e-12 times 1/n, the least possible largest weight.
 LOWEST_T, STEP_T = -40.0, 0.2
-#: Step of the largest score in standard deviations; its distribution has width 1/sqrt(2
-#: ln n).  Errors come from twice the step, which has to do for 2**20 keys, too.
+#: Step of the largest score in standard deviations.  The largest score has width
+#: 1/sqrt(2 ln n), and twice this step, which gives the errors, must resolve it for
+#: 2**20 keys.
 STEP_G = 0.04
-#: Gauss-Legendre points between the largest score and one far below it: 200 of them
-#: change no value by more than 1e-13 (36 neither), so the errors leave this out.
+#: Gauss-Legendre points of the gap between another score and the largest one.  With 36
+#: or 200 of them no value changes by more than 1e-13, so the errors omit this.
 GAP_POINTS = 48
-#: Gaps beyond this weigh nothing: exp(-40) of the largest.
+#: Scores farther than this below the largest are neglected: exp(-40) of its weight.
 WIDEST_GAP = 40.0
-#: Parts of the largest score's distribution that are left out.
+#: Density of the largest score below which it is neglected.
 NEGLIGIBLE = 1e-18
 
 
 class LargestProfile(NamedTuple):
-    """What n - 1 scores below a largest one leave of exp(-t Z/w_1).
+    """Expectations over one score x below the largest score s g of the row.
 
     Attributes
     ----------
     g : ndarray, shape (n_g,)
-        The largest score in standard deviations.
+        The largest score, in standard deviations s.
     u : ndarray, shape (n_t,)
         ln t.
     log_psi : ndarray, shape (n_s, n_g, n_t)
-        ln ∫ over x < s g of N(x; 0, s²) exp(-t exp(x - s g)) dx.
+        ln ψ(t, g), with ψ = E [exp(-t exp(x - s g)); x < s g] for x from N(0, s²).
     log_below : ndarray, shape (n_g,)
-        ln Φ(g), its limit at t = 0.
+        ln P(x < s g), which is ln ψ at t = 0.
     """
 
     g: Array
@@ -185,12 +208,13 @@ class LargestProfile(NamedTuple):
 
 
 def largest_profile(stds: Array) -> LargestProfile:
-    """Return the profile of a few s.
+    """Return the `LargestProfile` of N(0, s²) scores, for each s in ``stds``.
 
     Notes
     -----
-    1 - psi = (1 - Φ(g)) + ∫ N(g - z/s) (1 - exp(-t exp(-z))) dz/s over gaps z > 0: the
-    second factor does not depend on s, so that one product of matrices does it.
+    1 - ψ = (1 - Φ(g)) + ∫ φ(g - z/s) (1 - exp(-t exp(-z))) dz/s over gaps z > 0, with Φ
+    and φ the normal distribution and density.  The density depends on (g, z) and the
+    other factor on (z, t): the integral is a matrix product.
     """
     ends = round(REACH / STEP_G)
     g: Array = STEP_G * np.arange(-ends, ends + 1, dtype=np.float64)
@@ -212,24 +236,25 @@ def largest_profile(stds: Array) -> LargestProfile:
 
 
 def integrate_largest(profile: LargestProfile, n_keys: float) -> Expectations:
-    """Return the expected largest weight of a row of n scores.
+    """Return the expected largest weight of a row of n = ``n_keys`` scores.
 
     Returns
     -------
     Expectations
-        Shape (n_s, 1).  The error is the difference from twice both steps.
+        Shape (n_s, 1).  The error is the change if both steps are doubled.
 
     Notes
     -----
-    p_max = 1/(1 + S), S the sum over the n - 1 scores below the largest, and
-    1/(1 + S) = ∫ exp(-t (1 + S)) dt, so with t = exp u::
+    p_max = 1/(1 + S), where S is the sum of exp(x - s g) over the n - 1 scores x below
+    the largest, s g.  With 1/(1 + S) = ∫ exp(-t (1 + S)) dt, t = exp u and φ the normal
+    density::
 
-        E p_max = n ∫ N(g) ∫ t exp(-t) psi(t, g)^(n-1) du dg
+        E p_max = n ∫ φ(g) ∫ t exp(-t) ψ(t, g)^(n-1) du dg
     """
     n = float(n_keys)
     log_distribution = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * profile.g**2
     log_distribution += (n - 1.0) * profile.log_below
-    # An even number is dropped in front: the coarse grid is part of the fine one.
+    # Drop an even number of points in front, so that the coarse grid keeps its points.
     first = int(np.argmax(log_distribution > math.log(NEGLIGIBLE))) // 2 * 2
     last = log_distribution.size - int(
         np.argmax(log_distribution[::-1] > math.log(NEGLIGIBLE))
@@ -247,25 +272,32 @@ def integrate_largest(profile: LargestProfile, n_keys: float) -> Expectations:
 
 @lru_cache(maxsize=8)
 def legendre(n_points: int) -> tuple[Array, Array]:
-    """Return Gauss-Legendre nodes and weights for the interval from 0 to 1."""
+    """Return Gauss-Legendre nodes and weights on [0, 1], each of shape (n_points,)."""
     nodes, weights = np.polynomial.legendre.leggauss(n_points)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
-#: ln n up to this: the lower end of the u grid is that far down.
+#: Largest ln n: the lower end of the u grid allows for it.
 MOST_LOG_KEYS = 14.0
-#: Below this s the normal density is narrower than the kernels.
+#: Up to this s the normal density is narrower than the kernels, and the grid follows
+#: it.
 NARROW = 0.5
-#: Step in standard deviations: the trapezoidal rule is off by exp(-2 pi²/step²).
+#: Step of that grid in standard deviations: the error of the trapezoidal rule is
+#: exp(-2 pi²/step²).
 NORMAL_STEP = 0.5
-#: Points of the u grid in one s: features have width s over sqrt(2 ln n).
+#: Points of the u grid per s.  Integrands have width s/sqrt(2 ln n).
 POINTS_IN_S = 40
 
 
 def expect_gaussian_row(std: float, n_keys: float) -> Expectations:
-    """Return the expectations over a row of n independent N(0, std²) scores.
+    """Return the expectations of `ROW_NAMES` for n independent N(0, std²) scores.
 
-    The standard deviation is positive, and there are at least two keys.
+    Parameters
+    ----------
+    std : float
+        Positive.
+    n_keys : float
+        n, at least 2.
 
     Returns
     -------
@@ -281,7 +313,7 @@ def expect_gaussian_row(std: float, n_keys: float) -> Expectations:
 
 
 def join_largest(row: Expectations, largest: Expectations) -> Expectations:
-    """Put the largest weight after the other quantities."""
+    """Append the largest weight, shape (..., 1), to the five others, shape (..., 5)."""
     return Expectations(
         np.concatenate([row.values, largest.values], axis=-1),
         np.concatenate([row.errors, largest.errors], axis=-1),
@@ -289,30 +321,37 @@ def join_largest(row: Expectations, largest: Expectations) -> Expectations:
 
 
 def gaussian_profile(stds: Array) -> Profile:
-    """Return the profiles of scores N(0, s²) for a few neighbouring s.
+    """Return the profiles of N(0, s²) scores, for several s of similar size.
 
     Parameters
     ----------
     stds : ndarray, shape (n_s,)
-        Positive; all at most `NARROW` or none.
+        The s, positive; either all at most `NARROW` or all above it.
 
     Returns
     -------
     Profile
-        Shape (n_s, n_u), on a grid that suits all of them.
+        Arrays of shape (n_s, n_u), on a common grid of u.
     """
-    u, stride = grid_of(stds)
-    return profile_at(stds, u, stride)
+    u, stride = score_grid(stds)
+    return gaussian_profile_at(stds, u, stride)
 
 
-def grid_of(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
-    """Return an even grid of u for scores N(0, s²), and for one N(bias, s²).
+def score_grid(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
+    """Return an evenly spaced grid of u for N(0, s²) scores, one of which has a mean.
+
+    Parameters
+    ----------
+    stds : ndarray, shape (n_s,)
+        The s; the grid suits all of them.
+    bias : float
+        Mean of the one score.
 
     Returns
     -------
     u : ndarray, shape (n_u,)
     stride : int
-        Its step, in `STEP`.
+        The step of u, as a multiple of `STEP`.
     """
     widest = float(stds.max())
     stride = max(1, int(float(stds.min()) / (POINTS_IN_S * STEP)))
@@ -323,48 +362,60 @@ def grid_of(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
     return u, stride
 
 
-#: What multiplies w exp(-w) in what is averaged over one score, by w and ln w.
-Factor = Callable[[Array, Array], Array]
+#: (w, ln w) -> the factor f of a kernel f w exp(-w), elementwise.
+KernelFactor = Callable[[Array, Array], Array]
 
 
-def profile_at(stds: Array, u: Array, stride: int) -> Profile:
-    """Return the profiles of scores N(0, s²) on a grid that `grid_of` has, or moved."""
-    factors: tuple[Factor, ...]
+def gaussian_profile_at(stds: Array, u: Array, stride: int) -> Profile:
+    """Return the profiles of N(0, s²) scores on a given grid.
+
+    Parameters
+    ----------
+    stds : ndarray, shape (n_s,)
+        As for `gaussian_profile`.
+    u : ndarray, shape (n_u,)
+        As from `score_grid`, perhaps shifted.
+    stride : int
+        As from `score_grid`.
+    """
+    factors: tuple[KernelFactor, ...]
     factors = (lambda w, _: np.ones_like(w), lambda _, log_w: log_w, lambda w, _: w)
-    a1, a1_log, a2 = means_at(factors, stds, u, stride)
-    return Profile(u, log_complement(_lost(stds, u, stride)), a1, a1_log, a2)
+    a1, a1_log, a2 = gaussian_kernel_means(factors, stds, u, stride)
+    return Profile(u, log_complement(_mean_complement(stds, u, stride)), a1, a1_log, a2)
 
 
-def means_at(factors: Sequence[Factor], stds: Array, u: Array, stride: int) -> Array:
-    """Return the means of w exp(-w) times some factors over one score N(0, s²).
+def gaussian_kernel_means(
+    factors: Sequence[KernelFactor], stds: Array, u: Array, stride: int
+) -> Array:
+    """Return E f(w, ln w) w exp(-w), w = exp(u + x), over one score x from N(0, s²).
 
     Parameters
     ----------
     factors : sequence of callable
-        Of w = exp(u + x) and ln w; of no more than a power of these.
+        The f; each grows no faster than a power of w and ln w.
     stds : ndarray, shape (n_s,)
-        As for `gaussian_profile`.
+        The s, as for `gaussian_profile`.
     u : ndarray, shape (n_u,)
     stride : int
-        As `grid_of` has them.
+        As from `score_grid`.
 
     Returns
     -------
     ndarray, shape (n_factors, n_s, n_u)
     """
     if float(stds.max()) <= NARROW:
-        log_w, weight = _normal_grid(stds, u)
+        log_w, weight = _log_w_nodes(stds, u)
         w = np.exp(log_w)
         a1 = w * np.exp(-w)
         kernels = [a1 * factor(w, log_w) for factor in factors]
         return np.stack([np.einsum("sug,g->su", one, weight) for one in kernels])
-    log_w = _kernel_grid()
+    log_w = _log_w_grid()
     w = np.exp(log_w)
     a1 = STEP * w * np.exp(-w)
     kernels = [(a1 * factor(w, log_w))[::-1] for factor in factors]
     means = np.empty((len(kernels), stds.size, u.size))
     for i, std in enumerate(stds):
-        z = _differences(float(std), u, stride)
+        z = _difference_grid(float(std), u, stride)
         density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * std)
         densities = sliding_window_view(density, log_w.size)[::stride]
         for j, kernel in enumerate(kernels):
@@ -373,25 +424,32 @@ def means_at(factors: Sequence[Factor], stds: Array, u: Array, stride: int) -> A
     return means
 
 
-def _lost(stds: Array, u: Array, stride: int) -> Array:
-    """Return E (1 - exp(-w)) = ∫ w exp(-w) Φ((u - ln w)/s) d ln w, by parts."""
+def _mean_complement(stds: Array, u: Array, stride: int) -> Array:
+    """Return E (1 - exp(-w)) over one score from N(0, s²), shape (n_s, n_u).
+
+    By parts it is ∫ w exp(-w) Φ((u - ln w)/s) d ln w, Φ the normal distribution.
+    """
     if float(stds.max()) <= NARROW:
-        log_w, weight = _normal_grid(stds, u)
+        log_w, weight = _log_w_nodes(stds, u)
         lost: Array = np.einsum("sug,g->su", -np.expm1(-np.exp(log_w)), weight)
         return lost
-    log_w = _kernel_grid()
+    log_w = _log_w_grid()
     w = np.exp(log_w)
     kernel = (STEP * w * np.exp(-w))[::-1]
     rows = []
     for std in stds:
-        below = scipy.special.ndtr(_differences(float(std), u, stride))
+        below = scipy.special.ndtr(_difference_grid(float(std), u, stride))
         windows = sliding_window_view(below, log_w.size)[::stride]
         rows.append(np.einsum("uw,w->u", windows, kernel))
     return np.stack(rows)
 
 
-def _normal_grid(stds: Array, u: Array) -> tuple[Array, Array]:
-    """Return ln w on an even grid of the normal, and its weights: s small."""
+def _log_w_nodes(stds: Array, u: Array) -> tuple[Array, Array]:
+    """Return nodes of ln w = u + s g, shape (n_s, n_u, n_g), and their probabilities.
+
+    g is on an evenly spaced grid of the standard normal, of shape (n_g,); for s up to
+    `NARROW`.
+    """
     ends = round(REACH / NORMAL_STEP)
     g = NORMAL_STEP * np.arange(-ends, ends + 1)
     weight = np.exp(-0.5 * g * g)
@@ -399,14 +457,18 @@ def _normal_grid(stds: Array, u: Array) -> tuple[Array, Array]:
     return u[:, np.newaxis] + stds[:, np.newaxis, np.newaxis] * g, weight
 
 
-def _kernel_grid() -> Array:
-    """Return an even grid of ln w on which the normal density is summed."""
+def _log_w_grid() -> Array:
+    """Return the evenly spaced grid of ln w, with step `STEP`, for s above `NARROW`."""
     n_w = round((HIGHEST - LOWEST) / STEP) + 1
     return LOWEST + STEP * np.arange(n_w, dtype=np.float64)
 
 
-def _differences(std: float, u: Array, stride: int) -> Array:
-    """Return (u - ln w)/s: both grids have the same step, up to ``stride``."""
-    n_z = stride * (u.size - 1) + _kernel_grid().size
+def _difference_grid(std: float, u: Array, stride: int) -> Array:
+    """Return all values of (u - ln w)/std as one ascending grid, shape (n_z,).
+
+    ln w is on `_log_w_grid`, with step `STEP`, and u has step ``stride`` · `STEP`, so
+    that every difference lies on a grid with step `STEP`.
+    """
+    n_z = stride * (u.size - 1) + _log_w_grid().size
     z: Array = (u[0] - HIGHEST + STEP * np.arange(n_z)) / std
     return z

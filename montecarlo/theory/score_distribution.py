@@ -1,9 +1,9 @@
-"""The exact distribution of q·k for Gaussian entries, at every d_k, far into its tails.
+"""Distribution and tail of q·k, where all entries are independent N(0, 1).
 
-Given q the score is normal with standard deviation |q|, and |q| has the chi
-distribution with d_k degrees of freedom: distribution and tails are integrals over |q|
-of a normal one. In logarithms, so that nothing over- or underflows; no Bessel function
-is needed, though the density is one (the variance-gamma distribution).
+Given q the score is N(0, |q|²), and |q| has the chi distribution with d_k degrees of
+freedom: distribution functions are integrals of the normal one over |q|.  They are
+computed from logarithms, so that nothing over- or underflows.  (q·k has a
+variance-gamma distribution; the Bessel function of its density is not needed here.)
 """
 
 import math
@@ -14,71 +14,83 @@ import scipy
 
 from montecarlo.theory.row_integrals import Array
 
-#: Nodes of the trapezoidal rule over ln |q|.  The integrand is smooth and vanishes
-#: with all derivatives at both ends, so the rule converges faster than any power.
+#: Nodes of the trapezoidal rule over ln |q|.  The integrand is smooth and vanishes with
+#: all derivatives at both ends, so the rule converges faster than any power of its
+#: step.
 NODES = 2001
-#: Nodes cover this many widths, 1/sqrt(2 d), of ln |q| on either side of its peak.
+#: Nodes cover this many standard deviations of ln |q|, 1/sqrt(2 d), on either side of
+#: the peak of the integrand.
 WIDTHS = 14.0
 
 
-def score_distribution(x: float, d_k: int) -> float:
-    """Return P(q·k <= x)."""
-    radius, weight = _lengths(d_k, 0.5 * math.log(d_k))
+def score_cdf(x: float, d_k: int) -> float:
+    """Return P(q·k <= x) for standard normal q and k of dimension ``d_k``."""
+    radius, weight = _query_norms(d_k, 0.5 * math.log(d_k))
     return float((weight * scipy.special.ndtr(x / radius)).sum())
 
 
 def log_score_tail(x: float, d_k: int) -> float:
-    """Return ln P(q·k > x), to nearly full relative precision however small it is.
+    """Return ln P(q·k > x), x >= 0, for standard normal q and k of dimension ``d_k``.
 
-    ``x`` is at least 0.
+    It is accurate even if the probability itself underflows.
 
     Notes
     -----
-    Far in the tail the integrand peaks at a larger |q| than typical ones: near the
-    root r of r⁴ - d r² - x² = 0, where d ln r - r²/2 - x²/(2 r²) is largest.
+    Far in the tail the integrand over r = |q| peaks where d ln r - r²/2 - x²/(2 r²) is
+    largest, at the root of r⁴ - d r² - x² = 0.  The nodes are centred there.
     """
     peak = 0.5 * math.log(0.5 * (d_k + math.sqrt(d_k * d_k + 4.0 * x * x)))
-    radius, _ = _lengths(d_k, peak)
-    logs = _log_density(radius, d_k) + scipy.special.log_ndtr(-x / radius)
+    radius, _ = _query_norms(d_k, peak)
+    logs = _log_chi_density(radius, d_k) + scipy.special.log_ndtr(-x / radius)
     logs += np.log(radius)
     top = float(logs.max())
     step = math.log(radius[1] / radius[0])
     return top + math.log(float(np.exp(logs - top).sum()) * step)
 
 
-def _log_density(radius: Array, d_k: int) -> Array:
-    """Return the logarithm of the chi density."""
+def _log_chi_density(radius: Array, d_k: int) -> Array:
+    """Return the log-density of the chi distribution with d_k degrees of freedom."""
     constant = (1.0 - 0.5 * d_k) * math.log(2.0) - scipy.special.gammaln(0.5 * d_k)
     density: Array = constant + (d_k - 1.0) * np.log(radius) - 0.5 * radius**2
     return density
 
 
 @lru_cache(maxsize=256)
-def _lengths(d_k: int, peak: float) -> tuple[Array, Array]:
-    """Return values of |q| around a peak, and their probabilities under chi."""
+def _query_norms(d_k: int, peak: float) -> tuple[Array, Array]:
+    """Return quadrature nodes of |q| ~ chi(d_k), and their probabilities.
+
+    The nodes are evenly spaced in ln |q| around ``peak``, which is a value of ln |q|.
+    """
     # the lower tail of ln |q| falls like |q|**d only: wide for small d
     reach = WIDTHS / math.sqrt(2.0 * d_k)
     low, high = peak - reach - 40.0 / d_k, peak + reach
     logs = np.linspace(low, high, NODES)
     radius = np.exp(logs)
     step = (high - low) / (NODES - 1)
-    weight: Array = np.exp(_log_density(radius, d_k) + logs) * step
+    weight: Array = np.exp(_log_chi_density(radius, d_k) + logs) * step
     return radius, weight
 
 
 def distribution_gap(x: float, d_k: int) -> float:
-    """Return P(q·k <= x sqrt(d_k)) - Φ(x): how far the score is from normal at x."""
-    return score_distribution(x * math.sqrt(d_k), d_k) - float(scipy.special.ndtr(x))
+    """Return P(q·k/sqrt(d_k) <= x) - Φ(x) for standard normal q and k.
+
+    Φ is the standard normal distribution function.
+    """
+    return score_cdf(x * math.sqrt(d_k), d_k) - float(scipy.special.ndtr(x))
 
 
 @lru_cache(maxsize=256)
-def largest_gap(d_k: int) -> float:
-    """Return sup |F - Φ|, F the distribution function of q·k over sqrt(d_k).
+def kolmogorov_distance(d_k: int) -> float:
+    """Return the Kolmogorov distance of q·k/sqrt(d_k) from N(0, 1), sup |F(x) - Φ(x)|.
 
-    Both are symmetric about 0, so x > 0 is enough; the gap changes its sign there, and
-    the larger of its two extremes is refined between its neighbours on a grid.
+    q and k are standard normal, F and Φ the two distribution functions.
+
+    Notes
+    -----
+    Both distributions are symmetric about 0, so x > 0 is enough.  The grid point with
+    the largest distance is refined by bounded minimisation between its neighbours.
     """
-    from scipy.optimize import minimize_scalar  # takes longer than a point
+    from scipy.optimize import minimize_scalar  # slow to import
 
     x = np.linspace(0.0, 5.0, 101)
     sizes = [abs(distribution_gap(float(one), d_k)) for one in x]
@@ -93,7 +105,7 @@ def largest_gap(d_k: int) -> float:
 
 @lru_cache(maxsize=256)
 def expected_maximum(n: int) -> float:
-    """Return the expected largest of n independent N(0, 1).
+    """Return the expected maximum of n independent N(0, 1) variables.
 
     Notes
     -----

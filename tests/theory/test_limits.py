@@ -13,8 +13,8 @@ from scipy.special import expit
 
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.limits import (
-    element_gap_quantile,
-    gap_density,
+    element_rate_quantile,
+    gap_density_at_zero,
     gap_quantile,
     limit_of,
 )
@@ -43,8 +43,8 @@ def test_density_agrees_with_another_quadrature(n):
         middle = float(scipy.stats.norm.isf(1.0 / n))
         points = [-12.0, *(middle + k for k in (-2, -1, 0, 1, 2)), 14.0]
         value = n * (n - 1) * mpmath.quad(integrand, points)
-    assert gap_density(n) == pytest.approx(float(value), rel=1e-9)
-    assert gap_density(n) == pytest.approx(expected_maximum(n), rel=1e-6)
+    assert gap_density_at_zero(n) == pytest.approx(float(value), rel=1e-9)
+    assert gap_density_at_zero(n) == pytest.approx(expected_maximum(n), rel=1e-6)
 
 
 def integral(function, *ends):
@@ -100,7 +100,7 @@ def test_laws_of_means_are_those_of_the_definition():
         "gradient_query_squared": (lambda t: 4.0 * w(t) ** 2, 64.0),
     }
     for name, (function, factor) in laws.items():
-        law = gap_density(32) / 8.0 * factor * integral(function, 0, 3, 12, 60)
+        law = gap_density_at_zero(32) / 8.0 * factor * integral(function, 0, 3, 12, 60)
         assert limit_of(name, "mean", 32).value(64) == pytest.approx(law, rel=1e-9), (
             name
         )
@@ -120,7 +120,7 @@ def test_quantiles_are_those_of_sorted_normals(n, level):
     error = math.sqrt(level * (1.0 - level) / rows)
     for values, quantile in (
         (gaps, gap_quantile(n, level)),
-        (np.where(drawn == n - 1, gaps, below), element_gap_quantile(n, level)),
+        (np.where(drawn == n - 1, gaps, below), element_rate_quantile(n, level)),
     ):
         assert abs((values <= quantile).mean() - level) < LIMIT * error
         assert abs((values <= 1.2 * quantile).mean() - level) > LIMIT * error
@@ -164,7 +164,7 @@ def test_what_is_not_known_is_none():
     assert limit_of("planted_weight", "mean", 32) is None
     assert limit_of("jacobian_trace", "spread", 32) is None
     with pytest.raises(ValueError, match="n_keys must be at least 2, got 1"):
-        gap_density(1)
+        gap_density_at_zero(1)
     with pytest.raises(ValueError, match="level must lie between 0 and 1, got 1"):
         gap_quantile(2, 1.0)
 

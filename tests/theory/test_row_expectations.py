@@ -9,10 +9,10 @@ from numpy.polynomial import chebyshev
 
 from montecarlo.theory import row_expectations
 from montecarlo.theory.row_expectations import (
-    edges,
-    expect_binomial,
-    make_panel,
-    score_distribution,
+    expect_rademacher_pairs,
+    interpolate_panel,
+    panel_edges,
+    rademacher_scores,
 )
 from montecarlo.theory.row_integrals import ROW_NAMES, expect_gaussian_row
 
@@ -21,11 +21,11 @@ from montecarlo.theory.row_integrals import ROW_NAMES, expect_gaussian_row
 @pytest.mark.parametrize("index", [0, 1, 4, 6, 7, 10, 15])
 def test_panels_are_as_good_as_they_say(index, n_keys):
     """Between the nodes a panel is off by less than it states, and by under 1e-6."""
-    coefficients, errors = make_panel(index, n_keys)
-    low, high = edges(index)
+    coefficients, errors = interpolate_panel(index, n_keys)
+    low, high = panel_edges(index)
     for part in (0.04, 0.37, 0.5, 0.96):
         std = low + part * (high - low)
-        x = row_expectations._coordinate(np.array([std]), index)
+        x = row_expectations._panel_coordinate(np.array([std]), index)
         found = chebyshev.chebval(x, coefficients)[:, 0]
         direct = expect_gaussian_row(std, n_keys).values
         assert (np.abs(found - direct) <= errors).all()
@@ -59,7 +59,7 @@ def enumerate_rows(d_k, n_keys, scale):
 )
 def test_values_are_those_of_all_rows(d_k, n_keys, scale):
     """Sums over d + 1 points equal the enumeration of (d + 1)^n rows."""
-    row = expect_binomial(d_k, n_keys, scale)
+    row = expect_rademacher_pairs(d_k, n_keys, scale)
     expected = enumerate_rows(d_k, n_keys, scale)
     for name, value, error in zip(ROW_NAMES, row.values, row.errors, strict=True):
         assert abs(value - expected[name]) <= 1e-11 * expected[name], name
@@ -69,7 +69,7 @@ def test_values_are_those_of_all_rows(d_k, n_keys, scale):
 @pytest.mark.parametrize("d_k", [1, 2, 17, 1000])
 def test_distribution_of_the_score_is_binomial(d_k):
     """Probabilities are binomial coefficients over 2^d, to rounding."""
-    values, probabilities = score_distribution(d_k)
+    values, probabilities = rademacher_scores(d_k)
     for value, probability in zip(values, probabilities, strict=True):
         exact = math.comb(d_k, (d_k + int(value)) // 2) / 2**d_k
         assert math.isclose(probability, exact, rel_tol=1e-12)

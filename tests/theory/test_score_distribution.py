@@ -16,7 +16,7 @@ from montecarlo.theory.score_distribution import (
     distribution_gap,
     expected_maximum,
     log_score_tail,
-    score_distribution,
+    score_cdf,
 )
 
 DIMENSIONS = (1, 2, 16, 64)
@@ -45,9 +45,9 @@ def test_distribution_is_the_integral_of_the_density(d_k, z):
     x = z * math.sqrt(d_k)
     tail = math.exp(exact_log_tail(x, d_k))
 
-    assert score_distribution(x, d_k) == pytest.approx(1.0 - tail, abs=1e-10)
-    assert score_distribution(-x, d_k) == pytest.approx(tail, abs=1e-10)
-    assert abs(score_distribution(x, d_k + 1) - (1.0 - tail)) > 1e-7
+    assert score_cdf(x, d_k) == pytest.approx(1.0 - tail, abs=1e-10)
+    assert score_cdf(-x, d_k) == pytest.approx(tail, abs=1e-10)
+    assert abs(score_cdf(x, d_k + 1) - (1.0 - tail)) > 1e-7
     assert math.exp(log_score_tail(x, d_k)) == pytest.approx(tail, rel=1e-9)
 
 
