@@ -35,16 +35,15 @@ def open_bar(task: str, *, quiet: bool) -> Iterator[Callable[..., object]]:
         yield _Log(task).update
         return
     # slow to import, and of no use where nothing is shown
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from montecarlo.study.console import open_console
 
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
-        console=open_console(sys.stderr),
+        console=Console(stderr=True),
         transient=True,
     ) as bar:
         yield partial(bar.update, bar.add_task(task, total=0.0))
