@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from montecarlo.errors import InputError
-from montecarlo.study.executors import available_cores, make_executor
+from montecarlo.study.executors import available_cores, check_executor, make_executor
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.
 #: In a process of its own: what limits BLAS limits the whole process for good.
@@ -82,13 +82,12 @@ def test_kind_follows_from_the_jobs(jobs, kind, expected):
         ("dask", None, "localhost", "scheduler"),
         ("dask", None, "tls://localhost", "scheduler"),
         ("dask", 2, "tcp://localhost:8786", "jobs"),
-        (None, 0, None, "jobs"),
     ],
 )
 def test_what_there_is_not_is_refused(kind, jobs, scheduler, named):
     """In one line that begins with the argument."""
     with pytest.raises(InputError, match=f"^{named} must ") as caught:
-        make_executor(jobs, kind, scheduler)
+        check_executor(kind, jobs, scheduler)
     assert "\n" not in str(caught.value)
 
 
