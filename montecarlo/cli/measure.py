@@ -158,25 +158,19 @@ def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
         ):
             rows.sample(workers, advance)
     except KeyboardInterrupt:
-        if not rows.rows():
+        if not rows.estimates():
             raise
         interrupted = True
-    (measured,) = rows.rows()
+    ((measured, estimate),) = rows.estimates()
     took = time.perf_counter() - started
     if interrupted:
         told = f"interrupted: the estimate of {measured.n_replicates} replicates"
         # whose replicates nobody has again
         return Answer(measured, took, "", INTERRUPTED, told)
-    (needed,) = rows.shortfalls()
-    if needed == 0.0 or (options.most and options.first == options.most):
+    needed, is_fixed = effort.needed(estimate), options.first == options.most
+    if needed <= estimate.n_replicates or (options.most and is_fixed):
         return Answer(measured, took, again)
-    if rows.is_stuck(point, *rows.requested[point]) and not measured.is_binned:
-        why = (
-            f"four times the replicates left {measured.std_error:.2g} nearly as it "
-            "was, for a quantile is read from bins"
-        )
-    else:
-        why = _tell_shortfall(measured, effort, needed, seconds)
+    why = _tell_shortfall(measured, effort, needed, seconds)
     told = f"the wanted error was not reached: {why}"
     return Answer(measured, took, again, NOT_REACHED, told)
 
