@@ -297,7 +297,7 @@ def estimate_in(
     if check.relation == "tends_to":  # the slope where d_k is largest
         far = points[-1].d_k / FAR
         points = tuple(c for c in points if c.d_k >= far)
-    estimates = [summaries(c).estimate(key) for c in points]
+    estimates = [summaries(c).estimates[key] for c in points]
     if check.relation in ("slope_between", "tends_to"):
         return log_log_slope([c.d_k for c in points], estimates)
     return estimates[0]

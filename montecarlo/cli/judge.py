@@ -9,7 +9,6 @@ import json
 import math
 import re
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -28,7 +27,7 @@ from montecarlo.claims.own_claims import (
 from montecarlo.claims.running import Study, judge_by_theory, run_study
 from montecarlo.claims.verdicts import Outcome, Verdict
 from montecarlo.cli.command_line import OF_JUDGE, JudgeOptions
-from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
+from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED, complain
 from montecarlo.cli.options import require_defaults
 from montecarlo.cli.outcomes import outcomes_of, read_fail_on
 from montecarlo.errors import InputError
@@ -56,7 +55,6 @@ class Asked(NamedTuple):
     file: Path
     content: bytes
     study: Study
-    seconds: float  # of sampling at most, about, on one core
     folder: Path | None
 
 
@@ -75,9 +73,9 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
         if options.exact:
             open_ends += _find_undecided(judged)
         if failed := judged.failed_self_checks():
-            _complain(f"self-checks refuted: {', '.join(failed)}")
+            complain("judge", f"self-checks refuted: {', '.join(failed)}", DONE)
         for line in open_ends:
-            _complain(line)
+            complain("judge", line, DONE)
         # what cannot be judged has a status of its own
         found = outcomes_of(judged, unreached=not open_ends)
         found -= {Verdict.OPEN.value} if options.exact else set()
@@ -94,10 +92,6 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
     else:
         print_lines("\n\n".join(blocks))
     return max(statuses, key=(DONE, NOT_REACHED, FAILING).index)
-
-
-def _complain(line: str) -> None:
-    print_lines(f"judge: {line}", sys.stderr)
 
 
 def _read(options: JudgeOptions) -> list[Asked]:
@@ -120,7 +114,7 @@ def _read(options: JudgeOptions) -> list[Asked]:
             most=options.most,
         )
         folder = output / file.stem if output is not None and several else output
-        asked.append(Asked(file, content, study, most_seconds(study), folder))
+        asked.append(Asked(file, content, study, folder))
     if output is not None and len({one.folder for one in asked}) < len(asked):
         raise InputError("files must have different names for --output")
     return asked
@@ -130,16 +124,13 @@ def _judge(asked: Asked, options: JudgeOptions, typed: Sequence[str]) -> ClaimsR
     """Sample and judge one file, and write its report where one is asked for."""
     if options.exact:
         return judge_by_theory(asked.study)
-    jobs: int | None = options.jobs
-    if asked.seconds < SHORT and options.executor is None:
-        jobs = jobs or 1
-    workers = jobs, options.executor, options.scheduler
+    is_short = most_seconds(asked.study) < SHORT
+    alone = 1 if is_short and options.executor is None else None
+    workers = options.jobs or alone, options.executor, options.scheduler
     if asked.folder is None:
         with (
             make_executor(*workers) as executor,
-            progress_bar(
-                len(asked.study.grid.divisors), quiet=asked.seconds < SHORT
-            ) as advance,
+            progress_bar(len(asked.study.grid.divisors), quiet=is_short) as advance,
         ):
             return run_study(asked.study, executor, advance).claims
     # Matplotlib and Jinja, for pages alone

@@ -19,6 +19,7 @@ from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED, complain
 from montecarlo.cli.options import require_defaults
 from montecarlo.errors import InputError, NotReachedError
+from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import MOST_REPLICATES, PROJECT, look_up_all, parse_folder
 from montecarlo.printing import print_lines
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
@@ -129,7 +130,8 @@ def _command_with_seed(typed: Sequence[str]) -> str:
 def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
     """Measure what the options ask for, as far as it can be had."""
     started, again = time.perf_counter(), _command_with_seed(typed)
-    asked = request_row(options.names, options.d_k, options.keys, options.parts)
+    parts = {name: getattr(options, name) for name in RowKey._fields}
+    asked = request_row(options.names, options.d_k, options.keys, parts)
     if options.exact:
         exact = exact_row(asked)
         if exact is None:

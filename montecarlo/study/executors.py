@@ -189,31 +189,23 @@ def _start_processes(jobs: int) -> Workers:
     # spawn: forking a process that shows a progress bar from a thread can hang
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin)
-    with _undisturbed():
+    with _ignoring_interrupts():
         for _ in range(jobs):  # a process starts with the task that needs it
             pool.submit(os.getpid)
     return Workers(PROCESSES, jobs, pool.submit, pool.shutdown)
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Start processes, which inherit that Ctrl-C is ignored, and only then be ended.
-
-    One whose parent leaves before it is told what to do complains of that.
-    """
-    if current_thread() is not main_thread():
+def _ignoring_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C in a block, as processes that start in it inherit."""
+    if current_thread() is not main_thread():  # which alone may say so
         yield
         return
-    came: list[int] = []
-    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    terminate = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, interrupt)
-        signal.signal(signal.SIGTERM, terminate)
-        for number in came[:1]:
-            signal.raise_signal(number)
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin() -> None:

@@ -61,10 +61,6 @@ class PointTable(NamedTuple):
     distributions: dict[RowKey, RowDistribution]
     estimates: dict[RowKey, Estimate]
 
-    def estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a row that checks look at."""
-        return self.estimates[key]
-
 
 def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
     point: DesignPoint,

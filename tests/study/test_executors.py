@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 
 import psutil
 import pytest
@@ -106,30 +105,6 @@ def test_processes_leave_an_interrupt_to_the_command():
         os.kill(process, signal.SIGINT)
         assert all(executor.submit(handler).result()[0] for _ in range(4))
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_processes_start_before_the_command_is_ended(monkeypatch):
-    """SIGTERM waits until they know what to do: none says that its parent left."""
-    submit, started, pools = ProcessPoolExecutor.submit, [], []
-
-    def disturbed(pool, function):
-        signal.raise_signal(signal.SIGTERM)
-        started.append(submit(pool, function))
-        pools.append(pool)
-
-    def end(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ProcessPoolExecutor, "submit", disturbed)
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            make_executor(2)
-        assert signal.getsignal(signal.SIGTERM) is end
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert len([future.result() for future in started]) == 2
-    pools[0].shutdown()
 
 
 def test_an_error_drops_what_has_not_begun():
