@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from io import StringIO
 
 from rich.console import Console
 from rich.table import Table
@@ -26,8 +27,14 @@ def print_table(
         )
     for row in rows:
         table.add_row(*map(printable, row))
-    width = None if sys.stdout.isatty() else PIPED_WIDTH
-    console = Console(width=width, markup=False, emoji=False, highlight=False)
-    with console.capture() as printed:
-        console.print(table)
-    write_out(printed.get(), sys.stdout)
+    printed, is_terminal = StringIO(), sys.stdout.isatty()
+    console = Console(
+        file=printed,
+        force_terminal=is_terminal,
+        width=None if is_terminal else PIPED_WIDTH,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    console.print(table)
+    write_out(printed.getvalue(), sys.stdout)
