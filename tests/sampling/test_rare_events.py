@@ -6,7 +6,6 @@ and their skewness makes the tail ten to twenty times as heavy.  With the binomi
 of coverage, at 1e-7, this file fails by chance less than once in 10**6 seeds.
 """
 
-import dataclasses
 import math
 
 import pytest
@@ -98,6 +97,4 @@ def test_draws_belong_to_their_seed():
 
     assert estimate_tail(11.09, 16, 1, 2) == one
     assert estimate_tail(11.09, 16, 2, 2)[0] != one[0]
-    more = estimate_tail(11.09, 16, 1, 3)
-    assert more.n_draws == one.n_draws + BLOCK
-    assert dataclasses.astuple(more) != dataclasses.astuple(one)
+    assert estimate_tail(11.09, 16, 1, 3) != one
