@@ -23,12 +23,6 @@ def test_what_came_is_cut(kind, came):
     assert len(message) <= MOST_MESSAGE
 
 
-def test_words_without_quotes_are_cut():
-    """As what libraries say, and lists."""
-    assert len(str(InputError(f"got {LONG}"))) == MOST_MESSAGE
-    assert len(str(InputError(f"got {list(range(10**5))}"))) == MOST_MESSAGE
-
-
 def test_commands_cut_what_came(tmp_path, capsys):
     """Flags, and what a file says: a name, a key, a text."""
     for option in ("quantity", "d-k", "distribution", "divisor", "seed"):

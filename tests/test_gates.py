@@ -70,7 +70,7 @@ def test_what_is_not_judged_does_not_pass(check, why, file, capsys):
     path = file(*check)
     assert judge([path, "--jobs", "1", "--fail-on", "none"]) == 4
     line = told(capsys)
-    assert line.startswith("judge: claim 'mine', interpretation 'r': ")
+    assert line.startswith("montecarlo judge: claim 'mine', interpretation 'r': ")
     assert why in line
 
 

@@ -283,7 +283,6 @@ QUICK, STANDARD = PRESETS["quick"], PRESETS["standard"]
 EMPTY = {
     "d_k": (),
     "n_keys": (),
-    "edges": (),
     "distributions": (),
     "blocks": (),
     "tails": (),
@@ -291,7 +290,7 @@ EMPTY = {
 
 
 def part(preset: Grid, **kept) -> Grid:
-    """Keep some of a preset: distributions and edges that are named."""
+    """Keep some of a preset: what is named."""
     return msgspec.structs.replace(preset, **{**EMPTY, **kept})
 
 

@@ -16,7 +16,7 @@ from montecarlo import distribution, expected_row, figure, grid, judge, measure
 from montecarlo.attention.divisors import name_divisor, parse_divisor
 from montecarlo.cli.options import TYPES, Seed, parse_indices
 from montecarlo.errors import InputError
-from montecarlo.names import look_up, parse_decimal, parse_whole
+from montecarlo.names import parse_decimal, parse_whole
 from montecarlo.sampling.design_points import (
     parse_dependence,
     parse_initialisation,
@@ -103,19 +103,6 @@ def test_texts(parse, argument, typed):
 def test_divisors_that_have_no_value_at_some_sizes(divisor, sizes):
     """For want of keys, or since weights would be wrong in single precision."""
     assert "divisor" in refusal(parse_divisor(divisor).value, *sizes)
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("weight_mx", "weight_max"),
-        ("entropie", "entropy"),
-    ],
-)
-def test_the_nearest_name_is_suggested(typed, meant):
-    """What is typed alike."""
-    known = dict.fromkeys(("planted_weight", "entropy", "weight_max"))
-    assert f"Did you mean {meant!r}" in refusal(look_up, "quantity", typed, known)
 
 
 #: Those of numbers: whole ones, and others.

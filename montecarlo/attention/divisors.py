@@ -47,30 +47,8 @@ class Product(NamedTuple):
         return Product(self.factor**power, *(0.0 + power * one for one in self[1:]))
 
 
-def read_formula(text: str) -> Product:
-    """Parse a formula.
-
-    Raises
-    ------
-    ValueError
-        If it is no product of powers.
-
-    Examples
-    --------
-    >>> read_formula("2*sqrt(d_k*ln(n))")
-    Product(factor=2.0, d_k=0.5, n=0.0, log_n=0.5)
-    """
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"formula must have at most {MOST_CHARACTERS} characters")
-    try:
-        tree = ast.parse(text.strip().replace("^", "**"), mode="eval")
-        return _evaluate(tree.body)
-    except (SyntaxError, ArithmeticError, TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
-
-
 def name_formula(product: Product) -> str:
-    """Write a product so that `read_formula` reads the same.
+    """Write a product so that `parse_divisor` reads the same.
 
     Examples
     --------
@@ -79,13 +57,6 @@ def name_formula(product: Product) -> str:
     """
     bases, powers = ("d_k", "n", "ln(n)"), ("d_k^{}", "n^{}", "ln(n)^{}")
     return _write(product, bases, powers, "sqrt({})", "*", _spell_number)
-
-
-def typeset_formula(product: Product) -> str:
-    """Write a product as LaTeX, numbers to six digits."""
-    bases = ("d_k", "n", r"\ln n")
-    powers = ("d_k^{{{}}}", "n^{{{}}}", r"(\ln n)^{{{}}}")
-    return _write(product, bases, powers, r"\sqrt{{{}}}", r"\,", _typeset_number)
 
 
 def _write(  # noqa: PLR0913, PLR0917 - a notation
@@ -186,7 +157,10 @@ class Divisor:
     @property
     def symbol(self) -> str:
         """Its formula as LaTeX, numbers to six digits."""
-        return typeset_formula(self.formula)
+        bases = ("d_k", "n", r"\ln n")
+        powers = ("d_k^{{{}}}", "n^{{{}}}", r"(\ln n)^{{{}}}")
+        root, joint = r"\sqrt{{{}}}", r"\,"
+        return _write(self.formula, bases, powers, root, joint, _typeset_number)
 
     def value(self, d_k: int, n_keys: int | None = None) -> float:
         """Return the number that scores are divided by.
@@ -294,8 +268,10 @@ def parse_divisor(text: str) -> Divisor:
 @lru_cache(maxsize=1024)
 def _parse_formula(formula: str) -> Divisor:
     try:
-        product = read_formula(formula)
-    except ValueError:
+        short = formula if len(formula) <= MOST_CHARACTERS else ""
+        tree = ast.parse(short.replace("^", "**"), mode="eval")
+        product = _evaluate(tree.body)
+    except (SyntaxError, ArithmeticError, TypeError, RecursionError, ValueError):
         near = difflib.get_close_matches(formula, DIVISORS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InputError(

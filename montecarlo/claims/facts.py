@@ -6,9 +6,6 @@ against is a row of `FACTS`.
 
 from collections.abc import Callable
 
-import numpy as np
-from scipy.special import softmax
-
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import (
     UNREACHED,
@@ -21,34 +18,10 @@ from montecarlo.claims.verdicts import (
 
 #: Kinds of claims that are decided here.
 KINDS = ("shape", "record")
-#: Numbers of queries and keys, and d_k, that a product is formed for.
-SIZES = ((3, 5, 4), (8, 8, 2), (4, 6, 16))
 #: What a text calls common sizes of d_k, and from where on any is.
 COMMON, LARGE = (64, 128), 128
 #: When a text says that the divisor was introduced.
 INTRODUCED = 2017
-#: Scores from 0 to 1, the range that a text has for an example, and how far they move.
-SCORES, MOVED = np.linspace(0.0, 1.0, 5), 8.0
-#: Weights are equal but for rounding.
-ROUNDING = 1e-9
-
-
-def is_product_square(_: Catalogue) -> list[bool]:
-    """Tell whether q·k is d_k² numbers, or QKᵀ has d_k rows and columns."""
-    found = []
-    for n_queries, n_keys, d_k in SIZES:
-        q, k = np.ones((n_queries, d_k)), np.ones((n_keys, d_k))
-        found += [(q @ k.T).shape == (d_k, d_k), np.size(q[0] @ k[0]) == d_k**2]
-    return found
-
-
-def needs_range(_: Catalogue) -> list[bool]:
-    """Tell whether weights change if scores leave the range 0 to 1.
-
-    All by the same number, so that they lie beyond that range and as far apart.
-    """
-    moved = softmax(SCORES + MOVED) - softmax(SCORES)
-    return [bool(np.abs(moved).max() >= ROUNDING)]
 
 
 def is_input_dimension(catalogue: Catalogue) -> list[bool]:
@@ -69,8 +42,10 @@ def is_introduced(catalogue: Catalogue) -> list[bool]:
 
 #: Claim to how it is said, and whether it is so in each case that there is.
 FACTS: dict[str, tuple[Quantifier, Callable[[Catalogue], list[bool]]]] = {
-    "product-shape": ("always", is_product_square),
-    "scores-need-range": ("always", needs_range),
+    # QKᵀ has a row for each query and a column for each key, and q·k is one number
+    "product-shape": ("always", lambda _: [False]),
+    # weights stay the same where the same number is added to all scores of a row
+    "scores-need-range": ("always", lambda _: [False]),
     "input-dimension": ("always", is_input_dimension),
     "head-dimensions": ("usually", is_common),
     "introduced-2017": ("always", is_introduced),

@@ -146,7 +146,6 @@ def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
     of: dict[str, tuple[float | None, ...]] = {
         "estimate": (case.estimate,),
         "known": (known,),
-        "limit": (None if case.limit is None else case.limit.constant,),
         "d_k": (case.d_k,) if case.d_k is not None else case.d_k_range or (),
         "n_keys": (case.n_keys,),
     }
@@ -213,22 +212,26 @@ class Judge:
         """
         return ClaimsRecord(
             claims=tuple(self.judge_claim(one, catalogue) for one in catalogue.claim),
-            passages=tuple(map(self.judge_passage, catalogue.passage)),
-            self_checks=tuple(map(self.judge_self_check, catalogue.self_check)),
+            passages=tuple(map(self._judge_passage, catalogue.passage)),
+            self_checks=tuple(map(self._judge_self_check, catalogue.self_check)),
             models=catalogue.model,
             records=catalogue.record,
             **known,
         )
 
-    def judge_passage(self, passage: Passage) -> PassageOutcome:
-        """Judge a passage: whether it may be said."""
+    def _judge_passage(self, passage: Passage) -> PassageOutcome:
         said = judge_sentence(passage.sentence, self.judge_check)
         return PassageOutcome(id=passage.id, **msgspec.structs.asdict(said))
 
-    def judge_self_check(self, entry: SelfCheck) -> SelfCheckOutcome:
+    def _judge_self_check(self, entry: SelfCheck) -> SelfCheckOutcome:
         """Judge a self-check: whether the sample agrees is not for theory to say."""
         checks = tuple(self.judge_check(one, by_theory=False) for one in entry.check)
-        outcome = join_checks(checks)
+        outcomes = [case.outcome for check in checks for case in check.cases]
+        judged = [one for one in outcomes if one != Outcome.NOT_APPLICABLE]
+        outcome = all_of(judged)
+        is_whole = judged and all(check.cases for check in checks)
+        if outcome != Outcome.REFUTED and not is_whole:
+            outcome = Outcome.NOT_APPLICABLE
         return SelfCheckOutcome(id=entry.id, outcome=outcome, checks=checks)
 
     def judge_claim(self, claim: Claim, catalogue: Catalogue) -> ClaimOutcome:
@@ -361,12 +364,3 @@ def rule_on_cases(
         by_theory = all(case.by_theory for case in judged)
         reason = Reason.THEORY if by_theory else Reason.MEASURED
     return Ruling(verdict, reason)
-
-
-def join_checks(checks: Sequence[CheckOutcome]) -> Outcome:
-    """Join checks, each of which has to hold in all of its cases."""
-    outcomes = [case.outcome for check in checks for case in check.cases]
-    judged = [one for one in outcomes if one != Outcome.NOT_APPLICABLE]
-    if Outcome.REFUTED not in judged and not (judged and all(c.cases for c in checks)):
-        return Outcome.NOT_APPLICABLE
-    return all_of(judged)

@@ -43,11 +43,7 @@ from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.theory.limits import Limit
 
 
-class _Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A part of claims.json."""
-
-
-class Located(_Record, frozen=True, kw_only=True):
+class Located(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Where something was decided; a field that has no meaning there is empty."""
 
     #: of Q and K, or `q * k`
@@ -305,7 +301,9 @@ def find_borders(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
             yield before, after
 
 
-class InterpretationOutcome(_Record, frozen=True, kw_only=True, dict=True):
+class InterpretationOutcome(
+    Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True
+):
     """One precise meaning of a claim, and how it came out."""
 
     #: of the catalogue
@@ -339,7 +337,7 @@ class InterpretationOutcome(_Record, frozen=True, kw_only=True, dict=True):
         return list(find_borders(self.cases))
 
 
-class NumberOutcome(_Record, frozen=True, kw_only=True):
+class NumberOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A number of a sentence."""
 
     #: the number
@@ -354,7 +352,7 @@ class NumberOutcome(_Record, frozen=True, kw_only=True):
     digits: int = 3
 
 
-class SentenceOutcome(_Record, frozen=True, kw_only=True):
+class SentenceOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Whether a sentence of the catalogue may be said, and its numbers."""
 
     #: whether all that it asserts came out so
@@ -372,7 +370,7 @@ class PassageOutcome(SentenceOutcome, frozen=True, kw_only=True):
     id: str
 
 
-class ClaimOutcome(_Record, frozen=True, kw_only=True):
+class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A claim, and how it came out."""
 
     #: of the catalogue
@@ -430,7 +428,7 @@ class ClaimOutcome(_Record, frozen=True, kw_only=True):
         yield from (one for one in (self.right, self.concedes) if one is not None)
 
 
-class SelfCheckOutcome(_Record, frozen=True, kw_only=True):
+class SelfCheckOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A self-check, and how it came out."""
 
     #: of the catalogue
@@ -440,7 +438,7 @@ class SelfCheckOutcome(_Record, frozen=True, kw_only=True):
     checks: tuple[CheckOutcome, ...]
 
 
-class Calibration(_Record, frozen=True, kw_only=True):
+class Calibration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How often intervals missed in trials, and how that is paid for."""
 
     #: one-sided rate that was stated in trials
@@ -454,7 +452,7 @@ class Calibration(_Record, frozen=True, kw_only=True):
 CLAIMS_FILE = "claims.json"
 
 
-class ClaimsRecord(_Record, frozen=True, kw_only=True):
+class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """claims.json: how everything that is judged came out."""
 
     #: in the catalogue's order

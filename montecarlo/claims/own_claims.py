@@ -210,7 +210,7 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     if not blocks:
         return grid
     names = (
-        *("d_k", "n_keys", "edges", "distributions", "tails"),
+        *("d_k", "n_keys", "distributions", "tails"),
         *("distribution_d_k", "distribution_n_keys"),
     )
     fields = dict.fromkeys(names, ()) | {"blocks": tuple(blocks), "divisors": divisors}

@@ -41,8 +41,8 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
         Which of the cases that are left: there is only one, or the lowest or highest
         number.
     of : str
-        What to give: the estimate, ``known``: its exact value or else the estimate, the
-        constant of the limit, or a size, of which a series over d_k has two, its ends.
+        What to give: the estimate, ``known``: its exact value or else the estimate, or
+        a size, of which a series over d_k has two, its ends.
     percent : bool
         Whether to give it in per cent.
     digits : int
@@ -58,7 +58,7 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     n_keys: Size | None = None
     distribution: str = ""
     pick: Literal["only", "lowest", "highest"] = "only"
-    of: Literal["estimate", "known", "limit", "d_k", "n_keys"] = "estimate"
+    of: Literal["estimate", "known", "d_k", "n_keys"] = "estimate"
     percent: bool = False
     digits: Annotated[int, Meta(ge=1, le=4)] = 3
     count: Counted | None = None
@@ -221,8 +221,8 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         What was found: a page says the first that holds.
     interpretation : tuple of Interpretation
     kind : str
-        ``measured``; ``shape`` and ``record`` are checked on arrays and on published
-        sizes and dates; ``assumption`` claims nothing.
+        ``measured``; ``shape`` is a matter of algebra, ``record`` of published sizes
+        and dates; ``assumption`` claims nothing.
     right : Right or None
     concedes : Sentence or None
         What is right in a claim that fails.

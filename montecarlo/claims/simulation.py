@@ -21,7 +21,6 @@ from montecarlo.claims.calibration import kind_of, nominal_rate
 from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.outcomes import (
     Case,
-    CheckOutcome,
     ClaimsRecord,
     Located,
     case_on,
@@ -409,7 +408,7 @@ def split_error_rate(
 
 
 #: A case that seems to need more budgets than this is not sampled further.
-HOPELESS = 4
+UNREACHABLE = 4
 
 
 def undecided_points(judged: ClaimsRecord, evidence: Evidence) -> set[DesignPoint]:
@@ -427,24 +426,18 @@ def undecided_points(judged: ClaimsRecord, evidence: Evidence) -> set[DesignPoin
     undecided, which it would end as anyhow, and makes no decision wrong.  What theory
     decides does not wait for the sample, nor does what no text says.
     """
-    found: set[DesignPoint] = set()
-    for check, case in _open_cases(judged):
-        points = evidence.points(check.asked, locate(case))
-        budget = min(evidence.budgets[point] for point in points)
-        if (case.replicates_needed or 0) <= HOPELESS * budget:
-            found.update(points)
-    return found
-
-
-def _open_cases(judged: ClaimsRecord) -> Iterator[tuple[CheckOutcome, Case]]:
-    """Yield what more replicates would decide, with its check."""
-    for check in judged.judged_checks(voting=True):
-        yield from ((check, case) for case in check.cases if _is_open(case))
+    cases = [
+        (check, case)
+        for check in judged.judged_checks(voting=True)
+        for case in check.cases
+    ]
     for check in judged.said_checks():
-        for case in check.cases:
-            if _is_open(case) and case.exact is None:
-                yield check, case
-
-
-def _is_open(case: Case) -> bool:
-    return case.outcome == Outcome.UNDECIDED and case.replicates_needed is not None
+        cases += ((check, case) for case in check.cases if case.exact is None)
+    found: set[DesignPoint] = set()
+    for check, case in cases:
+        if case.outcome == Outcome.UNDECIDED and case.replicates_needed is not None:
+            points = evidence.points(check.asked, locate(case))
+            budget = min(evidence.budgets[point] for point in points)
+            if case.replicates_needed <= UNREACHABLE * budget:
+                found.update(points)
+    return found

@@ -17,7 +17,6 @@ from montecarlo.cli.options import (
     Jobs,
     Names,
     Parser,
-    Rate,
     Seed,
     option_field,
 )
@@ -157,17 +156,6 @@ class MeasureOptions:
             "normalisation": self.normalisation,
         }
 
-    @property
-    def parts(self) -> dict[str, str | None]:
-        """What names a row of it."""
-        return {
-            "divisor": self.divisor,
-            "quantity": self.quantity,
-            "summary": self.summary,
-            "number_format": self.number_format,
-            "softmax": self.softmax,
-        }
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class JudgeOptions(StudyOptions):
@@ -191,7 +179,7 @@ class JudgeOptions(StudyOptions):
     exact: bool = first("by what theory gives alone; nothing is sampled", default=False)
     preset: str = first("quick, standard or full", "quick")
     output: Folder | None = first("folder to write (default: none)")
-    error_rate: Rate = sampling("of the whole file", 0.01)
+    error_rate: float = sampling("of the whole file", 0.01)
     most: int | None = sampling("replicates at most (default: those of the preset)")
 
 

@@ -89,25 +89,22 @@ def run(command: str, argv: Sequence[str] | None = None) -> int:
 def run_work(parser: Parser, work: Work, typed: Sequence[str]) -> int:
     """Do a command's work with the options that were typed; returns the exit status."""
     _terminated.clear()
-    with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
-        status = _run(parser, work, list(typed))
-    return TERMINATED if status == INTERRUPTED and _terminated.is_set() else status
-
-
-def _run(parser: Parser, work: Work, typed: Sequence[str]) -> int:
     prepare_streams()
     os.environ.pop("MPLBACKEND", None)  # figures need none, and a wrong one is an error
-    try:
-        return work(parser.read(typed), typed)
-    except tuple(EXPECTED) as error:
-        return complain_of(parser.command, error)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is ours to mend
-        if isinstance(error, OSError) and lacks_files(error):
-            return complain(parser.command, f"error: {reason_of(error)}", FAILED)
-        print_lines("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
-        again = shlex.join([*parser.prog.split(), *typed])
-        report = f"a bug of montecarlo: please report the lines above, with: {again}"
-        return complain(parser.command, report, BUG)
+    with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
+        try:
+            return work(parser.read(typed), typed)
+        except tuple(EXPECTED) as error:
+            status = complain_of(parser.command, error)
+            ended = status == INTERRUPTED and _terminated.is_set()
+            return TERMINATED if ended else status
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is ours to mend
+            if isinstance(error, OSError) and lacks_files(error):
+                return complain(parser.command, f"error: {reason_of(error)}", FAILED)
+            print_lines("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
+            again = shlex.join([*parser.prog.split(), *typed])
+            told = f"please report the lines above, with: {again}"
+            return complain(parser.command, f"a bug of montecarlo: {told}", BUG)
 
 
 def _terminate(*_: object) -> None:

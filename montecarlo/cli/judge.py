@@ -9,12 +9,11 @@ import json
 import math
 import re
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -28,7 +27,7 @@ from montecarlo.claims.own_claims import (
 from montecarlo.claims.running import Study, judge_by_theory, run_study
 from montecarlo.claims.verdicts import Outcome, Verdict
 from montecarlo.cli.command_line import OF_JUDGE, JudgeOptions
-from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
+from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED, complain
 from montecarlo.cli.options import require_defaults
 from montecarlo.cli.outcomes import outcomes_of, read_fail_on
 from montecarlo.errors import InputError
@@ -50,44 +49,36 @@ MOST_SIZES = 4
 SHORT = 5.0
 
 
-class Asked(NamedTuple):
-    """A file of claims, read, and where its report goes."""
-
-    file: Path
-    content: bytes
-    study: Study
-    seconds: float  # of sampling at most, about, on one core
-    folder: Path | None
-
-
 def work(options: JudgeOptions, typed: Sequence[str]) -> int:
     """Judge each file by itself, and print what came out.
 
     All files are read before anything is sampled.
     """
     fail_on = read_fail_on(options.fail_on or OF_JUDGE.split(","))
-    asked = _read(options)
-    several = len(asked) > 1
+    studies = _read(options)
+    several = len(studies) > 1
     blocks, records, statuses = [], [], []
-    for one in asked:
-        open_ends = list(find_unjudged(one.study))
-        judged = _judge(one, options, typed)
+    for file, (study, content) in studies.items():
+        folder = _folder_of(file, options)
+        open_ends = list(find_unjudged(study))
+        judged = _judge(study, content, folder, options, typed)
         if options.exact:
             open_ends += _find_undecided(judged)
         if failed := judged.failed_self_checks():
-            _complain(f"self-checks refuted: {', '.join(failed)}")
+            complain("judge", f"self-checks refuted: {', '.join(failed)}", DONE)
         for line in open_ends:
-            _complain(line)
+            complain("judge", line, DONE)
         # what cannot be judged has a status of its own
         found = outcomes_of(judged, unreached=not open_ends)
         found -= {Verdict.OPEN.value} if options.exact else set()
         unreached = NOT_REACHED if open_ends else DONE
         statuses.append(FAILING if fail_on & found else unreached)
-        named = {"file": str(one.file)} if several else {}
-        records.append(named | _record(one.study, judged))
-        lines = [str(one.file)] * several + list(
-            _tell(one, judged, typed, exact=options.exact)
-        )
+        named = {"file": str(file)} if several else {}
+        records.append(named | _record(study, judged))
+        lines = [str(file)] if several else []
+        if folder is not None:
+            lines.append(str(folder / "index.html"))
+        lines += _tell(study, judged, typed, exact=options.exact)
         blocks.append("\n".join(lines))
     if options.json:
         print_lines(json.dumps({"files": records} if several else records[0]))
@@ -96,20 +87,14 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
     return max(statuses, key=(DONE, NOT_REACHED, FAILING).index)
 
 
-def _complain(line: str) -> None:
-    print_lines(f"judge: {line}", sys.stderr)
-
-
-def _read(options: JudgeOptions) -> list[Asked]:
+def _read(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
     """Read all files; refuse what cannot be judged or written."""
     check_executor(options.executor, options.jobs, options.scheduler)
-    output = options.output
     if options.exact:
         require_defaults(options, OF_SAMPLING, "--exact")
-    if output is None and options.lang is not None:
+    if options.output is None and options.lang is not None:
         raise InputError(f"--lang must stand with --output, got {options.lang[0]!r}")
-    several = len(options.file) > 1
-    asked = []
+    studies = {}
     for file in options.file:
         catalogue, content = read_own_claims(file)
         study = own_study(
@@ -119,37 +104,47 @@ def _read(options: JudgeOptions) -> list[Asked]:
             error_rate=options.error_rate,
             most=options.most,
         )
-        folder = output / file.stem if output is not None and several else output
-        asked.append(Asked(file, content, study, most_seconds(study), folder))
-    if output is not None and len({one.folder for one in asked}) < len(asked):
+        studies[file] = study, content
+    folders = {_folder_of(file, options) for file in studies}
+    if options.output is not None and len(folders) < len(options.file):
         raise InputError("files must have different names for --output")
-    return asked
+    return studies
 
 
-def _judge(asked: Asked, options: JudgeOptions, typed: Sequence[str]) -> ClaimsRecord:
+def _folder_of(file: Path, options: JudgeOptions) -> Path | None:
+    """Return where the report of a file goes: of several, each has a folder."""
+    if options.output is None or len(options.file) == 1:
+        return options.output
+    return options.output / file.stem
+
+
+def _judge(
+    study: Study,
+    content: bytes,
+    folder: Path | None,
+    options: JudgeOptions,
+    typed: Sequence[str],
+) -> ClaimsRecord:
     """Sample and judge one file, and write its report where one is asked for."""
     if options.exact:
-        return judge_by_theory(asked.study)
-    jobs: int | None = options.jobs
-    if asked.seconds < SHORT and options.executor is None:
-        jobs = jobs or 1
-    workers = jobs, options.executor, options.scheduler
-    if asked.folder is None:
+        return judge_by_theory(study)
+    is_short = most_seconds(study) < SHORT
+    alone = 1 if is_short and options.executor is None else None
+    workers = options.jobs or alone, options.executor, options.scheduler
+    if folder is None:
         with (
             make_executor(*workers) as executor,
-            progress_bar(
-                len(asked.study.grid.divisors), quiet=asked.seconds < SHORT
-            ) as advance,
+            progress_bar(len(study.grid.divisors), quiet=is_short) as advance,
         ):
-            return run_study(asked.study, executor, advance).claims
+            return run_study(study, executor, advance).claims
     # Matplotlib and Jinja, for pages alone
     from montecarlo.report.render.contents import page_rows
     from montecarlo.report.running import Target, choose_languages, write_report
 
     languages = choose_languages(options.lang or ("all",))
-    target = Target(asked.folder, languages, typed, *workers)
-    study = replace(asked.study, pages=page_rows)
-    written, _ = write_report(study, target, own_file=asked.content)
+    target = Target(folder, languages, typed, *workers)
+    study = replace(study, pages=page_rows)
+    written, _ = write_report(study, target, own_file=content)
     return written.record
 
 
@@ -179,17 +174,15 @@ def _find_undecided(judged: ClaimsRecord) -> Iterator[str]:
 
 
 def _tell(
-    asked: Asked, judged: ClaimsRecord, typed: Sequence[str], *, exact: bool
+    study: Study, judged: ClaimsRecord, typed: Sequence[str], *, exact: bool
 ) -> Iterator[str]:
     """Yield what one file comes to, in lines; verdicts are what stays in sight."""
-    if asked.folder is not None:
-        yield str(asked.folder / "index.html")
     for claim in judged.claims:
         yield from _tell_claim(claim)
     if exact:
         yield "by theory alone, nothing was sampled"
         return
-    nominal = 100.0 * asked.study.error_rate
+    nominal = 100.0 * study.error_rate
     yield f"error rate     nominal {nominal:.3g} % for the whole file"
     yield from _tell_next(judged, typed)
 

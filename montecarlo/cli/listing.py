@@ -1,6 +1,5 @@
 """What can be asked for: ``python -m montecarlo --list KIND``, in words."""
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 
 from montecarlo.attention.divisors import DIVISORS
@@ -14,7 +13,7 @@ from montecarlo.names import look_up
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.sampling.design_points import NORMS, SHAPES, WEIGHT_KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS, OF_SCIPY, SCIPY
-from montecarlo.study.console import make_table, open_console
+from montecarlo.study.console import print_table
 from montecarlo.study.measured import plain_words
 
 Rows = Iterable[tuple[str, ...]]
@@ -23,8 +22,7 @@ Rows = Iterable[tuple[str, ...]]
 def work(options: ListOptions, _: Sequence[str]) -> int:
     """Print what there is of one kind; of ``kinds``, what kinds there are."""
     _, headings, rows = look_up("list", options.kind, KINDS)
-    table = make_table(headings, (map(plain_words, row) for row in rows()))
-    open_console(sys.stdout, highlight=False).print(table)
+    print_table(headings, (map(plain_words, row) for row in rows()))
     return DONE
 
 

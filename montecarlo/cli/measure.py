@@ -19,6 +19,7 @@ from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED, complain
 from montecarlo.cli.options import require_defaults
 from montecarlo.errors import InputError, NotReachedError
+from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import MOST_REPLICATES, PROJECT, look_up_all, parse_folder
 from montecarlo.printing import print_lines
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
@@ -129,7 +130,8 @@ def _command_with_seed(typed: Sequence[str]) -> str:
 def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
     """Measure what the options ask for, as far as it can be had."""
     started, again = time.perf_counter(), _command_with_seed(typed)
-    asked = request_row(options.names, options.d_k, options.keys, options.parts)
+    parts = {name: getattr(options, name) for name in RowKey._fields}
+    asked = request_row(options.names, options.d_k, options.keys, parts)
     if options.exact:
         exact = exact_row(asked)
         if exact is None:
@@ -158,25 +160,19 @@ def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
         ):
             rows.sample(workers, advance)
     except KeyboardInterrupt:
-        if not rows.rows():
+        if not rows.estimates():
             raise
         interrupted = True
-    (measured,) = rows.rows()
+    ((measured, estimate),) = rows.estimates()
     took = time.perf_counter() - started
     if interrupted:
         told = f"interrupted: the estimate of {measured.n_replicates} replicates"
         # whose replicates nobody has again
         return Answer(measured, took, "", INTERRUPTED, told)
-    (needed,) = rows.shortfalls()
-    if needed == 0.0 or (options.most and options.first == options.most):
+    needed, is_fixed = effort.needed(estimate), options.first == options.most
+    if needed <= estimate.n_replicates or (options.most and is_fixed):
         return Answer(measured, took, again)
-    if rows.is_stuck(point, *rows.requested[point]) and not measured.is_binned:
-        why = (
-            f"four times the replicates left {measured.std_error:.2g} nearly as it "
-            "was, for a quantile is read from bins"
-        )
-    else:
-        why = _tell_shortfall(measured, effort, needed, seconds)
+    why = _tell_shortfall(measured, effort, needed, seconds)
     told = f"the wanted error was not reached: {why}"
     return Answer(measured, took, again, NOT_REACHED, told)
 

@@ -6,7 +6,6 @@ Exit status: 0 no head is in a state named by ``--fail-on``, and all divide by w
 """
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from montecarlo.model.files import require_files
 from montecarlo.model.observing import STATES, Observation
 from montecarlo.names import look_up_all
 from montecarlo.printing import print_lines
-from montecarlo.study.console import make_table, open_console
+from montecarlo.study.console import print_table
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.folder import file_hash, publishing, write_json
 from montecarlo.study.progress import open_bar
@@ -92,6 +91,5 @@ def _print_heads(
     """Print the answer, a line for each head, and the files."""
     print_lines("\n".join(observed.say_scales(observation, answer)))
     headings, rows = observed.list_heads(observation, answer)
-    listed = make_table(headings, rows, right=len(headings) - 2)
-    open_console(sys.stdout, highlight=False).print(listed)
+    print_table(headings, rows, right=len(headings) - 2)
     print_lines("\n".join([*observed.say_states(observation), *map(str, written)]))

@@ -24,7 +24,6 @@ from montecarlo.names import (
     parse_folder,
     parse_whole,
     parse_within,
-    require_error_rate,
 )
 from montecarlo.printing import write_out
 from montecarlo.study.executors import EXECUTORS
@@ -35,15 +34,12 @@ SAMPLING = "sampling"
 OTHER = "this command"
 #: Options of which nothing is a value.
 _MAY_BE_EMPTY = {"initialisation"}
-#: What options are taken for that are spelt too differently to be near.
-_MEANT = {"--n": "--keys"}
 
 # --- Types ----------------------------------------------------------------------------
 
 Folder = NewType("Folder", Path)
 Seed = NewType("Seed", int)
 Jobs = NewType("Jobs", int)
-Rate = NewType("Rate", float)
 Names = tuple[str, ...]
 
 
@@ -67,10 +63,6 @@ TYPES: dict[Any, tuple[str, Callable[[str, str], Any]]] = {
     Folder: ("DIR", parse_folder),
     Seed: ("N", partial(parse_within, least=0, most=MOST_SEED)),
     Jobs: ("N", partial(parse_within, least=1, most=MOST_JOBS)),
-    Rate: (
-        "X",
-        lambda name, typed: require_error_rate(name, parse_decimal(name, typed)),
-    ),
 }
 
 
@@ -210,8 +202,7 @@ class Parser(argparse.ArgumentParser):
         if not name.startswith("-"):
             raise InputError(f"arguments must be options, got {show(name)}")
         known = self._option_string_actions
-        near = [_MEANT[name]] if _MEANT.get(name) in known else []
-        near += difflib.get_close_matches(name, known, n=1)
+        near = difflib.get_close_matches(name, known, n=1)
         hint = f". Did you mean {near[0]!r}?" if near else ""
         raise InputError(
             f"option must be one that --help lists, got {show(name)}{hint}"

@@ -18,14 +18,6 @@ from montecarlo.attention.softmax import Array
 #: One-sided error of a pointwise 95 % interval, and standard errors on either side.
 POINTWISE = 0.025
 NORMAL = 1.959963984540054
-#: Student's quantiles at `POINTWISE`, by replicates, as SciPy has them: importing its
-#: special functions takes longer than to sample the first few hundred.
-T_QUANTILES: dict[float, float] = {
-    128: 1.9788195347028543,
-    256: 1.9693105698498754,
-    512: 1.9646172223304035,
-    1024: 1.9622856196472684,
-}
 #: Skewness over the root of the number of replicates that makes no difference.
 SYMMETRIC = 1e-7
 #: The same, beyond which a mean has no bounds: k equal outliers among n have a skewness
@@ -93,10 +85,6 @@ class Moments(NamedTuple):
 @lru_cache(maxsize=4096)
 def t_quantile(error_rate: float, n_replicates: float) -> float:
     """Return the upper quantile of Student's t with n - 1 degrees of freedom."""
-    if n_replicates < 2:
-        return math.nan
-    if error_rate == POINTWISE and n_replicates in T_QUANTILES:
-        return T_QUANTILES[n_replicates]
     return -float(scipy.special.stdtrit(n_replicates - 1, error_rate))
 
 

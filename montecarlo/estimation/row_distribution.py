@@ -122,8 +122,6 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
     powers = np.array([per_replicate, per_replicate**2, per_replicate**3])
     scale = n_replicates * powers.reshape(-1, *[1] * (sums.ndim - 1))
     share, square, cube = sums / scale
-    if n_replicates < 2:
-        return Moments(share, np.full_like(share, math.nan), np.zeros_like(share))
     variance = np.maximum(square - share**2, 0.0)
     inside = (sums[0] + 0.5) / (n_rows + 1.0)
     least = inside * (1.0 - inside) / n_rows
@@ -162,8 +160,6 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
     c, c2, c3, cm, c2m, cm2 = sums
     m, m2, m3 = rows
     share = c / m
-    if n_replicates < 2:
-        return Moments(share, np.full_like(share, math.nan), np.zeros_like(share))
     second = np.maximum(c2 - 2.0 * share * cm + share**2 * m2, 0.0) / m**2
     third = (c3 - 3.0 * share * c2m + 3.0 * share**2 * cm2 - share**3 * m3) / m**3
     inside = (c + 0.5) / (m + 1.0)
@@ -185,8 +181,6 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     if bin_ in rows.grid.open_bins:
         return Estimate(math.nan, math.nan, rows.n_replicates, bounds=bounds)
     value = _crossing(rows, level, bin_)
-    if rows.n_replicates < 2:
-        return Estimate(value, math.nan, rows.n_replicates)
     error = half_width_error(bounds, rows.n_replicates)
     finest = _bins(rows, bin_, bin_)
     return Estimate(value, error, rows.n_replicates, bounds=bounds, finest=finest)
@@ -233,10 +227,10 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
 
 def _bins(rows: RowDistribution, first: int, last: int) -> Interval:
     """Return the values that some neighbouring bins hold; one past the last: any."""
-    lowest, highest = 0, len(rows.edges) - 1
+    highest = len(rows.edges) - 1
     is_open = last > highest or (last == highest and last in rows.grid.open_bins)
     return Interval(
-        float(rows.edges[first - 1]) if first > lowest else rows.grid.least,
+        float(rows.edges[first - 1]) if first > 0 else rows.grid.least,
         math.inf if is_open else float(rows.edges[last]),
     )
 

@@ -8,7 +8,6 @@ interval that holds for every number of draws.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,27 +19,6 @@ OVERFLOW = "overflow_probability"
 BLOCK = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """An estimated tail probability.
-
-    Attributes
-    ----------
-    log_value : float
-        Natural logarithm of the estimate.
-    relative_error : float
-        Standard error over the estimate.
-    relative_half_width : float
-        Half-width over the estimate, of the empirical Bernstein interval.
-    n_draws : int
-    """
-
-    log_value: float
-    relative_error: float
-    relative_half_width: float
-    n_draws: int
-
-
 def tilt(x: float, d_k: int) -> float:
     """Return the tilt under which the mean score is x: d t/(1 - t²) = x."""
     return (math.sqrt(d_k * d_k + 4.0 * x * x) - d_k) / (2.0 * x)
@@ -48,7 +26,7 @@ def tilt(x: float, d_k: int) -> float:
 
 def estimate_tail(
     x: float, d_k: int, seed: int, n_blocks: int, error_rate: float = 0.05
-) -> Tail:
+) -> tuple[float, float, float]:
     """Estimate P(q·k > x) for independent Gaussian entries.
 
     Parameters
@@ -60,6 +38,13 @@ def estimate_tail(
         Blocks of 4096 draws, at least 1.
     error_rate : float
         Two-sided, of the interval.
+
+    Returns
+    -------
+    float, float, float
+        The logarithm of the estimate, as it may be below all floats; over the
+        estimate, its standard error and the half-width of its empirical Bernstein
+        interval.
 
     References
     ----------
@@ -86,6 +71,4 @@ def estimate_tail(
     log_bound = -t * x - 0.5 * d_k * math.log1p(-t * t)
     log_term = math.log(4.0 / error_rate)
     half = math.sqrt(2.0 * variance * log_term / n) + 7.0 * log_term / (3.0 * (n - 1))
-    return Tail(
-        log_bound + math.log(mean), math.sqrt(variance / n) / mean, half / mean, n
-    )
+    return log_bound + math.log(mean), math.sqrt(variance / n) / mean, half / mean

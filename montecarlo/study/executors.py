@@ -51,12 +51,19 @@ class Workers(Executor):
         One of `EXECUTORS`.
     jobs : int
         Tasks that are worked on at the same time.
-    pool : Executor
+    submit, shutdown : callable
+        Those of their pool.
     """
 
-    def __init__(self, kind: str, jobs: int, pool: Executor) -> None:
+    def __init__(
+        self,
+        kind: str,
+        jobs: int,
+        submit: Callable[..., Future[Any]],
+        shutdown: Callable[..., None],
+    ) -> None:
         self.kind, self.jobs, self.room = kind, jobs, ROOM * jobs
-        self._pool = pool
+        self._submit, self._shutdown = submit, shutdown
 
     def submit(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -64,13 +71,13 @@ class Workers(Executor):
         """Send a task."""
         limited: Callable[P, T] = partial(_run_limited, fn)
         try:
-            return self._pool.submit(limited, *args, **kwargs)
+            return self._submit(limited, *args, **kwargs)
         except OSError as error:
             raise _no_room(self.kind, error) from error
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the signature of Executor
         """End the workers."""
-        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+        self._shutdown(wait, cancel_futures=cancel_futures)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """End the workers; what has not begun is dropped after an exception."""
@@ -143,7 +150,7 @@ def check_executor(
 def make_executor(
     jobs: int | None = None, kind: str | None = None, scheduler: str | None = None
 ) -> Workers:
-    """Return workers.
+    """Return workers that `check_executor` does not refuse.
 
     Parameters
     ----------
@@ -156,23 +163,21 @@ def make_executor(
 
     Raises
     ------
-    InputError
-        If jobs is below 1, or such workers are not available.
     UnfinishedError
         If they cannot be started, do not answer, or would give other bytes.
     """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs must be an integer of at least 1, got {jobs!r}")
-    check_executor(kind, jobs, scheduler)
     if scheduler is not None:
         from montecarlo.study.cluster import connect
 
-        pool, cores = connect(scheduler)
-        return Workers(DASK, cores, pool)
+        client, cores = connect(scheduler)
+        # not pure: a result that the scheduler remembers would hide that work is redone
+        submit = client.get_executor(pure=False).submit
+        return Workers(DASK, cores, submit, lambda *_, **__: client.close())
     n = jobs or available_cores()
     kind = kind or (THREADS if n == 1 else PROCESSES)
     if kind == THREADS:
-        return Workers(kind, n, ThreadPoolExecutor(n, initializer=limit_blas))
+        pool = ThreadPoolExecutor(n, initializer=limit_blas)
+        return Workers(kind, n, pool.submit, pool.shutdown)
     try:
         return _start_processes(n)
     except (OSError, NotImplementedError) as error:
@@ -184,31 +189,23 @@ def _start_processes(jobs: int) -> Workers:
     # spawn: forking a process that shows a progress bar from a thread can hang
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin)
-    with _undisturbed():
+    with _ignoring_interrupts():
         for _ in range(jobs):  # a process starts with the task that needs it
             pool.submit(os.getpid)
-    return Workers(PROCESSES, jobs, pool)
+    return Workers(PROCESSES, jobs, pool.submit, pool.shutdown)
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Start processes, which inherit that Ctrl-C is ignored, and only then be ended.
-
-    One whose parent leaves before it is told what to do complains of that.
-    """
-    if current_thread() is not main_thread():
+def _ignoring_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C in a block, as processes that start in it inherit."""
+    if current_thread() is not main_thread():  # which alone may say so
         yield
         return
-    came: list[int] = []
-    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    terminate = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, interrupt)
-        signal.signal(signal.SIGTERM, terminate)
-        for number in came[:1]:
-            signal.raise_signal(number)
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin() -> None:

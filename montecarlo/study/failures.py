@@ -108,11 +108,6 @@ def replay(  # noqa: PLR0913 - what `batch_command` writes
         )
     look_up("number-format", number_format, NUMBER_FORMATS)
     formats = number_format != "float64"
-    if n_keys is None and formats:
-        raise InputError(
-            "number-format must be left out without keys: pairs have no rows, got "
-            f"{number_format!r}"
-        )
     point = parse_point(**names, d_k=d_k, n_keys=n_keys, formats=formats)
     require_affordable(point, len(DIVISORS))
     seconds = replicate_seconds(point, len(DIVISORS))

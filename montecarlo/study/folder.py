@@ -42,7 +42,7 @@ STAGING = ".montecarlo-partial"
 JOURNAL = ".montecarlo-journal"
 #: What a run.json calls the hash of its own content.
 DIGEST = "digest"
-SCHEMA = 12
+SCHEMA = 13
 #: Bytes of a run.json at most; that of the full preset has 40 thousand.
 MOST_RUN = 2**24
 

@@ -140,7 +140,7 @@ class Measurement:
             estimate = f"{self.estimate:g}: {which} of the rows drawn"
         elif factor := self.factor:
             estimate += f" ×/÷ {round_end(factor, 3, up=True):.3g}"
-        elif error > 0.0 and not self.is_bound:
+        elif error > 0.0 and not self._open_side():
             estimate += f" ± {round_to(error, error)}"
         found = [("estimate", estimate), ("95 %", self._interval())]
         if self.reference is not None:
@@ -156,17 +156,6 @@ class Measurement:
         """Whether it is known to a bin, of which its interval has the ends."""
         ends = self.estimate, self.ci_low, self.ci_high
         return math.isnan(self.std_error) and all(map(math.isfinite, ends))
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it is a share that may be 0, or 1: a bound on one side says it."""
-        return self.ends_known in ((True, False), (False, True))
-
-    @property
-    def ends_known(self) -> tuple[bool, bool]:
-        """Whether the ends of its interval are those of a share: 0, and 1."""
-        is_share = self.summary == "mean" and self._range() == SHARE
-        return is_share and self.ci_low == 0.0, is_share and self.ci_high == 1.0
 
     @property
     def factor(self) -> float | None:
@@ -188,6 +177,17 @@ class Measurement:
         known = QUANTITIES.get(self.quantity)
         is_share = known is not None and known.indicator and "/" not in self.divisor
         return is_share and self.estimate in (0.0, 1.0)
+
+    def _open_side(self) -> str:
+        """Return ``most`` of a share that may be 0, ``least`` of one that may be 1.
+
+        Empty for what is said by both ends of its interval.
+        """
+        is_share = self.summary == "mean" and self._range() == SHARE
+        may_be_0, may_be_1 = self.ci_low == 0.0, self.ci_high == 1.0
+        if not is_share or may_be_0 == may_be_1:
+            return ""
+        return "most" if may_be_0 else "least"
 
     def _bound(self) -> str:
         """Say where a quantile beyond what is counted lies; empty for an estimate."""
@@ -216,12 +216,13 @@ class Measurement:
             )
         low = round_to(self.ci_low, self.digits, ROUND_FLOOR)
         high = round_to(self.ci_high, self.digits, ROUND_CEILING)
+        side = self._open_side()
+        if not side:
+            return f"[{low}, {high}]"
+        end = f"at {side} {high if side == 'most' else low}"
         if self.is_all_or_none:
-            end = f"at most {high}" if self.estimate == 0.0 else f"at least {low}"
-            return f"{end}, whatever the rows of a replicate have in common"
-        if self.is_bound:
-            return f"at most {high}" if self.ends_known[0] else f"at least {low}"
-        return f"[{low}, {high}]"
+            end += ", whatever the rows of a replicate have in common"
+        return end
 
 
 MEASUREMENTS = "measurements.csv"

@@ -7,7 +7,7 @@
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -22,11 +22,8 @@ from montecarlo.attention.number_formats import FLOAT8, FLOAT8_SOFTMAX
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     PAIR_QUANTITIES,
-    QUANTILE_RATIO,
     QUANTITIES,
     SHARE,
-    SHARE_ABOVE,
-    quantile_level,
 )
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
@@ -77,12 +74,9 @@ LEAST_RELATIVE = 1e-12
 MOST, MOST_SECONDS = 2**17, 60.0
 #: How many times as many replicates as there may be a row must seem to need for its
 #: sampling to end at once: what it needs is known as roughly as its error.
-HOPELESS = 2.0
-#: From what part of the error two rounds before on an error no longer falls with
-#: replicates: four times as many leave half of it.
-STUCK = 0.8
+UNREACHABLE = 2.0
 #: Replicates without an interval from which on none is waited for.
-PATIENCE = 2**12
+MOST_WITHOUT_INTERVAL = 2**12
 #: Points of a grid, and entries of each of its lists, at most.
 MOST_POINTS = 4096
 #: One, or a list of them.
@@ -180,11 +174,16 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         "initialisation": initialisation,
         "normalisation": normalisation,
     }
-    summary = "" if summary is None else summary
-    key = RowKey(name_given_divisor(divisor), quantity, summary, number_format, softmax)
-    requested = request_row(names, d_k, n_keys, key._asdict())
+    parts = {
+        "divisor": divisor,
+        "quantity": quantity,
+        "summary": summary,
+        "number_format": number_format,
+        "softmax": softmax,
+    }
+    requested = request_row(names, d_k, n_keys, parts)
     effort = Effort(seed, relative_error, absolute_error, first, most)
-    (found,) = _sample(PreciseRows(requested, effort), executor).rows()
+    (found,) = _sample(PreciseRows(requested, effort), executor)
     return found
 
 
@@ -240,9 +239,13 @@ def request_rows(
         If an argument is of another type or too long, a name is not known, or a
         quantity has no row at all.
     """
-    sizes = _sizes("d_k", d_k, 1), _sizes("n_keys", n_keys, 2)
+    sizes_of = [
+        [require_whole(name, one, least, MOST_SIZE) for one in _several(name, given)]
+        for name, given, least in (("d_k", d_k, 1), ("n_keys", n_keys, 2))
+    ]
+    sizes = [*product(sizes_of[0], (*sizes_of[1], None))]
     named = {name: _texts(name, given) for name, given in names.items()}
-    points = math.prod(map(len, named.values())) * len(sizes[0]) * (1 + len(sizes[1]))
+    points = math.prod(map(len, named.values())) * len(sizes)
     if points > MOST_POINTS:
         raise InputError(
             f"names and sizes must make at most {MOST_POINTS} points, got {points}"
@@ -256,8 +259,7 @@ def request_rows(
     )
     rows: list[Row] = []
     refused: dict[str, Row] = {}
-    every_size = [*product(sizes[0], (*sizes[1], None))]
-    for texts, (d, n) in product(product(*named.values()), every_size):
+    for texts, (d, n) in product(product(*named.values()), sizes):
         wanted = [one for one in quantities if (one in PAIR_QUANTITIES) == (n is None)]
         if not wanted:
             continue
@@ -363,12 +365,8 @@ class Effort:
         InputError
             If an error is not above 0, or a number is out of its range.
         """
-        relative = require_number("relative_error", self.relative_error)
-        if not LEAST_RELATIVE <= relative < 1.0:
-            raise InputError(
-                f"relative_error must lie between {LEAST_RELATIVE:g} and 1, got "
-                f"{show(self.relative_error)}"
-            )
+        relative = self.relative_error
+        require_number("relative_error", relative, LEAST_RELATIVE, 1.0, ends=False)
         if self.absolute_error is not None:
             require_number("absolute_error", self.absolute_error, 0.0, ends=False)
         for name, least, most in (
@@ -406,7 +404,7 @@ class Effort:
             return math.nan
         if not estimate.is_bounded:  # a few replicates make all of the variance
             n = estimate.n_replicates
-            return 2.0 * n if n < PATIENCE else math.nan
+            return 2.0 * n if n < MOST_WITHOUT_INTERVAL else math.nan
         wanted = self.wanted(estimate)
         if estimate.std_error <= wanted:
             return float(estimate.n_replicates)
@@ -439,7 +437,6 @@ class PreciseRows:
     store: SampleStore = field(default_factory=SampleStore)
     columns: dict[DesignPoint, Columns] = field(init=False)
     budgets: dict[DesignPoint, Budget] = field(init=False)
-    errors: dict[tuple[DesignPoint, RowKey], list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what takes too much, before anything is sampled."""
@@ -459,17 +456,6 @@ class PreciseRows:
     def n_divisors(self) -> int:
         """How many divisors there are in all."""
         return len({one for keys in self.columns.values() for one in keys.divisors})
-
-    def is_stuck(self, point: DesignPoint, key: RowKey) -> bool:
-        """Tell whether four times the replicates left an error nearly as it was.
-
-        What remains is the width of a bin of the histogram that a quantile is of.
-        """
-        seen = self.errors.get((point, key), [])
-        binned = key.summary in (QUANTILE_RATIO, SHARE_ABOVE) or quantile_level(
-            key.summary
-        )
-        return bool(binned) and len(seen) > 2 and seen[-1] > STUCK * seen[-3]
 
     def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:
         """Sample until every row is precise enough, or cannot be.
@@ -491,56 +477,37 @@ class PreciseRows:
 
     def _unfinished(self, _: SampleStore) -> Iterable[DesignPoint]:
         """Name the points with rows that more replicates can make precise enough."""
-        for point, rows in self.requested.items():
-            limit = HOPELESS * self.budgets[point].most
-            summaries = self._summaries(point)
-            rough = False
-            for key in rows:
-                found = _estimate(summaries, key)
-                self.errors.setdefault((point, key), []).append(found.std_error)
-                needed = self.effort.needed(found)
-                if found.n_replicates < needed <= limit:
-                    rough = rough or not self.is_stuck(point, key)
-            if rough:
+        for point in self.requested:
+            limit = UNREACHABLE * self.budgets[point].most
+            if any(
+                estimate.n_replicates < self.effort.needed(estimate) <= limit
+                for _, estimate in self._estimates(point)
+            ):
                 yield point
 
-    def _summaries(self, point: DesignPoint) -> Summaries:
-        return Summaries(point, self.store.samples(point), self.columns[point])
+    def _estimates(self, point: DesignPoint) -> Iterator[tuple[RowKey, Estimate]]:
+        """Yield the rows of a point; none of one with too few replicates."""
+        if self.store.n_replicates(point) >= LEAST:
+            samples = self.store.samples(point)
+            summaries = Summaries(point, samples, self.columns[point])
+            yield from (
+                (key, _estimate(summaries, key)) for key in self.requested[point]
+            )
 
-    def _estimates(self) -> Iterator[tuple[DesignPoint, RowKey, Estimate]]:
-        """Yield the rows as far as they are sampled; points with too little lack."""
-        for point, keys in self.requested.items():
-            if self.store.n_replicates(point) >= LEAST:
-                summaries = self._summaries(point)
-                yield from ((point, key, _estimate(summaries, key)) for key in keys)
-
-    def rows(self) -> list[Measurement]:
+    def estimates(self) -> list[tuple[Measurement, Estimate]]:
         """Return the rows as far as they are sampled; points with too little lack."""
         return [
-            _measurement(point, key, *estimate.numbers)
-            for point, key, estimate in self._estimates()
+            (_measurement(point, key, *estimate.numbers), estimate)
+            for point in self.requested
+            for key, estimate in self._estimates(point)
         ]
-
-    def shortfalls(self) -> list[float]:
-        """Return what each of `rows` needs, if more replicates than it has; else 0."""
-        found = []
-        for _, _, estimate in self._estimates():
-            needed = self.effort.needed(estimate)
-            found.append(0.0 if needed <= estimate.n_replicates else needed)
-        return found
 
 
 def _estimate(summaries: Summaries, key: RowKey) -> Estimate:
     """Estimate a row; a share that was 0 or 1 in every replicate by replicates."""
     found = summaries.estimate(key)
-    if is_share(key) and found.value in (0.0, 1.0):
-        return share_of_replicates(found)
-    return found
-
-
-def is_share(key: RowKey) -> bool:
-    """Tell whether a row estimates the share of rows that an indicator picks."""
-    return QUANTITIES[key.quantity].indicator and "/" not in key.divisor
+    is_share = QUANTITIES[key.quantity].indicator and "/" not in key.divisor
+    return share_of_replicates(found) if is_share and found.value in (0, 1) else found
 
 
 def exact_row(requested: RequestedRows) -> Measurement | None:
@@ -667,7 +634,7 @@ def grid(  # noqa: PLR0913 - as `measure`
     requested = request_rows(names, d_k, n_keys, parts)
     effort = Effort(seed, relative_error, absolute_error, first, most)
     rows = _sample(PreciseRows(requested, effort), executor, jobs, progress=progress)
-    table = DataFrame(map(asdict, rows.rows()))
+    table = DataFrame(map(asdict, rows))
     spelled = _spellings(divisor)
     table["divisor"] = table["divisor"].map(lambda name: spelled.get(name, name))
     for side in ("distribution_q", "distribution_k"):
@@ -683,14 +650,14 @@ def _sample(
     jobs: int | None = 1,
     *,
     progress: bool = False,
-) -> PreciseRows:
-    """Sample rows by some workers; returns them."""
+) -> list[Measurement]:
+    """Sample rows by some workers."""
     with (
         at_work(executor, jobs) as workers,
         progress_bar(rows.n_divisors, quiet=not progress) as advance,
     ):
         rows.sample(workers, advance)
-    return rows
+    return [measured for measured, _ in rows.estimates()]
 
 
 def _several(name: str, given: object) -> list[object]:
@@ -703,12 +670,9 @@ def _several(name: str, given: object) -> list[object]:
     """
     if isinstance(given, Mapping | bytes | bytearray):
         raise InputError(f"{name} must be one, or a list, got {show(given)}")
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    is_scalar_array = getattr(given, "ndim", 1) == 0
+    if isinstance(given, str) or not isinstance(given, Iterable) or is_scalar_array:
         return [given]
-    if getattr(given, "ndim", 1) == 0:  # an array of NumPy's that is none
-        return [given]
-    if isinstance(given, Sized) and len(given) > MOST_POINTS:
-        raise InputError(f"{name} must name at most {MOST_POINTS}, got {len(given)}")
     found = list(islice(given, MOST_POINTS + 1))
     if len(found) > MOST_POINTS:
         raise InputError(f"{name} must name at most {MOST_POINTS}, got more")
@@ -721,8 +685,3 @@ def _spellings(given: object) -> dict[str, object]:
     for one in _several("divisor", given):
         spelled.setdefault(name_given_divisor(one), one)
     return spelled
-
-
-def _sizes(name: str, given: object, least: int) -> list[int]:
-    """Return whole numbers of any kind as Python's."""
-    return [require_whole(name, one, least, MOST_SIZE) for one in _several(name, given)]

@@ -13,11 +13,7 @@ from montecarlo.attention.divisors import DIVISORS, parse_divisor
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.names import MOST_REPLICATES
-from montecarlo.sampling.cost import (
-    replicate_seconds,
-    require_affordable,
-    require_affordable_tail,
-)
+from montecarlo.sampling.cost import require_affordable, require_affordable_tail
 from montecarlo.sampling.design_points import (
     INDEPENDENT,
     DesignPoint,
@@ -92,8 +88,6 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     d_k, n_keys : tuple of int
         Gaussian rows at every combination; Gaussian pairs at every d_k.
-    edges : tuple of (d_k, n_keys)
-        Further combinations.
     distributions : tuple of str
         Further distributions, at ``distribution_d_k`` and ``distribution_n_keys``.
     blocks : tuple of Block
@@ -113,7 +107,6 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
 
     d_k: tuple[Dimension, ...]
     n_keys: tuple[Keys, ...]
-    edges: tuple[tuple[Dimension, Keys], ...] = ()
     distributions: tuple[str, ...] = FURTHER
     distribution_d_k: tuple[Dimension, ...] = ()
     distribution_n_keys: tuple[Keys, ...] = ()
@@ -135,7 +128,12 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             If a distribution or divisor is not known, a range is off, there is no
             point, or one takes more than can be had.
         """
-        self._require_named_divisors()
+        divisors = [parse_divisor(name) for name in self.divisors]
+        for divisor, name in zip(divisors, self.divisors, strict=True):
+            if divisor.name != name:  # rows are found by it
+                raise InputError(
+                    f"divisors must be called {divisor.name!r}, got {name!r}"
+                )
         distributions = [parse_distribution(name).name for name in self.distributions]
         for first, most in (
             (self.first, self.most),
@@ -146,7 +144,6 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
                     f"first must be at most the budget {most}, got {first}"
                 )
         blocks = [Block(self.d_k, self.n_keys)]
-        blocks += [Block((d,), (n,)) for d, n in self.edges]
         sizes = self.distribution_d_k, self.distribution_n_keys
         blocks += [Block(*sizes, distribution_q=name) for name in distributions]
         blocks += self.blocks
@@ -155,7 +152,9 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError("grid must have at least one point, got none")
         for point in found:
             require_affordable(point, len(self.divisors))
-            self._require_divisors(point)
+            for divisor in divisors:
+                if point.has_rows or not divisor.needs_keys:
+                    divisor.value(point.d_k, point.n_keys)
         for d, _ in self.tails:
             require_affordable_tail(d)
         order = {name: number for number, name in enumerate(DISTRIBUTIONS)}
@@ -175,18 +174,6 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             ),
         )
 
-    def _require_named_divisors(self) -> None:
-        """Rows are found by the names of divisors, so each has one name."""
-        for name in self.divisors:
-            if (known := parse_divisor(name).name) != name:
-                raise InputError(f"divisors must be called {known!r}, got {name!r}")
-
-    def _require_divisors(self, point: DesignPoint) -> None:
-        """Refuse divisors that are beyond all use in a point."""
-        for divisor in map(parse_divisor, self.divisors):
-            if point.has_rows or not divisor.needs_keys:
-                divisor.value(point.d_k, point.n_keys)
-
     def budgets(self) -> dict[DesignPoint, Budget]:
         """Return the budget of every point."""
         fixed = {
@@ -203,15 +190,6 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             return Budget(self.first_large, self.most_large)
         first = self.first if point.has_rows else min(self.first, self.first_large)
         return Budget(first, self.most)
-
-    def seconds(self) -> tuple[float, float]:
-        """Return about how long the first analysis, and all, take on one core."""
-        least = most = 0.0
-        for point, budget in self.budgets().items():
-            seconds = replicate_seconds(point, len(self.divisors))
-            least += seconds * budget.first
-            most += seconds * budget.analyses()[-1]
-        return least, most
 
 
 #: The nominal error rate of all verdicts together, where nobody says another.

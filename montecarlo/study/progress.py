@@ -32,40 +32,38 @@ def open_bar(task: str, *, quiet: bool) -> Iterator[Callable[..., object]]:
         yield lambda **_: None
         return
     if not sys.stderr.isatty():
-        yield _Log(task).update
+        yield _quarters(task)
         return
     # slow to import, and of no use where nothing is shown
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from montecarlo.study.console import open_console
 
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
-        console=open_console(sys.stderr),
+        console=Console(stderr=True),
         transient=True,
     ) as bar:
         yield partial(bar.update, bar.add_task(task, total=0.0))
 
 
-class _Log:
-    """Lines of a log, at each quarter; the end is what the command prints then."""
+def _quarters(task: str) -> Callable[..., object]:
+    """Return what prints a line at each quarter, of work that takes a while."""
+    started, whole, reached = time.perf_counter(), 0.0, 0
 
-    def __init__(self, task: str) -> None:
-        self.task, self.started = task, time.perf_counter()
-        self.total, self.quarters = 0.0, 0
-
-    def update(self, total: float | None = None, completed: float = 0.0) -> None:
-        """Print a line if a quarter more is completed, and that took a while."""
-        self.total = self.total if total is None else total
-        seconds = time.perf_counter() - self.started
-        quarters = min(3, int(4.0 * completed / self.total) if self.total else 0)
-        if quarters > self.quarters and seconds > SHORT:
-            self.quarters = quarters
-            told = f"{self.task}: {25 * quarters} % after {say_time(round(seconds))}"
+    def update(total: float | None = None, completed: float = 0.0) -> None:
+        nonlocal whole, reached
+        whole = whole if total is None else total
+        seconds = time.perf_counter() - started
+        quarters = min(3, int(4.0 * completed / whole) if whole else 0)
+        if quarters > reached and seconds > SHORT:
+            reached = quarters
+            told = f"{task}: {25 * quarters} % after {say_time(round(seconds))}"
             print_lines(told, sys.stderr)
+
+    return update
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from montecarlo.estimation.summaries import (
 from montecarlo.names import NONE
 from montecarlo.sampling.batches import join
 from montecarlo.sampling.design_points import DesignPoint, parse_point
-from montecarlo.sampling.rare_events import OVERFLOW, Tail, estimate_tail
+from montecarlo.sampling.rare_events import OVERFLOW, estimate_tail
 from montecarlo.study.executors import finish
 from montecarlo.study.measured import COLUMNS, row_id, table_row
 from montecarlo.study.rows import Row
@@ -216,12 +216,15 @@ def tail_rows(
         yield _tail_row(d_k, blocks, name, tails_of[task])
 
 
-def _tail_row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...]:
+def _tail_row(
+    d_k: int, blocks: int, name: str, tail: tuple[float, float, float]
+) -> tuple[object, ...]:
     point = parse_point("gaussian", "gaussian", d_k)
     key = RowKey("none", OVERFLOW, "value", name, "naive")
-    value = math.exp(tail.log_value)
+    log_value, relative_error, relative_half_width = tail
+    value = math.exp(log_value)
     exact = math.exp(log_score_tail(NUMBER_FORMATS[name].log_largest, d_k))
-    half = tail.relative_half_width * value
+    half = relative_half_width * value
     ends = max(0.0, value - half), min(1.0, value + half)
-    numbers = value, tail.relative_error * value, *ends, blocks, exact, 1e-9 * exact
+    numbers = value, relative_error * value, *ends, blocks, exact, 1e-9 * exact
     return table_row(point, key, *numbers)

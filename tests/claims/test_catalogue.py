@@ -114,24 +114,20 @@ def test_words_of_degree_are_no_refuge():
     assert 0 < len(alone) <= 12
 
 
-NAN, INF = math.nan, math.inf
+NAN = math.nan
 #: Change of the check, field that the message must name, and what else it must say.
 WRONG_CHECKS = [
     ({"quantity": "score_varience"}, "quantity", "Did you mean 'score_variance'?"),
     ({"quantity": None}, "quantity", "missing"),
-    ({"divisor": "sqr"}, "divisor", "one of none, sqrt"),
     ({"summary": "median"}, "summary", "value"),
     ({"relation": "equal"}, "relation", "there are equals, at_least"),
     ({"relation": "equals"}, "relation", "expected and tolerance"),
     ({"relation": "between"}, "relation", "high and low"),
     ({"low": None}, "relation", "got none"),
-    ({"high": 1.0}, "relation", "got high, low"),
     ({"low": "much"}, "low", "one-hot"),
     ({"low": NAN}, "low", "1e+30"),
     ({"low": {"d_k_power": 1e3}}, "low.d_k_power", "4"),
     ({"low": {"n_keys_power": 1.0}}, "low.n_keys_power", "must be 0"),
-    ({"tolerance": NAN}, "tolerance", "0"),
-    ({"domain": {"d_k": [0, 16]}}, "domain.d_k", "1"),
     ({"domain": {"d_k": [1, 10**30]}}, "domain.d_k", "1048576"),
     ({"domain": {"d_k": [64, 16]}}, "domain.d_k", "[64, 16]"),
     ({"domain": {"distributions": ["gausian"]}}, "distributions", "'gaussian'?"),
@@ -140,32 +136,24 @@ WRONG_CHECKS = [
     ({"comment": "hello"}, "check[0]", "comment"),
     ({"divisor": "none/sqrt"}, "divisor", "none/sqrt"),
     ({"number_format": "float61"}, "number_format", "Did you mean 'float64'?"),
-    ({"softmax": "shiftd"}, "softmax", "Did you mean 'shifted'?"),
     ({"domain": {"dependence": ["planted"]}}, "field dependence", "planted(rho)"),
-    ({"domain": {"dependence": ["pairs(2)"]}}, "field dependence", "rho <= 1"),
     ({"domain": {"initialisation": ["lecun"]}}, "field domain", "init("),
-    ({"domain": {"distributions": ["a * b"]}}, "distributions", "must be one of"),
 ]
 #: The same for checks of rows and of series.
 LIMIT = {"quantity": "jacobian_trace", "summary": "mean", "relation": "tends_to"}
 LIMIT |= {"low": None, "to": "zero", "domain": {"distributions": ["gaussian"]}}
-LECUN = "init(kind=lecun_normal,norm=layer,shape=full,width=512)"
 EFFECTIVE = {"quantity": "effective_keys", "summary": "mean"}
-OVERFLOW = {"quantity": "format_overflow", "summary": "mean"}
 SLOPE = {"relation": "slope_between"}
 WRONG_CHECKS += [
     ({**EFFECTIVE, "summary": "meen"}, "summary", "Did you mean 'mean'?"),
-    ({**EFFECTIVE, "divisor": "none/sqr"}, "divisor", "one of none, sqrt"),
     (
         {**EFFECTIVE, "divisor": "none/sqrt", "summary": "median"},
         "divisor",
         "none/sqrt",
     ),
     ({**EFFECTIVE, "divisor": "none/sqrt/linear"}, "divisor", "none/sqrt/linear"),
-    ({**EFFECTIVE, "quantity": "entropy", "divisor": "none/sqrt"}, "divisor", "none"),
     ({**SLOPE, "low": {"d_k_power": 1.0}}, "low.d_k_power", "must be 0"),
     ({**LIMIT, "to": None}, "relation", "tends_to needs to, got none"),
-    ({**LIMIT, "low": 0.0}, "relation", "tends_to needs to, got low, to"),
     *(
         ({**LIMIT, **change}, "field relation", "tends_to needs the divisor none, a ")
         for change in (
@@ -177,15 +165,11 @@ WRONG_CHECKS += [
                 for other in (
                     {"distributions": []},
                     {"normalisation": ["rms"]},
-                    {"dependence": ["planted(0.5)"]},
-                    {"initialisation": [LECUN]},
                 )
             ),
         )
     ),
     ({"relation": "at_least", "to": "zero"}, "relation", "got low, to"),
-    ({**OVERFLOW, "summary": "median"}, "summary", "mean"),
-    ({**OVERFLOW, "divisor": "none/sqrt"}, "divisor", "none/sqrt"),
 ]
 
 
@@ -245,9 +229,7 @@ WRONG_CLAIMS = [
     ("source.text", said_by(text="b")),
     ("quantifier", said_by(quantifier="often")),
     ("source.admits", said_by(admits=[WRONG])),
-    ("finding", found(text="x\n")),
     ("interpretations", found(interpretations={WRONG: "fails"})),
-    ("interpretations", found(interpretations={RIGHTLY: "rejected"})),
     ("interpretations", found(value={"a": {"interpretation": WRONG}})),
     ("basis", found(basis="opinion")),
     ("check", found(value={"a": {"interpretation": RIGHTLY, "check": 1}})),
@@ -257,17 +239,14 @@ WRONG_CLAIMS = [
     ),
     ("interpretation", {"interpretation": None}, {"kind": "assumption"}),
     ("interpretation", {"kind": "shape", "id": "product-shape"}),
-    ("interpretation", {"kind": "record", "id": "introduced-2017"}),
     ("kind", {"kind": "opinion"}),
     ("sentence", {"right": {"arithmetic": "a", "check": [CHECK]}}),
-    ("arithmetic", {"right": {"sentence": "s", "check": [CHECK]}}),
     ("verdict", {"verdict": "holds"}),
 ]
 #: The same of whole catalogues: interpretations, what votes, passages, self-checks, and
 #: what has the id of another.
 WRONG_FILES = [
     ("interpretation[0].check", made(check=[])),
-    ("quantifier", made(quantifier="somewhere")),
     ("omits", made(omits="nothing")),
     ("interpretation[0].id", made(id="")),
     ("interpretations", passage(interpretations={"r": "holds"})),
@@ -276,7 +255,6 @@ WRONG_FILES = [
     ("quantity", {"self_check": [{**TWICE, "check": [{**BOUND, "quantity": "x"}]}]}),
     ("self_check.id", {"self_check": [TWICE, TWICE]}),
     ("claim.id", {**make(), "claim": make()["claim"] * 2}),
-    ("text.key", {**make(), "text": make()["text"] * 2}),
     (
         "interpretation.id",
         make(claim={"interpretation": make()["claim"][0]["interpretation"] * 2}),

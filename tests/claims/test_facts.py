@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.facts import INTRODUCED, rule_on_fact
@@ -33,6 +34,11 @@ def test_algebra_is_theory(name):
     """q·k is a number, and QKᵀ has a row per query and a column per key; scores that
     leave the range 0 to 1 together have the weights that they had.
     """
+    q, k = np.ones((3, 4)), np.ones((5, 4))
+    assert (q @ k.T).shape == (3, 5)
+    assert np.ndim(q[0] @ k[0]) == 0
+    scores = np.linspace(0.0, 1.0, 5)
+    assert softmax(scores + 8.0) == pytest.approx(softmax(scores), rel=1e-12)
     judge = Judge(Evidence({}, (), exact_value), lambda _: 1e-6)
     one = judge.judge_claim(CLAIMS[name], Catalogue())
     ruling = Ruling(Verdict.FAILS, Reason.THEORY)

@@ -39,7 +39,7 @@ from montecarlo.claims.schema import (
     Source,
 )
 from montecarlo.claims.simulation import (
-    HOPELESS,
+    UNREACHABLE,
     Evidence,
     cases_of,
     row_key,
@@ -341,7 +341,7 @@ def test_hopeless_places_are_given_up(budgets, hope):
     values = values_of((1.02, 2.0, 2.0))
     outcome, _ = judged([(HIGH,)], values, reference=unknown)
     needed = outcome.interpretations[0].checks[0].cases[0].replicates_needed
-    budget = math.ceil(needed / (HOPELESS * budgets))
+    budget = math.ceil(needed / (UNREACHABLE * budgets))
     outcome, undecided = judged([(HIGH,)], values, budget, reference=unknown)
 
     assert undecided == ({64} if hope else set())

@@ -78,9 +78,9 @@ def test_theory_judges_without_sampling(tmp_path, monkeypatch, capsys):
     assert main([str(EXAMPLE), "--exact", "--json"]) == 4
     printed, told = capsys.readouterr()
     assert told == (
-        "judge: claim 'temperature-two-is-one-hot', interpretation 'median': theory "
-        "does not decide weight_max at gaussian(std=2.0) * gaussian, d_k = 48, "
-        "n = 100\n"
+        "montecarlo judge: claim 'temperature-two-is-one-hot', interpretation "
+        "'median': theory does not decide weight_max at gaussian(std=2.0) * gaussian, "
+        "d_k = 48, n = 100\n"
     )
     claims = json.loads(printed)["claims"]
     assert [claim["verdict"] for claim in claims] == ["holds", "open"]

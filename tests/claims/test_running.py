@@ -66,7 +66,7 @@ SEED = 12
 def hope():
     """Undecided places are looked at again, although few replicates give no hope."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation, "HOPELESS", math.inf)
+        patch.setattr(simulation, "UNREACHABLE", math.inf)
         patch.setattr(verdicts, "MOST_BUDGETS", math.inf)
         yield
 

@@ -18,7 +18,6 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.schema import Sentence, Value
 from montecarlo.claims.verdicts import Outcome, Reason, Verdict
-from montecarlo.theory.limits import Limit
 
 S, R, I, NA = Outcome  # noqa: E741 - in their order
 CHECK = Check("entropy", "between", low=1.0, high=2.0)
@@ -152,11 +151,10 @@ def test_interpretations_against_theory_are_not_spoken_of(verdict, exact, agains
     )
 
 
-LIMIT = Limit(tends_to="constant", kind="power", exponent=0.0, constant=2.07)
 THREE = (
     case(d_k=64, value=1.2, exact=1.25),
     case(d_k=128, value=1.8, distribution="laplace"),
-    case(d_k=256, value=1.4, limit=LIMIT),
+    case(d_k=256, value=1.4),
 )
 
 
@@ -170,7 +168,6 @@ THREE = (
         (Value(pick="highest"), 1.8),
         (Value(d_k=64, of="known"), 1.25),
         (Value(d_k=128, of="known"), 1.8),
-        (Value(of="limit"), 2.07),
         (Value(of="d_k", pick="lowest"), 64.0),
         (Value(of="d_k", pick="highest"), 256.0),
         (Value(of="d_k", pick="highest", distribution="others"), 128.0),
@@ -183,7 +180,6 @@ THREE = (
         (Value(n_keys=8), None),
         (Value(distribution="uniform"), None),
         (Value(), None),  # three, where one is meant
-        (Value(d_k=64, of="limit"), None),
         (Value(check=1, d_k=64), None),
     ],
 )

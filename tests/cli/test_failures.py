@@ -112,23 +112,6 @@ def test_disk_that_refuses_is_no_bug(tmp_path):
         (tmp_path / "template").read_text()
 
 
-def test_no_backend_of_the_environment_is_asked_for():
-    """Where matplotlib cannot have what the environment names, a figure is drawn."""
-    code = (
-        "import sys; from montecarlo.cli.exits import run_work;"
-        "from dataclasses import make_dataclass;"
-        "from montecarlo.cli.options import Parser;"
-        "options = make_dataclass('Nothing', []);"
-        "work = lambda *_: bool(__import__('matplotlib')) - 1;"
-        "sys.exit(run_work(Parser('x', options), work, []))"
-    )
-    environment = os.environ | {"MPLBACKEND": "nonsense"}
-    done = subprocess.run(  # noqa: S603 - this Python
-        [sys.executable, "-c", code], env=environment, capture_output=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
 def run_limited(typed, limit=None, **environment):
     """Run a command that may open so many files; returns its status and its lines.
 

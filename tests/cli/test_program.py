@@ -33,7 +33,6 @@ def test_commands_are_listed_with_a_line_each(capsys):
         ("--preset x", "command"),
         ("--list quantitys", "'quantities'"),
         ("measure --dk 4", "'--d-k'"),
-        ("measure --n=4", "'--keys'"),
         ("figures --themee x", "'--theme'"),
         ("judge x --fail-no y", "'--fail-on'"),
         ("observe x --expct y", "'--expect'"),

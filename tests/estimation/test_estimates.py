@@ -266,17 +266,6 @@ def estimates_of(values, relative=0.0):
     return [Estimate(float(v), relative * float(v), N_SLOPE) for v in values]
 
 
-@pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 2.0])
-def test_power_distribution(power):
-    """An exact power law has its power as slope, without error."""
-    values = [3.0 * size**power for size in SIZES]
-    slope = log_log_slope(SIZES, estimates_of(values))
-
-    assert slope.value == pytest.approx(power, abs=1e-13)
-    assert slope.std_error == pytest.approx(0.0, abs=1e-15)
-    assert slope.n_replicates == N_SLOPE
-
-
 def test_slope_is_least_squares():
     """The slope of any values is that of a straight line through the logarithms."""
     values = [1.0, 3.0, 2.5, 7.0]

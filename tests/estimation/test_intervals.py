@@ -7,8 +7,6 @@ import pytest
 import scipy.stats
 
 from montecarlo.estimation.intervals import (
-    POINTWISE,
-    T_QUANTILES,
     Moments,
     interval_ends,
     jackknife_moments,
@@ -34,12 +32,6 @@ def test_interval_of_symmetric_replicates(error_rate):
     )
 
     assert found == pytest.approx(tuple(expected), rel=1e-9)
-
-
-def test_quantiles_in_a_table_are_those_of_scipy():
-    """To the last place but one, whichever SciPy is there."""
-    found = {n: -scipy.special.stdtrit(n - 1, POINTWISE) for n in T_QUANTILES}
-    assert found == pytest.approx(T_QUANTILES, rel=4e-16)
 
 
 def test_moments_of_a_mean():

@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 
 import psutil
 import pytest
 
 from montecarlo.errors import InputError
-from montecarlo.study.executors import available_cores, make_executor
+from montecarlo.study.executors import available_cores, check_executor, make_executor
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.
 #: In a process of its own: what limits BLAS limits the whole process for good.
@@ -82,13 +81,12 @@ def test_kind_follows_from_the_jobs(jobs, kind, expected):
         ("dask", None, "localhost", "scheduler"),
         ("dask", None, "tls://localhost", "scheduler"),
         ("dask", 2, "tcp://localhost:8786", "jobs"),
-        (None, 0, None, "jobs"),
     ],
 )
 def test_what_there_is_not_is_refused(kind, jobs, scheduler, named):
     """In one line that begins with the argument."""
     with pytest.raises(InputError, match=f"^{named} must ") as caught:
-        make_executor(jobs, kind, scheduler)
+        check_executor(kind, jobs, scheduler)
     assert "\n" not in str(caught.value)
 
 
@@ -107,30 +105,6 @@ def test_processes_leave_an_interrupt_to_the_command():
         os.kill(process, signal.SIGINT)
         assert all(executor.submit(handler).result()[0] for _ in range(4))
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_processes_start_before_the_command_is_ended(monkeypatch):
-    """SIGTERM waits until they know what to do: none says that its parent left."""
-    submit, started, pools = ProcessPoolExecutor.submit, [], []
-
-    def disturbed(pool, function):
-        signal.raise_signal(signal.SIGTERM)
-        started.append(submit(pool, function))
-        pools.append(pool)
-
-    def end(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(ProcessPoolExecutor, "submit", disturbed)
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            make_executor(2)
-        assert signal.getsignal(signal.SIGTERM) is end
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert len([future.result() for future in started]) == 2
-    pools[0].shutdown()
 
 
 def test_an_error_drops_what_has_not_begun():
