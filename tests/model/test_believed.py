@@ -1,7 +1,7 @@
 """What is believed of a fit: no scale of heads that do not belong, or have several."""
 
 from collections import Counter
-from typing import get_args
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,18 +11,16 @@ from montecarlo import assert_attention_scale
 from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.model.answers import (
     NO,
-    REASONS,
     UNDETERMINED,
     YES,
     answer_scales,
     say_findings,
 )
-from montecarlo.model.answers import OUTCOMES as SAID
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.expected import expected_divisor
 from montecarlo.model.fits import fit_weights
 from montecarlo.model.masks import find_mask
-from montecarlo.model.scales import Outcome, applied_scale, find_scales
+from montecarlo.model.scales import applied_scale, find_scales
 
 AXES = ("sequence", "token", "d")
 TOKENS = 64
@@ -64,29 +62,15 @@ def answer(found):
     return answer_scales(found, expected_divisor("sqrt", found.d_k, 1)).answer
 
 
-def outcomes_of_another_head(source, d_k, sequences, n_seeds):
-    """Count how heads come out whose weights, or outputs, are those of another."""
-    outcomes = Counter()
-    for seed in range(n_seeds):
-        arrays = attend(seed, d_k=d_k, sequences=sequences)
-        other = attend(1000 + seed, d_k=d_k, sequences=sequences)
-        arrays |= {name: other[name] for name in ("weights", "v", "outputs")}
-        outcomes[apply(arrays, source).heads[0].outcome] += 1
-    return outcomes
-
-
-def test_weights_of_another_head_fit_nothing():
-    """The more pairs, the nearer to 0 a scale is that explains nothing."""
-    assert outcomes_of_another_head("weights", 16, 8, 6) == {"no_fit": 6}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("d_k", [32, 128])
+@pytest.mark.parametrize("d_k", [16, 128])
 @pytest.mark.parametrize("source", ["weights", "outputs"])
 def test_another_head_fits_nothing(source, d_k):
-    """Whatever its width, of weights as of outputs."""
-    sequences = 8 if source == "weights" else 2
-    assert outcomes_of_another_head(source, d_k, sequences, 20) == {"no_fit": 20}
+    """The more pairs, the nearer to 0 a scale is that explains nothing."""
+    for seed in range(4):
+        arrays = attend(seed, d_k=d_k)
+        other = attend(1000 + seed, d_k=d_k)
+        arrays |= {name: other[name] for name in ("weights", "v", "outputs")}
+        assert apply(arrays, source).heads[0].outcome == "no_fit"
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -199,28 +183,16 @@ def test_eight_bits_are_too_coarse(d_k, kept):
     assert answer(found) == UNDETERMINED
 
 
-def answers_of_peaked(sizes, n_seeds):
-    """Count the answers of heads of large entries, by what they are told from."""
-    return Counter(
-        answer(apply(attend(seed, "bfloat16", size=size, fused=fused), source))
-        for size in sizes
-        for seed in range(n_seeds)
-        for fused in (False, True)
-        for source in ("weights", "outputs")
-    )
-
-
 def test_peaked_heads_get_no_wrong_answer():
     """Where a row has one weight, and scores were rounded by more than their gaps."""
-    assert NO not in answers_of_peaked((20.0, 30.0), 3)
-
-
-@pytest.mark.slow
-def test_no_peaked_head_gets_a_wrong_answer():
-    """None of 20 models, whose scores were rounded or not."""
-    told = answers_of_peaked((20.0, 30.0), 10)
-    assert NO not in told
-    assert told[YES] >= 20  # weights whose scores were not rounded tell their scale
+    answers = Counter(
+        answer(apply(attend(seed, "bfloat16", size=size, fused=fused), source))
+        for seed, size, fused, source in product(
+            range(3), (20.0, 30.0), (False, True), ("weights", "outputs")
+        )
+    )
+    assert NO not in answers
+    assert answers[YES] > 0  # weights whose scores were not rounded tell their scale
 
 
 def with_dead_head(dead):
@@ -234,7 +206,7 @@ def with_dead_head(dead):
     return {"q": q, "k": k, "weights": weights}
 
 
-@pytest.mark.parametrize("dead", [("q",), ("k",), ("q", "k"), ("weights",)])
+@pytest.mark.parametrize("dead", [("q",), ("q", "k"), ("weights",)])
 def test_a_dead_head_is_listed_and_does_not_vote(dead):
     """The others are answered."""
     arrays = with_dead_head(dead)
@@ -247,20 +219,3 @@ def test_a_dead_head_is_listed_and_does_not_vote(dead):
     alone = {name: array[:, 2:3] for name, array in arrays.items()}
     with pytest.raises(AssertionError, match="cannot be told"):
         assert_attention_scale(alone, axes=axes)
-
-
-def test_a_size_that_is_not_the_model_s_is_named():
-    """Of queries of 1e-30 the divisor is no usual one, and nobody typed it."""
-    arrays = {**attend(1)}
-    arrays["q"] = arrays["q"] * 1e-30
-    found = apply(arrays)
-    expected = expected_divisor("sqrt", 64, 1)
-    (line,) = say_findings(answer_scales(found, expected))
-    assert "scores of q and k differ by" in line
-    assert "another size than the model's?" in line
-
-
-def test_every_outcome_has_its_words():
-    """Whatever a head comes out as, a line says so."""
-    assert {*SAID, "scale", "no_information"} == set(get_args(Outcome))
-    assert set(REASONS) == {"few", "coarse", "peaked"}

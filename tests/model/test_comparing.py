@@ -14,7 +14,7 @@ from montecarlo.model.comparing import RTOL
 from tests.model.threads import SIZES, THREADS, Size, causal, run
 
 SMALL = Size(*SIZES["small"], 12)
-#: Whose laws have no fault, and what is in them: a bias, a cap, a sink and so on.
+#: Those without a fault, and what is in them: a bias, a cap, a sink and so on.
 SOUND = {thread.said[0]: thread for thread in THREADS.values()}
 
 
@@ -54,11 +54,11 @@ def test_the_cause_is_named_in_other_sizes_and_formats(size, number_format, subt
 
 def sound_pairs(size, evidence, name):
     """Yield ports without a fault, and what they are set beside."""
-    law = SOUND[name].reference(size)
-    wide = run(size, "float32", evidence=evidence, **law)
+    options = SOUND[name].reference(size)
+    wide = run(size, "float32", evidence=evidence, **options)
     for number_format in ("float32", "bfloat16", "float16"):
         stepwise, rounded = (
-            run(size, number_format, is_wide=is_wide, evidence=evidence, **law)
+            run(size, number_format, is_wide=is_wide, evidence=evidence, **options)
             for is_wide in (False, True)
         )
         yield stepwise, rounded
@@ -171,12 +171,3 @@ def test_other_sizes_are_refused():
         compare(shorter, reference)
     with pytest.raises(InputError, match="rtol must be a number between 0 and 1"):
         compare(reference, reference, rtol=2.0)
-
-
-def test_axes_of_arrays_can_be_named():
-    """As of observe."""
-    one = {name: array[0, 0] for name, array in recorded().items()}
-    axes = ("head", "token", "d")
-    assert compare(one, one, axes=axes).first is None
-    other = {name: array[0, 0] for name, array in recorded(0.5).items()}
-    assert compare(other, one, axes=axes).first.quantity == "scale"

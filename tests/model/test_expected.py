@@ -10,8 +10,8 @@ from scipy.special import softmax
 from montecarlo import assert_attention_scale
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import open_arrays
-from montecarlo.model.conventions import CONVENTIONS
 from montecarlo.model.expected import (
+    CONVENTIONS,
     RULES,
     Caller,
     expected_of,
@@ -196,59 +196,32 @@ def test_layers_that_differ_are_told_apart():
     assert lines[2].startswith("  layer 0, all heads: scores are divided by 2.828")
 
 
+ROPE = {"type": "yarn", "mscale_all_dim": 1}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"expect": "config"}, "expect 'config' must have a configuration: config, or"),
         ({"config": 5}, "config must be a mapping, or the path .* got int"),
-        (
-            {"config": "missing.json"},
-            "config must be a readable file, got 'missing.json'",
-        ),
+        ({"config": "missing.json"}, "config must be a readable file"),
         ({"config": {}}, "config must hold a text as model_type, got None"),
-        ({"config": {"model_type": 3}}, "must hold a text as model_type, got 3"),
         ({"config": SMALL, "expect": "sqrt"}, "config must stand with expect 'config'"),
         (
             {"config": {"model_type": "llama", "hidden_size": 16}},
             "config must hold num_attention_heads or .*'llama', got model_type, hidden",
         ),
-        (
-            {"config": {"model_type": "gemma2", "head_dim": 8}},
-            "config must hold query_pre_attn_scalar for model_type 'gemma2'",
-        ),
-        (
-            {"config": SMALL | {"head_dim": "8"}},
-            "head_dim of config must be a number between .* got '8'",
-        ),
-        ({"config": SMALL | {"head_dim": -8}}, "head_dim of config must .* got -8"),
-        ({"config": SMALL | {"head_dim": True}}, "head_dim of config must .* got True"),
-        (
-            {"config": SMALL | {"head_dim": math.nan}},
-            "head_dim of config must .* got nan",
-        ),
+        ({"config": SMALL | {"head_dim": "8"}}, "head_dim of config must be a number"),
         (
             {"config": GPT2 | {"scale_attn_weights": "no"}},
-            "config must hold true or false as scale_attn_weights, got 'no'",
+            "config must hold true or false",
         ),
-        (
-            {
-                "config": DEEPSEEK
-                | {"rope_scaling": {"type": "yarn", **YARN, "factor": "x"}}
-            },
-            "factor of config must be a number between .* got 'x'",
-        ),
-        (
-            {
-                "config": DEEPSEEK
-                | {"rope_scaling": {"type": "yarn", "mscale_all_dim": 1}}
-            },
-            "config must hold factor in its rope scaling, got type, mscale_all_dim",
-        ),
+        ({"config": DEEPSEEK | {"rope_scaling": ROPE}}, "config must hold factor in"),
     ],
 )
 def test_bad_configurations_are_refused(options, message):
     """By one line: argument, requirement, what came."""
-    with pytest.raises(InputError, match=message) as raised:
+    with pytest.raises(InputError, match=f"^{message}") as raised:
         assert_attention_scale(made(8**0.5), **options)
     assert len(str(raised.value).splitlines()) == 1
 
@@ -256,14 +229,10 @@ def test_bad_configurations_are_refused(options, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[1, 2]", "config must hold a JSON object, got list"),
-        (b"{", "config must be JSON, got Expecting property name"),
+        (b"[1, 2]", "config must be a mapping, or the path .* got list"),
         (b"\xff\xfe{", "config must be JSON, got "),
         (b"[" * 100_000, "config must be JSON, got "),
-        (
-            b'{"model_type": "llama", "x": "' + b"a" * 2**22 + b'"}',
-            "config must have at",
-        ),
+        (b'"' + b"a" * 2**22 + b'"', "config must have at"),
     ],
 )
 def test_bad_files_are_refused(tmp_path, content, message):
@@ -271,13 +240,6 @@ def test_bad_files_are_refused(tmp_path, content, message):
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(InputError, match=message):
         assert_attention_scale(made(8**0.5), config=tmp_path / "config.json")
-
-
-def test_a_folder_is_no_configuration(tmp_path):
-    """Nor is a device."""
-    for path in (tmp_path, "/dev/zero"):
-        with pytest.raises(InputError, match="config must be a"):
-            assert_attention_scale(made(8**0.5), config=path)
 
 
 @pytest.fixture
@@ -303,33 +265,19 @@ def run(tmp_path, capsys):
     [
         (8**0.5, SMALL, 0, "= 2.82843 (configuration of llama)? yes", "= sqrt(d_k)"),
         (8.0, SMALL, 1, "= 2.82843 (configuration of llama)? no", "is the scale"),
-        (
-            8.0,
-            {"model_type": "mine"},
-            4,
-            "; expect='sqrt', or a number, would be judged",
-            "divided by 8",
-        ),
-        (
-            1e12,  # every key counts the same, which no architecture wants
-            {"model_type": "mine"},
-            4,
-            "cannot be told: how model_type 'mine' scales",
-            "every key that is not hidden counts the same",
-        ),
+        (8.0, {"model_type": "mine"}, 4, "'mine' scales is not known", "divided by 8"),
     ],
 )
 def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
     run, divisor, config, status, answer, found
 ):
     """The answer in one line, details after."""
-    for options in ((), ("--expect", "config")):
-        ended, told, _ = run(divisor, config, *options)
-        assert ended == status
-        lines = told.splitlines()
-        assert answer in lines[0]
-        assert lines[1].startswith("  layer 0, all heads: ")
-        assert found in lines[1]
+    ended, told, _ = run(divisor, config)
+    assert ended == status
+    lines = told.splitlines()
+    assert answer in lines[0]
+    assert lines[1].startswith("  layer 0, all heads: ")
+    assert found in lines[1]
 
 
 def test_the_record_says_what_was_expected(run, tmp_path):
@@ -344,30 +292,6 @@ def test_the_record_says_what_was_expected(run, tmp_path):
     run(8.0, {"model_type": "mine"})
     record = json.loads((tmp_path / "out" / "observation.json").read_text())["applied"]
     assert record["expected_divisor"] is None
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--expect", "sqrt"], "config must stand with expect 'config', got 'sqrt'"),
-        (["--config", "none.json"], "config must be a readable file, got 'none.json'"),
-    ],
-)
-def test_bad_options_are_refused(run, tmp_path, options, message):
-    """Before anything is written."""
-    status, told, error = run(8**0.5, SMALL, *options)
-    assert (status, told) == (2, "")
-    assert message in error
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_configuration_that_is_asked_for_must_be_given(tmp_path, capsys):
-    """By its file, where there is no model."""
-    given = made(8**0.5)
-    np.savez(tmp_path / "qk.npz", q=given["q"], k=given["k"])
-    words = [str(tmp_path / "qk.npz"), "--output", str(tmp_path / "out")]
-    assert main([*words, "--expect", "config"]) == 2
-    assert "expect 'config' must have a configuration" in capsys.readouterr().err
 
 
 def test_conventions_are_rules_that_exist():

@@ -96,16 +96,6 @@ def test_rotation_after_the_capture_is_refused(make_head, turn, number_format):
     assert not fit_outputs(made)[0].holds
 
 
-def test_a_form_that_is_not_there_is_not_found(make_head, monkeypatch):
-    """Were forms chosen however little they explain, a plain head would have one."""
-    made = make_head(np.random.default_rng(8), "bfloat16", SCALE)
-    assert fit_weights(made).form == "plain"
-    monkeypatch.setattr("montecarlo.model.fits.CLEARLY", 1.1)
-    monkeypatch.setattr("montecarlo.model.fits.BEYOND_CHANCE", -np.inf)
-    monkeypatch.setattr("montecarlo.model.fits.MOST_ROUNDING", 0.0)
-    assert fit_weights(made).form != "plain"
-
-
 def forms_of_short_rows(make_head):
     """Return the forms that are told of plain heads of few tokens."""
     forms = set()
@@ -171,21 +161,6 @@ def test_scales_of_any_size(make_head, scale):
     for fit in (fit_weights(made), fit_outputs(made)[0]):
         assert abs(fit.scale - scale) < MOST_Z * fit.std_error
         assert abs(fit.scale / scale - 1.0) < 1e-5
-
-
-@pytest.mark.parametrize("number_format", FORMATS)
-def test_two_weights_of_a_row_tell_the_same(make_head, number_format):
-    """The second way: ratios of logarithms of neighbours, and their median."""
-    made = make_head(np.random.default_rng(10), number_format, SCALE)
-    ratios = [
-        (np.log(p[j]) - np.log(p[j - 1])) / (s[j] - s[j - 1])
-        for block in made
-        for s, p in zip(block.scores, block.weights, strict=True)
-        for j in range(1, len(s))
-    ]
-    fit = fit_weights(made)
-    # a median of 4512 ratios, each with an error of a few roundings
-    assert np.median(ratios) == pytest.approx(fit.scale, rel=MOST_OFF[number_format])
 
 
 def test_rows_without_information(make_head):

@@ -5,14 +5,12 @@ Models of transformers are random and tiny; what a port got wrong is planted in 
 
 import math
 
-import numpy as np
 import pytest
-from scipy.special import softmax
 
 from montecarlo import assert_attention_scale, capture, compare
 from montecarlo.model.answers import say_answer
 from montecarlo.model.checking import answer_models
-from montecarlo.model.conventions import CONVENTIONS
+from montecarlo.model.expected import CONVENTIONS
 from tests.model.architectures import (
     ARCHITECTURES,
     MSCALE,
@@ -193,46 +191,6 @@ def test_gemma_2_with_another_cap():
     message = verdict(record(model, inputs)[0])
     assert "scaled scores capped at 30 by tanh" in message
     assert "are scores capped at something else than attn_logit_softcapping?" in message
-
-
-def test_heads_padded_for_a_kernel():
-    """Of 80 padded to 128: the kernel's own scale is that of what it is handed."""
-    torch.manual_seed(0)
-    q, k, v = torch.randn(3, 2, 4, 40, 80)
-    config = {"model_type": "phi", "hidden_size": 320, "num_attention_heads": 4}
-    padded = [torch.nn.functional.pad(one, (0, 48)) for one in (q, k, v)]
-    for scale, is_right in ((80**-0.5, True), (None, False)):
-        with capture() as captured:
-            torch.nn.functional.scaled_dot_product_attention(*padded, scale=scale)
-        message = verdict(captured, config=config)
-        assert not message if is_right else "padded to 128" in message
-
-
-@pytest.mark.parametrize("divisor", [1.0, 4.0])
-def test_gpt_neo_does_not_scale(divisor):
-    """It computes attention by itself: from arrays, with its configuration."""
-    rng = np.random.default_rng(1)
-    q, k = rng.normal(size=(2, 4, 40, 16)) / 2
-    weights = softmax(q @ np.swapaxes(k, -1, -2) / divisor, axis=-1)
-    arrays = {"q": q, "k": k, "weights": weights}
-    config = {"model_type": "gpt_neo", "hidden_size": 64, "num_heads": 4}
-    options = {"axes": ("head", "token", "d"), "config": config}
-    message = verdict(arrays, **options)
-    wanted = "is a scale applied that this architecture does not have"
-    assert not message if divisor == 1.0 else wanted in message
-
-
-def test_an_architecture_that_is_not_known_is_never_judged():
-    """Whatever it divides by."""
-    model, inputs = build("llama")
-    for factor in (1.0, 2.0):
-        planted_in_modules(model, factor)
-        captured = record(model, inputs)[0]
-        other = {**model.config.to_dict(), "model_type": "mine"}
-        message = verdict(captured, config=other)
-        assert message.startswith("scores divided as configured? cannot be told: how ")
-        assert "model_type 'mine' scales is not known" in message
-        assert "? no" not in message
 
 
 def test_every_convention_is_of_an_architecture():
