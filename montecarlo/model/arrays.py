@@ -4,8 +4,6 @@ In: arrays in memory, or readers of files, and the names of their axes.  Out: a 
 which reads one sequence of one head at a time, as float64.
 """
 
-import math
-import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -45,10 +43,14 @@ EVIDENCE = {"weights": ("weights",), "outputs": ("v", "outputs")}
 ADDED = "added"
 #: Arrays that have keys in place of entries.
 OF_KEYS = ("weights", ADDED)
+#: Array, axis, and which of q and k it is as long as.
+LENGTHS = (
+    *((name, "token", "q") for name in ("weights", ADDED, "outputs")),
+    *((name, KEY, "k") for name in OF_KEYS),
+    ("v", "token", "k"),
+)
 #: What stands among them for minus infinity; from what on a number hides a key.
 HIDDEN, UNSEEN = -(2.0**100), -5e3
-#: Axes of a file's array at most, and the length of each.
-MOST_AXES, MOST_LENGTH = 8, 2**48
 #: Numbers of one sequence of a head at most, which are read at once; sequences; and
 #: heads in all layers: beyond, what is kept of each does not fit into memory.
 MOST_NUMBERS, MOST_SEQUENCES, MOST_HEADS = 2**24, 2**18, 2**17
@@ -122,16 +124,6 @@ def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
     held = array.detach()
     held = held.float() if "bfloat16" in str(held.dtype) else held
     return np.array(held.cpu().numpy())
-
-
-def require_shape(name: str, shape: Sequence[int]) -> None:
-    """Refuse a shape that no array of a file has."""
-    counts = all(type(n) is int and 0 <= n <= MOST_LENGTH for n in shape)
-    if not counts or len(shape) > MOST_AXES:
-        raise InputError(
-            f"{name} must have a shape of counts, at most {MOST_AXES}, each at most "
-            f"2^48, got {reprlib.repr(tuple(shape))}"
-        )
 
 
 #: Numbers in the names of tensors -> Tensor.
@@ -232,13 +224,6 @@ def make_array_set(
                 )
     made = ArraySet(name, tuple(axes), tuple(in_name), tensors)
     _require_sizes(made)
-    expected = math.prod(made.size(axis) for axis in in_name)
-    if len(tensors) != expected:
-        counted = " and ".join(in_name)
-        raise InputError(
-            f"{name} must have an array for every {counted}, got {len(tensors)} of "
-            f"{expected}"
-        )
     return made
 
 
@@ -282,8 +267,8 @@ def _require_more_tokens(queries: ArraySet) -> None:
     heads, tokens = (shape[queries.axes.index(axis)] for axis in ("head", "token"))
     if heads <= tokens or tokens < 2:  # a single one is refused for itself
         return
-    other = {"head": "token", "token": "head"}
-    swapped = ",".join(other.get(axis, axis) for axis in queries.axes)
+    others = {"head": "token", "token": "head"}
+    swapped = ",".join(others.get(axis, axis) for axis in queries.axes)
     raise InputError(
         f"{queries.name} has {heads} heads of {tokens} tokens, shape {shape}: if these "
         f"are swapped, type --axes {swapped}; if not, --axes {','.join(queries.axes)}"
@@ -294,7 +279,7 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return names of axes, other words for them replaced."""
     given: Any = axes
     are_several = isinstance(given, Sequence) and not isinstance(given, str)
-    if not are_several or not all(isinstance(axis, str) for axis in given[:MOST_AXES]):
+    if not are_several or not all(isinstance(axis, str) for axis in given):
         raise InputError(f"axes must be a sequence of names, got {show(axes)}")
     axes = [ALSO.get(axis, axis) for axis in axes]
     for axis in axes:
@@ -501,13 +486,10 @@ class Model:
         """
         arrays, place, _ = self._find(head, sequence)
         rows = max(MOST_READ // self.most_tokens, 1)
-        total: Array = sum(
-            (
-                arrays["weights"].read(place, slice(start, start + rows)).sum(axis=0)
-                for start in range(0, arrays["q"].length("token", place), rows)
-            ),
-            np.zeros(1),
-        )
+        total = np.zeros(1)
+        for start in range(0, arrays["q"].length("token", place), rows):
+            block = arrays["weights"].read(place, slice(start, start + rows))
+            total = total + block.sum(axis=0)
         return total
 
     def _find(
@@ -623,36 +605,37 @@ def _require_fit(source: Source, *, causal: bool, fewest: Mapping[str, int]) -> 
     for numbers in q.tensors:
         place = dict(zip(q.in_name, numbers, strict=True))
         key_place = place | ({"head": met[place["head"]]} if "head" in place else {})
-        tokens, n_keys = q.length("token", place), k.length("token", key_place)
-        for name, count in (("q", tokens), ("k", n_keys)):
+        counts = {"q": q.length("token", place), "k": k.length("token", key_place)}
+        for name, count in counts.items():
             if count < fewest[name]:
                 raise InputError(
                     f"{name} must have at least {fewest[name]} along the axis 'token', "
                     f"got {count}"
                 )
-        if causal and tokens != n_keys:
+        if causal and counts["q"] != counts["k"]:
             raise InputError(
                 "q and k must agree along the axis 'token' where attention is causal, "
-                f"got {tokens} and {n_keys}"
+                f"got {counts['q']} and {counts['k']}"
             )
-        for name, axis, length, owner_name in (
-            ("weights", "token", tokens, "queries"),
-            ("weights", KEY, n_keys, "keys"),
-            (ADDED, "token", tokens, "queries"),
-            (ADDED, KEY, n_keys, "keys"),
-            ("v", "token", n_keys, "keys"),
-            ("outputs", "token", tokens, "queries"),
-        ):
+        for name, axis, side in LENGTHS:
             where = key_place if name == "v" else place
-            if name in arrays and arrays[name].length(axis, where) != length:
-                raise InputError(
-                    f"{arrays[name].at(where).name} must have {length} along the axis "
-                    f"{axis!r}, as the {owner_name}, got "
-                    f"{arrays[name].length(axis, where)}"
-                )
+            if name in arrays:
+                _require_length(arrays[name], axis, where, side, counts[side])
     if "outputs" in arrays and arrays["v"].size("d") != arrays["outputs"].size("d"):
         raise InputError(
             f"v and outputs must agree along the axis 'd', got {arrays['v'].size('d')} "
             f"and {arrays['outputs'].size('d')}: outputs are those of each head, "
             "before they are joined"
+        )
+
+
+def _require_length(
+    array: ArraySet, axis: str, place: Mapping[str, int], side: str, wanted: int
+) -> None:
+    """Refuse an array that is not as long as queries or keys."""
+    length = array.length(axis, place)
+    if length != wanted:
+        raise InputError(
+            f"{array.at(place).name} must have {wanted} along the axis {axis!r}, as "
+            f"{side}, got {length}"
         )

@@ -11,7 +11,6 @@ was added to scores; and the scale, mask and cap that were passed.
 """
 
 import io
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -104,17 +103,10 @@ class Captured:
     _bytes: int = 0
 
     def __repr__(self) -> str:
-        """Tell layers, heads and shapes of each kind, and how much was missed."""
-        first = [calls[0].arrays for calls in self._layers]
-        kinds = Counter(
-            f"{len(one['q'][0])} heads, q {one['q'][0].shape}, k {one['k'][0].shape}"
-            for one in first
+        return (
+            f"<Captured: layers: {len(self._layers)}, passes: {len(self._passes)}, "
+            f"missed: {len(self._missed)}>"
         )
-        named = [f"{n} layers × {kind}" for kind, n in kinds.items()]
-        more = [f"{len(self._passes)} passes"] if named else ["nothing recorded"]
-        more += [f"{len(self._missed)} missed"] if self._missed else []
-        model = (self.config or {}).get("model_type")
-        return f"Captured({'; '.join([*[str(model)] * bool(model), *named, *more])})"
 
     def begin(self) -> None:
         """Begin another pass of the model: layers are counted anew."""
@@ -302,26 +294,16 @@ class Captured:
         InputError
             If layers or sequences differ in a size: name layers that do not.
         """
-        (chosen, *others) = self._groups(layers).values()
-        calls = [self._layers[layer] for layer in chosen]
-        try:
-            if others:
-                raise ValueError(f"heads or sequences of layer {others[0][0]} differ")  # noqa: TRY301 - as NumPy of shapes
-            joined = {
-                name: np.stack(
-                    [
-                        np.concatenate([one.arrays[name] for one in each])
-                        for each in calls
-                    ],
-                    axis=1,
+        chosen, *others = self._groups(layers).values()
+        joined, calls = {}, [self._layers[layer] for layer in chosen]
+        for name in calls[0][0].arrays:
+            found = [[a for call in each for a in call.arrays[name]] for each in calls]
+            if others or len({a.shape for each in found for a in each}) > 1:
+                raise InputError(
+                    "arrays must have one shape in all layers and passes to be "
+                    f"written, {name} has several: name layers that are alike"
                 )
-                for name in calls[0][0].arrays
-            }
-        except ValueError as error:
-            raise InputError(
-                "arrays must have one shape in all layers and passes to be written: "
-                f"name layers ({error})"
-            ) from None
+            joined[name] = np.stack([np.stack(each) for each in found], axis=1)
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
         name = str(path) if str(path).endswith(".npz") else f"{path}.npz"

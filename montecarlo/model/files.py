@@ -20,7 +20,6 @@ from montecarlo.model.arrays import (
     Tensors,
     make_model,
     make_source,
-    require_shape,
     to_numpy,
     wrap_array,
 )
@@ -177,7 +176,6 @@ def _reading(path: Path) -> Iterator[None]:
 def _wrap(label: str, array: Any) -> Tensor:  # noqa: ANN401 - of NumPy or torch
     """Describe an array; of bfloat16, which NumPy lacks, it writes raw bytes."""
     held = to_numpy(array) if hasattr(array, "detach") else np.asarray(array)
-    require_shape(label, held.shape)
     if held.dtype.str[1:] == "V2":
         held = _from_bfloat16(held)
     return wrap_array(label, held)

@@ -56,7 +56,7 @@ BAD_EVIDENCE = [
     ({"v": K}, "must be given, got neither"),
     ({"weights": spoiled(WEIGHTS, -0.5)}, "at least 0, got -0.5 in layer 1, head 3"),
     ({"weights": spoiled(WEIGHTS, 1e200)}, "weights must be smaller than 1e[+]100"),
-    ({"weights": WEIGHTS[..., :-1]}, "must have 6 along the axis 'key', as the keys"),
+    ({"weights": WEIGHTS[..., :-1]}, "must have 6 along the axis 'key', as k"),
     ({"v": K, "outputs": Q[..., :-1]}, "along the axis 'd', got 5 and 4: outputs are"),
     ({"v": K[..., :-1, :], "outputs": Q}, "must have 6 along the axis 'token'"),
 ]

@@ -87,18 +87,6 @@ def test_a_scale_of_zero_is_told(source, number_format, causal):
 DISTANCE = -np.abs(np.arange(TOKENS)[:, None] - np.arange(TOKENS)).astype(float)
 
 
-def test_the_sign_of_a_slope_counts_where_zeros_are_judged(make_head):
-    """Far keys underflow under a slope; were it turned, they would be a mask."""
-    made = make_head(
-        np.random.default_rng(16), "float16", 0.125, bias=lambda i, j: -abs(i - j)
-    )
-    assert any((block.weights == 0.0).any() for block in made)
-    fit = fit_weights(made)
-    assert fit.form == "distance"
-    assert fit.parameter == pytest.approx(-1.0, abs=0.01)
-    assert find_mask(made, fit).mask == "none"
-
-
 KEYS = np.random.default_rng(17).normal(size=TOKENS)
 #: What no form has beside the other, and what one has alone.
 PLANTED = {
@@ -219,3 +207,15 @@ def test_a_dead_head_is_listed_and_does_not_vote(dead):
     alone = {name: array[:, 2:3] for name, array in arrays.items()}
     with pytest.raises(AssertionError, match="cannot be told"):
         assert_attention_scale(alone, axes=axes)
+
+
+def test_the_sign_of_a_slope_counts_where_zeros_are_judged(make_head):
+    """Far keys underflow under a slope; were it turned, they would be a mask."""
+    made = make_head(
+        np.random.default_rng(16), "float16", 0.125, bias=lambda i, j: -abs(i - j)
+    )
+    assert any((block.weights == 0.0).any() for block in made)
+    fit = fit_weights(made)
+    assert fit.form == "distance"
+    assert fit.parameter == pytest.approx(-1.0, abs=0.01)
+    assert find_mask(made, fit).mask == "none"

@@ -39,7 +39,6 @@ GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim":
     [
         (LLAMA, 128**0.5, "hidden_size / num_attention_heads = 4096 / 32"),
         (LLAMA | {"head_dim": 80}, 80**0.5, "sqrt(head_dim = 80)"),
-        (LLAMA | {"head_dim": None}, 128**0.5, "hidden_size"),
         (OPT, 1.0, "queries and keys are multiplied by 0.125 before"),
         (GPT2, 8.0, "n_embd / n_head = 768 / 12"),
         (GPT2 | {"scale_attn_weights": False}, 1.0, "scale_attn_weights = false"),
@@ -50,18 +49,12 @@ GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim":
             "attention_multiplier = 0.015625",
         ),
         ({"model_type": "t5", "d_kv": 64}, 1.0, "t5 does not scale"),
-        ({"model_type": "gemma4_text"}, 1.0, "gemma4_text does not scale"),
         ({"model_type": "zamba2", "attention_head_dim": 160}, 80**0.5, "0.5 (att"),
         (DEEPSEEK, 192**0.5, "qk_nope_head_dim + qk_rope_head_dim = 192"),
         (
             DEEPSEEK | {"rope_scaling": YARN},
             192**0.5 / MSCALE**2,
             "1.369^2 (mscale_all_dim = 1)",
-        ),
-        (
-            DEEPSEEK | {"rope_parameters": {"rope_type": "default", "factor": 40}},
-            192**0.5,
-            "= 192",
         ),
     ],
 )
@@ -90,10 +83,7 @@ def test_exceptions_by_layer():
     ("config", "factor", "divisor"),
     [
         (LLAMA, 1.0, 128**0.5),
-        (LLAMA, 1.003, 128**0.5),  # rounded
         (LLAMA, 128**-0.5, 1.0),
-        (LLAMA, math.nan, 128**0.5),
-        (OPT, 0.125, 1.0),
         (OPT, 1.0, 8.0),
         (OPT, 0.125 * 1.07, 1.07),
         (LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 40}}, None, 128**0.5),
@@ -138,24 +128,19 @@ def test_what_is_not_known_is_no_answer(config, reason):
     """With what was found; arrays are neither right nor wrong by it."""
     expected = expected_of(dict.fromkeys([0], Caller("", config)))
     assert not expected.is_known
-    for divisor in (8**0.5, 5.0, 1e9):
-        with pytest.raises(AssertionError) as raised:
-            assert_attention_scale(made(divisor), config=config)
-        first = str(raised.value).splitlines()[0]
-        assert first.startswith("scores divided as configured? cannot be told: ")
-        assert reason in first
+    with pytest.raises(AssertionError) as raised:
+        assert_attention_scale(made(5.0), config=config)
+    first = str(raised.value).splitlines()[0]
+    assert first.startswith("scores divided as configured? cannot be told: ")
+    assert reason in first
 
 
 def test_queries_that_were_not_seen_are_no_answer():
-    """OPT multiplies them: whether it did is measured in a captured model."""
+    """OPT multiplies them: whether it did is measured; written out, it is seen."""
+    assert expected_of({0: Caller("", OPT, 0, is_whole=True)}).value == 8.0
     expected = expected_of({0: Caller("OPTAttention", OPT, 0)})
     assert "was not seen" in expected.text
     assert not expected.is_known
-
-
-def test_what_is_written_out_is_seen_whole():
-    """Numbers that queries are multiplied by belong to the scale that is found."""
-    assert expected_of({0: Caller("", OPT, 0, is_whole=True)}).value == 8.0
 
 
 def made(divisor, layers=1):
@@ -242,22 +227,14 @@ def test_bad_files_are_refused(tmp_path, content, message):
         assert_attention_scale(made(8**0.5), config=tmp_path / "config.json")
 
 
-@pytest.fixture
-def run(tmp_path, capsys):
-    """Return what runs `observe` on arrays that divide by a number."""
-
-    def run(divisor, config, *options):
-        np.savez(tmp_path / "qk.npz", **made(divisor))
-        (tmp_path / "config.json").write_text(json.dumps(config))
-        status = main(
-            [
-                *(str(tmp_path / "qk.npz"), "--output", str(tmp_path / "out")),
-                *("--config", str(tmp_path / "config.json"), *options),
-            ]
-        )
-        return status, *capsys.readouterr()
-
-    return run
+def run(tmp_path, divisor, config):
+    """Run `observe` on arrays that divide by a number; returns status and answer."""
+    np.savez(tmp_path / "qk.npz", **made(divisor))
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    files = str(tmp_path / "qk.npz"), "--config", str(tmp_path / "config.json")
+    status = main([*files, "--output", str(tmp_path / "out")])
+    record = json.loads((tmp_path / "out" / "observation.json").read_text())
+    return status, record["applied"]
 
 
 @pytest.mark.parametrize(
@@ -269,29 +246,21 @@ def run(tmp_path, capsys):
     ],
 )
 def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
-    run, divisor, config, status, answer, found
+    tmp_path, capsys, divisor, config, status, answer, found
 ):
-    """The answer in one line, details after."""
-    ended, told, _ = run(divisor, config)
+    """The answer in one line, details after; the record says what was expected."""
+    ended, record = run(tmp_path, divisor, config)
     assert ended == status
-    lines = told.splitlines()
+    lines = capsys.readouterr().out.splitlines()
     assert answer in lines[0]
     assert lines[1].startswith("  layer 0, all heads: ")
     assert found in lines[1]
-
-
-def test_the_record_says_what_was_expected(run, tmp_path):
-    """In run.json the configuration's hash, in observation.json how it follows."""
-    run(8**0.5, SMALL)
-    record = json.loads((tmp_path / "out" / "observation.json").read_text())["applied"]
     assert record["expected"] == "config"
-    assert record["expected_divisor"] == pytest.approx(8**0.5)
-    assert record["expected_by"].startswith("sqrt(hidden_size / num_attention_heads")
+    if config == SMALL:
+        assert record["expected_divisor"] == pytest.approx(8**0.5)
+        assert record["expected_by"].startswith("sqrt(hidden_size / num_attention")
     written = json.loads((tmp_path / "out" / "run.json").read_text())
     assert [one["name"] for one in written["files"]] == ["qk.npz", "config.json"]
-    run(8.0, {"model_type": "mine"})
-    record = json.loads((tmp_path / "out" / "observation.json").read_text())["applied"]
-    assert record["expected_divisor"] is None
 
 
 def test_conventions_are_rules_that_exist():

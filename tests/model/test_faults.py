@@ -78,17 +78,6 @@ def test_planted_faults_are_named(faults):
         assert high - low < 0.95 * SIZE, fault.name
 
 
-@pytest.mark.parametrize("larger", ["entries", "mean_k"])
-def test_the_worst_fault_comes_first(larger):
-    """Of two faults the larger one is named first, whichever it is."""
-    q, k = sampled(("entries", "mean_k"))
-    q, k = (3.0 * q, k) if larger == "entries" else (q, k + 1.0)
-    model = opened(q, k)
-    faults = observe_model(model, ROOT_D).heads[0].assumptions
-    assert faults[0].name == larger
-    assert faults[0].size > faults[1].size > faults[-1].size
-
-
 @pytest.mark.parametrize(
     ("scale", "state"),
     [(0.1, "flat"), (1.0, "balanced"), (2.5, "peaked"), (40.0, "saturated")],

@@ -152,14 +152,6 @@ def by_hand(layer, x):
     return layer.join(e / e.sum(-1, keepdim=True) @ v)
 
 
-def one_key_head(layer, x):
-    """All heads of queries share one of keys."""
-    q, _, v = layer.three(x)
-    k = layer.k(x)[..., :D_K]
-    weights = torch.softmax(torch.einsum("bhid,bjd->bhij", q, k) * SCALE, -1)
-    return layer.join(weights @ v)
-
-
 def rotary(layer, x):
     """Queries are scaled, then turned by rotary embeddings."""
     q, k, v = layer.three(x)
@@ -185,7 +177,6 @@ STYLES = {
     grouped: ("plain", "none"),
     sink: ("plain", "none"),
     by_hand: ("plain", "none"),
-    one_key_head: ("plain", "none"),
     rotary: ("plain", "none"),
 }
 
@@ -390,25 +381,20 @@ def modules():
     yield "encoder, causal", normed, (x,), {"mask": later, "is_causal": True}, 2
     yield "decoder", decoder, (x, y[:, :30]), {"tgt_mask": later}, 4
     for need in (True, False):
-        for average in (True, False):
-            options = {"need_weights": need, "average_attn_weights": average}
-            yield f"attention, {options}", attention, (x, y, y), options, 1
-            yield f"itself, {options}", attention, (x, x, x), options, 1
+        yield "cross", attention, (x, y, y), {"need_weights": need}, 1
+        yield "self", attention, (x, x, x), {"need_weights": need}, 1
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("gradients", ["enabled", "no_grad", "inference"])
+@pytest.mark.parametrize(
+    "gradients", [torch.enable_grad, torch.no_grad, torch.inference_mode]
+)
 def test_modules_of_torch(training, gradients):
     """In training and evaluation, with gradients and on the fast path."""
-    contexts = {
-        "enabled": torch.enable_grad,
-        "no_grad": torch.no_grad,
-        "inference": torch.inference_mode,
-    }
     for name, module, inputs, options, calls in modules():
         module.train(training)
-        with contexts[gradients]():
+        with gradients():
             torch.manual_seed(2)
             without = module(*inputs, **options)
             torch.manual_seed(2)

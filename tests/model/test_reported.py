@@ -52,10 +52,6 @@ REPORTED = {
         *("opt", "module", 4.0),
         "is the scale missing",
     ),
-    "Whisper's queries scaled, and scores again": (
-        *("whisper", "attention", 1 / 4),
-        "scale applied twice: to queries, and again in attention",
-    ),
     "DeepSeek-V3 without mscale (transformers PR 47435)": (
         *("deepseek_v3", "module", "1 / MSCALE**2"),
         "is mscale of the rope scaling left out",
@@ -68,10 +64,6 @@ REPORTED = {
         *("gemma2", "module", math.sqrt(20 / 16)),
         "is the field ignored, and the width of a head taken",
     ),
-    "Gemma 3 likewise": (
-        *("gemma3_text", "module", math.sqrt(24 / 16)),
-        "is the field ignored, and the width of a head taken",
-    ),
     "Granite by the width of a head, not attention_multiplier": (
         *("granite", "module", 1 / 4 / 0.15),
         "is the field ignored, and the width of a head taken",
@@ -80,21 +72,9 @@ REPORTED = {
         *("t5", "module", 1 / 4),
         "is a scale applied that this architecture does not have",
     ),
-    "GPT-2 with one that its configuration turns off": (
-        *("gpt2-unscaled", "module", 1 / 4),
-        "is the field ignored, and the width of a head taken",
-    ),
     "Llama by hidden_size / heads where head_dim differs": (
         *("llama-head_dim", "module", math.sqrt(20 / 16)),
         "hidden_size / num_attention_heads, where head_dim is another",
-    ),
-    "Llama by the number of heads": (
-        *("llama", "module", 4 / 2),
-        "scores are divided by 2, 0.5 times sqrt(d_k)",  # d_k^(1/4) as well
-    ),
-    "BERT by the width of the model": (
-        *("bert", "module", 4 / 8),
-        "scores are divided by 8, 2 times sqrt(d_k)",
     ),
     "Llama without one": (
         *("llama", "module", 4.0),
@@ -107,10 +87,6 @@ REPORTED = {
     "Llama by a head of 16 padded to 32": (
         *("llama", "attention", math.sqrt(16 / 32)),
         "is it the width of a head padded to 32",
-    ),
-    "Mistral off by 7 %": (
-        *("mistral", "attention", 1.07),
-        "scores are divided by 3.73832, 0.935 times sqrt(d_k)",
     ),
 }
 

@@ -94,13 +94,6 @@ def padded(_, x):
         return encoder(x, src_key_padding_mask=hidden)
 
 
-def traced(model, x):
-    """Trace operations, and run what was traced."""
-    from torch.fx.experimental.proxy_tensor import make_fx  # noqa: PLC0415
-
-    return make_fx(model)(x)(x)
-
-
 def checkpointed(model, x):
     """Compute once more for gradients."""
     from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
@@ -142,18 +135,12 @@ def hidden_within(model, x):
 ATTENTION = {
     "vmap": (lambda m, x: torch.vmap(m)(x), None),
     "jacrev": (lambda m, x: torch.func.jacrev(lambda y: m(y).sum(0))(x[0]), True),
-    "hessian": (
-        lambda m, x: torch.func.hessian(lambda y: m(y).square().sum())(x[0, :3]),
-        True,
-    ),
     "per sample": (per_sample, None),
     "meta": (lambda m, x: torch.tensor(m.to("meta")(x.to("meta")).shape), False),
     "fake": (faked, False),
     "export": (lambda m, x: torch.export.export(m, (x,)).module()(x), None),
-    "make_fx": (traced, None),
     # the check of a trace compares numbers, and fails under any mode of torch
     "jit": (lambda m, x: torch.jit.trace(m, x, check_trace=False)(x), True),
-    "functionalize": (lambda m, x: torch.func.functionalize(m)(x), True),
     "compile": (lambda m, x: torch.compile(m, backend="eager")(x), True),
     "checkpoint": (checkpointed, True),
     "autocast": (lambda m, x: torch.autocast("cpu")(m)(x), True),
@@ -221,15 +208,6 @@ def test_flex_attention_of_transformers_is_recorded():
     assert set(frame["mask"]) == {"causal"}
 
 
-def packed(x):
-    """Run a recurrent layer over sequences of other lengths."""
-    torch.manual_seed(0)
-    layer = torch.nn.LSTM(WIDTH, 5, batch_first=True)
-    lengths = torch.tensor([12, 9, 4])
-    given = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
-    return layer(given)[0].data
-
-
 def linear(x):
     """Attend without softmax: keys meet values first."""
     q, k = functional.elu(x) + 1, functional.elu(x.flip(1)) + 1
@@ -261,7 +239,6 @@ def by_blocks(x):
 
 #: Programs that capture does not understand, or that are no attention.
 PROGRAMS = {
-    "packed": packed,
     "linear attention": linear,
     "in place": in_place,
     "blocks": by_blocks,

@@ -269,16 +269,6 @@ def test_a_compiled_model_is_watched():
     assert all(torch.allclose(one, made[0]) for one in made)
 
 
-def test_an_error_of_the_model_ends_a_look():
-    """It is the model's own, and nothing of the look is left."""
-    model, ids = build()
-    watch = ScoreWatch(model)
-    with watch, pytest.raises(IndexError):
-        model(input_ids=ids + 1000)
-    assert not torch.overrides._get_current_function_mode_stack()
-    assert watch.summaries == []
-
-
 class OneKey(torch.nn.Module):
     """Attention to one key alone."""
 
