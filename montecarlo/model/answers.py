@@ -476,8 +476,9 @@ def say_finding(found: Finding, expected: Expected) -> str:
         SUMS.get(one.mask.sums, "").format(row_sum=one.mask.row_sum),
     ]
     if found.answer == NO:
-        hints = " ".join(map(say_hint, found.hints))
-        more.append(f"{meant.text} was expected{': ' * bool(hints)}{hints}")
+        parted = [one.partition("padded_") for one in found.hints]
+        hints = [HINTS[name or "padded"].format(width=n) for name, _, n in parted]
+        more.append(f"{meant.text} was expected{': ' * bool(hints)}{' '.join(hints)}")
     return "; ".join([said, *filter(None, [*more, advice])])
 
 
@@ -507,12 +508,6 @@ def say_mask(mask: str, window: int, keys: str = "") -> str:
     """Say what a mask hides, with the keys that no row sees."""
     said = MASKS[mask].format(window=window)
     return f"{said} {keys}" if mask.endswith("keys") and keys else said
-
-
-def say_hint(hint: str) -> str:
-    """Say what a wrong divisor looks like."""
-    name, _, width = hint.partition("padded_")
-    return HINTS[name or "padded"].format(width=width)
 
 
 def say_number(value: float, half: float) -> str:

@@ -51,9 +51,6 @@ LENGTHS = (
 )
 #: What stands among them for minus infinity; from what on a number hides a key.
 HIDDEN, UNSEEN = -(2.0**100), -5e3
-#: Numbers of one sequence of a head at most, which are read at once; sequences; and
-#: heads in all layers: beyond, what is kept of each does not fit into memory.
-MOST_NUMBERS, MOST_SEQUENCES, MOST_HEADS = 2**24, 2**18, 2**17
 #: Weights that are read at once.
 MOST_READ = 2**20
 #: Queries and keys of a sequence at least.
@@ -222,29 +219,7 @@ def make_array_set(
                     f"{tensor.name} must have the shape of {first.name}, "
                     f"{first.shape}, got {tensor.shape}: they differ along {axis!r}"
                 )
-    made = ArraySet(name, tuple(axes), tuple(in_name), tensors)
-    _require_sizes(made)
-    return made
-
-
-def _require_sizes(made: ArraySet) -> None:
-    """Refuse what would not fit into memory, by shapes alone."""
-    shape = next(iter(made.tensors.values())).shape
-    sizes = dict(zip(made.axes, shape, strict=True))
-    sizes |= {axis: made.size(axis) for axis in made.in_name}
-    heads = sizes.get("layer", 1) * sizes.get("head", 1)
-    limits = [
-        ("sequences", sizes.get("sequence", 1), MOST_SEQUENCES),
-        ("heads in all layers", heads, MOST_HEADS),
-    ]
-    if KEY not in made.axes:  # of these, some rows are read at once
-        numbers = made.longest("token") * sizes["d"]
-        limits.append(("numbers of a sequence of a head", numbers, MOST_NUMBERS))
-    for what, count, most in limits:
-        if count > most:
-            raise InputError(
-                f"{made.name} must have at most {most} {what}, got {count}"
-            )
+    return ArraySet(name, tuple(axes), tuple(in_name), tensors)
 
 
 def _propose(shape: Sequence[int]) -> str:

@@ -62,6 +62,7 @@ BFLOAT16 = 2.0**-8
 #: Numbers by which a format is recognised.
 MOST_RECOGNISED = 2**14
 SIDES = ("port", "reference")
+ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
 VECTORS = ("q", "k", "v")
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
@@ -446,14 +447,6 @@ class LayerComparison:
             self._note(cause, [head], apart, allowed)
         return is_alike
 
-    def rows_of_frame(self) -> list[tuple[Any, ...]]:
-        """Return the lines of the table, means over sequences."""
-        order = sorted(self.lines, key=lambda one: (one[1], STAGES.index(one[0])))
-        return [
-            (self.layer, h, n, *np.mean(self.lines[n, h], axis=0).tolist())
-            for n, h in order
-        ]
-
 
 def say_first_lost(arrays: Mapping[str, Array]) -> str:
     """Say which operation of attention first gave a number that is not finite.
@@ -528,7 +521,13 @@ def _join(
     """Return what layers' comparisons say together."""
     import pandas as pd
 
-    lines = [line for one in results for line in one.rows_of_frame()]
+    lines = [
+        (one.layer, head, name, *np.mean(numbers, axis=0).tolist())
+        for one in results
+        for (name, head), numbers in sorted(
+            one.lines.items(), key=lambda line: (line[0][1], STAGES.index(line[0][0]))
+        )
+    ]
     frame = pd.DataFrame.from_records(lines, columns=list(COLUMNS))
     found = [one for result in results for one in result.findings]
     # after the first fault inputs differ, and what is explained has more effects
@@ -542,8 +541,7 @@ def _join(
         if one.explained >= (ALL if one.is_vector else EXPLAINS)
     ]
     sizes = results[0].reference.sizes
-    one_key = "a single key: all weights are 1, and the scale does not matter here"
-    note = one_key if all(x.has_one_key for x in results) else ""
+    note = ONE_KEY * all(one.has_one_key for one in results)
     findings = _merge(counted, sizes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
 

@@ -215,24 +215,8 @@ def test_a_frozen_head_is_warned_of():
     assert "of the largest possible, below 1 %" in told[0]
 
 
-def test_scalars_are_handed_on():
-    """By layer, the extremes of its heads, at each look."""
-    model, ids = build()
-    handed = []
-    with ScoreWatch(model, every=2, writer=lambda *one: handed.append(one)) as watch:
-        for _ in range(3):
-            model(input_ids=ids)
-    assert len(handed) == 2 * LAYERS * 4
-    frame = watch.frame
-    of_one = frame[frame["step"].eq(2) & frame["layer"].eq(1)]
-    given = {name: value for name, value, step in handed if step == 2}
-    for name in ("score_max", "weight_max", "saturated_rows"):
-        assert given[f"attention/layer 1/{name}"] == of_one[name].max()
-    assert given["attention/layer 1/entropy_share"] == of_one["entropy_share"].min()
-
-
 def test_a_trainer_is_watched(tmp_path):
-    """Transformers' own, with gradients that are accumulated."""
+    """Transformers' own, accumulating gradients; extremes of a layer are handed on."""
     pytest.importorskip("accelerate")
     from montecarlo.model.trainer_callback import ScoreWatchCallback  # noqa: PLC0415
 
@@ -240,23 +224,23 @@ def test_a_trainer_is_watched(tmp_path):
     examples = [{"input_ids": one, "labels": one} for one in ids.repeat(4, 1)]
     handed = []
     told = ScoreWatchCallback(every=2, writer=lambda *one: handed.append(one))
+    options = {"max_steps": 5, "report_to": [], "save_strategy": "no", "use_cpu": True}
+    options |= {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
     arguments = transformers.TrainingArguments(
-        output_dir=str(tmp_path),
-        max_steps=5,
-        per_device_train_batch_size=2,
-        gradient_accumulation_steps=2,
-        report_to=[],
-        save_strategy="no",
-        use_cpu=True,
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
+        str(tmp_path), disable_tqdm=True, dataloader_pin_memory=False, **options
     )
     trainer = transformers.Trainer(model, arguments, train_dataset=examples)
     trainer.add_callback(told)
     trainer.train()
-    assert list(told.watch.frame["step"].unique()) == [0, 2, 4]
+    frame = told.watch.frame
+    assert list(frame["step"].unique()) == [0, 2, 4]
     assert len(handed) == 3 * LAYERS * 4
     assert not model._forward_hooks
+    of_one = frame[frame["step"].eq(2) & frame["layer"].eq(1)]
+    given = {name: value for name, value, step in handed if step == 2}
+    for name in ("score_max", "weight_max", "saturated_rows"):
+        assert given[f"attention/layer 1/{name}"] == of_one[name].max()
+    assert given["attention/layer 1/entropy_share"] == of_one["entropy_share"].min()
 
 
 def test_a_compiled_model_is_watched():
@@ -300,21 +284,18 @@ def is_free(model):
     return not (hooks or model._forward_pre_hooks or model._compiled_call_impl or modes)
 
 
-def copied(model, way, tmp_path):
+def copied(model, way):
     """Return a copy of a model."""
     if way == "copy":
         return copy.deepcopy(model)
-    if way == "pickle":
-        return pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
-    torch.save(model, tmp_path / "model.pt")
-    return torch.load(tmp_path / "model.pt", weights_only=False)
+    return pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
 
 
-WAYS = ("copy", "pickle", "torch")
+WAYS = ("copy", "pickle")
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_watched_model_can_be_copied_and_saved(way, tmp_path):
+def test_a_watched_model_can_be_copied_and_saved(way):
     """Although a writer holds a lock; the copy is not watched."""
     lock = threading.Lock()
 
@@ -325,7 +306,7 @@ def test_a_watched_model_can_be_copied_and_saved(way, tmp_path):
     model, ids = build()
     watch = ScoreWatch(model, every=1, writer=writer)
     watch(0)
-    other = copied(model, way, tmp_path)
+    other = copied(model, way)
     assert is_free(other)
     assert torch.equal(other(ids).logits, model(ids).logits)
     assert len(watch.summaries) == LAYERS * HEADS
@@ -338,11 +319,11 @@ def test_a_watched_model_can_be_copied_and_saved(way, tmp_path):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_captured_model_can_be_copied_and_saved(way, tmp_path):
+def test_a_captured_model_can_be_copied_and_saved(way):
     """A copy's passes are none of the model's."""
     model, ids = build()
     with torch.no_grad(), capture(model) as captured:
-        other = copied(model, way, tmp_path)
+        other = copied(model, way)
         model(ids)
         begun = captured._is_open
         other(ids[:, :9])  # begins no pass: its layers follow those of the model
@@ -362,17 +343,16 @@ def test_a_watch_ends_with_its_object():
     gc.collect()
     assert is_free(model)
 
-    class Interrupted(Attention):
+    class Failing(Attention):
         def forward(self):
             super().forward()
             raise KeyboardInterrupt
 
-    model = Interrupted()
+    model = Failing()
     watch = ScoreWatch(model)
     watch(0)
     with pytest.raises(KeyboardInterrupt):
         model()
-    assert not torch.utils._python_dispatch._get_current_dispatch_mode_stack()
     assert watch.summaries == []
     watch.close()
     assert is_free(model)
@@ -398,28 +378,6 @@ def test_watches_of_several_threads():
     assert [len(one.summaries) for one in watches] == [4 * LAYERS * HEADS] * 3
     assert all(is_free(model) for model, _ in made)
     assert transformers.modeling_utils.AttentionInterface.get_interface is handed_out
-
-
-def test_a_capture_left_in_another_thread_says_so():
-    """What it was entered in cannot be cleaned from there; its mode does no more."""
-    found, entered = [], capture()
-    captured = entered.__enter__()
-
-    def leave():
-        with pytest.raises(InputError) as error:
-            entered.__exit__(None, None, None)
-        found.append(str(error.value))
-
-    thread = threading.Thread(target=leave)
-    thread.start()
-    thread.join()
-    stack = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
-    try:
-        assert "must be left in the thread that it was entered in" in found[0]
-        Attention()()
-        assert not captured._passes
-    finally:
-        stack[-1].__exit__(None, None, None)
 
 
 def test_the_command_below_a_failure_expects_the_same(attention_scale):
