@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
-from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.model.answers import NO, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.expected import expected_divisor
 from montecarlo.model.scales import find_scales
+from tests.model.heads import attend
 
-SEQUENCES, LAYERS, HEADS, TOKENS, D_K = 2, 2, 8, 40, 32
+LAYERS, HEADS, TOKENS, D_K = 2, 8, 40, 32
 ROOT = D_K**0.5
 #: Of each: what scores are divided by, what was meant, what the former is called, and
 #: what it hints at.  In the trackers of perceiver-io (9), mlc-llm (3426), SKaiNET
@@ -30,24 +29,14 @@ BUGS = {
 TOLD_FROM = [("float32", "weights"), ("bfloat16", "weights"), ("float16", "outputs")]
 
 
-def attend(divisor, number_format, seed=1):
-    """Return queries, keys, values, weights and outputs of a model."""
-    rng = np.random.default_rng(seed)
-    nearest = NUMBER_FORMATS[number_format].round
-    shape = (SEQUENCES, LAYERS, HEADS, TOKENS, D_K)
-    size = 0.6  # where scores are multiplied, too, a row has more than one weight
-    q, k, v = (nearest(size * rng.normal(size=shape)) for _ in "qkv")
-    logits = nearest(nearest(q @ np.swapaxes(k, -1, -2)) / divisor)
-    logits = np.where(np.tri(TOKENS, dtype=bool), logits, -np.inf)
-    p = nearest(softmax(logits, axis=-1))
-    return q, k, v, p, nearest(p @ v)
-
-
 def applied(divisor, number_format, source):
     """Tell what a model applies, from weights or from outputs."""
-    q, k, v, p, o = attend(divisor, number_format)
-    given = {"weights": p} if source == "weights" else {"v": v, "outputs": o}
-    return find_scales(open_arrays({"q": q, "k": k, **given}))
+    shape = (2, LAYERS, HEADS, TOKENS, D_K)
+    seen = np.tri(TOKENS, dtype=bool)
+    # where scores are multiplied, too, a row has more than one weight
+    arrays = attend(1, number_format, 1.0 / divisor, shape=shape, size=0.6, seen=seen)
+    names = "weights" if source == "weights" else "v outputs"
+    return find_scales(open_arrays({n: arrays[n] for n in ("q", "k", *names.split())}))
 
 
 @pytest.mark.parametrize(("number_format", "source"), TOLD_FROM)

@@ -130,18 +130,11 @@ def test_layers_of_other_sizes_are_named(tmp_path):
         captured.save(tmp_path / "some.npz", [2])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"rows": 1}, "rows must be an integer of at least 2, got 1"),
-        ({"rows": 2.5}, "rows must be an integer of at least 2, got 2.5"),
-        ({"sequences": 0}, "sequences must be an integer of at least 1, got 0"),
-        ({"model": "a model"}, "model must be a torch.nn.Module, got str"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
+@pytest.mark.parametrize("options", [{"rows": 1}, {"sequences": 0}, {"model": "one"}])
+def test_bad_options_are_refused(options):
     """Before anything runs."""
-    with pytest.raises(InputError, match=message), capture(**options):
+    (name,) = options
+    with pytest.raises(InputError, match=f"^{name} must be"), capture(**options):
         pass
 
 

@@ -159,15 +159,12 @@ def test_rotations_are_told_apart():
 def test_other_sizes_are_refused():
     """A port of another model is none."""
     reference = recorded()
-    smaller = {name: array[:, :1] for name, array in reference.items()}
-    with pytest.raises(InputError, match="port must have the reference's layers"):
-        compare(smaller, reference)
-    fewer = {name: array[:1] for name, array in reference.items()}
-    with pytest.raises(InputError, match="port must have the reference's sequences"):
-        compare(fewer, reference)
-    shorter = {name: array[..., :20, :] for name, array in reference.items()}
-    shorter["weights"] = shorter["weights"][..., :20]
-    with pytest.raises(InputError, match="must have the reference's tokens"):
-        compare(shorter, reference)
-    with pytest.raises(InputError, match="rtol must be a number between 0 and 1"):
-        compare(reference, reference, rtol=2.0)
+    for name, sizes in (
+        ("layers", (slice(None), slice(1))),
+        ("sequences", (slice(1),)),
+        ("tokens", (..., slice(20), slice(None))),
+    ):
+        smaller = {n: array[sizes] for n, array in reference.items()}
+        smaller["weights"] = smaller["weights"][..., : smaller["k"].shape[-2]]
+        with pytest.raises(InputError, match=f"must have the reference's {name}"):
+            compare(smaller, reference)

@@ -30,6 +30,8 @@ DEEPSEEK = {
     "head_dim": 64,
 }
 YARN = {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0}
+STRETCHED = {"rope_type": "yarn", "factor": 40}
+SIDES = {"encoder_attention_heads": 4, "decoder_attention_heads": 8}
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_head": 12}
 GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim": 128}
 
@@ -86,22 +88,17 @@ def test_exceptions_by_layer():
         (LLAMA, 128**-0.5, 1.0),
         (OPT, 1.0, 8.0),
         (OPT, 0.125 * 1.07, 1.07),
-        (LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 40}}, None, 128**0.5),
-        (
-            LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 40}},
-            1.0,
-            128**0.5 / MSCALE**2,
-        ),
-        # what rotary embeddings do cannot be told: no factor is believed
+        (LLAMA | {"rope_scaling": STRETCHED}, MSCALE**2, 128**0.5),
+        (LLAMA | {"rope_scaling": STRETCHED}, 1.0, 128**0.5 / MSCALE**2),
+        # what is done to queries cannot be told: no factor is believed
         (LLAMA | {"rope_scaling": {"rope_type": "longrope"}}, 1.5, 128**0.5),
-        ({**LLAMA, "model_type": "llama4_text"}, 1.1, 128**0.5),
-        ({**LLAMA, "model_type": "olmo", "clip_qkv": 8.0}, 0.9, 128**0.5),
+        (LLAMA | {"model_type": "llama4_text"}, 1.1, 128**0.5),
+        (LLAMA | {"model_type": "olmo", "clip_qkv": 8.0}, 0.9, 128**0.5),
     ],
 )
 def test_what_projections_give_out_counts(config, factor, divisor):
     """What is applied before attention is not expected of attention once more."""
-    measured = MSCALE**2 if factor is None else factor
-    expected = expected_of({0: Caller("Attention", config, 0, measured)})
+    expected = expected_of({0: Caller("Attention", config, 0, factor)})
     assert expected.value == pytest.approx(divisor, rel=1e-3)
 
 
@@ -114,12 +111,7 @@ def test_what_projections_give_out_counts(config, factor, divisor):
             "'gemma3' has parts, each with its own: text_config ('gemma3_text')",
         ),
         (
-            {
-                "model_type": "bart",
-                "d_model": 64,
-                "encoder_attention_heads": 4,
-                "decoder_attention_heads": 8,
-            },
+            {"model_type": "bart", "d_model": 64} | SIDES,
             "encoder and decoder have different numbers of heads",
         ),
     ],

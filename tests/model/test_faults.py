@@ -9,7 +9,6 @@ import pytest
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.observing import (
     HeadEstimate,
-    check_assumptions,
     observe_model,
     state_of,
 )
@@ -102,18 +101,6 @@ def test_saturated_is_half_of_the_rows():
     assert state_of(found) == "peaked"
     found["saturated_rows"] = found["saturated_rows"]._replace(value=0.5)
     assert state_of(found) == "saturated"
-
-
-def test_unknown_errors_decide_nothing():
-    """With sequences enough, an error that cannot be found is not taken for none."""
-    unknown = HeadEstimate(1.0, math.nan, math.nan, 6)
-    found = {"factor_correlation": unknown, "effective_share": unknown}
-    found |= {"weight_max": unknown, "saturated_rows": unknown}
-    (fault,) = check_assumptions(found)
-    assert fault.verdict == "undecided"
-    found["factor_correlation"] = unknown._replace(n_groups=4)
-    (fault,) = check_assumptions(found)
-    assert fault.verdict == "supported"
 
 
 def test_one_sequence_says_nothing_of_sequences():

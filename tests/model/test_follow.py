@@ -33,7 +33,6 @@ class Layer(torch.nn.Module):
         self.q, self.k, self.v, self.o = (
             torch.nn.Linear(WIDTH, WIDTH) for _ in range(4)
         )
-        self.qkv = torch.nn.Linear(WIDTH, 3 * WIDTH)
         self.bias = torch.nn.Parameter(torch.randn(HEADS, TOKENS, TOKENS))
         self.temperature = torch.nn.Parameter(torch.tensor(0.3))
         self.drop = torch.nn.Dropout(0.2)
@@ -82,15 +81,6 @@ def heads_first(layer, x):
     )
     outputs = (q @ k.mT * SCALE).softmax(2) @ v
     return layer.o(torch.cat(outputs.split(SEQUENCES), -1))
-
-
-def where(layer, x):
-    """One projection for all three, queries scaled beforehand, a mask by where."""
-    joined = layer.qkv(x).view(SEQUENCES, TOKENS, 3, HEADS, D_K)
-    q, k, v = joined.permute(2, 0, 3, 1, 4).unbind(0)
-    scores = (q * SCALE) @ k.transpose(-2, -1)
-    scores = torch.where(SEEN, scores, torch.finfo(q.dtype).min)
-    return layer.join(scores.softmax(-1) @ v)
 
 
 def cap(layer, x):
@@ -170,7 +160,6 @@ STYLES = {
     einsum: ("plain", "causal"),
     baddbmm: ("pair", "none"),
     heads_first: ("plain", "none"),
-    where: ("plain", "causal"),
     cap: ("cap", "causal"),
     tokens_first: ("pair", "none"),
     keys_first: ("plain", "none"),
@@ -276,9 +265,7 @@ def test_what_is_recorded_is_what_was_multiplied(attend):
     captured, _ = run(layer, x, inside=True)
     model = captured.models()[0]
     with torch.no_grad():
-        if attend is where:
-            wanted = layer.qkv(x).unflatten(-1, (3, HEADS, D_K))[:, :, 0]
-        elif attend is keys_first:
+        if attend is keys_first:
             wanted = layer.q(x).unflatten(-1, (D_K, HEADS)).transpose(-1, -2)
         else:
             wanted = layer.q(x).unflatten(-1, (HEADS, D_K))
@@ -332,28 +319,24 @@ def test_some_attention_that_is_lost_is_not_left_out_in_silence():
     assert "gather" in captured.missed[0]
 
 
-def test_a_trail_ends_with_its_tensor():
+def test_a_trail_ends_with_its_tensor(monkeypatch):
     """Nothing is held of what the model has let go."""
-    from montecarlo.model.following import Follower  # noqa: PLC0415 - with torch alone
+    from montecarlo.model import torch_calls  # noqa: PLC0415 - with torch alone
 
-    found = []
-    made = Follower.__init__
+    made = []
 
-    def noted(self, sink):
-        made(self, sink)
-        found.append(self)
+    class Noted(torch_calls.Follower):
+        def __init__(self, sink):
+            super().__init__(sink)
+            made.append(self)
 
-    Follower.__init__ = noted
-    try:
-        layer, x = built(einsum)
-        with torch.no_grad(), capture(layer):
-            outputs = layer(x)
-    finally:
-        Follower.__init__ = made
-    del outputs
-    assert len(found) == 1
-    left = [trail for _, trail in found[0]._trails.values()]
-    assert not [one for one in left if one.product or one.weights]
+    monkeypatch.setattr(torch_calls, "Follower", Noted)
+    layer, x = built(einsum)
+    with torch.no_grad(), capture(layer):
+        layer(x)
+    (follower,) = made
+    trails = [trail for _, trail in follower._trails.values()]
+    assert not [one for one in trails if one.product or one.weights]
 
 
 def modules():

@@ -113,15 +113,6 @@ def test_diagonal_is_set_against_the_rest(data):
     assert found["diagonal_mean"] == pytest.approx(scores[:, own].mean())
 
 
-def test_heads_of_keys_are_shared():
-    """With fewer heads of keys, neighbouring heads of queries share one."""
-    q, k = arrays(4, (6, 1, 4, 12, 5), key_heads=2)
-    shared = observe(q, k)
-    repeated = observe(q, np.repeat(k, 2, axis=2))
-    assert shared.equals(repeated)
-    assert not observe(q, np.tile(k, (1, 1, 2, 1, 1))).equals(repeated)
-
-
 def test_all_heads_are_averaged(data):
     """The rows of all heads are means over heads, and each quantity stands once."""
     frame = observe(*data)

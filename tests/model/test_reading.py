@@ -1,14 +1,10 @@
 """Attention weights and outputs beside queries and keys: what is read, and refused."""
 
-import json
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from montecarlo.model.files import open_files
-from montecarlo.model.scales import COLUMNS, applied_scale, find_scales
+from montecarlo.model.scales import COLUMNS, applied_scale
 from tests.commands import observe as main
 
 SHAPE = (6, 2, 4, 24, 8)
@@ -92,17 +88,6 @@ def write(tmp_path, kind, given):
     return paths
 
 
-@pytest.mark.parametrize("kind", ["npz", "npy"])
-@pytest.mark.parametrize("names", [("weights",), ("v", "outputs")])
-def test_files(tmp_path, kind, names):
-    """An archive, or three or four files of one array, give what arrays in hand do."""
-    given = arrays()
-    paths = write(tmp_path, kind, some(given, "q", "k", *names))
-    found = find_scales(open_files(paths))
-    expected = applied_scale(given["q"], given["k"], **some(given, *names))
-    assert [one.scale for one in found.heads] == list(expected["implied_scale"])
-
-
 @pytest.mark.parametrize(
     ("names", "options", "status", "line"),
     [
@@ -125,20 +110,6 @@ def test_the_answer_is_the_first_line(  # noqa: PLR0917
     assert line in "".join(capsys.readouterr()).partition("\n")[0]
     is_table = (tmp_path / "out" / "applied-scale.csv").exists()
     assert is_table == bool(names and status < 2)
-
-
-def test_json_and_table(tmp_path, capsys):
-    """One object: the answer, and per head the scale, its interval and the known."""
-    (path,) = write(tmp_path, "npz", some(arrays(), "q", "k", "weights"))
-    assert main([str(path), "--output", str(tmp_path / "out"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["answer"] == "yes"
-    assert len(told["heads"]) == 8
-    table = pd.read_csv(tmp_path / "out" / "applied-scale.csv")
-    for head, row in zip(told["heads"], table.to_dict("records"), strict=True):
-        assert head["ci_low"] < head["implied_scale"] < head["ci_high"]
-        for name in ("layer", "head", "implied_scale", "ci_low", "ci_high", "known"):
-            assert head[name] == row[name]
 
 
 def test_a_head_that_says_nothing_does_not_end_the_run(tmp_path, capsys):

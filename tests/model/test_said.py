@@ -8,13 +8,11 @@ from scipy.special import softmax
 
 from montecarlo import applied_scale, assert_attention_scale, compare, observe
 from montecarlo.errors import InputError
-from montecarlo.estimation.intervals import Interval
 from montecarlo.model.answers import UNDETERMINED, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.captured import Captured
 from montecarlo.model.comparing import say_first_lost
 from montecarlo.model.expected import expected_divisor
-from montecarlo.model.fits import Fit
 from montecarlo.model.scales import find_scales
 
 D_K = 16
@@ -112,7 +110,7 @@ def test_the_operation_that_is_not_finite_first_is_named():
         ({"weights": rows}, "the mask, softmax or later of whole rows, as of a mask"),
         ({"q": inf, "weights": rows}, "q is what attention is given"),
         (
-            {"weights": rows, "q": large[0], "k": large[1]},
+            {"weights": rows, **large},
             "the scores: q and k of float16 make up to ",
         ),
         ({"v": k, "outputs": outputs, "added": seen}, "softmax or later: "),
@@ -141,37 +139,6 @@ def test_no_name_or_hint_is_given_by_coincidence():
     assert f"= sqrt(h); sqrt(d_k) = 8 was expected: {hint}" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("divisor", "said"),
-    [
-        (2.0, r"divided by 2\.\d+ ± 0\.\d+, 0\.\d+ ± 0\.\d+ times .* expected$"),
-        (
-            11.0,
-            r"divided by 11\.0 ± 0\.8, 1\.\d ± 0\.\d times sqrt\(d_k\); .* expected$",
-        ),
-    ],
-)
-def test_no_name_is_given_below_resolution(divisor, said, monkeypatch):
-    """A divisor that is known to 7 % equals no closed form, and looks like none."""
-
-    def wide(fit, *_):
-        return Interval(*(fit.scale * part for part in (0.93, 1.07)))
-
-    monkeypatch.setattr(Fit, "interval", wide)
-    with pytest.raises(AssertionError) as error:
-        assert_attention_scale(attended(divisor, 64, 4))
-    line = str(error.value).splitlines()[1]
-    assert re.search(said, line), line
-
-
-def test_a_single_key_is_named():
-    """There is no scale in it; it is not said that there was no attention."""
-    captured, q = Captured(), np.ones((1, 2, 1, 4))
-    captured.add({"q": q, "k": q, "v": q, "outputs": q}, PASSED)
-    with pytest.raises(InputError, match="got attention to a single key alone"):
-        captured.applied_scale()
-
-
 def test_passes_of_parts_are_layers_of_their_own():
     """As generate() runs an encoder once, and its decoder again and again."""
     captured = Captured()
@@ -185,58 +152,33 @@ def test_passes_of_parts_are_layers_of_their_own():
     assert counts == {(0,): 1, (1, 2): 2}
 
 
-WRONG = {
-    "text": "no",
-    "number": 3,
-    "nothing": None,
-    "ragged": [[1.0], [1.0, 2.0]],
-    "mapping": {"a": 1},
-    "object": object(),
-    "time": np.timedelta64(1),
-    "not a number": np.nan,
-}
-#: What each argument may be of these: nothing else passes.
-OPTIONAL = ("axes", "names", "config", "outputs", "added")
-USABLE = {name: {"nothing"} for name in OPTIONAL}
-USABLE |= {"expect": {"nothing", "number"}, "divisor": {"number"}}
 GIVEN = arrays_of()
-CALLS = {
-    observe: ("q", "axes", "causal", "divisor"),
-    applied_scale: ("k", "outputs", "added", "axes"),
-    assert_attention_scale: ("captured", "expect", "rtol", "axes", "config"),
-    compare: ("port", "reference", "rtol", "axes", "names"),
-}
+HEADS = {"q": GIVEN["q"], "k": GIVEN["k"]}
+OUTPUTS = HEADS | {"v": GIVEN["k"], "outputs": GIVEN["weights"] @ GIVEN["k"]}
+SOURCE, PAIR = {"captured": GIVEN}, {"port": GIVEN, "reference": GIVEN}
+#: Arguments that can be used, and what is put in the place of one of them.
+WRONG = [
+    *((observe, HEADS, {"q": one}) for one in ("no", None, [[1.0], [1.0, 2.0]])),
+    *((observe, HEADS, {"axes": one}) for one in ("no", 3, [3, 4])),
+    *((observe, HEADS, {"axes": one.split()}) for one in ("head token", "d d token")),
+    *((observe, HEADS, {"causal": one}) for one in ("no", None)),
+    *((observe, HEADS, {"divisor": one}) for one in ("root", -1.0, np.nan, 1e30)),
+    *((applied_scale, OUTPUTS, {"outputs": one}) for one in (3, {"a": 1})),
+    *((assert_attention_scale, SOURCE, {"captured": one}) for one in (None, 3, "no")),
+    *((assert_attention_scale, SOURCE, {"rtol": one}) for one in (np.nan, "no", 0)),
+    *((assert_attention_scale, SOURCE, {"expect": one}) for one in ("no", object())),
+    *((compare, PAIR, {"port": one}) for one in (None, object(), "no")),
+    *((compare, PAIR, {"rtol": one}) for one in (np.timedelta64(1), 2.0)),
+    (compare, PAIR, {"names": "a,b"}),
+]
 
 
-def usual(function):
-    """Return arguments that can be used."""
-    if function is observe:
-        return {"q": GIVEN["q"], "k": GIVEN["k"]}
-    if function is applied_scale:
-        q, k, weights = (GIVEN[name] for name in ("q", "k", "weights"))
-        return {"q": q, "k": k, "v": k, "outputs": weights @ k}
-    first = ("port", "reference") if function is compare else ("captured",)
-    return dict.fromkeys(first, GIVEN)
-
-
-@pytest.mark.parametrize(
-    ("function", "argument"),
-    [(f, name) for f, names in CALLS.items() for name in names],
-)
-def test_wrong_arguments_are_refused(function, argument, subtests):
-    """Each in one line, before it is used; nothing else comes of them."""
-    for kind, value in WRONG.items():
-        with subtests.test(kind):
-            given = usual(function) | {argument: value}
-            if kind in USABLE.get(argument, set()):
-                try:
-                    function(**given)
-                except (InputError, AssertionError) as error:
-                    assert str(error)  # noqa: PT017 - another answer, no other error
-            else:
-                with pytest.raises(InputError) as refused:
-                    function(**given)
-                assert str(refused.value).isprintable()
+@pytest.mark.parametrize(("function", "usual", "wrong"), WRONG, ids=range(len(WRONG)))
+def test_wrong_arguments_are_refused(function, usual, wrong):
+    """Each in one line, before it is used."""
+    with pytest.raises(InputError) as refused:
+        function(**usual | wrong)
+    assert str(refused.value).isprintable()
 
 
 def test_all_rows_are_kept_where_they_fit(monkeypatch):

@@ -59,17 +59,6 @@ def test_scores_that_rounding_hides_are_not_a_scale_of_zero():
         assert told(q, k, weights=weights)["outcome"] == outcome
 
 
-def test_keys_that_are_all_the_same_tell_nothing():
-    """Whatever rounding makes of equal scores."""
-    q = np.random.default_rng(2).normal(size=(2, 8, 24))
-    k = np.ones((2, 8, 24)) * np.random.default_rng(3).normal(size=24)
-    weights = softmax(q @ np.swapaxes(k, -1, -2) / 4)
-    assert told(q, k, weights=weights)["outcome"] == "no_information"
-    v = np.random.default_rng(4).normal(size=(2, 8, 5))
-    found = told(q, k, v=v, outputs=weights @ v)
-    assert found["outcome"] == "no_information"
-
-
 def test_a_cap_that_hardly_bends_widens_the_interval():
     """Scores with a common part in bfloat16: a cap is a line of another slope there."""
     for offset in (10.0, 12.0):
