@@ -171,10 +171,9 @@ class Captured:
     def rows_kept(self) -> str:
         """Which rows are kept of the longest sequence; empty where all are."""
         found = [
-            (int(n_rows), call.arrays["q"][0].shape[1])
-            for calls in self._layers
-            for call in calls
-            if (n_rows := call.passed.get("n_queries", call.passed.get("queries")))
+            (int(call.passed["queries"]), call.arrays["q"][0].shape[1])
+            for call in chain.from_iterable(self._layers)
+            if "queries" in call.passed
         ]
         n_rows, kept = max(found, key=lambda one: one[0] - one[1], default=(0, 0))
         return f"the last {kept} rows of {n_rows}" if kept < n_rows else ""

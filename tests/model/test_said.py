@@ -34,7 +34,7 @@ def captured_of(rows=None, multiplier=D_K**-0.5, **more):
     if rows is not None:
         kept = {name: arrays[name][:, :, -rows:] for name in ("q", "weights")}
         arrays |= kept
-    captured.add(arrays, PASSED | {"n_queries": n_queries})
+    captured.add(arrays, PASSED | {"queries": n_queries})
     return captured
 
 
