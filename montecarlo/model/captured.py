@@ -25,11 +25,10 @@ from montecarlo.model.arrays import (
     ADDED,
     Arrays,
     Model,
+    SequenceArrays,
     Sink,
-    Tensor,
+    Source,
     make_model,
-    make_source,
-    wrap_array,
 )
 from montecarlo.model.expected import Caller
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
@@ -47,8 +46,6 @@ ROWS, MOST_BYTES, SEQUENCES = 64, 2**28, 16
 OF_QUERIES = ("q", "weights", "outputs", "added")
 #: Reasons that are kept why attention was not followed.
 MOST_MISSED = 16
-#: Axes of a recorded array, of one sequence of one layer.
-AXES = ("head", "token", "d")
 
 
 class Call(NamedTuple):
@@ -248,16 +245,19 @@ class Captured:
 
     def _join(self, layers: Sequence[int]) -> Model:
         """Return layers that are alike as a model."""
-        found: dict[str, dict[tuple[int, ...], Tensor]] = {}
-        for layer in layers:
-            calls = self._layers[layer]
-            for name in calls[0].arrays:
-                sequences = chain.from_iterable(call.arrays[name] for call in calls)
-                for number, one in enumerate(sequences):
-                    tensor = wrap_array(f"{name} of layer {layer}", one)
-                    found.setdefault(name, {})[number, layer] = tensor
-        source = make_source(found, AXES, ("sequence", "layer"))
-        return make_model([source], causal=False, fewest={"q": 1, "k": 2})
+        calls = [self._layers[layer] for layer in layers]
+        names = {name: name for name in calls[0][0].arrays}
+        lists = {
+            name: [list(chain(*(one.arrays[name] for one in each))) for each in calls]
+            for name in names
+        }
+        sequences = [
+            SequenceArrays(
+                n, names, {name: [one[n] for one in lists[name]] for name in names}
+            )
+            for n in range(len(lists["q"][0]))
+        ]
+        return make_model([Source(sequences)], layers=layers)
 
     def summary(self) -> "pd.DataFrame":
         """Summarise the scores and weights of each head.

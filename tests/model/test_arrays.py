@@ -32,8 +32,8 @@ BAD_ARRAYS = [
     (spoiled(Q, np.nan), K, "q must be finite, got nan at sequence 2, layer 1, head 3"),
     (Q, spoiled(K, -np.inf), "head 3, token 4, d 0"),
     (Q * 1e160, K, "squares"),
-    (Q, K[..., :4], "agree along the axis 'd', got 5 and 4"),
-    (Q[:2], K, "agree along the axis 'sequence', got 2 and 3"),
+    (Q, K[..., :4], "k must have 5 along the axis 'd', as q, got 4"),
+    (Q[:2], K, "k must have 2 along the axis 'sequence', as q, got 3"),
     (Q, K[:, :, :3], "axis 'head' as q, 4, or a part that divides it, got 3"),
     (Q[:, :, :, :1], K, "q must have at least 2 along the axis 'token'"),
     (Q, K * 0.0 + 0.1, "k must vary from token to token"),
@@ -57,7 +57,7 @@ BAD_EVIDENCE = [
     ({"weights": spoiled(WEIGHTS, -0.5)}, "at least 0, got -0.5 in layer 1, head 3"),
     ({"weights": spoiled(WEIGHTS, 1e200)}, "weights must be smaller than 1e[+]100"),
     ({"weights": WEIGHTS[..., :-1]}, "must have 6 along the axis 'key', as k"),
-    ({"v": K, "outputs": Q[..., :-1]}, "along the axis 'd', got 5 and 4: outputs are"),
+    ({"v": K, "outputs": Q[..., :-1]}, "along the axis 'd', as v, got 4: outputs are"),
     ({"v": K[..., :-1, :], "outputs": Q}, "must have 6 along the axis 'token'"),
 ]
 

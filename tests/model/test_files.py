@@ -118,7 +118,7 @@ def test_arrays_of_an_archive_by_name(tmp_path):
     """Names as other programs give them; what is not read is told."""
     paths = write_npz(tmp_path, query=Q, key=K, probs=WEIGHTS, v=K)
     model = open_files(paths, names="query, key, weights=probs")
-    assert (model.source, model.unread) == ("weights", ["v"])
+    assert (model.source, model.unread) == ("weights", ("v",))
     model = open_files(paths, names="query, key")
     assert (model.source, sorted(model.unread)) == (None, ["probs", "v"])
 

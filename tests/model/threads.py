@@ -300,21 +300,35 @@ def large(arrays, _):
     return changed
 
 
-THREADS = {
-    "llama.cpp PR 14892: not scaled": Thread(
-        plain, lambda s: {"scale": 1.0}, ("scale", r"\b1\b")
+#: Ports of a decoder that scale otherwise: by what, and what is said of it.
+SCALES = {
+    "llama.cpp PR 14892: not scaled": (lambda s: 1.0, r"\b1\b"),
+    "burn-onnx PR 453: scaled twice": (lambda s: 1.0 / s.d_k, "again"),
+    "TensorRT 4351: fourth root on one side": (lambda s: s.d_k**-0.25, r"d_k\^\(1"),
+    "unilm 1666: differential attention by sqrt(32)": (
+        lambda s: 32**-0.5,
+        r"0\.17[67]",
     ),
+    "minRF 10: 1/d": (lambda s: 1.0 / s.d_k, "d_k"),
+    "jaxgarden PR 36: times the scalar": (lambda s: s.root, r"sqrt\(d_k\)"),
+    "Megatron PR 848: factor of layers left in": (
+        lambda s: lambda layer: 1.0 / s.root / (layer + 1),
+        "by layer: divided by the layer's number",
+    ),
+}
+
+
+def other_scale(scale: Callable[[Size], Any], said: str) -> Thread:
+    """Return a decoder whose port has another scale."""
+    return Thread(plain, lambda s: {"scale": scale(s)}, ("scale", said))
+
+
+THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
     "nntile PR 356: T5 scaled": Thread(
         lambda s: {"scale": 1.0, "bias": positions_bias(s)},
         lambda s: {"scale": 1.0 / s.root},
         ("scale", r"reference has 1\b"),
         expect=lambda s: {"model_type": "t5", "d_kv": s.d_k},
-    ),
-    "burn-onnx PR 453: scaled twice": Thread(
-        plain, lambda s: {"scale": 1.0 / s.d_k}, ("scale", r"sqrt\(d_k\)", "again")
-    ),
-    "TensorRT 4351: fourth root on one side": Thread(
-        plain, lambda s: {"scale": s.d_k**-0.25}, ("scale", r"d_k\^\(1/4\)")
     ),
     "M3D 52: exp of the learned scale forgotten": Thread(
         lambda s: {"before": ["norm"], "scale": np.exp(learned(s)) / s.d_k},
@@ -322,23 +336,11 @@ THREADS = {
         ("scale", "times"),
         expect=None,
     ),
-    "unilm 1666: differential attention by sqrt(32)": Thread(
-        plain, lambda s: {"scale": 32**-0.5}, ("scale", r"0\.17[67]")
-    ),
-    "minRF 10: 1/d": Thread(plain, lambda s: {"scale": 1.0 / s.d_k}, ("scale", r"d_k")),
-    "jaxgarden PR 36: times the scalar": Thread(
-        plain, lambda s: {"scale": s.root}, ("scale", r"sqrt\(d_k\)")
-    ),
     "llm-foundry PR 1793: temperature dropped": Thread(
         lambda s: plain(s) | {"q_factor": temperature(s)},
         lambda s: {"q_factor": 1.0},
         (r"\bq\b", "factor by position"),
         expect=None,
-    ),
-    "Megatron PR 848: factor of layers left in": Thread(
-        plain,
-        lambda s: {"scale": lambda layer: 1.0 / s.root / (layer + 1)},
-        ("scale", "by layer"),
     ),
     "ollama PR 13893: MLA by the absorbed width": Thread(
         plain,
