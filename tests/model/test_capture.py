@@ -108,15 +108,6 @@ def test_rows_and_sequences_are_bounded():
     assert np.array_equal(all_q[-8:], first)
 
 
-def test_what_was_recorded_is_written_and_read(tmp_path):
-    """The same scales from the file as from memory."""
-    captured = captured_of("llama")
-    captured.save(tmp_path / "qk.npz")
-    assert_attention_scale(tmp_path / "qk.npz", "sqrt", rtol=1e-5)
-    with pytest.raises(AssertionError, match="divided by d_k = 16"):
-        assert_attention_scale(tmp_path / "qk.npz", "linear")
-
-
 def test_layers_of_other_sizes_are_named(tmp_path):
     """What cannot be one model is one for some of its layers."""
     torch.manual_seed(2)
