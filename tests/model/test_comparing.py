@@ -88,6 +88,14 @@ def test_no_sound_port_is_accused(size, tokens, evidence, subtests):
                 assert compare(*pair).first is None, str(compare(*pair))
 
 
+def test_rounding_of_large_scores_is_no_fault():
+    """What it makes of weights grows with scores."""
+    size = Size(*SIZES["medium"], 24)
+    options = {"scale": 2.0, "hidden": causal(size)}
+    port, reference = (run(size, one, **options) for one in ("bfloat16", "float32"))
+    assert compare(port, reference).first is None
+
+
 def test_a_single_key_has_no_scale():
     """All weights are 1, whatever it is."""
     size = Size(*SIZES["small"], 1)

@@ -416,7 +416,7 @@ THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
     "mlx-lm PR 390: window one too long": Thread(
         lambda s: {"hidden": causal(s, 5)},
         lambda s: {"hidden": causal(s, 6)},
-        ("6", "5", "window|keys back"),
+        ("6", "5", "window|keys back", "1 too long"),
         expect=mistral,
     ),
     "mlx-vlm PR 669: window missing": Thread(
