@@ -5,11 +5,12 @@ Heads that are alike are one finding.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.errors import InputError
 from montecarlo.model.expected import (
+    CLOSE,
     EXPECTED,
     NEAR,
     Expected,
@@ -29,13 +30,11 @@ WRONG_NO = 0.001
 #: A cap that is so many times the one expected, or less than one over it, is another:
 #: in bfloat16 a cap of 50 is found to a tenth.
 OTHER_CAP = 1.25
-#: Lengths of normalised rows spread by less than this part of them: one rounding of
-#: bfloat16, the coarsest format, moves a length by 0.004 of it.
+#: Lengths of normalised rows spread by less than this part of them: rounding to
+#: bfloat16 makes 0.004, normal entries 1 / sqrt(2 d_k), 0.044 of 256.
 EVEN = 0.02
 #: Times what a fit leaves that the bend of a cap has to be to be seen.
 SEEN = 10.0
-#: Heads whose divisors are so near to each other are one finding.
-ALIKE = 0.005
 #: A ratio that is off by less than this part of it has the three digits it is shown by.
 SHOWN = 0.002
 #: Findings that the terminal lists.
@@ -96,8 +95,6 @@ ADVICE = {
     "coarse": "capture weights in float32, before they are rounded",
     "peaked": "capture in float32",
 }
-#: Scores within a row mostly differ by more than the one and less than the other.
-LEAST_SPREAD, MOST_SPREAD = 1e-6, 1e6
 FORMS = {
     "plain": "",
     "distance": "a bias of {parameter:.4g} per position of distance (linear, as ALiBi)",
@@ -202,51 +199,61 @@ def answer_scales(
     layers are known to be capped at, None where they are not.
     """
     answers = set()
-    checks = {
-        one.head: list(check_parts(one, expected, scales, caps or {}))
-        for one in scales.heads
-    }
-    groups: dict[tuple[object, ...], list[HeadScale]] = {}
+    parts: dict[str, dict[str, None]] = {YES: {}, NO: {}, UNDETERMINED: {}}
+    groups: dict[tuple[Any, ...], list[HeadScale]] = {}
     for one in scales.heads:
-        wrong = tuple(part.hint for part in checks[one.head] if part.answer == NO)
+        checked = list(check_parts(one, expected, scales, caps or {}))
+        wrong = tuple(part.hint for part in checked if part.answer == NO)
         answer = answer_head(one, expected, rtol, len(scales.heads))
         if one.outcome != "dead":
             answer = NO if wrong else answer
             answers.add(answer)
+        for part in checked:
+            parts[part.answer][part.text] = None
         names = tuple(known.name for known in one.known)
         text = expected.at(one.head.layer).text
-        mask = one.mask.mask, one.mask.window, one.mask.sums, wrong
-        alike_in = (answer, text, one.outcome, one.reason, names, one.form, *mask)
-        groups.setdefault(alike_in, []).append(one)
-    findings = []
-    for kind, heads in groups.items():
-        answer = str(kind[0])
-        for alike in _split(heads):
-            hints: tuple[str, ...] = ()
-            if answer == NO and alike[0].outcome == "scale":
-                size = scales.d_k, scales.n_heads
-                meant = expected.at(alike[0].head.layer)
-                hints = tuple(
-                    part.hint for part in checks[alike[0].head] if part.answer == NO
-                )
-                if not hints and is_resolved(alike[0]):
-                    several = len(alike[0].known) > 1
-                    hints = hints_at(
-                        alike[0].divisor, meant, *size, is_known_twice=several
-                    )
-            findings.append(Finding(tuple(alike), answer, hints))
+        mask = one.mask.mask, one.mask.window, one.mask.sums
+        alike = answer, wrong, text, one.outcome, one.reason, names, one.form, *mask
+        groups.setdefault(alike, []).append(one)
+    findings = [
+        Finding(tuple(heads), answer, _hints(heads[0], answer, wrong, expected, scales))
+        for (answer, wrong, *_), group in groups.items()
+        for heads in _split(group)
+    ]
     order = (NO, UNDETERMINED, YES)
     findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))
     is_whole = answers == {YES} and not missed
     overall = NO if NO in answers else YES if is_whole else UNDETERMINED
-    parts = {
-        said: tuple(
-            {p.text: 0 for each in checks.values() for p in each if p.answer == said}
-        )
-        for said in (YES, UNDETERMINED)
-    }
     return ScaleAnswer(
-        scales, expected, rtol, overall, tuple(findings), missed, *parts.values()
+        scales,
+        expected,
+        rtol,
+        overall,
+        tuple(findings),
+        missed,
+        tuple(parts[YES]),
+        tuple(parts[UNDETERMINED]),
+    )
+
+
+def _hints(
+    one: HeadScale,
+    answer: str,
+    wrong: tuple[str, ...],
+    expected: Expected,
+    scales: ModelScales,
+) -> tuple[str, ...]:
+    """Return parts that are wrong; else what a divisor looks like that is resolved."""
+    if answer != NO or one.outcome != "scale":
+        return ()
+    if wrong or not is_resolved(one):
+        return wrong
+    return hints_at(
+        one.divisor,
+        expected.at(one.head.layer),
+        scales.d_k,
+        scales.n_heads,
+        is_known_twice=len(one.known) > 1,
     )
 
 
@@ -361,7 +368,7 @@ def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
         return [list(heads)]
     groups: list[list[HeadScale]] = []
     for one in sorted(heads, key=lambda head: head.divisor):
-        if not groups or abs(groups[-1][0].scale / one.scale - 1.0) > ALIKE:
+        if not groups or abs(groups[-1][0].scale / one.scale - 1.0) > CLOSE:
             groups.append([])
         groups[-1].append(one)
     return [sorted(group, key=lambda one: one.head) for group in groups]
@@ -372,17 +379,14 @@ def implied_divisor(scales: ModelScales) -> str:
 
     The median head's; `EXPECTED` where none is determined, or can be one.
     """
-    scaled = sorted(
-        (one for one in scales.heads if one.outcome == "scale" and one.scale > 0.0),
-        key=lambda one: one.scale,
-    )
-    if not scaled:
+    heads = [one for one in scales.heads if one.outcome == "scale" and one.scale > 0.0]
+    if not heads:
         return EXPECTED
-    middle = scaled[len(scaled) // 2]
-    for known in middle.known:
-        if known.name in DIVISORS:
-            return known.name
-    implied = f"{1.0 / middle.scale:.6g}"
+    middle = sorted(heads, key=lambda one: one.scale)[len(heads) // 2]
+    names = [one.name for one in middle.known if one.name in DIVISORS]
+    if names:
+        return names[0]
+    implied = f"{middle.divisor:.6g}"
     try:
         divisor_value(implied, scales.d_k)
     except InputError:  # queries or keys of another size than the model's
@@ -466,21 +470,15 @@ def say_finding(found: Finding, expected: Expected) -> str:
         said = REASONS.get(one.reason) or OUTCOMES[one.outcome]
         return "; ".join(filter(None, [said, advice]))
     said = _say_divisor(found, expected.typed)
-    parameter = one.fit.parameter if one.fit is not None else 0.0
     more = [
-        FORMS[one.form].format(parameter=parameter),
+        FORMS[one.form].format(parameter=one.parameter),
         say_mask(one.mask.mask, one.mask.window) * (one.mask.mask not in {"", "none"}),
         SUMS.get(one.mask.sums, "").format(row_sum=one.mask.row_sum),
     ]
-    spread = one.fit.spread if one.fit is not None else 1.0
-    if not LEAST_SPREAD < spread < MOST_SPREAD:
-        more.append(
-            f"scores of q and k differ by {spread:.3g} within a row: another size than "
-            "the model's?"
-        )
     if found.answer == NO:
-        hints = " ".join(map(say_hint, found.hints))
-        more.append(f"{meant.text} was expected{': ' * bool(hints)}{hints}")
+        parted = [one.partition("padded_") for one in found.hints]
+        hints = [HINTS[name or "padded"].format(width=n) for name, _, n in parted]
+        more.append(f"{meant.text} was expected{': ' * bool(hints)}{' '.join(hints)}")
     return "; ".join([said, *filter(None, [*more, advice])])
 
 
@@ -510,12 +508,6 @@ def say_mask(mask: str, window: int, keys: str = "") -> str:
     """Say what a mask hides, with the keys that no row sees."""
     said = MASKS[mask].format(window=window)
     return f"{said} {keys}" if mask.endswith("keys") and keys else said
-
-
-def say_hint(hint: str) -> str:
-    """Say what a wrong divisor looks like."""
-    name, _, width = hint.partition("padded_")
-    return HINTS[name or "padded"].format(width=width)
 
 
 def say_number(value: float, half: float) -> str:

@@ -1,11 +1,9 @@
 """Arrays of a model: queries, keys and what softmax made of them, by named axes.
 
-In: arrays in memory, or readers of files, and the names of their axes.  Out: a `Model`,
+In: arrays in memory or mapped from files, and the names of their axes.  Out: a `Model`,
 which reads one sequence of one head at a time, as float64.
 """
 
-import math
-import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -45,20 +43,26 @@ EVIDENCE = {"weights": ("weights",), "outputs": ("v", "outputs")}
 ADDED = "added"
 #: Arrays that have keys in place of entries.
 OF_KEYS = ("weights", ADDED)
+#: And that have the heads of keys, which may be fewer.
+OF_KEY_HEADS = ("k", "v")
+#: Arrays with an axis that is as long as one of another array.
+AGREE = (
+    *(("k", axis, "q", axis) for axis in ("sequence", "layer", "d")),
+    *((n, axis, "q", axis) for n in ("weights", ADDED, "outputs") for axis in AXES[:4]),
+    *((name, KEY, "k", "token") for name in OF_KEYS),
+    *(("v", axis, "k", axis) for axis in AXES[:4]),
+    ("outputs", "d", "v", "d"),
+)
 #: What stands among them for minus infinity; from what on a number hides a key.
 HIDDEN, UNSEEN = -(2.0**100), -5e3
-#: Axes of a file's array at most, and the length of each.
-MOST_AXES, MOST_LENGTH = 8, 2**48
-#: Numbers of one sequence of a head at most, which are read at once; sequences; and
-#: heads in all layers: beyond, what is kept of each does not fit into memory.
-MOST_NUMBERS, MOST_SEQUENCES, MOST_HEADS = 2**24, 2**18, 2**17
 #: Weights that are read at once.
 MOST_READ = 2**20
 #: Queries and keys of a sequence at least.
 FEWEST = {"q": 2, "k": 2}
 #: Numbers beyond this have squares that float64 cannot hold with others beside them.
 LARGEST = 1e100
-Index = tuple[int | slice, ...]
+#: Of one sequence, for each layer, axes (head, token, d or key).
+Layers = Sequence[NDArray[Any]] | NDArray[Any]
 #: Of each sequence of a recorded call, by name, shape (n_heads, n_tokens, ...).
 Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 ALL_TOKENS = slice(None)
@@ -89,16 +93,8 @@ class Sink:
             self.note(told, is_certain=is_certain)
 
 
-class Tensor(NamedTuple):
-    """An array that is read in blocks."""
-
-    name: str  # for messages
-    shape: tuple[int, ...]
-    take: Callable[[Index], Array]  # the block as float64, which belongs to the caller
-
-
-def wrap_array(name: str, array: ArrayLike) -> Tensor:
-    """Wrap an array that is in memory, or whatever NumPy makes an array of."""
+def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
+    """Return an array of floating-point numbers, or whatever NumPy makes one of."""
     try:
         is_masked, values = np.ma.is_masked(array), np.asarray(array)
     except Exception as error:  # noqa: BLE001 - of whatever stands for an array
@@ -112,7 +108,7 @@ def wrap_array(name: str, array: ArrayLike) -> Tensor:
         raise InputError(
             f"{name} must hold floating-point numbers, got entries of type {kind.name}"
         )
-    return Tensor(name, values.shape, lambda i: np.array(values[i], dtype=np.float64))
+    return values
 
 
 def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
@@ -124,142 +120,29 @@ def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
     return np.array(held.cpu().numpy())
 
 
-def require_shape(name: str, shape: Sequence[int]) -> None:
-    """Refuse a shape that no array of a file has."""
-    counts = all(type(n) is int and 0 <= n <= MOST_LENGTH for n in shape)
-    if not counts or len(shape) > MOST_AXES:
+def arrange(name: str, array: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]:
+    """Return a view with all of `AXES`, of length 1 where the array has no such axis.
+
+    Arrays that have keys in place of entries have the axis ``key`` last.
+    """
+    if array.ndim != len(axes):
         raise InputError(
-            f"{name} must have a shape of counts, at most {MOST_AXES}, each at most "
-            f"2^48, got {reprlib.repr(tuple(shape))}"
+            f"{name} must have the axes {','.join(axes)}, got shape {array.shape}: "
+            f"name its axes{_propose(array.shape)}"
         )
-
-
-#: Numbers in the names of tensors -> Tensor.
-Tensors = Mapping[tuple[int, ...], Tensor]
-
-
-@dataclass(frozen=True, slots=True)
-class ArraySet:
-    """All queries of one source, or all its keys, weights, values or outputs."""
-
-    name: str  # one of `NAMES`
-    axes: tuple[str, ...]  # those of each tensor
-    in_name: tuple[str, ...]  # axes that the tensors' names count: mostly none
-    tensors: Tensors
-
-    def labels(self, axis: str) -> tuple[int, ...]:
-        """Return what counts along an axis; one 0 where there is no such axis."""
-        if axis in self.in_name:
-            place = self.in_name.index(axis)
-            return tuple(sorted({key[place] for key in self.tensors}))
-        if axis not in self.axes:
-            return (0,)
-        first = next(iter(self.tensors.values()))
-        return tuple(range(first.shape[self.axes.index(axis)]))
-
-    def size(self, axis: str) -> int:
-        """Return the length of an axis; 1 where there is no such axis."""
-        return len(self.labels(axis))
-
-    def at(self, place: Mapping[str, int]) -> Tensor:
-        """Return the tensor that holds a place."""
-        return self.tensors[tuple(place[axis] for axis in self.in_name)]
-
-    def length(self, axis: str, place: Mapping[str, int]) -> int:
-        """Return the length of a tensor's own axis: sequences differ in tokens."""
-        return self.at(place).shape[self.axes.index(axis)]
-
-    def longest(self, axis: str) -> int:
-        """Return the length of a tensor's own axis in the longest one."""
-        place = self.axes.index(axis)
-        return max(tensor.shape[place] for tensor in self.tensors.values())
-
-    def take(self, place: Mapping[str, int], tokens: slice = ALL_TOKENS) -> Array:
-        """Read one sequence of one head, whatever its numbers are."""
-        along: dict[str, int | slice] = {**place, "token": tokens}
-        block = self.at(place).take(tuple(along.get(a, ALL_TOKENS) for a in self.axes))
-        if self.axes.index("token") > self.axes.index(self._last):
-            block = np.ascontiguousarray(block.T)
-        return block
-
-    @property
-    def _last(self) -> str:
-        return KEY if KEY in self.axes else "d"
-
-    def read(self, place: Mapping[str, int], tokens: slice = ALL_TOKENS) -> Array:
-        """Read one sequence of one head, shape (n_tokens, d_k or n_keys), or a part.
-
-        The place has labels of ``sequence``, ``layer`` and ``head``.
-        """
-        tensor, last = self.at(place), self._last
-        block = self.take(place, tokens)
-        if not np.isfinite(block).all():
-            token, entry = np.argwhere(~np.isfinite(block))[0]
-            where = ", ".join(f"{axis} {number}" for axis, number in place.items())
-            number = range(self.length("token", place))[tokens][token]
-            raise NotFiniteError(
-                f"{tensor.name} must be finite, got {block[token, entry]} at {where}, "
-                f"token {number}, {last} {entry}"
-            )
-        return block
-
-
-def make_array_set(
-    name: str,
-    tensors: Tensors,
-    axes: Sequence[str],
-    in_name: Sequence[str] = (),
-) -> ArraySet:
-    """Give names to the axes of tensors, and refuse those that do not fit them."""
-    first = next(iter(tensors.values()))
-    for tensor in tensors.values():
-        if len(tensor.shape) != len(axes):
-            raise InputError(
-                f"{tensor.name} must have the axes {','.join(axes)}, got shape "
-                f"{tensor.shape}: name its axes{_propose(tensor.shape)}"
-            )
-        for axis, size, expected in zip(axes, tensor.shape, first.shape, strict=True):
-            if size == 0:
-                raise InputError(
-                    f"{tensor.name} must have something along each axis, got shape "
-                    f"{tensor.shape}: its axis {axis!r} is empty"
-                )
-            varies = axis in {"token", KEY} and "sequence" in in_name
-            if size != expected and not varies:
-                raise InputError(
-                    f"{tensor.name} must have the shape of {first.name}, "
-                    f"{first.shape}, got {tensor.shape}: they differ along {axis!r}"
-                )
-    made = ArraySet(name, tuple(axes), tuple(in_name), tensors)
-    _require_sizes(made)
-    expected = math.prod(made.size(axis) for axis in in_name)
-    if len(tensors) != expected:
-        counted = " and ".join(in_name)
+    if 0 in array.shape:
         raise InputError(
-            f"{name} must have an array for every {counted}, got {len(tensors)} of "
-            f"{expected}"
+            f"{name} must have something along each axis, got shape {array.shape}: its "
+            f"axis {axes[array.shape.index(0)]!r} is empty"
         )
-    return made
+    order = axes_of(KEY if KEY in axes else "d")
+    turned = array.transpose([axes.index(axis) for axis in order if axis in axes])
+    return turned[tuple(slice(None) if axis in axes else None for axis in order)]
 
 
-def _require_sizes(made: ArraySet) -> None:
-    """Refuse what would not fit into memory, by shapes alone."""
-    shape = next(iter(made.tensors.values())).shape
-    sizes = dict(zip(made.axes, shape, strict=True))
-    sizes |= {axis: made.size(axis) for axis in made.in_name}
-    heads = sizes.get("layer", 1) * sizes.get("head", 1)
-    limits = [
-        ("sequences", sizes.get("sequence", 1), MOST_SEQUENCES),
-        ("heads in all layers", heads, MOST_HEADS),
-    ]
-    if KEY not in made.axes:  # of these, some rows are read at once
-        numbers = made.longest("token") * sizes["d"]
-        limits.append(("numbers of a sequence of a head", numbers, MOST_NUMBERS))
-    for what, count, most in limits:
-        if count > most:
-            raise InputError(
-                f"{made.name} must have at most {most} {what}, got {count}"
-            )
+def axes_of(last: str) -> tuple[str, ...]:
+    """Return `AXES`, with another last one."""
+    return (*AXES[:-1], last)
 
 
 def _propose(shape: Sequence[int]) -> str:
@@ -274,19 +157,15 @@ def _propose(shape: Sequence[int]) -> str:
     return f", perhaps --axes {','.join(axes)}"
 
 
-def _require_more_tokens(queries: ArraySet) -> None:
+def _require_more_tokens(name: str, queries: NDArray[Any]) -> None:
     """Ask about axes that nobody named, if there are more heads than tokens."""
-    if not {"head", "token"} <= set(queries.axes):
-        return
-    shape = next(iter(queries.tensors.values())).shape
-    heads, tokens = (shape[queries.axes.index(axis)] for axis in ("head", "token"))
+    _, _, heads, tokens, _ = queries.shape
     if heads <= tokens or tokens < 2:  # a single one is refused for itself
         return
-    other = {"head": "token", "token": "head"}
-    swapped = ",".join(other.get(axis, axis) for axis in queries.axes)
     raise InputError(
-        f"{queries.name} has {heads} heads of {tokens} tokens, shape {shape}: if these "
-        f"are swapped, type --axes {swapped}; if not, --axes {','.join(queries.axes)}"
+        f"{name} has {heads} heads of {tokens} tokens, shape {queries.shape}: if these "
+        "are swapped, type --axes sequence,layer,token,head,d; if not, --axes "
+        f"{','.join(AXES)}"
     )
 
 
@@ -294,7 +173,7 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return names of axes, other words for them replaced."""
     given: Any = axes
     are_several = isinstance(given, Sequence) and not isinstance(given, str)
-    if not are_several or not all(isinstance(axis, str) for axis in given[:MOST_AXES]):
+    if not are_several or not all(isinstance(axis, str) for axis in given):
         raise InputError(f"axes must be a sequence of names, got {show(axes)}")
     axes = [ALSO.get(axis, axis) for axis in axes]
     for axis in axes:
@@ -309,46 +188,64 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     return tuple(axes)
 
 
+class SequenceArrays(NamedTuple):
+    """Arrays of one sequence, by their names in `NAMES`."""
+
+    number: int  # of the sequence in its file, for messages
+    labels: Mapping[str, str]  # what arrays are called there
+    layers: Mapping[str, Layers]
+
+
 class Source(NamedTuple):
-    """Arrays of some sequences: ``q``, ``k``, and evidence of the scale, if any."""
+    """Sequences of ``q``, ``k`` and evidence of the scale, if there is any."""
 
-    arrays: Mapping[str, ArraySet]
-    unread: tuple[str, ...] = ()  # names of arrays of no use, or not asked for
+    sequences: Sequence[SequenceArrays]
+    unread: Sequence[str] = ()  # names of arrays of no use, or not asked for
 
-    def key_heads(self) -> dict[int, int]:
-        """Map heads of queries to those of the keys that they meet."""
-        heads, shared = (self.arrays[name].labels("head") for name in "qk")
-        return {h: shared[i * len(shared) // len(heads)] for i, h in enumerate(heads)}
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes that all sources of a model have in common."""
+        q, k = (self.sequences[0].layers[name] for name in "qk")
+        sizes = len(q), len(q[0]), len(k[0]), q[0].shape[-1]
+        return dict(zip(("layer", "head", "head of k", "d"), sizes, strict=True))
 
 
-def make_source(
-    tensors: Mapping[str, Tensors],
+def make_source(  # noqa: PLR0913 - how they lie, and what they must fit
+    arrays: Mapping[str, NDArray[Any]],
     axes: Sequence[str] | None,
-    in_name: Sequence[str] = (),
-    left: Sequence[str] = (),
+    labels: Mapping[str, str] | None = None,
+    *,
+    unread: Sequence[str] = (),
+    causal: bool = False,
+    fewest: Mapping[str, int] = FEWEST,
 ) -> Source:
-    """Name the axes of what was found; of what tells nothing alone, nothing is made.
+    """Name axes, by default all of `AXES`, and refuse arrays that do not fit.
 
-    Where nobody named them they are all of `AXES` that names do not count.
+    Of what tells nothing alone, nothing is made.
     """
-    rest = [axis for axis in AXES if axis not in in_name]
-    axes_here = check_axes(rest if axes is None else axes)
-    told = [
-        name
-        for needed in EVIDENCE.values()
-        if all(tensors.get(name) for name in needed)
-        for name in needed
-    ]
-    if "outputs" in told and tensors.get(ADDED):
-        told.append(ADDED)
-    arrays = {}
-    for name in ("q", "k", *told):
-        own = [axis for axis in axes_here if axis != "d"] + [KEY]
-        named = own if name in OF_KEYS else axes_here
-        arrays[name] = make_array_set(name, tensors[name], named, in_name)
+    axes_here = check_axes(AXES if axes is None else axes)
+    labels = labels or {name: name for name in arrays}
+    read = ["q", "k"]
+    for needed in EVIDENCE.values():
+        if all(name in arrays for name in needed):
+            read += needed
+    if "outputs" in read and ADDED in arrays:
+        read.append(ADDED)
+    of_keys = [axis for axis in axes_here if axis != "d"] + [KEY]
+    made = {
+        name: arrange(
+            labels[name], arrays[name], of_keys if name in OF_KEYS else axes_here
+        )
+        for name in read
+    }
     if axes is None:
-        _require_more_tokens(arrays["q"])
-    return Source(arrays, (*(name for name in tensors if name not in arrays), *left))
+        _require_more_tokens(labels["q"], made["q"])
+    _require_fit(made, labels, causal=causal, fewest=fewest)
+    sequences = [
+        SequenceArrays(n, labels, {name: array[n] for name, array in made.items()})
+        for n in range(len(made["q"]))
+    ]
+    return Source(sequences, (*(name for name in arrays if name not in made), *unread))
 
 
 class Head(NamedTuple):
@@ -424,11 +321,12 @@ class Model:
     """Queries and keys of all sequences of a model."""
 
     d_k: int
-    layers: tuple[int, ...]  # as the files count them, and heads likewise
+    layers: tuple[int, ...]  # as the model counts them
     #: Heads of queries of each layer, each with that of the keys that it meets.
     key_heads: Mapping[int, int]
-    sequences: tuple[tuple[Source, int], ...]  # where each stands
+    sequences: tuple[SequenceArrays, ...]
     causal: bool  # a query sees only keys up to its own position
+    unread: tuple[str, ...] = ()  # names of arrays in files that were not read
 
     @property
     def head_labels(self) -> tuple[int, ...]:
@@ -446,25 +344,25 @@ class Model:
 
     def read(self, head: Head, sequence: int) -> tuple[Array, Array]:
         """Read queries and keys of one sequence of a head, shape (n_tokens, d_k)."""
-        arrays, place, key_place = self._find(head, sequence)
-        return arrays["q"].read(place), arrays["k"].read(key_place)
+        return self._read("q", head, sequence), self._read("k", head, sequence)
 
     def take(self, head: Head, sequence: int) -> dict[str, Array]:
         """Read all arrays of one sequence of a head, whatever their numbers are."""
-        arrays, place, key_place = self._find(head, sequence)
-        return {
-            name: one.take(key_place if name in {"k", "v"} else place)
-            for name, one in arrays.items()
-        }
+        names = self.sequences[sequence].layers
+        return {name: to_float(self._find(name, head, sequence)) for name in names}
 
     def read_vectors(self, layer: int, sequence: int) -> dict[str, Array]:
         """Read queries, keys and values of all heads, shape (head, token, d)."""
-        source, number = self.sequences[sequence]
-        place = {"sequence": number, "layer": layer}
+        meeting = {shared: head for head, shared in self.key_heads.items()}
         return {
-            name: np.stack([one.read(place | {"head": h}) for h in one.labels("head")])
-            for name, one in source.arrays.items()
-            if name in {"q", "k", "v"}
+            name: np.stack(
+                [
+                    self._read(name, Head(layer, head), sequence)
+                    for head in (self.key_heads if name == "q" else meeting.values())
+                ]
+            )
+            for name in ("q", "k", "v")
+            if name in self.sequences[sequence].layers
         }
 
     def read_rows(self, head: Head, sequence: int, n_rows: int) -> Rows:
@@ -472,17 +370,16 @@ class Model:
 
         They stand at even distances, and the last one is among them.
         """
-        arrays, place, key_place = self._find(head, sequence)
-        n_tokens = arrays["q"].length("token", place)
+        n_tokens = len(self._find("q", head, sequence))
         step = -(-n_tokens // n_rows)
         chosen = slice((n_tokens - 1) % step, None, step)
-        keys = arrays["k"].read(key_place)
-        queries = arrays["q"].read(place, chosen)
         made = {
-            name: found.read(key_place) if name == "v" else found.read(place, chosen)
-            for name, found in arrays.items()
-            if name not in {"q", "k"}
+            name: self._read(
+                name, head, sequence, slice(None) if name in OF_KEY_HEADS else chosen
+            )
+            for name in self.sequences[sequence].layers
         }
+        queries, keys = made.pop("q"), made.pop("k")
         with np.errstate(over="ignore", invalid="ignore"):
             scores: Array = queries @ keys.T
         for name, values in {"scores of q and k": scores, **made}.items():
@@ -499,44 +396,72 @@ class Model:
 
         They are read some rows at a time.
         """
-        arrays, place, _ = self._find(head, sequence)
         rows = max(MOST_READ // self.most_tokens, 1)
-        total: Array = sum(
-            (
-                arrays["weights"].read(place, slice(start, start + rows)).sum(axis=0)
-                for start in range(0, arrays["q"].length("token", place), rows)
-            ),
-            np.zeros(1),
-        )
+        total = np.zeros(1)
+        for start in range(0, len(self._find("q", head, sequence)), rows):
+            part = slice(start, start + rows)
+            total = total + self._read("weights", head, sequence, part).sum(axis=0)
         return total
 
-    def _find(
-        self, head: Head, sequence: int
-    ) -> tuple[Mapping[str, ArraySet], dict[str, int], dict[str, int]]:
-        """Return where queries of a sequence of a head stand, and where their keys."""
-        source, number = self.sequences[sequence]
-        place = {"sequence": number, "layer": head.layer, "head": head.head}
-        return source.arrays, place, {**place, "head": self.key_heads[head.head]}
+    def _find(self, name: str, head: Head, sequence: int) -> NDArray[Any]:
+        """Return an array of one sequence of a head, as it is held."""
+        layer = self.sequences[sequence].layers[name][self.layers.index(head.layer)]
+        held: NDArray[Any] = layer[self._own(name, head)]
+        return held
+
+    def _own(self, name: str, head: Head) -> int:
+        """Return the number of a head in an array: that of its keys or its own."""
+        return self.key_heads[head.head] if name in OF_KEY_HEADS else head.head
+
+    def _read(
+        self, name: str, head: Head, sequence: int, tokens: slice = ALL_TOKENS
+    ) -> Array:
+        """Read some tokens of an array, which must be finite."""
+        one = self.sequences[sequence]
+        place = {"layer": head.layer, "head": self._own(name, head)}
+        held = self._find(name, head, sequence)
+        place = {"sequence": one.number} | place
+        last = KEY if name in OF_KEYS else "d"
+        return read_finite(one.labels[name], held, place, tokens, last)
 
     @property
     def source(self) -> str | None:
         """What tells the applied scale, a key of `EVIDENCE`; None if nothing does."""
-        given = self.sequences[0][0].arrays
+        given = self.sequences[0].layers
         for name, needed in EVIDENCE.items():
             if all(one in given for one in needed):
                 return name
         return None
 
     @property
-    def unread(self) -> list[str]:
-        """Names of arrays that files hold and that were not read, each once."""
-        names = (name for source, _ in self.sequences for name in source.unread)
-        return list(dict.fromkeys(names))
-
-    @property
     def most_tokens(self) -> int:
         """Keys of the longest sequence."""
-        return max(source.arrays["k"].longest("token") for source, _ in self.sequences)
+        every = (keys for one in self.sequences for keys in one.layers["k"])
+        return max(int(keys.shape[1]) for keys in every)
+
+
+def to_float(array: NDArray[Any]) -> Array:
+    """Return a copy in float64."""
+    return np.array(array, dtype=np.float64, order="C")
+
+
+def read_finite(
+    name: str,
+    array: NDArray[Any],
+    place: Mapping[str, int],
+    tokens: slice = ALL_TOKENS,
+    last: str = "d",
+) -> Array:
+    """Return some rows as float64; refuse numbers that are not finite."""
+    block = to_float(array[tokens])
+    if not np.isfinite(block).all():
+        row, entry = np.argwhere(~np.isfinite(block))[0]
+        where = ", ".join(f"{axis} {number}" for axis, number in place.items())
+        raise NotFiniteError(
+            f"{name} must be finite, got {block[row, entry]} at {where}, token "
+            f"{range(len(array))[tokens][row]}, {last} {entry}"
+        )
+    return block
 
 
 def open_arrays(
@@ -553,106 +478,84 @@ def open_arrays(
     """
     if missing := [name for name in "qk" if arrays.get(name) is None]:
         raise InputError(f"{missing[0]} must be an array, got None")
-    tensors: dict[str, Tensors] = {
-        name: {(): wrap_array(name, array)}
-        for name, array in arrays.items()
-        if array is not None
-    }
-    source = make_source(tensors, axes)
+    given = {name: check_array(name, a) for name, a in arrays.items() if a is not None}
     is_causal = require_flag("causal", causal)
-    return make_model([source], causal=is_causal, fewest=fewest)
+    source = make_source(given, axes, causal=is_causal, fewest=fewest)
+    return make_model([source], causal=is_causal)
 
 
 def make_model(
-    sources: Sequence[Source], *, causal: bool, fewest: Mapping[str, int] = FEWEST
+    sources: Sequence[Source],
+    *,
+    layers: Sequence[int] | None = None,
+    causal: bool = False,
 ) -> Model:
-    """Join sources to a model.
-
-    With a single query per sequence, as in decoding, a scale can be told, and nothing
-    of how queries vary.
-    """
-    first = sources[0].arrays
-    for source in sources:
-        if source.arrays.keys() != first.keys():
+    """Join sources to a model, whose layers count from 0 if nothing else is said."""
+    first = sources[0]
+    names, sizes = first.sequences[0].layers.keys(), first.sizes
+    for source in sources[1:]:
+        if source.sequences[0].layers.keys() != names:
             got, wanted = (
                 ", ".join(name for name in one if name not in {"q", "k"}) or "nothing"
-                for one in (source.arrays, first)
+                for one in (source.sequences[0].layers, names)
             )
             raise InputError(
                 f"files must hold the same beside q and k, got {got} after {wanted}"
             )
-        _require_fit(source, causal=causal, fewest=fewest)
-        for name in ("q", "k"):
-            _require_agreement(source.arrays[name], first[name], ("layer", "head", "d"))
+        for axis, size in source.sizes.items():
+            if size != sizes[axis]:
+                raise InputError(
+                    f"files must agree along the axis {axis!r}, got {size} after "
+                    f"{sizes[axis]}"
+                )
+    heads = sizes["head"]
     return Model(
-        d_k=first["q"].size("d"),
-        layers=first["q"].labels("layer"),
-        key_heads=sources[0].key_heads(),
-        sequences=tuple(
-            (s, n) for s in sources for n in s.arrays["q"].labels("sequence")
-        ),
-        causal=causal,
+        sizes["d"],
+        tuple(range(sizes["layer"]) if layers is None else layers),
+        {head: head * sizes["head of k"] // heads for head in range(heads)},
+        tuple(one for source in sources for one in source.sequences),
+        causal,
+        tuple(dict.fromkeys(name for source in sources for name in source.unread)),
     )
 
 
-def _require_agreement(one: ArraySet, other: ArraySet, axes: Sequence[str]) -> None:
-    for axis in axes:
-        if one.labels(axis) != other.labels(axis):
-            both = " and ".join(dict.fromkeys((one.name, other.name)))
+def _require_fit(
+    arrays: Mapping[str, NDArray[Any]],
+    labels: Mapping[str, str],
+    *,
+    causal: bool,
+    fewest: Mapping[str, int],
+) -> None:
+    """Make sure that arrays with all axes fit each other."""
+    sizes = {
+        name: dict(
+            zip(axes_of(KEY if name in OF_KEYS else "d"), array.shape, strict=True)
+        )
+        for name, array in arrays.items()
+    }
+    for name, axis, owner, same in AGREE:
+        if name in sizes and sizes[name][axis] != sizes[owner][same]:
+            joined = ": outputs are those of each head, before they are joined"
             raise InputError(
-                f"{both} must agree along the axis {axis!r}, got {one.size(axis)} and "
-                f"{other.size(axis)}"
+                f"{labels[name]} must have {sizes[owner][same]} along the axis "
+                f"{axis!r}, as {owner}, got {sizes[name][axis]}"
+                f"{joined * (owner == 'v')}"
             )
-
-
-def _require_fit(source: Source, *, causal: bool, fewest: Mapping[str, int]) -> None:
-    """Make sure that the arrays of a source fit each other."""
-    arrays = source.arrays
-    q, k = arrays["q"], arrays["k"]
-    _require_agreement(q, k, ("sequence", "layer", "d"))
-    heads, key_heads = q.size("head"), k.size("head")
+    heads, key_heads = sizes["q"]["head"], sizes["k"]["head"]
     if key_heads > heads or heads % key_heads:
         raise InputError(
             f"k must have as many along the axis 'head' as q, {heads}, or a part that "
             f"divides it, got {key_heads}"
         )
-    for name in arrays.keys() - {"q", "k"}:
-        owner = k if name == "v" else q
-        _require_agreement(owner, arrays[name], ("sequence", "layer", "head"))
-    met = source.key_heads()
-    for numbers in q.tensors:
-        place = dict(zip(q.in_name, numbers, strict=True))
-        key_place = place | ({"head": met[place["head"]]} if "head" in place else {})
-        tokens, n_keys = q.length("token", place), k.length("token", key_place)
-        for name, count in (("q", tokens), ("k", n_keys)):
-            if count < fewest[name]:
-                raise InputError(
-                    f"{name} must have at least {fewest[name]} along the axis 'token', "
-                    f"got {count}"
-                )
-        if causal and tokens != n_keys:
+    counts = {name: sizes[name]["token"] for name in "qk"}
+    for name, count in counts.items():
+        if count < fewest[name]:
             raise InputError(
-                "q and k must agree along the axis 'token' where attention is causal, "
-                f"got {tokens} and {n_keys}"
+                f"{name} must have at least {fewest[name]} along the axis 'token', "
+                f"got {count}"
             )
-        for name, axis, length, owner_name in (
-            ("weights", "token", tokens, "queries"),
-            ("weights", KEY, n_keys, "keys"),
-            (ADDED, "token", tokens, "queries"),
-            (ADDED, KEY, n_keys, "keys"),
-            ("v", "token", n_keys, "keys"),
-            ("outputs", "token", tokens, "queries"),
-        ):
-            where = key_place if name == "v" else place
-            if name in arrays and arrays[name].length(axis, where) != length:
-                raise InputError(
-                    f"{arrays[name].at(where).name} must have {length} along the axis "
-                    f"{axis!r}, as the {owner_name}, got "
-                    f"{arrays[name].length(axis, where)}"
-                )
-    if "outputs" in arrays and arrays["v"].size("d") != arrays["outputs"].size("d"):
+    if causal and counts["q"] != counts["k"]:
         raise InputError(
-            f"v and outputs must agree along the axis 'd', got {arrays['v'].size('d')} "
-            f"and {arrays['outputs'].size('d')}: outputs are those of each head, "
-            "before they are joined"
+            "q and k must agree along the axis 'token' where attention is causal, "
+            f"got {counts['q']} and {counts['k']}"
         )

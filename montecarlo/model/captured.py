@@ -11,7 +11,6 @@ was added to scores; and the scale, mask and cap that were passed.
 """
 
 import io
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,11 +25,10 @@ from montecarlo.model.arrays import (
     ADDED,
     Arrays,
     Model,
+    SequenceArrays,
     Sink,
-    Tensor,
+    Source,
     make_model,
-    make_source,
-    wrap_array,
 )
 from montecarlo.model.expected import Caller
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
@@ -48,8 +46,6 @@ ROWS, MOST_BYTES, SEQUENCES = 64, 2**28, 16
 OF_QUERIES = ("q", "weights", "outputs", "added")
 #: Reasons that are kept why attention was not followed.
 MOST_MISSED = 16
-#: Axes of a recorded array, of one sequence of one layer.
-AXES = ("head", "token", "d")
 
 
 class Call(NamedTuple):
@@ -104,17 +100,10 @@ class Captured:
     _bytes: int = 0
 
     def __repr__(self) -> str:
-        """Tell layers, heads and shapes of each kind, and how much was missed."""
-        first = [calls[0].arrays for calls in self._layers]
-        kinds = Counter(
-            f"{len(one['q'][0])} heads, q {one['q'][0].shape}, k {one['k'][0].shape}"
-            for one in first
+        return (
+            f"<Captured: layers: {len(self._layers)}, passes: {len(self._passes)}, "
+            f"missed: {len(self._missed)}>"
         )
-        named = [f"{n} layers × {kind}" for kind, n in kinds.items()]
-        more = [f"{len(self._passes)} passes"] if named else ["nothing recorded"]
-        more += [f"{len(self._missed)} missed"] if self._missed else []
-        model = (self.config or {}).get("model_type")
-        return f"Captured({'; '.join([*[str(model)] * bool(model), *named, *more])})"
 
     def begin(self) -> None:
         """Begin another pass of the model: layers are counted anew."""
@@ -179,10 +168,9 @@ class Captured:
     def rows_kept(self) -> str:
         """Which rows are kept of the longest sequence; empty where all are."""
         found = [
-            (int(n_rows), call.arrays["q"][0].shape[1])
-            for calls in self._layers
-            for call in calls
-            if (n_rows := call.passed.get("n_queries", call.passed.get("queries")))
+            (int(call.passed["queries"]), call.arrays["q"][0].shape[1])
+            for call in chain.from_iterable(self._layers)
+            if "queries" in call.passed
         ]
         n_rows, kept = max(found, key=lambda one: one[0] - one[1], default=(0, 0))
         return f"the last {kept} rows of {n_rows}" if kept < n_rows else ""
@@ -257,16 +245,19 @@ class Captured:
 
     def _join(self, layers: Sequence[int]) -> Model:
         """Return layers that are alike as a model."""
-        found: dict[str, dict[tuple[int, ...], Tensor]] = {}
-        for layer in layers:
-            calls = self._layers[layer]
-            for name in calls[0].arrays:
-                sequences = chain.from_iterable(call.arrays[name] for call in calls)
-                for number, one in enumerate(sequences):
-                    tensor = wrap_array(f"{name} of layer {layer}", one)
-                    found.setdefault(name, {})[number, layer] = tensor
-        source = make_source(found, AXES, ("sequence", "layer"))
-        return make_model([source], causal=False, fewest={"q": 1, "k": 2})
+        calls = [self._layers[layer] for layer in layers]
+        names = {name: name for name in calls[0][0].arrays}
+        lists = {
+            name: [list(chain(*(one.arrays[name] for one in each))) for each in calls]
+            for name in names
+        }
+        sequences = [
+            SequenceArrays(
+                n, names, {name: [one[n] for one in lists[name]] for name in names}
+            )
+            for n in range(len(lists["q"][0]))
+        ]
+        return make_model([Source(sequences)], layers=layers)
 
     def summary(self) -> "pd.DataFrame":
         """Summarise the scores and weights of each head.
@@ -302,26 +293,16 @@ class Captured:
         InputError
             If layers or sequences differ in a size: name layers that do not.
         """
-        (chosen, *others) = self._groups(layers).values()
-        calls = [self._layers[layer] for layer in chosen]
-        try:
-            if others:
-                raise ValueError(f"heads or sequences of layer {others[0][0]} differ")  # noqa: TRY301 - as NumPy of shapes
-            joined = {
-                name: np.stack(
-                    [
-                        np.concatenate([one.arrays[name] for one in each])
-                        for each in calls
-                    ],
-                    axis=1,
+        chosen, *others = self._groups(layers).values()
+        joined, calls = {}, [self._layers[layer] for layer in chosen]
+        for name in calls[0][0].arrays:
+            found = [[a for call in each for a in call.arrays[name]] for each in calls]
+            if others or len({a.shape for each in found for a in each}) > 1:
+                raise InputError(
+                    "arrays must have one shape in all layers and passes to be "
+                    f"written, {name} has several: name layers that are alike"
                 )
-                for name in calls[0][0].arrays
-            }
-        except ValueError as error:
-            raise InputError(
-                "arrays must have one shape in all layers and passes to be written: "
-                f"name layers ({error})"
-            ) from None
+            joined[name] = np.stack([np.stack(each) for each in found], axis=1)
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
         name = str(path) if str(path).endswith(".npz") else f"{path}.npz"

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import t_quantile
-from montecarlo.model.answers import say_mask, say_numbers
+from montecarlo.model.answers import EVEN, say_mask, say_numbers
 from montecarlo.model.arrays import Rows
 from montecarlo.model.expected import KNOWN
 from montecarlo.model.fits import (
@@ -50,9 +51,6 @@ EXPLAINS, HALF = 0.8, 0.5
 ALL = 0.98
 #: How near ratios and angles are to what they are called; nothing is decided by it.
 ALIKE = 0.05
-#: Lengths of rows that spread by less than this part of them are normalised: rounding
-#: to bfloat16 makes 0.004, normal entries 1 / sqrt(2 d_k), 0.044 of 256.
-EVEN = 0.02
 #: What is divided by at least.
 TINY = 1e-300
 #: Weights below this may be 0 in another format: float16 holds them to a part of 64.
@@ -239,7 +237,7 @@ def explain_vectors(
 # --- Weights and outputs ------------------------------------------------------------
 
 
-class Law(NamedTuple):
+class LogitRule(NamedTuple):
     """How a head makes logits of scores."""
 
     form: str  # a key of `FORMS` in fits, or of groups there
@@ -267,7 +265,7 @@ class Law(NamedTuple):
 
 @dataclass(frozen=True)
 class HeadSide:
-    """A head of one side: rows of a sequence, and the law that its weights follow."""
+    """A head of one side: rows of a sequence, and the rule that its weights follow."""
 
     rows: Rows
     rounding: float  # what rounding moves numbers by, as a part of them
@@ -290,22 +288,22 @@ class HeadSide:
         return int(self.rows.queries.shape[1])
 
     @cached_property
-    def law(self) -> Law | None:
-        """The law of weights or outputs; None where none holds."""
+    def rule(self) -> LogitRule | None:
+        """The rule of weights or outputs; None where none holds."""
         few = self.rows.some(slice(None, None, -(-len(self.rows.places) // FIT_ROWS)))
         if "weights" in self.rows.made:
             few = few.some(np.any(few.weights > 0.0, axis=1))
             fit = fit_weights([few]) if len(few.places) else None
-            return _law_of(fit, GIVEN) or self._line(few)
+            return _rule_of(fit, GIVEN) or self._line(few)
         masks = [GIVEN] if few.added is not None else list(MASKS)
         plain = min((self._plain(few, one) for one in masks), key=lambda one: one[0])[1]
         if self._is_made(few, plain):
             return plain
-        found = _law_of(*(fit_outputs([few]) or (None, GIVEN)))
+        found = _rule_of(*(fit_outputs([few]) or (None, GIVEN)))
         return found if found and self._is_made(few, found) else None
 
-    def _plain(self, rows: Rows, mask: str) -> tuple[float, Law]:
-        """Return what the scale that makes outputs best leaves of them, and a law."""
+    def _plain(self, rows: Rows, mask: str) -> tuple[float, LogitRule]:
+        """Return what the scale that makes outputs best leaves of them, and a rule."""
 
         def left_at(scale: float) -> tuple[Array, Array]:
             made = make_outputs("plain", np.array([scale]), rows, mask)
@@ -316,34 +314,34 @@ class HeadSide:
         for _ in range(STEPS):
             left, slope = left_at(scale)
             scale += float((left * slope).sum() / max((slope**2).sum(), TINY))
-        return _norm(left_at(scale)[0]), Law("plain", scale, mask=mask)
+        return _norm(left_at(scale)[0]), LogitRule("plain", scale, mask=mask)
 
-    def _is_made(self, rows: Rows, law: Law) -> bool:
-        """Tell whether a law makes the outputs of rows."""
-        outputs = law.weights(rows) @ rows.values
-        allowed = self.allowed(law.scale) * _norm(outputs)
+    def _is_made(self, rows: Rows, rule: LogitRule) -> bool:
+        """Tell whether a rule makes the outputs of rows."""
+        outputs = rule.weights(rows) @ rows.values
+        allowed = self.allowed(rule.scale) * _norm(outputs)
         return _norm(outputs - rows.outputs) <= allowed
 
     @staticmethod
-    def _line(rows: Rows) -> Law | None:
+    def _line(rows: Rows) -> LogitRule | None:
         """Return the slope of logarithms of few weights by their scores."""
         logs = _logs(np.where(rows.weights > SMALL_WEIGHT, rows.weights, 0.0))
         slope = float(_slope(rows.scores, logs, rows.weights))
-        return Law("plain", slope, is_fit=False) if math.isfinite(slope) else None
+        return LogitRule("plain", slope, is_fit=False) if math.isfinite(slope) else None
 
     @cached_property
     def weights(self) -> Array | None:
-        """Attention weights: captured, or made by the law of the outputs."""
+        """Attention weights: captured, or made by the rule of the outputs."""
         if "weights" in self.rows.made:
             return self.rows.weights
-        return None if self.law is None else self.law.weights(self.rows)
+        return None if self.rule is None else self.rule.weights(self.rows)
 
 
-def _law_of(fit: Fit | None, mask: str) -> Law | None:
-    """Return the law of a fit that holds."""
+def _rule_of(fit: Fit | None, mask: str) -> LogitRule | None:
+    """Return the rule of a fit that holds."""
     if fit is None or not fit.holds or not math.isfinite(fit.std_error):
         return None
-    return Law(fit.form, fit.scale, fit.parameter, mask)
+    return LogitRule(fit.form, fit.scale, fit.parameter, mask)
 
 
 def _logs(weights: Array) -> Array:
@@ -380,12 +378,6 @@ def _softmax(logits: Array, total: Array | float = 1.0) -> Array:
     return found
 
 
-def _log_sum(logits: Array) -> Array:
-    largest: Array = logits.max(axis=1)
-    found: Array = largest + np.log(np.exp(logits - largest[:, None]).sum(axis=1))
-    return found
-
-
 @dataclass(frozen=True)
 class HeadPair:
     """A head of the port beside that of the reference, of the same tokens."""
@@ -399,9 +391,9 @@ class HeadPair:
     is_whole: bool  # whether all rows of the sequence are here
 
     @cached_property
-    def law(self) -> Law:
+    def rule(self) -> LogitRule:
         """The reference's."""
-        return self.reference.law or Law("plain", 1.0 / math.sqrt(self.reference.d_k))
+        return self.reference.rule or LogitRule("plain", self.reference.d_k**-0.5)
 
     def allowed_by(self, scale: float, drift: float = 0.0) -> float:
         """Return what rounding on both sides may make, as a part of the norm."""
@@ -442,7 +434,7 @@ class HeadPair:
     @cached_property
     def plain(self) -> Array:
         """What the reference's scale and cap make of the port's scores."""
-        return self.law.logits(self.scores)
+        return self.rule.logits(self.scores)
 
     @cached_property
     def logits(self) -> Array:
@@ -450,7 +442,7 @@ class HeadPair:
         logs = _logs(self.theirs)
         if self.has_same_scores:
             return logs
-        return logs + self.plain - self.law.logits(self.reference.rows.scores)
+        return logs + self.plain - self.rule.logits(self.reference.rows.scores)
 
     @cached_property
     def full(self) -> Array:
@@ -472,16 +464,16 @@ class HeadPair:
             found.append(-math.inf)
             lost = np.zeros(1) if weights is None else 1.0 - weights.sum(axis=1)
             if weights is not None and 4.0 * self.rounding < np.median(lost) < 1.0:
-                logits = np.where(weights > 0.0, self.law.logits(scores), -np.inf)
+                logits = np.where(weights > 0.0, self.rule.logits(scores), -np.inf)
                 some = (lost > 0.0) & (lost < 1.0)
                 odds = np.log(lost[some]) - np.log1p(-lost[some])
-                found[-1] = float(np.median(odds + _log_sum(logits[some])))
+                found[-1] = float(np.median(odds + logsumexp(logits[some], axis=1)))
         return found[0], found[1]
 
     def total(self, sink: float) -> Array:
         """Return what weights of rows add up to beside a sink."""
         logits = np.where(np.isfinite(self.logits), self.plain, -np.inf)
-        return np.exp(-np.logaddexp(0.0, sink - _log_sum(logits)))[:, None]
+        return np.exp(-np.logaddexp(0.0, sink - logsumexp(logits, axis=1)))[:, None]
 
     @cached_property
     def expected(self) -> Array:
@@ -520,7 +512,7 @@ class HeadPair:
 
     def explain(self) -> tuple[float, float, tuple[Cause, ...]]:
         """Return the difference, what rounding makes, and what explains it."""
-        weights, allowed = self.port.weights, self.allowed_by(self.law.scale)
+        weights, allowed = self.port.weights, self.allowed_by(self.rule.scale)
         array = self.port.rows.outputs if weights is None else weights
         before = self.predict(self.expected)
         norm = _norm(before)
@@ -558,7 +550,7 @@ class HeadPair:
         square = max(float((by_scale**2).sum()), TINY)
         slope = float((away * by_scale).sum()) / square
         by_row = ((away - slope * by_scale) * by_scale).sum(axis=1)
-        error, scale = _norm(by_row) / square, self.law.scale
+        error, scale = _norm(by_row) / square, self.rule.scale
         error *= t_quantile(FALSE_ALARM, len(by_row))
         if abs(slope) <= max(error, OTHER_SCALE * abs(scale)):
             return None
@@ -616,8 +608,8 @@ def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
             return
         weights = _softmax(logits + np.nan_to_num(slope) * pair.scores, total)
         if axis is None:
-            scale = pair.law.scale
-            told = "" if pair.law.is_fit else f"has a scale {float(slope):+.4g} off"
+            scale = pair.rule.scale
+            told = "" if pair.rule.is_fit else f"has a scale {float(slope):+.4g} off"
             yield Cause("scale", told, weights, 1, scale + float(slope), scale)
         elif pair.scores.shape[1] > 8:
             told = "multiplies scores by a factor by position"
@@ -628,7 +620,7 @@ def _cap(pair: HeadPair) -> Iterator[Cause]:
     """Try no cap, another one, and one after the mask."""
     mine, theirs = (
         one.parameter if one and one.form == "cap" else math.inf
-        for one in (pair.port.law, pair.law)
+        for one in (pair.port.rule, pair.rule)
     )
     total = pair.expected.sum(axis=1, keepdims=True)
     seen = np.isfinite(pair.logits)
@@ -637,8 +629,8 @@ def _cap(pair: HeadPair) -> Iterator[Cause]:
         told = "caps after the mask: hidden keys get the logit -{reference:.4g}"
         yield Cause("cap", told, pair.predict(last), port=mine, reference=theirs)
     for cap in {mine, math.inf} - {theirs}:
-        law = Law("cap" if math.isfinite(cap) else "plain", pair.law.scale, cap)
-        logits = np.where(seen, law.logits(pair.scores), -np.inf)
+        rule = LogitRule("cap" if math.isfinite(cap) else "plain", pair.rule.scale, cap)
+        logits = np.where(seen, rule.logits(pair.scores), -np.inf)
         made = pair.predict(_softmax(logits, total))
         told = "has no cap where the reference has a cap of {reference:.4g}"
         if math.isfinite(cap):
@@ -651,7 +643,7 @@ def _cap(pair: HeadPair) -> Iterator[Cause]:
 def _bias(pair: HeadPair) -> Iterator[Cause]:
     """Try a number of times of what is added to scores."""
     ours = pair.port.weights
-    if ours is None or pair.law.form == "cap":
+    if ours is None or pair.rule.form == "cap":
         return
     both = np.sqrt(ours * pair.expected)
     with np.errstate(invalid="ignore"):
@@ -659,12 +651,12 @@ def _bias(pair: HeadPair) -> Iterator[Cause]:
             _centred(logs - pair.plain, both) for logs in (pair.logits, _logs(ours))
         )
     square, total = float((both * theirs**2).sum()), max(float(both.sum()), TINY)
-    if math.sqrt(square / total) <= 10.0 * pair.allowed_by(pair.law.scale):
-        law = pair.port.law
-        if law is not None and law.form == "distance":
+    if math.sqrt(square / total) <= 10.0 * pair.allowed_by(pair.rule.scale):
+        rule = pair.port.rule
+        if rule is not None and rule.form == "distance":
             away = np.abs(pair.port.rows.offsets)
             told = "adds a bias by distance, the reference none"
-            yield Cause("bias", told, _softmax(pair.logits + law.parameter * away), 1)
+            yield Cause("bias", told, _softmax(pair.logits + rule.parameter * away), 1)
         return
     factor = float((both * mine * theirs).sum()) / square
     told = "adds its bias {port:.4g} times"
@@ -672,7 +664,7 @@ def _bias(pair: HeadPair) -> Iterator[Cause]:
         told = "adds its bias with the sign reversed"
     elif abs(factor) < ALIKE:
         told = "adds no bias, the reference does"
-    elif abs(factor / pair.law.scale - 1.0) < ALIKE:
+    elif abs(factor / pair.rule.scale - 1.0) < ALIKE:
         told = "scales its bias, too: it is {port:.4g} times the reference's"
     logits = pair.logits + np.where(both > 0.0, (factor - 1.0) * theirs, 0.0)
     yield Cause("bias", told, _softmax(logits), 1, factor, 1.0)
@@ -687,7 +679,7 @@ def _sink(pair: HeadPair) -> Iterator[Cause]:
     tried = {
         "has no sink, the reference has one": -math.inf,
         "counts its sink twice": theirs + math.log(2.0),
-        "scales its sink, too": theirs * pair.law.scale,
+        "scales its sink, too": theirs * pair.rule.scale,
         told: ours,
     }
     for text, logit in tried.items() if ours != theirs else ():
@@ -728,7 +720,7 @@ def _grouping(pair: HeadPair) -> Iterator[Cause]:
         return
     other = pair.head % len(pair.keys)
     scores = pair.port.rows.queries @ pair.keys[other].T
-    weights = _softmax(pair.logits + pair.law.logits(scores) - pair.plain)
+    weights = _softmax(pair.logits + pair.rule.logits(scores) - pair.plain)
     values = None if pair.values is None else pair.values[other]
     yield Cause("grouping", TILED, pair.predict(weights, values))
 

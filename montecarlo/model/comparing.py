@@ -15,7 +15,7 @@ import numpy as np
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
-from montecarlo.model.answers import say_place
+from montecarlo.model.answers import MOST_FINDINGS, say_place
 from montecarlo.model.arrays import (
     ADDED,
     AXES,
@@ -62,11 +62,10 @@ BFLOAT16 = 2.0**-8
 #: Numbers by which a format is recognised.
 MOST_RECOGNISED = 2**14
 SIDES = ("port", "reference")
+ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
 VECTORS = ("q", "k", "v")
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
-#: Findings that are printed.
-MOST_LINES = 12
 
 
 class Finding(NamedTuple):
@@ -140,11 +139,11 @@ class Comparison:
         """Say in one sentence whether and why they differ; then layer by layer."""
         if not self.findings:
             return self._say_alike()
-        lines = [self._say(one) for one in self.findings[:MOST_LINES]]
+        lines = [self._say(one) for one in self.findings[:MOST_FINDINGS]]
         if len(self.findings) > 1:
             lines.insert(0, f"{lines[0]}; {len(self.findings) - 1} more:")
-        if len(self.findings) > MOST_LINES:
-            lines.append(f"and {len(self.findings) - MOST_LINES} more")
+        if len(self.findings) > MOST_FINDINGS:
+            lines.append(f"and {len(self.findings) - MOST_FINDINGS} more")
         return "\n  ".join([*lines, *map("compared: {}".format, self.left_out)])
 
     __repr__ = __str__
@@ -306,19 +305,9 @@ class LayerComparison:
     def _note(
         self, cause: Cause, heads: Sequence[int], difference: float, rounding: float
     ) -> None:
-        self.findings.append(
-            Finding(
-                (self.layer,),
-                tuple(heads),
-                cause.quantity,
-                cause.text,
-                difference,
-                rounding,
-                cause.explained,
-                cause.port,
-                cause.reference,
-            )
-        )
+        where = (self.layer,), tuple(heads), cause.quantity, cause.text
+        numbers = difference, rounding, cause.explained, cause.port, cause.reference
+        self.findings.append(Finding(*where, *numbers))
 
     def _end(self, quantity: str, text: str) -> None:
         """Note what makes all that comes later another."""
@@ -334,19 +323,22 @@ class LayerComparison:
                 return model.read_vectors(self.layer, sequence)
             return model.read_rows(Head(self.layer, head), sequence, self.n_rows)
         except NotFiniteError as error:
-            lost = str(error)
-            for one in model.head_labels if head is None else [head]:
-                arrays = model.take(Head(self.layer, one), sequence)
-                made = [a for name, a in arrays.items() if name != ADDED]
-                if not all(np.isfinite(a).all() for a in made):
-                    lost = say_first_lost(arrays)
-                    break
+            lost = self._say_lost(model, sequence, head) or str(error)
             if side == "port":
                 raise _LostError(lost) from None
             told = f"{side}, layer {self.layer}: {error}; first not finite: {lost}"
             raise InputError(told) from None
         except InputError as error:
             raise InputError(f"{side}, layer {self.layer}: {error}") from None
+
+    def _say_lost(self, model: Model, sequence: int, head: int | None) -> str:
+        """Say what is not finite in the first head that has something."""
+        for one in model.head_labels if head is None else [head]:
+            arrays = model.take(Head(self.layer, one), sequence)
+            made = [a for name, a in arrays.items() if name != ADDED]
+            if not all(np.isfinite(a).all() for a in made):
+                return say_first_lost(arrays)
+        return ""
 
     def _find_misshapen(self, ours: Vectors, theirs: Vectors) -> bool:
         """Name swapped axes and repeated keys; refuse other sizes."""
@@ -386,12 +378,10 @@ class LayerComparison:
             )
             if port.shape != reference.shape:
                 continue  # another d_k: scores are compared
-            times = len(self.heads) // count
             each = [_apart(*both) for both in zip(port, reference, strict=True)]
             heads = []
-            for head, (norms, apart) in zip(
-                self.heads, (one for one in each for _ in range(times)), strict=True
-            ):
+            for place, head in enumerate(self.heads):
+                norms, apart = each[place * count // len(self.heads)]
                 self._add(name, head, *norms, apart, allowed)
                 heads += [head] * (apart > allowed)
             largest = max(apart for _, apart in each)
@@ -445,7 +435,7 @@ class LayerComparison:
             allowed = pair.allowed_by(1.0, self.drift)
         else:
             direct, (apart, allowed, causes) = apart, pair.explain()
-            if name == "outputs" and direct <= allowed:  # the law is less exact
+            if name == "outputs" and direct <= allowed:  # the rule is less exact
                 apart, causes = direct, ()
         self._add(name, head, *norms, apart, allowed)
         if apart <= allowed:
@@ -456,14 +446,6 @@ class LayerComparison:
         for cause in causes:
             self._note(cause, [head], apart, allowed)
         return is_alike
-
-    def rows_of_frame(self) -> list[tuple[Any, ...]]:
-        """Return the lines of the table, means over sequences."""
-        order = sorted(self.lines, key=lambda one: (one[1], STAGES.index(one[0])))
-        return [
-            (self.layer, h, n, *np.mean(self.lines[n, h], axis=0).tolist())
-            for n, h in order
-        ]
 
 
 def say_first_lost(arrays: Mapping[str, Array]) -> str:
@@ -539,7 +521,13 @@ def _join(
     """Return what layers' comparisons say together."""
     import pandas as pd
 
-    lines = [line for one in results for line in one.rows_of_frame()]
+    lines = [
+        (one.layer, head, name, *np.mean(numbers, axis=0).tolist())
+        for one in results
+        for (name, head), numbers in sorted(
+            one.lines.items(), key=lambda line: (line[0][1], STAGES.index(line[0][0]))
+        )
+    ]
     frame = pd.DataFrame.from_records(lines, columns=list(COLUMNS))
     found = [one for result in results for one in result.findings]
     # after the first fault inputs differ, and what is explained has more effects
@@ -553,8 +541,7 @@ def _join(
         if one.explained >= (ALL if one.is_vector else EXPLAINS)
     ]
     sizes = results[0].reference.sizes
-    one_key = "a single key: all weights are 1, and the scale does not matter here"
-    note = one_key if all(x.has_one_key for x in results) else ""
+    note = ONE_KEY * all(one.has_one_key for one in results)
     findings = _merge(counted, sizes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
 

@@ -30,10 +30,9 @@ from montecarlo.attention.divisors import (
 )
 from montecarlo.errors import InputError, show
 from montecarlo.model.arrays import Model
-from montecarlo.model.conventions import CONVENTIONS, Convention
 from montecarlo.names import require_number
 from montecarlo.plain_text import on_one_line
-from montecarlo.small_files import read_small
+from montecarlo.small_files import read_package_toml, read_small
 
 #: What is expected where nothing else is said.
 EXPECTED = "sqrt"
@@ -41,7 +40,7 @@ EXPECTED = "sqrt"
 SMALLEST, LARGEST = 1e-20, 1e20
 #: How near a divisor is to what it looks like, as a part of it.
 NEAR = 0.01
-#: How near the numbers of two models beside each other are to what they are called.
+#: How near divisors of heads, or numbers of two models, are that are called the same.
 CLOSE = 0.005
 
 
@@ -246,6 +245,25 @@ def _near(divisor: float, known: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(n for n, value in known.items() if abs(divisor / value - 1.0) <= NEAR)
 
 
+class Convention(NamedTuple):
+    """How an architecture scales its scores; conventions.toml says what fields mean."""
+
+    rule: str = "sqrt"
+    width: Sequence[str] = ()
+    factor: float = 1.0
+    is_before: bool = False
+    is_seen: bool = True
+    has_sinks: bool = False
+    has_alibi: bool = False
+    is_normal: bool = False
+
+
+#: By the ``model_type`` of a configuration.
+CONVENTIONS = {
+    kind: Convention(**{k: v for k, v in way.items() if k != "architectures"})
+    for way in read_package_toml("model/conventions.toml")["way"]
+    for kind in way["architectures"].split()
+}
 #: What stands for the configuration's own divisor.
 CONFIG = "config"
 #: Bytes of a config.json at most; names of a thousand classes take a hundredth of it.
@@ -552,30 +570,22 @@ def _parts(
     fields: Fields, convention: Convention, by_position: Sequence[float]
 ) -> Parts:
     """Return what a configuration names for a layer beside the divisor."""
-    config, kind = fields.config, ""
-    kinds = config.get("layer_types")
-    if isinstance(kinds, Sequence) and not isinstance(kinds, str):
-        layer = fields.layer or 0
-        kind = str(kinds[layer]) if layer < len(kinds) else "?"
-    sizes = {}
-    for name in ("attn_logit_softcapping", "sliding_window", "attention_chunk_size"):
-        value = config.get(name) or math.nan  # 0 and None stand for none
-        sizes[name] = float(value) if isinstance(value, int | float) else math.nan
-    cap, *lengths = sizes.values()
-    if not kind and config.get("use_sliding_window", True) is True:
+    config, layer = fields.config, fields.layer or 0
+    kinds, kind = config.get("layer_types"), ""
+    if isinstance(kinds, list | tuple):
+        kind = str(kinds[layer]) if layer < len(kinds) else ""
+    elif config.get("use_sliding_window", True) is True:
         kind = "sliding_attention"
-    window, chunk = (
-        0 if math.isnan(length) or name != kind else int(length)
-        for name, length in zip(
-            ("sliding_attention", "chunked_attention"), lengths, strict=True
-        )
+    cap, window, chunk = (
+        float(value) if isinstance(value := config.get(name), int | float) else 0.0
+        for name in ("attn_logit_softcapping", "sliding_window", "attention_chunk_size")
     )
     turned = config.get("no_rope_layers") or ()  # 1 where queries are rotated
-    is_turned = len(turned) <= (fields.layer or 0) or bool(turned[fields.layer or 0])
+    is_turned = len(turned) <= layer or bool(turned[layer])
     return Parts(
-        cap,
-        window,
-        chunk,
+        cap or math.nan,
+        int(window) * (kind == "sliding_attention"),
+        int(chunk) * (kind == "chunked_attention"),
         convention.has_sinks,
         convention.has_alibi,
         convention.is_normal and is_turned and config.get("use_qk_norm") is True,
@@ -727,10 +737,6 @@ def read_config(config: object) -> Config:
             config = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise InputError(f"config must be JSON, got {error}") from None
-        if not isinstance(config, dict):
-            raise InputError(
-                f"config must hold a JSON object, got {type(config).__name__}"
-            )
     if not isinstance(config, Mapping):
         raise InputError(
             "config must be a mapping, or the path of a config.json, got "

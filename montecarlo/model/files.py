@@ -16,13 +16,10 @@ from montecarlo.errors import InputError, lacks_files, reading
 from montecarlo.model.arrays import (
     NAMES,
     Model,
-    Tensor,
-    Tensors,
+    check_array,
     make_model,
     make_source,
-    require_shape,
     to_numpy,
-    wrap_array,
 )
 from montecarlo.names import PROJECT
 from montecarlo.small_files import require_regular
@@ -65,21 +62,24 @@ def open_files(
     """
     kind = require_files(paths)
     if kind == ".npy":
-        return make_model([make_source(_read_npy(paths, names), axes)], causal=causal)
+        held, labels = _read_npy(paths, names)
+        return make_model(
+            [make_source(held, axes, labels, causal=causal)], causal=causal
+        )
     wanted = read_names(names) if names is not None else {"q": "q", "k": "k"}
     sources = []
     for path in paths:
-        held, left = (_read_npz if kind == ".npz" else _read_torch)(path, wanted)
-        tensors: dict[str, Tensors] = {
-            side: {(): _wrap(f"{wanted.get(side, side)} of {path.name}", array)}
-            for side, array in held.items()
-        }
-        sources.append(make_source(tensors, axes, left=left))
+        read, left = (_read_npz if kind == ".npz" else _read_torch)(path, wanted)
+        labels = {side: f"{wanted.get(side, side)} of {path.name}" for side in read}
+        held = {side: _check(labels[side], array) for side, array in read.items()}
+        sources.append(make_source(held, axes, labels, unread=left, causal=causal))
     return make_model(sources, causal=causal)
 
 
-def _read_npy(paths: Sequence[Path], names: str | None) -> dict[str, Tensors]:
-    """Map arrays of a file each."""
+def _read_npy(
+    paths: Sequence[Path], names: str | None
+) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Map arrays of a file each; returns them and what they are called."""
     if names is not None:
         raise InputError("--names must stand with .npz or .pt files only")
     if len(paths) not in NPY_FILES:
@@ -87,12 +87,13 @@ def _read_npy(paths: Sequence[Path], names: str | None) -> dict[str, Tensors]:
             ".npy files must be two, queries and then keys, with attention weights "
             f"three, with values and outputs four, got {len(paths)}"
         )
-    found: dict[str, Tensors] = {}
+    found, labels = {}, {}
     for name, path in zip(NPY_FILES[len(paths)], paths, strict=True):
         with _reading(path):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
-        found[name] = {(): _wrap(f"{name} ({path.name})", array)}
-    return found
+        labels[name] = f"{name} ({path.name})"
+        found[name] = _check(labels[name], array)
+    return found, labels
 
 
 def require_files(paths: Sequence[Path]) -> str:
@@ -174,13 +175,12 @@ def _reading(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _wrap(label: str, array: Any) -> Tensor:  # noqa: ANN401 - of NumPy or torch
-    """Describe an array; of bfloat16, which NumPy lacks, it writes raw bytes."""
+def _check(label: str, array: Any) -> NDArray[Any]:  # noqa: ANN401 - or torch's
+    """Return an array of numbers; of bfloat16, which NumPy lacks, it has raw bytes."""
     held = to_numpy(array) if hasattr(array, "detach") else np.asarray(array)
-    require_shape(label, held.shape)
     if held.dtype.str[1:] == "V2":
         held = _from_bfloat16(held)
-    return wrap_array(label, held)
+    return check_array(label, held)
 
 
 def _from_bfloat16(array: NDArray[Any]) -> NDArray[np.float32]:

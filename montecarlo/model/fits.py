@@ -20,7 +20,6 @@ way; what they leave is seen, and the scale is refused.
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -431,15 +430,6 @@ def format_of(arrays: Sequence[Array]) -> NumberFormat:
     return narrow[-1]
 
 
-@lru_cache
-def spacing_of(number_format: NumberFormat) -> float:
-    """Return the least positive number of a format: distances below are no smaller."""
-    power = 1074
-    while not number_format.round(np.array([2.0**-power]))[0]:
-        power -= 1
-    return float(2.0**-power)
-
-
 def rounding_error_of(arrays: Sequence[Array]) -> float:
     """Return what rounding moves numbers by at most, as a part of them."""
     return float(2.0 ** -format_of(arrays).bits)
@@ -505,7 +495,7 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     """Fit the applied scale to attention weights; None where there is too little."""
     number_format = format_of([block.weights for block in blocks])
     rounding_error = max(2.0**-number_format.bits, LEAST_ROUNDING_ERROR)
-    least = spacing_of(number_format)
+    least = 2.0 ** (number_format.least_exponent - number_format.bits + 1)
     longest = max(block.scores.shape[1] for block in blocks)
     parts = []
     n_rows = n_keys = 0

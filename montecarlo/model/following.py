@@ -522,7 +522,7 @@ class Follower:
             "scale": None if math.isnan(scale) else scale,
             "mask": weights.trail.mask,
             "cap": weights.trail.cap,
-            "n_queries": made.shape[-2],
+            "queries": made.shape[-2],
         }
         self._sink.add(arrays, passed)
         return ""

@@ -22,9 +22,10 @@ from montecarlo.model.arrays import (
     AXES,
     KEY,
     Rows,
+    arrange,
+    check_array,
     check_axes,
-    make_array_set,
-    wrap_array,
+    read_finite,
 )
 from montecarlo.model.fits import rounding_error_of
 from montecarlo.model.masks import are_one, name_mask
@@ -91,15 +92,14 @@ def attention_maps(
         If weights are not usable.
     """
     named = [a for a in check_axes(AXES if axes is None else axes) if a != "d"]
-    held = make_array_set(
-        "weights", {(): wrap_array("weights", weights)}, [*named, KEY]
-    )
+    held = arrange("weights", check_array("weights", weights), [*named, KEY])
     heads = []
-    for layer in held.labels("layer"):
-        for head in held.labels("head"):
+    for layer in range(held.shape[1]):
+        for head in range(held.shape[2]):
             place = {"layer": layer, "head": head}
             maps = [
-                held.read({**place, "sequence": n}) for n in held.labels("sequence")
+                read_finite("weights", one, place | {"sequence": n}, last=KEY)
+                for n, one in enumerate(held[:, layer, head])
             ]
             if min(one.min() for one in maps) < 0.0:
                 raise InputError(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from montecarlo.estimation.intervals import POINTWISE
 from montecarlo.model import observing
 from montecarlo.model.answers import (
+    MOST_FINDINGS,
     RTOL,
     Finding,
     ScaleAnswer,
@@ -31,8 +32,8 @@ from montecarlo.plain_text import on_one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Heads that the terminal lists, and failing assumptions in the line of each.
-MOST_LINES, MOST_CAUSES = 12, 3
+#: Failing assumptions that the line of a head lists.
+MOST_CAUSES = 3
 #: Quantities in the line of a head, and their headings.
 SHOWN = {
     "score_variance": "Var(q.k)",
@@ -116,11 +117,11 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
 
 
 def _record_head(one: ObservedHead) -> dict[str, Any]:
-    assumptions = []
-    for each in one.assumptions:
-        low, high = each.factor.interval(POINTWISE)
-        factor = {"factor": each.factor.value, "low": low, "high": high}
-        assumptions.append({"name": each.name, "verdict": each.verdict} | factor)
+    assumptions = [
+        {"name": each.name, "verdict": each.verdict, "factor": each.factor.value}
+        | each.factor.interval(POINTWISE)._asdict()
+        for each in one.assumptions
+    ]
     return one.head._asdict() | {"state": one.state, "assumptions": assumptions}
 
 
@@ -170,9 +171,9 @@ def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
     """Say what heads divide by; first what arrays in the files were not read."""
     model = observation.model
     if model.unread:
-        more = ", ..." if len(model.unread) > MOST_LINES else ""
+        more = ", ..." if len(model.unread) > MOST_FINDINGS else ""
         yield (
-            f"not read: {on_one_line(', '.join(model.unread[:MOST_LINES]))}{more} "
+            f"not read: {on_one_line(', '.join(model.unread[:MOST_FINDINGS]))}{more} "
             "(--names tells what arrays are: of attention weights, or of values and "
             "outputs together)"
         )
@@ -200,7 +201,7 @@ def list_heads(
     applied = ("applied divisor",) * bool(divisors)
     words = ("state", "what fails, and the factor it alone makes")
     rows = []
-    for one in sorted(observation.heads, key=_closeness)[:MOST_LINES]:
+    for one in sorted(observation.heads, key=_closeness)[:MOST_FINDINGS]:
         causes = (f"{x.name} {x.factor.value:.3g}" for x in one.failing[:MOST_CAUSES])
         numbers = (f"{one.found[name].value:.4g}" for name in SHOWN)
         divisor = (divisors[one.head],) if divisors else ()
@@ -228,4 +229,4 @@ def say_states(observation: Observation) -> Iterator[str]:
 
 def _list(heads: Iterable[Head]) -> str:
     named = [f"({head.layer}, {head.head})" for head in heads]
-    return " ".join(named[:MOST_LINES]) + " ..." * (len(named) > MOST_LINES)
+    return " ".join(named[:MOST_FINDINGS]) + " ..." * (len(named) > MOST_FINDINGS)

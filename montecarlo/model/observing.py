@@ -1,9 +1,7 @@
 """A model observed: every head's quantities, what its divisor does, and what fails.
 
-Of each head there are two passes over its sequences: the first for moments, the second
-for scores.  What stays in memory is one sequence, a block of
-scores, and the sums, by group of sequences; standard errors come from leaving each
-group out.
+What stays in memory of a head is one sequence, a block of scores, and the sums, by
+group of sequences; standard errors come from leaving each group out.
 
 The variance of the scores over all pairs of any query with any key is an identity:
 
@@ -26,7 +24,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,19 +69,16 @@ HIDDEN = 1e300
 
 #: A part of the keys that a row sees.
 SHARE = "effective_share"
-#: From sums over rows, and the number of keys that each sees, to a value of each row.
-ROW_FUNCTIONS: Mapping[str, Callable[[RowSums, NDArray[np.intp]], Array]] = {
-    "score_max": lambda sums, _: sums.largest,
-    "weight_max": lambda sums, _: softmax.weight_max(sums),
-    "saturated_rows": lambda sums, _: np.where(
-        softmax.weight_max(sums) >= SATURATED["saturated"], 1.0, 0.0
-    ),
-    "entropy": lambda sums, _: softmax.entropy(sums),
-    "effective_keys": lambda sums, _: softmax.effective_keys(sums),
-    "inverse_participation": lambda sums, _: softmax.inverse_participation(sums),
-    "jacobian_trace": lambda sums, _: gradients.jacobian_trace(sums),
-    "jacobian_frobenius": lambda sums, _: gradients.jacobian_frobenius(sums),
-    SHARE: lambda sums, seen: softmax.effective_keys(sums) / seen,
+#: From sums over rows to a value of each row.
+ROW_FUNCTIONS: Mapping[str, Callable[[RowSums], NDArray[Any]]] = {
+    "score_max": lambda sums: sums.largest,
+    "weight_max": softmax.weight_max,
+    "saturated_rows": lambda sums: softmax.weight_max(sums) >= SATURATED["saturated"],
+    "entropy": softmax.entropy,
+    "effective_keys": softmax.effective_keys,
+    "inverse_participation": softmax.inverse_participation,
+    "jacobian_trace": gradients.jacobian_trace,
+    "jacobian_frobenius": gradients.jacobian_frobenius,
 }
 
 
@@ -112,34 +107,28 @@ class HeadSums:
     rows: dict[str, Array]
 
 
-def group_of(sequence: int, n_sequences: int) -> int:
-    """Return the group of a sequence: neighbours, as even as can be."""
-    groups = min(n_sequences, MOST_GROUPS)
-    return sequence * groups // n_sequences
-
-
 def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
     """Read a head's queries and keys and sum what its quantities are made of."""
     n = len(model.sequences)
     groups, d_k = min(n, MOST_GROUPS), model.d_k
-
-    def moments(first: Array) -> Moments:
-        zeros = np.zeros(groups), np.zeros((groups, d_k)), np.zeros((groups, d_k, d_k))
-        return Moments(first.mean(axis=0), *zeros)
-
-    of_q, of_k = map(moments, model.read(head, 0))
+    shapes = (groups,), (groups, d_k), (groups, d_k, d_k)
+    of_q, of_k = (
+        Moments(first.mean(axis=0), *(np.zeros(shape) for shape in shapes))
+        for first in model.read(head, 0)
+    )
     sums = HeadSums(
         d_k,
         of_q,
         of_k,
         pairs=defaultdict(lambda: np.zeros(groups)),
-        rows={name: np.zeros((groups, 2)) for name in ROW_FUNCTIONS},
+        rows={name: np.zeros((groups, 2)) for name in (*ROW_FUNCTIONS, SHARE)},
     )
-    _sum_moments(model, head, sums)
     for sequence in range(n):
         q, k = model.read(head, sequence)
-        group = group_of(sequence, n)
+        group = sequence * groups // n  # neighbours
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below
+            _add_moments(q, sums.q, group)
+            _add_moments(k, sums.k, group)
             _sum_pairs(q, k, sums, group, causal=model.causal)
         if not np.isfinite(sums.pairs["all_s2"][group]):
             raise InputError(
@@ -171,18 +160,12 @@ def _require_scores(head: Head, sums: HeadSums) -> None:
             )
 
 
-def _sum_moments(model: Model, head: Head, sums: HeadSums) -> None:
-    """Sum the moments of entries."""
-    n = len(model.sequences)
-    for sequence in range(n):
-        q, k = model.read(head, sequence)
-        group = group_of(sequence, n)
-        for entries, moments in ((q, sums.q), (k, sums.k)):
-            with np.errstate(over="ignore", invalid="ignore"):
-                moved = entries - moments.centre
-                moments.count[group] += len(moved)
-                moments.first[group] += moved.sum(axis=0)
-                moments.second[group] += moved.T @ moved
+def _add_moments(entries: Array, moments: Moments, group: int) -> None:
+    """Add the moments of entries of a sequence."""
+    moved = entries - moments.centre
+    moments.count[group] += len(moved)
+    moments.first[group] += moved.sum(axis=0)
+    moments.second[group] += moved.T @ moved
 
 
 def _sum_pairs(q: Array, k: Array, sums: HeadSums, group: int, *, causal: bool) -> None:
@@ -199,16 +182,12 @@ def _sum_pairs(q: Array, k: Array, sums: HeadSums, group: int, *, causal: bool) 
         sums.pairs["row_variance"][group] += variance[seen > 1].sum()
         sums.pairs["rows"][group] += (seen > 1).sum()
         if len(q) == len(k):
-            numbers = np.arange(len(scores))
-            own = scores[numbers, start + numbers]
+            own = scores.diagonal(start).sum()
             visible = np.arange(len(k)) < seen[:, np.newaxis]
-            for name, value in (
-                ("diagonal", own.sum()),
-                ("diagonals", len(own)),
-                ("rest", (scores * visible).sum() - own.sum()),
-                ("rests", seen.sum() - len(own)),
-            ):
-                sums.pairs[name][group] += value
+            sums.pairs["diagonal"][group] += own
+            sums.pairs["diagonals"][group] += len(scores)
+            sums.pairs["rest"][group] += (scores * visible).sum() - own
+            sums.pairs["rests"][group] += seen.sum() - len(scores)
     if not causal:
         for name in PAIR_SUMS:
             sums.pairs[name][group] = sums.pairs[f"all_{name}"][group]
@@ -248,10 +227,9 @@ def _sum_rows(
     hidden = np.arange(scores.shape[-1]) >= seen[:, np.newaxis]
     gaps = softmax.measure_gaps(np.where(hidden, -HIDDEN, scores))
     sums = softmax.softmax_rows(gaps, divisor).sums
-    return {
-        name: (float(function(sums, seen).sum()), len(seen))
-        for name, function in ROW_FUNCTIONS.items()
-    }
+    found = {name: function(sums) for name, function in ROW_FUNCTIONS.items()}
+    found[SHARE] = found["effective_keys"] / seen
+    return {name: (float(one.sum()), len(seen)) for name, one in found.items()}
 
 
 class HeadEstimate(NamedTuple):
@@ -325,12 +303,13 @@ def _moments(sums: HeadSums) -> Stacks:
     for name, variance, covariance in (("q", var_q, cov_q), ("k", var_k, cov_k)):
         squared = np.einsum("gij,gij->g", covariance, covariance)
         found[f"effective_dimension_{name}"] = (d_k * variance) ** 2 / squared
-    found["part_entries"] = d_k * var_q * var_k
-    trace = np.einsum("gij,gij->g", cov_q, cov_k)
-    found["part_anisotropy"] = trace - found["part_entries"]
-    found["part_mean_q"] = np.einsum("gi,gij,gj->g", mean_q, cov_k, mean_q)
-    found["part_mean_k"] = np.einsum("gi,gij,gj->g", mean_k, cov_q, mean_k)
-    return found
+    entries = d_k * var_q * var_k
+    return found | {
+        "part_entries": entries,
+        "part_anisotropy": np.einsum("gij,gij->g", cov_q, cov_k) - entries,
+        "part_mean_q": np.einsum("gi,gij,gj->g", mean_q, cov_k, mean_q),
+        "part_mean_k": np.einsum("gi,gij,gj->g", mean_k, cov_q, mean_k),
+    }
 
 
 def _scores(sums: HeadSums, moments: Mapping[str, Array]) -> Stacks:
@@ -522,10 +501,8 @@ def observe_model(
                 for name, stack in found.items():
                     total[name] = total.get(name, 0.0) + stack
                 estimates = {name: estimate(stack) for name, stack in found.items()}
-                checked = check_assumptions(estimates)
-                views.append(
-                    ObservedHead(head, estimates, state_of(estimates), checked)
-                )
+                state, checked = state_of(estimates), check_assumptions(estimates)
+                views.append(ObservedHead(head, estimates, state, checked))
     if not views:
         sides = [name for name, some in zip("qk", varied, strict=True) if not some]
         raise InputError(
@@ -587,8 +564,8 @@ def _vary(model: Model, head: Head) -> NDArray[np.bool_]:
     firsts = [entries[0] for entries in model.read(head, 0)]
     found = np.zeros(2, dtype=bool)
     for sequence in range(len(model.sequences)):
-        for side, entries in enumerate(model.read(head, sequence)):
-            found[side] |= (entries != firsts[side]).any()
+        both = zip(model.read(head, sequence), firsts, strict=True)
+        found |= [bool((entries != first).any()) for entries, first in both]
         if found.all():
             break
     return found

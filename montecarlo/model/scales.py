@@ -35,6 +35,7 @@ from montecarlo.model.arrays import (
 from montecarlo.model.expected import KnownDivisor, divisors_within
 from montecarlo.model.fits import (
     GIVEN,
+    LEAST_ROUNDING_ERROR,
     Fit,
     fit_outputs,
     fit_weights,
@@ -263,6 +264,7 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     if is_by_key and mask.sums in {"less", "other"}:
         of_keys = model.column_sums(head, 0)
         outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
+    lengths = [_spread(x) for one in rows for x in (one.queries, one.keys)]
     found = HeadScale(
         head,
         source,
@@ -271,9 +273,7 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
         mask,
         rounding_error,
         left_out=left_out,
-        unevenness=max(
-            (_spread(x) for r in rows for x in (r.queries, r.keys)), default=0
-        ),
+        unevenness=max(lengths, default=0.0),
     )
     if outcome != "scale":
         return found
@@ -304,12 +304,12 @@ def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
     the same although scores are not, as where all keys were hidden by a large number.
     """
     found = list(read_some_rows(model, head))
-    for one in found:
-        if (one.weights < 0.0).any():
-            raise InputError(
-                f"weights must be at least 0, got {one.weights.min():g} in layer "
-                f"{head.layer}, head {head.head}"
-            )
+    least = min(float(one.weights.min()) for one in found)
+    if least < 0.0:
+        raise InputError(
+            f"weights must be at least 0, got {least:g} in layer {head.layer}, head "
+            f"{head.head}"
+        )
     rounding_error = rounding_error_of([one.weights for one in found])
     filled = [np.any(one.weights > 0.0, axis=1, keepdims=False) for one in found]
     even = [are_even(one, rounding_error) for one in found]
@@ -343,11 +343,8 @@ def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
     least = np.where(seen, block.weights, np.inf).min(axis=1)
     most = block.weights.max(axis=1)
     differ = np.ptp(block.scores, axis=1) > 0.0
-    found: NDArray[np.bool_] = (
-        (count > 1)
-        & differ
-        & (most - least <= 2.0 * max(rounding_error, 2.0**-48) * most)
-    )
+    near = 2.0 * max(rounding_error, LEAST_ROUNDING_ERROR)
+    found: NDArray[np.bool_] = (count > 1) & differ & (most - least <= near * most)
     return found
 
 

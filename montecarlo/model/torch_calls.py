@@ -98,20 +98,8 @@ def recording(
             stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
             stack.enter_context(_wrapped_interface(mode))
-        thread = threading.get_ident()
-        mode.__enter__()
-        try:
-            yield
-        finally:
-            # a mode is one thread's: it cannot be taken off another's
-            mode.is_over = True
-            if is_same := threading.get_ident() == thread:
-                mode.__exit__(None, None, None)
-        if not is_same:
-            raise InputError(
-                "capture must be left in the thread that it was entered in, got "
-                f"{threading.current_thread().name}"
-            )
+        stack.enter_context(mode)
+        yield
 
 
 def uncompiled() -> AbstractContextManager[object]:
@@ -148,7 +136,6 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         self.follower = Follower(self.sink)
         self._ways: dict[object, Callable[[Operation], None]] = {}
         self.projections = Projections()
-        self.is_over = False
 
     def __torch_dispatch__(
         self,
@@ -159,7 +146,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
     ) -> Any:  # noqa: ANN401 - whatever the operation gives back
         del types
         args, kwargs = _with_tensor(func, args), kwargs or {}
-        if self.is_over or torch._C._current_autograd_node() is not None:
+        if torch._C._current_autograd_node() is not None:
             return func(*args, **kwargs)  # the way back
         name = _name_of(func)
         hidden = _why_hidden(*args, *kwargs.values(), is_fast=name in FAST)

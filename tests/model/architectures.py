@@ -161,8 +161,8 @@ WRITTEN_OUT = ("bloom", "falcon", "gpt_neo", "mpnet")
 BEFORE = ("opt", "esm", "whisper")
 
 
-def build(name, implementation="eager", kind=torch.float32, seed=0):
-    """Return a model, and inputs for it."""
+def build(name, implementation="eager", kind=torch.float32, seed=0, **more):
+    """Return a model, of which ``more`` is configured, and inputs for it."""
     one = ARCHITECTURES[name]
     made_by = transformers.CONFIG_MAPPING[one.kind or name]
     known = set(made_by().to_dict())
@@ -174,7 +174,9 @@ def build(name, implementation="eager", kind=torch.float32, seed=0):
     torch.manual_seed(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = transformers.AutoModel.from_config(made_by(**(sizes | one.more))).eval()
+        model = transformers.AutoModel.from_config(
+            made_by(**(sizes | one.more | more))
+        ).eval()
     model.set_attn_implementation(implementation)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
-from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.model.answers import NO, UNDETERMINED, YES, answer_scales
+from montecarlo.model.answers import NO, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.expected import expected_divisor
 from montecarlo.model.scales import find_scales
+from tests.model.heads import attend
 
-SEQUENCES, LAYERS, HEADS, TOKENS, D_K = 2, 2, 8, 40, 32
+LAYERS, HEADS, TOKENS, D_K = 2, 8, 40, 32
 ROOT = D_K**0.5
 #: Of each: what scores are divided by, what was meant, what the former is called, and
 #: what it hints at.  In the trackers of perceiver-io (9), mlc-llm (3426), SKaiNET
@@ -30,24 +29,14 @@ BUGS = {
 TOLD_FROM = [("float32", "weights"), ("bfloat16", "weights"), ("float16", "outputs")]
 
 
-def attend(divisor, number_format, seed=1):
-    """Return queries, keys, values, weights and outputs of a model."""
-    rng = np.random.default_rng(seed)
-    nearest = NUMBER_FORMATS[number_format].round
-    shape = (SEQUENCES, LAYERS, HEADS, TOKENS, D_K)
-    size = 0.6  # where scores are multiplied, too, a row has more than one weight
-    q, k, v = (nearest(size * rng.normal(size=shape)) for _ in "qkv")
-    logits = nearest(nearest(q @ np.swapaxes(k, -1, -2)) / divisor)
-    logits = np.where(np.tri(TOKENS, dtype=bool), logits, -np.inf)
-    p = nearest(softmax(logits, axis=-1))
-    return q, k, v, p, nearest(p @ v)
-
-
 def applied(divisor, number_format, source):
     """Tell what a model applies, from weights or from outputs."""
-    q, k, v, p, o = attend(divisor, number_format)
-    given = {"weights": p} if source == "weights" else {"v": v, "outputs": o}
-    return find_scales(open_arrays({"q": q, "k": k, **given}))
+    shape = (2, LAYERS, HEADS, TOKENS, D_K)
+    seen = np.tri(TOKENS, dtype=bool)
+    # where scores are multiplied, too, a row has more than one weight
+    arrays = attend(1, number_format, 1.0 / divisor, shape=shape, size=0.6, seen=seen)
+    names = "weights" if source == "weights" else "v outputs"
+    return find_scales(open_arrays({n: arrays[n] for n in ("q", "k", *names.split())}))
 
 
 @pytest.mark.parametrize(("number_format", "source"), TOLD_FROM)
@@ -86,35 +75,3 @@ def test_a_sound_model_passes(number_format, source):
     (one,) = answer_scales(found, expected).findings
     assert one.places == [([0, 1], list(range(HEADS)))]
     assert one.first.mask.mask == "causal"
-
-
-def test_a_part_of_the_heads_is_told_apart():
-    """One wrong layer is enough for a no, and it is named first."""
-    q, k, _, p, _ = attend(ROOT, "float32")
-    p[:, 1] = attend(float(D_K), "float32")[3][:, 1]
-    found = find_scales(open_arrays({"q": q, "k": k, "weights": p}))
-    expected = expected_divisor("sqrt", D_K, HEADS)
-    assert answer_scales(found, expected).answer == NO
-    wrong, right = answer_scales(found, expected).findings
-    assert (wrong.answer, right.answer) == (NO, YES)
-    assert wrong.places == [([1], list(range(HEADS)))]
-    assert wrong.hints == ("twice",)
-
-
-def test_an_error_of_seven_percent_needs_a_tolerance_below_it():
-    """What counts as the same is said by whoever asks."""
-    found = applied(1.07 * ROOT, "bfloat16", "weights")
-    expected = expected_divisor("sqrt", D_K, HEADS)
-    assert answer_scales(found, expected, 0.01).answer == NO
-    assert answer_scales(found, expected, 0.1).answer == YES
-
-
-def test_without_evidence_nothing_is_told():
-    """Queries and keys alone have no heads of which anything is said."""
-    q, k, *_ = attend(ROOT, "float32")
-    found = find_scales(open_arrays({"q": q, "k": k}))
-    assert found.heads == ()
-    assert (
-        answer_scales(found, expected_divisor("sqrt", D_K, HEADS)).answer
-        == UNDETERMINED
-    )

@@ -58,12 +58,15 @@ def test_the_message_can_be_acted_on():
     ]
 
 
-def test_an_error_of_seven_percent_fails():
-    """Not by 10 %, but by the 1 % that is the default."""
-    port = recorded(4.0 * 1.07)
-    assert_attention_scale(port, rtol=0.1)
-    with pytest.raises(AssertionError, match=r"1\.07 times sqrt"):
-        assert_attention_scale(port)
+def test_bad_arguments_are_refused():
+    """By the one line that says which, and what is missing."""
+    for captured, rtol, message in (
+        ({"q": np.ones(3)}, 0.01, "k must be an array, got None"),
+        ({"q": np.ones(3), "key": np.ones(3)}, 0.01, "arrays must be among"),
+        (recorded(), 1.0, "rtol must be a number between 0 and 1"),
+    ):
+        with pytest.raises(InputError, match=message):
+            assert_attention_scale(captured, rtol=rtol)
 
 
 def test_what_cannot_be_told_fails():
@@ -74,27 +77,6 @@ def test_what_cannot_be_told_fails():
     other = plain | {"q": recorded(seed=2)["q"]}
     with pytest.raises(AssertionError, match="no scale fits"):
         assert_attention_scale(other)
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ({"q": np.ones(3)}, "k must be an array, got None"),
-        ({"q": np.ones(3), "key": np.ones(3)}, "arrays must be among .* got 'key'"),
-        ("missing.npz", "file must be a readable file, got 'missing.npz'"),
-    ],
-)
-def test_bad_sources_are_refused(source, message):
-    """By the one line that says what is missing."""
-    with pytest.raises(InputError, match=message):
-        assert_attention_scale(source)
-
-
-@pytest.mark.parametrize("rtol", [0.0, 1.0, -0.1])
-def test_bad_tolerances_are_refused(rtol):
-    """A part is meant."""
-    with pytest.raises(InputError, match="rtol must be a number between 0 and 1"):
-        assert_attention_scale(recorded(), rtol=rtol)
 
 
 def test_axes_of_arrays_can_be_named():
@@ -128,26 +110,6 @@ def test_faults_that_a_configuration_tells(name):
     else:
         with pytest.raises((AssertionError, InputError)):
             assert_attention_scale(port, **{kind: expect})
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("vllm-metal 665: cap missing", "is the cap missing that attn_logit_softcap"),
-        ("mlx-vlm PR 669: window missing", "another window than sliding_window"),
-        ("rocm-libraries PR 12229: sink missing", "are the sinks missing?"),
-        ("attention-gym PR 86: sign of ALiBi", "the wrong sign?"),
-        ("timm PR 2236: mask after softmax", "dropped after softmax"),
-    ],
-)
-def test_what_is_configured_beside_the_scale_is_asked_for(name, said):
-    """By the field that names it."""
-    size = Size(*SIZES["small"], 16)
-    with pytest.raises(AssertionError) as error:
-        assert_attention_scale(
-            THREADS[name].arrays(size)[0], config=THREADS[name].expect(size)
-        )
-    assert said in str(error.value)
 
 
 def test_what_does_not_show_is_not_said_to_be_right():

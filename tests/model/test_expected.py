@@ -10,8 +10,8 @@ from scipy.special import softmax
 from montecarlo import assert_attention_scale
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import open_arrays
-from montecarlo.model.conventions import CONVENTIONS
 from montecarlo.model.expected import (
+    CONVENTIONS,
     RULES,
     Caller,
     expected_of,
@@ -30,6 +30,8 @@ DEEPSEEK = {
     "head_dim": 64,
 }
 YARN = {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0}
+STRETCHED = {"rope_type": "yarn", "factor": 40}
+SIDES = {"encoder_attention_heads": 4, "decoder_attention_heads": 8}
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_head": 12}
 GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim": 128}
 
@@ -39,7 +41,6 @@ GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim":
     [
         (LLAMA, 128**0.5, "hidden_size / num_attention_heads = 4096 / 32"),
         (LLAMA | {"head_dim": 80}, 80**0.5, "sqrt(head_dim = 80)"),
-        (LLAMA | {"head_dim": None}, 128**0.5, "hidden_size"),
         (OPT, 1.0, "queries and keys are multiplied by 0.125 before"),
         (GPT2, 8.0, "n_embd / n_head = 768 / 12"),
         (GPT2 | {"scale_attn_weights": False}, 1.0, "scale_attn_weights = false"),
@@ -50,18 +51,12 @@ GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim":
             "attention_multiplier = 0.015625",
         ),
         ({"model_type": "t5", "d_kv": 64}, 1.0, "t5 does not scale"),
-        ({"model_type": "gemma4_text"}, 1.0, "gemma4_text does not scale"),
         ({"model_type": "zamba2", "attention_head_dim": 160}, 80**0.5, "0.5 (att"),
         (DEEPSEEK, 192**0.5, "qk_nope_head_dim + qk_rope_head_dim = 192"),
         (
             DEEPSEEK | {"rope_scaling": YARN},
             192**0.5 / MSCALE**2,
             "1.369^2 (mscale_all_dim = 1)",
-        ),
-        (
-            DEEPSEEK | {"rope_parameters": {"rope_type": "default", "factor": 40}},
-            192**0.5,
-            "= 192",
         ),
     ],
 )
@@ -90,28 +85,20 @@ def test_exceptions_by_layer():
     ("config", "factor", "divisor"),
     [
         (LLAMA, 1.0, 128**0.5),
-        (LLAMA, 1.003, 128**0.5),  # rounded
         (LLAMA, 128**-0.5, 1.0),
-        (LLAMA, math.nan, 128**0.5),
-        (OPT, 0.125, 1.0),
         (OPT, 1.0, 8.0),
         (OPT, 0.125 * 1.07, 1.07),
-        (LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 40}}, None, 128**0.5),
-        (
-            LLAMA | {"rope_scaling": {"rope_type": "yarn", "factor": 40}},
-            1.0,
-            128**0.5 / MSCALE**2,
-        ),
-        # what rotary embeddings do cannot be told: no factor is believed
+        (LLAMA | {"rope_scaling": STRETCHED}, MSCALE**2, 128**0.5),
+        (LLAMA | {"rope_scaling": STRETCHED}, 1.0, 128**0.5 / MSCALE**2),
+        # what is done to queries cannot be told: no factor is believed
         (LLAMA | {"rope_scaling": {"rope_type": "longrope"}}, 1.5, 128**0.5),
-        ({**LLAMA, "model_type": "llama4_text"}, 1.1, 128**0.5),
-        ({**LLAMA, "model_type": "olmo", "clip_qkv": 8.0}, 0.9, 128**0.5),
+        (LLAMA | {"model_type": "llama4_text"}, 1.1, 128**0.5),
+        (LLAMA | {"model_type": "olmo", "clip_qkv": 8.0}, 0.9, 128**0.5),
     ],
 )
 def test_what_projections_give_out_counts(config, factor, divisor):
     """What is applied before attention is not expected of attention once more."""
-    measured = MSCALE**2 if factor is None else factor
-    expected = expected_of({0: Caller("Attention", config, 0, measured)})
+    expected = expected_of({0: Caller("Attention", config, 0, factor)})
     assert expected.value == pytest.approx(divisor, rel=1e-3)
 
 
@@ -124,12 +111,7 @@ def test_what_projections_give_out_counts(config, factor, divisor):
             "'gemma3' has parts, each with its own: text_config ('gemma3_text')",
         ),
         (
-            {
-                "model_type": "bart",
-                "d_model": 64,
-                "encoder_attention_heads": 4,
-                "decoder_attention_heads": 8,
-            },
+            {"model_type": "bart", "d_model": 64} | SIDES,
             "encoder and decoder have different numbers of heads",
         ),
     ],
@@ -138,24 +120,19 @@ def test_what_is_not_known_is_no_answer(config, reason):
     """With what was found; arrays are neither right nor wrong by it."""
     expected = expected_of(dict.fromkeys([0], Caller("", config)))
     assert not expected.is_known
-    for divisor in (8**0.5, 5.0, 1e9):
-        with pytest.raises(AssertionError) as raised:
-            assert_attention_scale(made(divisor), config=config)
-        first = str(raised.value).splitlines()[0]
-        assert first.startswith("scores divided as configured? cannot be told: ")
-        assert reason in first
+    with pytest.raises(AssertionError) as raised:
+        assert_attention_scale(made(5.0), config=config)
+    first = str(raised.value).splitlines()[0]
+    assert first.startswith("scores divided as configured? cannot be told: ")
+    assert reason in first
 
 
 def test_queries_that_were_not_seen_are_no_answer():
-    """OPT multiplies them: whether it did is measured in a captured model."""
+    """OPT multiplies them: whether it did is measured; written out, it is seen."""
+    assert expected_of({0: Caller("", OPT, 0, is_whole=True)}).value == 8.0
     expected = expected_of({0: Caller("OPTAttention", OPT, 0)})
     assert "was not seen" in expected.text
     assert not expected.is_known
-
-
-def test_what_is_written_out_is_seen_whole():
-    """Numbers that queries are multiplied by belong to the scale that is found."""
-    assert expected_of({0: Caller("", OPT, 0, is_whole=True)}).value == 8.0
 
 
 def made(divisor, layers=1):
@@ -196,59 +173,32 @@ def test_layers_that_differ_are_told_apart():
     assert lines[2].startswith("  layer 0, all heads: scores are divided by 2.828")
 
 
+ROPE = {"type": "yarn", "mscale_all_dim": 1}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"expect": "config"}, "expect 'config' must have a configuration: config, or"),
         ({"config": 5}, "config must be a mapping, or the path .* got int"),
-        (
-            {"config": "missing.json"},
-            "config must be a readable file, got 'missing.json'",
-        ),
+        ({"config": "missing.json"}, "config must be a readable file"),
         ({"config": {}}, "config must hold a text as model_type, got None"),
-        ({"config": {"model_type": 3}}, "must hold a text as model_type, got 3"),
         ({"config": SMALL, "expect": "sqrt"}, "config must stand with expect 'config'"),
         (
             {"config": {"model_type": "llama", "hidden_size": 16}},
             "config must hold num_attention_heads or .*'llama', got model_type, hidden",
         ),
-        (
-            {"config": {"model_type": "gemma2", "head_dim": 8}},
-            "config must hold query_pre_attn_scalar for model_type 'gemma2'",
-        ),
-        (
-            {"config": SMALL | {"head_dim": "8"}},
-            "head_dim of config must be a number between .* got '8'",
-        ),
-        ({"config": SMALL | {"head_dim": -8}}, "head_dim of config must .* got -8"),
-        ({"config": SMALL | {"head_dim": True}}, "head_dim of config must .* got True"),
-        (
-            {"config": SMALL | {"head_dim": math.nan}},
-            "head_dim of config must .* got nan",
-        ),
+        ({"config": SMALL | {"head_dim": "8"}}, "head_dim of config must be a number"),
         (
             {"config": GPT2 | {"scale_attn_weights": "no"}},
-            "config must hold true or false as scale_attn_weights, got 'no'",
+            "config must hold true or false",
         ),
-        (
-            {
-                "config": DEEPSEEK
-                | {"rope_scaling": {"type": "yarn", **YARN, "factor": "x"}}
-            },
-            "factor of config must be a number between .* got 'x'",
-        ),
-        (
-            {
-                "config": DEEPSEEK
-                | {"rope_scaling": {"type": "yarn", "mscale_all_dim": 1}}
-            },
-            "config must hold factor in its rope scaling, got type, mscale_all_dim",
-        ),
+        ({"config": DEEPSEEK | {"rope_scaling": ROPE}}, "config must hold factor in"),
     ],
 )
 def test_bad_configurations_are_refused(options, message):
     """By one line: argument, requirement, what came."""
-    with pytest.raises(InputError, match=message) as raised:
+    with pytest.raises(InputError, match=f"^{message}") as raised:
         assert_attention_scale(made(8**0.5), **options)
     assert len(str(raised.value).splitlines()) == 1
 
@@ -256,14 +206,10 @@ def test_bad_configurations_are_refused(options, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[1, 2]", "config must hold a JSON object, got list"),
-        (b"{", "config must be JSON, got Expecting property name"),
+        (b"[1, 2]", "config must be a mapping, or the path .* got list"),
         (b"\xff\xfe{", "config must be JSON, got "),
         (b"[" * 100_000, "config must be JSON, got "),
-        (
-            b'{"model_type": "llama", "x": "' + b"a" * 2**22 + b'"}',
-            "config must have at",
-        ),
+        (b'"' + b"a" * 2**22 + b'"', "config must have at"),
     ],
 )
 def test_bad_files_are_refused(tmp_path, content, message):
@@ -273,29 +219,14 @@ def test_bad_files_are_refused(tmp_path, content, message):
         assert_attention_scale(made(8**0.5), config=tmp_path / "config.json")
 
 
-def test_a_folder_is_no_configuration(tmp_path):
-    """Nor is a device."""
-    for path in (tmp_path, "/dev/zero"):
-        with pytest.raises(InputError, match="config must be a"):
-            assert_attention_scale(made(8**0.5), config=path)
-
-
-@pytest.fixture
-def run(tmp_path, capsys):
-    """Return what runs `observe` on arrays that divide by a number."""
-
-    def run(divisor, config, *options):
-        np.savez(tmp_path / "qk.npz", **made(divisor))
-        (tmp_path / "config.json").write_text(json.dumps(config))
-        status = main(
-            [
-                *(str(tmp_path / "qk.npz"), "--output", str(tmp_path / "out")),
-                *("--config", str(tmp_path / "config.json"), *options),
-            ]
-        )
-        return status, *capsys.readouterr()
-
-    return run
+def run(tmp_path, divisor, config):
+    """Run `observe` on arrays that divide by a number; returns status and answer."""
+    np.savez(tmp_path / "qk.npz", **made(divisor))
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    files = str(tmp_path / "qk.npz"), "--config", str(tmp_path / "config.json")
+    status = main([*files, "--output", str(tmp_path / "out")])
+    record = json.loads((tmp_path / "out" / "observation.json").read_text())
+    return status, record["applied"]
 
 
 @pytest.mark.parametrize(
@@ -303,71 +234,25 @@ def run(tmp_path, capsys):
     [
         (8**0.5, SMALL, 0, "= 2.82843 (configuration of llama)? yes", "= sqrt(d_k)"),
         (8.0, SMALL, 1, "= 2.82843 (configuration of llama)? no", "is the scale"),
-        (
-            8.0,
-            {"model_type": "mine"},
-            4,
-            "; expect='sqrt', or a number, would be judged",
-            "divided by 8",
-        ),
-        (
-            1e12,  # every key counts the same, which no architecture wants
-            {"model_type": "mine"},
-            4,
-            "cannot be told: how model_type 'mine' scales",
-            "every key that is not hidden counts the same",
-        ),
+        (8.0, {"model_type": "mine"}, 4, "'mine' scales is not known", "divided by 8"),
     ],
 )
 def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
-    run, divisor, config, status, answer, found
+    tmp_path, capsys, divisor, config, status, answer, found
 ):
-    """The answer in one line, details after."""
-    for options in ((), ("--expect", "config")):
-        ended, told, _ = run(divisor, config, *options)
-        assert ended == status
-        lines = told.splitlines()
-        assert answer in lines[0]
-        assert lines[1].startswith("  layer 0, all heads: ")
-        assert found in lines[1]
-
-
-def test_the_record_says_what_was_expected(run, tmp_path):
-    """In run.json the configuration's hash, in observation.json how it follows."""
-    run(8**0.5, SMALL)
-    record = json.loads((tmp_path / "out" / "observation.json").read_text())["applied"]
+    """The answer in one line, details after; the record says what was expected."""
+    ended, record = run(tmp_path, divisor, config)
+    assert ended == status
+    lines = capsys.readouterr().out.splitlines()
+    assert answer in lines[0]
+    assert lines[1].startswith("  layer 0, all heads: ")
+    assert found in lines[1]
     assert record["expected"] == "config"
-    assert record["expected_divisor"] == pytest.approx(8**0.5)
-    assert record["expected_by"].startswith("sqrt(hidden_size / num_attention_heads")
+    if config == SMALL:
+        assert record["expected_divisor"] == pytest.approx(8**0.5)
+        assert record["expected_by"].startswith("sqrt(hidden_size / num_attention")
     written = json.loads((tmp_path / "out" / "run.json").read_text())
     assert [one["name"] for one in written["files"]] == ["qk.npz", "config.json"]
-    run(8.0, {"model_type": "mine"})
-    record = json.loads((tmp_path / "out" / "observation.json").read_text())["applied"]
-    assert record["expected_divisor"] is None
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--expect", "sqrt"], "config must stand with expect 'config', got 'sqrt'"),
-        (["--config", "none.json"], "config must be a readable file, got 'none.json'"),
-    ],
-)
-def test_bad_options_are_refused(run, tmp_path, options, message):
-    """Before anything is written."""
-    status, told, error = run(8**0.5, SMALL, *options)
-    assert (status, told) == (2, "")
-    assert message in error
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_configuration_that_is_asked_for_must_be_given(tmp_path, capsys):
-    """By its file, where there is no model."""
-    given = made(8**0.5)
-    np.savez(tmp_path / "qk.npz", q=given["q"], k=given["k"])
-    words = [str(tmp_path / "qk.npz"), "--output", str(tmp_path / "out")]
-    assert main([*words, "--expect", "config"]) == 2
-    assert "expect 'config' must have a configuration" in capsys.readouterr().err
 
 
 def test_conventions_are_rules_that_exist():

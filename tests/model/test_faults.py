@@ -9,7 +9,6 @@ import pytest
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.observing import (
     HeadEstimate,
-    check_assumptions,
     observe_model,
     state_of,
 )
@@ -78,49 +77,6 @@ def test_planted_faults_are_named(faults):
         assert high - low < 0.95 * SIZE, fault.name
 
 
-@pytest.mark.parametrize("larger", ["entries", "mean_k"])
-def test_the_worst_fault_comes_first(larger):
-    """Of two faults the larger one is named first, whichever it is."""
-    q, k = sampled(("entries", "mean_k"))
-    q, k = (3.0 * q, k) if larger == "entries" else (q, k + 1.0)
-    model = opened(q, k)
-    faults = observe_model(model, ROOT_D).heads[0].assumptions
-    assert faults[0].name == larger
-    assert faults[0].size > faults[1].size > faults[-1].size
-
-
-def test_clean_data_are_clean():
-    """Without a fault no assumption fails, and the divisor leaves rows balanced."""
-    view = diagnosed(())
-    assert {f.verdict for f in view.assumptions} == {"supported"}
-    assert view.state == "balanced"
-    low, high = view.found["scaled_row_variance"].interval(RATE)
-    assert low < 1.0 < high
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_parts_have_their_planted_size(name):
-    """The part of the variance itself is found, in its own unit."""
-    view = diagnosed((name,))
-    if name == "correlation":
-        part, planted = view.found["diagonal_excess"], np.sqrt(SIZE) * D_K
-    elif name == "entries":
-        part, planted = view.found["part_entries"], (1.0 + SIZE) * D_K
-    else:
-        part, planted = view.found[f"part_{name}"], SIZE * D_K
-    low, high = part.interval(RATE)
-    assert low <= planted <= high
-
-
-def test_softmax_sees_means_of_queries_alone():
-    """A mean of keys is a constant of each row: the within-row variance stays."""
-    clean, of_q, of_k = (diagnosed(f) for f in ((), ("mean_q",), ("mean_k",)))
-    row = [v.found["score_row_variance"] for v in (clean, of_q, of_k)]
-    assert row[1].value / row[0].value == pytest.approx(1.0 + SIZE, rel=0.06)
-    assert row[2].value / row[0].value == pytest.approx(1.0, rel=0.03)
-    assert of_k.found["score_invisible_variance"].value > 5.0
-
-
 @pytest.mark.parametrize(
     ("scale", "state"),
     [(0.1, "flat"), (1.0, "balanced"), (2.5, "peaked"), (40.0, "saturated")],
@@ -145,18 +101,6 @@ def test_saturated_is_half_of_the_rows():
     assert state_of(found) == "peaked"
     found["saturated_rows"] = found["saturated_rows"]._replace(value=0.5)
     assert state_of(found) == "saturated"
-
-
-def test_unknown_errors_decide_nothing():
-    """With sequences enough, an error that cannot be found is not taken for none."""
-    unknown = HeadEstimate(1.0, math.nan, math.nan, 6)
-    found = {"factor_correlation": unknown, "effective_share": unknown}
-    found |= {"weight_max": unknown, "saturated_rows": unknown}
-    (fault,) = check_assumptions(found)
-    assert fault.verdict == "undecided"
-    found["factor_correlation"] = unknown._replace(n_groups=4)
-    (fault,) = check_assumptions(found)
-    assert fault.verdict == "supported"
 
 
 def test_one_sequence_says_nothing_of_sequences():

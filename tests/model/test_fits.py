@@ -8,6 +8,7 @@ import pytest
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.model.fits import fit_outputs, fit_weights
 from montecarlo.model.masks import find_mask
+from tests.model.heads import TOKENS, attend, rows_of
 
 SCALE = 1.0 / 8.0
 FORMATS = ("float64", "float32", "bfloat16", "float16")
@@ -19,34 +20,40 @@ MOST_Z = 5.8
 BIAS = np.random.default_rng(7).normal(size=200)
 
 
-def alibi(i, j):
-    """Return a bias that falls with distance."""
-    return -0.25 * np.abs(i - j)
-
-
+ROW, KEY = np.indices((TOKENS, TOKENS))
+ALIBI, CAUSAL = -0.25 * np.abs(ROW - KEY), KEY <= ROW
 ADDED = {
     "plain": {},
-    "causal": {"seen": lambda i, j: j <= i},
-    "distance": {"bias": alibi},
-    "causal distance": {"bias": alibi, "seen": lambda i, j: j <= i},
+    "causal": {"seen": CAUSAL},
+    "distance": {"bias": ALIBI},
+    "causal distance": {"bias": ALIBI, "seen": CAUSAL},
     "cap": {"cap": 2.0},
-    "offset": {"bias": lambda i, j: BIAS[j - i + 100]},
-    "key": {"bias": lambda i, j: BIAS[j] + 0.0 * i},
-    "pair": {"bias": lambda i, j: BIAS[(7 * i + 13 * j) % 200], "sequences": 4},
+    "offset": {"bias": BIAS[KEY - ROW + 100]},
+    "key": {"bias": BIAS[KEY]},
+    "pair": {"bias": BIAS[(7 * ROW + 13 * KEY) % 200], "shape": (4, TOKENS, 64)},
     "sink": {"sink": 2.0},
-    "row": {"by_row": np.log(np.arange(48) + 2.0)},
+    "row": {"rows": np.log(np.arange(TOKENS) + 2.0)},
 }
 #: The form that is found, where it is not named as the case.
 FORMS = {"causal": "plain", "causal distance": "distance", "sink": "plain"}
 #: What outputs alone can tell.
-BY_OUTPUTS = {
-    "plain": "plain",
-    "causal": "plain",
-    "distance": "distance",
-    "causal distance": "distance",
-    "cap": "cap",
-    "sink": "sink",
-}
+BY_OUTPUTS = ("plain", "causal", "distance", "causal distance", "cap", "sink")
+
+
+def head(seed, number_format, scale=SCALE, **more):
+    """Return rows of a head."""
+    return rows_of(attend(seed, number_format, scale, **more))
+
+
+def rotate(x):
+    """Apply rotary embeddings, the halves of an entry's pair apart."""
+    angles = np.arange(TOKENS)[:, None] * 1e4 ** (-np.arange(32) / 32)
+    first, second = x[..., :32], x[..., 32:]
+    turned = (
+        first * np.cos(angles) - second * np.sin(angles),
+        first * np.sin(angles) + second * np.cos(angles),
+    )
+    return np.concatenate(turned, axis=-1)
 
 
 def require_scale(fit, number_format, scale=SCALE):
@@ -58,9 +65,9 @@ def require_scale(fit, number_format, scale=SCALE):
 
 @pytest.mark.parametrize("number_format", FORMATS)
 @pytest.mark.parametrize("case", ADDED)
-def test_weights_tell_scale_and_form(make_head, number_format, case):
+def test_weights_tell_scale_and_form(number_format, case):
     """Every additive part is named, and the scale beside it is right or refused."""
-    made = make_head(np.random.default_rng(3), number_format, SCALE, **ADDED[case])
+    made = head(3, number_format, SCALE, **ADDED[case])
     fit = fit_weights(made)
     assert fit.form == FORMS.get(case, case)
     if case == "row":
@@ -71,66 +78,53 @@ def test_weights_tell_scale_and_form(make_head, number_format, case):
 
 @pytest.mark.parametrize("number_format", FORMATS)
 @pytest.mark.parametrize("case", BY_OUTPUTS)
-def test_outputs_tell_scale_and_form(make_head, number_format, case):
+def test_outputs_tell_scale_and_form(number_format, case):
     """The mask is found, too; a sink takes weight that only outputs can miss."""
-    made = make_head(np.random.default_rng(4), number_format, SCALE, **ADDED[case])
+    made = head(4, number_format, SCALE, **ADDED[case])
     fit, mask = fit_outputs(made)
-    assert fit.form == BY_OUTPUTS[case]
+    assert fit.form == ("sink" if case == "sink" else FORMS.get(case, case))
     assert mask == ("causal" if "seen" in ADDED[case] else "none")
     require_scale(fit, number_format)
 
 
 @pytest.mark.parametrize("case", ["offset", "key", "row"])
-def test_outputs_refuse_what_they_cannot_tell(make_head, case):
+def test_outputs_refuse_what_they_cannot_tell(case):
     """No scale is told where a bias or a scale of each row is in the scores."""
-    made = make_head(np.random.default_rng(5), "float32", SCALE, **ADDED[case])
+    made = head(5, "float32", SCALE, **ADDED[case])
     fit, _ = fit_outputs(made)
     assert not fit.holds
 
 
 @pytest.mark.parametrize("number_format", FORMATS)
-def test_rotation_after_the_capture_is_refused(make_head, turn, number_format):
+def test_rotation_after_the_capture_is_refused(number_format):
     """Rotary embeddings that the captured entries lack leave no scale that fits."""
-    made = make_head(np.random.default_rng(6), number_format, SCALE, change=turn)
+    made = head(6, number_format, SCALE, change=rotate)
     assert not fit_weights(made).holds
     assert not fit_outputs(made)[0].holds
 
 
-def test_a_form_that_is_not_there_is_not_found(make_head, monkeypatch):
-    """Were forms chosen however little they explain, a plain head would have one."""
-    made = make_head(np.random.default_rng(8), "bfloat16", SCALE)
-    assert fit_weights(made).form == "plain"
-    monkeypatch.setattr("montecarlo.model.fits.CLEARLY", 1.1)
-    monkeypatch.setattr("montecarlo.model.fits.BEYOND_CHANCE", -np.inf)
-    monkeypatch.setattr("montecarlo.model.fits.MOST_ROUNDING", 0.0)
-    assert fit_weights(made).form != "plain"
-
-
-def forms_of_short_rows(make_head):
+def forms_of_short_rows():
     """Return the forms that are told of plain heads of few tokens."""
     forms = set()
     for tokens, d_k, seed in product((3, 4, 6, 8), (4, 16, 64), range(4)):
-        rng = np.random.default_rng((seed, tokens))
-        made = make_head(rng, "float64", d_k**-0.5, tokens, d_k)
+        made = rows_of(attend((seed, tokens), "float64", shape=(2, tokens, d_k)))
         forms |= {fit_weights(made).form, fit_outputs(made)[0].form}
     return forms
 
 
-def test_no_form_is_told_that_is_smaller_than_rounding(make_head, monkeypatch):
+def test_no_form_is_told_that_is_smaller_than_rounding(monkeypatch):
     """Roundings of few numbers depend on each other, and looked like sinks and biases.
 
     Whatever the seeds: what a plain form leaves is a third of what is allowed for.
     """
-    assert forms_of_short_rows(make_head) == {"plain"}
+    assert forms_of_short_rows() == {"plain"}
     monkeypatch.setattr("montecarlo.model.fits.MOST_ROUNDING", 0.0)
-    assert forms_of_short_rows(make_head) > {"plain"}
+    assert forms_of_short_rows() > {"plain"}
 
 
 @pytest.mark.parametrize("number_format", FORMATS)
 @pytest.mark.parametrize("slope", [0.03, 0.3])
-def test_a_bias_smaller_than_rounding_is_within_the_interval(
-    make_head, number_format, slope
-):
+def test_a_bias_smaller_than_rounding_is_within_the_interval(number_format, slope):
     """Of a slope that moves the farthest key by a part of a rounding of its weight.
 
     Intervals of 95 %: fewer than 13 of 20 hold the scale once in 300,000 times.
@@ -138,13 +132,8 @@ def test_a_bias_smaller_than_rounding_is_within_the_interval(
     unit = slope * 2.0 ** -NUMBER_FORMATS[number_format].bits
     held = 0
     for seed in range(20):
-        made = make_head(
-            np.random.default_rng((51, seed)),
-            number_format,
-            SCALE,
-            8,
-            bias=lambda i, j: -unit * abs(i - j),
-        )
+        away = np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
+        made = head((51, seed), number_format, shape=(2, 8, 64), bias=-unit * away)
         fit = fit_weights(made)
         assert fit.form == "plain"
         found = fit.interval()
@@ -153,66 +142,42 @@ def test_a_bias_smaller_than_rounding_is_within_the_interval(
 
 
 @pytest.mark.parametrize(("part", "form"), [(1e-6, "plain"), (0.01, "row")])
-def test_rows_that_a_kernel_moves_have_one_scale(make_head, part, form):
+def test_rows_that_a_kernel_moves_have_one_scale(part, form):
     """Sums in float32 leave rows scales that differ by a millionth, beyond chance."""
     by_row = 1.0 + part * np.random.default_rng(53).standard_normal(48)
-    made = make_head(np.random.default_rng(54), "float64", SCALE, by_row=by_row)
+    made = head(54, "float64", SCALE, rows=by_row)
     fit = fit_weights(made)
     assert fit.form == form
     found = fit.interval()
     assert fit.form == "row" or found.low < SCALE < found.high
 
 
-@pytest.mark.parametrize("scale", [8.0, 1.0, 1.0 / 64.0, -0.125])
-def test_scales_of_any_size(make_head, scale):
-    """From saturated rows to nearly uniform ones, and with a wrong sign."""
-    rng, size = np.random.default_rng(9), 0.4 if scale == 8.0 else 1.0
-    made = make_head(rng, "float32", scale, size=size)
-    for fit in (fit_weights(made), fit_outputs(made)[0]):
-        assert abs(fit.scale - scale) < MOST_Z * fit.std_error
-        assert abs(fit.scale / scale - 1.0) < 1e-5
-
-
-@pytest.mark.parametrize("number_format", FORMATS)
-def test_two_weights_of_a_row_tell_the_same(make_head, number_format):
-    """The second way: ratios of logarithms of neighbours, and their median."""
-    made = make_head(np.random.default_rng(10), number_format, SCALE)
-    ratios = [
-        (np.log(p[j]) - np.log(p[j - 1])) / (s[j] - s[j - 1])
-        for block in made
-        for s, p in zip(block.scores, block.weights, strict=True)
-        for j in range(1, len(s))
-    ]
-    fit = fit_weights(made)
-    # a median of 4512 ratios, each with an error of a few roundings
-    assert np.median(ratios) == pytest.approx(fit.scale, rel=MOST_OFF[number_format])
-
-
-def test_rows_without_information(make_head):
+def test_rows_without_information():
     """One-hot rows, and scores that are all the same, tell nothing."""
-    made = make_head(np.random.default_rng(11), "float16", 500.0)
+    made = head(11, "float16", 500.0)
     assert fit_weights(made) is None
-    flat = make_head(np.random.default_rng(11), "float32", 1.0, size=0.0)
+    flat = head(11, "float32", 1.0, size=0.0)
     assert fit_weights(flat) is None
     assert fit_outputs(flat) is None
 
 
 MASKS = {
-    "none": (lambda i, j: j >= 0 * i, 0),
-    "causal": (lambda i, j: j <= i, 0),
-    "window": (lambda i, j: (j <= i) & (i - j < 8), 8),
-    "keys": (lambda i, j: (j < 40) | (i < 0), 0),
-    "causal_keys": (lambda i, j: (j <= i) & ((j < 20) | (j > 24)), 0),
-    "other": (lambda i, j: ((i + 2 * j) % 5 > 0) | (i == j), 0),
+    "none": (KEY >= 0, 0),
+    "causal": (CAUSAL, 0),
+    "window": (CAUSAL & (ROW - KEY < 8), 8),
+    "chunks": (CAUSAL & (ROW // 12 == KEY // 12), 12),
+    "keys": (KEY < 40, 0),
+    "causal_keys": (CAUSAL & ((KEY < 20) | (KEY > 24)), 0),
+    "other": (((ROW + 2 * KEY) % 5 > 0) | (ROW == KEY), 0),
 }
 
 
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize("number_format", ["float32", "float16"])
-def test_masks_are_named(make_head, number_format, name):
+def test_masks_are_named(number_format, name):
     """Zeros that scores do not make are a mask, and the scale is right beside it."""
     seen, window = MASKS[name]
-    made = make_head(np.random.default_rng(12), number_format, SCALE, seen=seen)
+    made = head(12, number_format, SCALE, seen=seen)
     fit = fit_weights(made)
     hidden = find_mask(made, fit)
     assert (hidden.mask, hidden.window) == (name, window)
@@ -220,9 +185,9 @@ def test_masks_are_named(make_head, number_format, name):
     require_scale(fit, number_format)
 
 
-def test_underflow_is_no_mask(make_head):
+def test_underflow_is_no_mask():
     """Weights that float16 cannot hold are 0, and nothing hides their keys."""
-    made = make_head(np.random.default_rng(13), "float16", 1.0)
+    made = head(13, "float16", 1.0)
     assert any((block.weights == 0.0).any() for block in made)
     fit = fit_weights(made)
     assert find_mask(made, fit).mask == "none"
@@ -230,9 +195,9 @@ def test_underflow_is_no_mask(make_head):
 
 
 @pytest.mark.parametrize("number_format", FORMATS)
-def test_rows_that_lack_weight_are_seen(make_head, number_format):
+def test_rows_that_lack_weight_are_seen(number_format):
     """A sink takes weight from every row; dropout from some, and adds to others."""
-    made = make_head(np.random.default_rng(14), number_format, SCALE, sink=2.0)
+    made = head(14, number_format, SCALE, sink=2.0)
     hidden = find_mask(made, fit_weights(made))
     assert hidden.sums == "less"
     expected = np.mean([block.weights.sum(axis=1).mean() for block in made])
@@ -254,11 +219,11 @@ HEADS, LEAST, MOST = 1000, 0.922, 0.978
     ("number_format", "fit"),
     [("bfloat16", fit_weights), ("float32", lambda rows: fit_outputs(rows)[0])],
 )
-def test_intervals_hold_the_scale(make_head, number_format, fit):
+def test_intervals_hold_the_scale(number_format, fit):
     """The interval of 95 % holds the scale in about 95 % of the heads."""
     held = 0
     for seed in range(HEADS):
-        rng = np.random.default_rng((21, seed))
-        low, high = fit(make_head(rng, number_format, 0.23, 32, 16, 1)).interval()
+        made = head((21, seed), number_format, 0.23, shape=(1, 32, 16))
+        low, high = fit(made).interval()
         held += low <= 0.23 <= high
     assert LEAST <= held / HEADS <= MOST

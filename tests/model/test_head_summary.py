@@ -88,15 +88,6 @@ def test_masks_hide_keys(added, scale):
     assert found[0][0] == SEQUENCES * (TOKENS - 1)
 
 
-def test_last_rows_of_a_causal_mask():
-    """Rows that were kept have the mask of their own places."""
-    q, k = entries(3)
-    added = CAUSAL[None, None, -ROWS:]
-    found = told({"q": q[:, :, -ROWS:], "k": k}, source="torch", hidden=added)
-    expected = by_hand(q[:, :, -ROWS:], k, D_K**-0.5, seen=CAUSAL[-ROWS:])
-    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-5)
-
-
 def test_bias_and_cap():
     """A bias counts in weights and is no score; a cap bounds scores."""
     q, k = entries(4)
@@ -158,33 +149,6 @@ def test_scores_that_are_not_finite_are_infinite(what):
     lines = told({"q": q, "k": k}, source="torch")
     assert lines[1][1] == math.inf
     assert math.isfinite(lines[0][1])
-
-
-def test_half_precision_is_enough():
-    """In float16, too, scores are added up in float32."""
-    q, k = entries(10, size=30.0)
-    both = [
-        told({"q": q.astype(kind), "k": k.astype(kind)}, source="torch")
-        for kind in (np.float32, np.float16)
-    ]
-    assert np.array(both[1]) == pytest.approx(np.array(both[0]), rel=0.02)
-
-
-def test_what_was_captured_prints_in_a_line():
-    """Layers, heads and shapes: not the arrays."""
-    captured = Captured(config={"model_type": "gpt2"})
-    assert repr(captured) == "Captured(gpt2; nothing recorded)"
-    for seed in (11, 12):
-        captured.begin()
-        for _ in range(3):
-            q, k = entries(seed)
-            captured.add({"q": q, "k": k}, {"source": "torch"})
-    captured.miss("a product", is_certain=False)
-    shape = HEADS, TOKENS, D_K
-    assert repr(captured) == (
-        f"Captured(gpt2; 3 layers × {HEADS} heads, q {shape}, k {shape}; 2 passes; "
-        "1 missed)"
-    )
 
 
 def test_summary_of_what_was_captured():

@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
 from montecarlo.model import observe
 from montecarlo.model.files import open_files
 from montecarlo.model.observing import (
     ALL,
-    MOST_ROWS,
     PARTS,
-    group_of,
     observe_model,
     tidy,
 )
@@ -68,13 +65,6 @@ def test_all_parts_are_the_variance_that_is_seen(data, causal):
     assert unmasked == pytest.approx(scores.var(), rel=1e-12)
 
 
-def test_one_sequence_has_no_part_of_its_own():
-    """Of one sequence, any pair is a pair of the sequence: the part is rounding."""
-    q, k = arrays(2)
-    found = values(observe(q[:1], k[:1]), 0, 0)
-    assert abs(found["part_sequence"]) < 1e-12 * found["score_variance"]
-
-
 def test_numbers_far_from_zero_keep_the_identity():
     """Means a million times the spread leave the parts exact."""
     q, k = arrays(3)
@@ -123,26 +113,6 @@ def test_diagonal_is_set_against_the_rest(data):
     assert found["diagonal_mean"] == pytest.approx(scores[:, own].mean())
 
 
-def test_heads_of_keys_are_shared():
-    """With fewer heads of keys, neighbouring heads of queries share one."""
-    q, k = arrays(4, (6, 1, 4, 12, 5), key_heads=2)
-    shared = observe(q, k)
-    repeated = observe(q, np.repeat(k, 2, axis=2))
-    assert shared.equals(repeated)
-    assert not observe(q, np.tile(k, (1, 1, 2, 1, 1))).equals(repeated)
-
-
-@pytest.mark.parametrize("order", [(3, 0, 4, 2, 1), (4, 2, 3, 1, 0)])
-def test_axes_are_taken_by_name(data, order):
-    """The order of axes makes no difference where their names are given."""
-    q, k = data
-    turned = [np.transpose(array, order) for array in (q, k)]
-    named = tuple(AXES[place] for place in order)
-    assert observe(*turned, axes=named).equals(observe(q, k))
-    swapped = tuple({"head": "layer", "layer": "head"}.get(n, n) for n in AXES)
-    assert not observe(q, k, axes=swapped).equals(observe(q, k))
-
-
 def test_all_heads_are_averaged(data):
     """The rows of all heads are means over heads, and each quantity stands once."""
     frame = observe(*data)
@@ -150,34 +120,6 @@ def test_all_heads_are_averaged(data):
     each = frame[frame["layer"] != ALL].groupby("quantity")["value"].mean()
     overall = frame[frame["layer"] == ALL].set_index("quantity")["value"]
     assert np.allclose(overall, each[overall.index], equal_nan=True)
-
-
-def test_few_sequences_give_no_interval(data):
-    """Four sequences describe themselves; five give intervals."""
-    q, k = data
-    assert observe(q[:4], k[:4])["std_error"].isna().all()
-    assert observe(q[:5], k[:5])["std_error"].notna().any()
-
-
-def test_errors_are_exact_beside_a_large_sequence():
-    """Leaving one out is not taking it off: what is left would be lost beside it."""
-    q, k = arrays(7, (6, 1, 1, 20, 5))
-    q[0] *= 1e6
-    frame = observe(q, k)
-    (found,) = frame["std_error"][
-        (frame["layer"] != ALL) & frame["quantity"].eq("mean_norm_k")
-    ]
-    means = [np.delete(k, one, 0).mean(axis=(0, 1, 2, 3)) for one in range(6)]
-    norms = np.linalg.norm(means, axis=1)
-    bias = 5 * (norms.mean() - np.linalg.norm(k.mean(axis=(0, 1, 2, 3))))
-    assert found == pytest.approx(np.hypot(np.sqrt(5) * norms.std(), bias), rel=1e-9)
-    (found,) = frame["std_error"][
-        (frame["layer"] != ALL) & frame["quantity"].eq("entry_variance_q")
-    ]
-    left_out = [np.delete(q, one, 0)[:, 0, 0].reshape(-1, 5) for one in range(6)]
-    variances = np.array([x.var(axis=0).mean() for x in left_out])
-    bias = 5 * (variances.mean() - q.reshape(-1, 5).var(axis=0).mean())
-    assert found == pytest.approx(np.hypot(np.sqrt(5) * variances.std(), bias), 1e-6)
 
 
 def test_diagonal_is_compared_within_its_sequences(tmp_path):
@@ -195,30 +137,30 @@ def test_diagonal_is_compared_within_its_sequences(tmp_path):
     assert found["diagonal_excess"] == pytest.approx(alone["diagonal_excess"], rel=1e-9)
 
 
-def test_rows_have_no_rhythm():
-    """Rows of a long sequence are drawn: every second one being another is seen."""
-    q, k = arrays(8, (1, 1, 1, 2 * MOST_ROWS - 1, 3))
-    q[..., ::2, :] *= 20.0
-    found = values(observe(q, k), 0, 0)["weight_max"]
-    scores = q[0, 0, 0] @ k[0, 0, 0].T / np.sqrt(3.0)
-    largest = softmax(scores, axis=1).max(axis=1)
-    every, odd = largest.mean(), largest[::2].mean()
-    # five standard errors of a mean of so many; far from that of either half
-    assert abs(found - every) < 5.0 * largest.std() / np.sqrt(MOST_ROWS)
-    assert abs(odd - every) > 5.0 * largest.std() / np.sqrt(MOST_ROWS)
+def test_axes_are_taken_by_name(data):
+    """The order of axes makes no difference where their names are given."""
+    q, k = data
+    order = (4, 2, 3, 1, 0)
+    turned = [np.transpose(array, order) for array in (q, k)]
+    named = tuple(AXES[place] for place in order)
+    assert observe(*turned, axes=named).equals(observe(q, k))
+    swapped = tuple({"head": "layer", "layer": "head"}.get(n, n) for n in AXES)
+    assert not observe(q, k, axes=swapped).equals(observe(q, k))
 
 
-def test_groups_are_even():
-    """Each group has as many sequences as another, up to one."""
-    sizes = np.bincount([group_of(i, 130) for i in range(130)])
-    assert len(sizes) == 64
-    assert set(sizes) == {2, 3}
+def test_errors_are_exact_beside_a_large_sequence():
+    """Leaving one out is not taking it off: what is left would be lost beside it.
 
-
-def test_long_sequences_are_cut_into_blocks(monkeypatch):
-    """Blocks of rows change nothing but rounding; rows of softmax are drawn once."""
-    q, k = arrays(5, (2, 1, 1, MOST_ROWS + 40, 3))
-    whole = observe(q, k)["value"]
-    monkeypatch.setattr("montecarlo.model.observing.BLOCK", 1000)
-    parts = observe(q, k)["value"]
-    assert np.allclose(whole, parts, rtol=1e-10, atol=1e-12, equal_nan=True)
+    Of fewer than five sequences there are none.
+    """
+    assert observe(*arrays(7, (4, 1, 1, 20, 5)))["std_error"].isna().all()
+    q, k = arrays(7, (6, 1, 1, 20, 5))
+    q[0] *= 1e6
+    frame = observe(q, k)
+    (found,) = frame["std_error"][
+        (frame["layer"] != ALL) & frame["quantity"].eq("entry_variance_q")
+    ]
+    left_out = [np.delete(q, one, 0)[:, 0, 0].reshape(-1, 5) for one in range(6)]
+    variances = np.array([x.var(axis=0).mean() for x in left_out])
+    bias = 5 * (variances.mean() - q.reshape(-1, 5).var(axis=0).mean())
+    assert found == pytest.approx(np.hypot(np.sqrt(5) * variances.std(), bias), 1e-6)

@@ -1,14 +1,10 @@
 """Attention weights and outputs beside queries and keys: what is read, and refused."""
 
-import json
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from montecarlo.model.files import open_files
-from montecarlo.model.scales import COLUMNS, applied_scale, find_scales
+from montecarlo.model.scales import COLUMNS, applied_scale
 from tests.commands import observe as main
 
 SHAPE = (6, 2, 4, 24, 8)
@@ -80,20 +76,6 @@ def test_a_mask_that_is_aligned_at_the_start_is_told(source):
     assert set(frame["mask"]) == {"causal_start"}
 
 
-@pytest.mark.parametrize("source", ["weights", "outputs"])
-def test_more_queries_than_keys(source):
-    """As between two sequences; no query is without a key."""
-    given = arrays()
-    keys, values = given["k"][..., :9, :], given["v"][..., :9, :]
-    p = attend(given["q"], keys)
-    made = (
-        {"weights": p} if source == "weights" else {"v": values, "outputs": p @ values}
-    )
-    frame = applied_scale(given["q"], keys, **made)
-    require_divisor(frame)
-    assert set(frame["mask"]) == {"none"}
-
-
 def write(tmp_path, kind, given):
     """Write arrays to files of a kind; returns their paths."""
     if kind == "npz":
@@ -106,102 +88,37 @@ def write(tmp_path, kind, given):
     return paths
 
 
-@pytest.mark.parametrize("kind", ["npz", "npy"])
-@pytest.mark.parametrize("names", [("weights",), ("v", "outputs")])
-def test_files(tmp_path, kind, names):
-    """An archive, or three or four files of one array, give what arrays in hand do."""
-    given = arrays()
-    paths = write(tmp_path, kind, some(given, "q", "k", *names))
-    found = find_scales(open_files(paths))
-    expected = applied_scale(given["q"], given["k"], **some(given, *names))
-    assert [one.scale for one in found.heads] == list(expected["implied_scale"])
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """An archive with weights, one with outputs, and one with neither."""
-    folder, given = tmp_path_factory.mktemp("written"), arrays()
-    np.savez(folder / "weights.npz", **some(given, "q", "k", "weights"))
-    np.savez(folder / "outputs.npz", **some(given, "q", "k", "v", "outputs"))
-    np.savez(folder / "neither.npz", **some(given, "q", "k"))
-    return folder
-
-
 @pytest.mark.parametrize(
-    ("file", "options", "status", "line"),
+    ("names", "options", "status", "line"),
     [
-        ("weights", [], 0, "scores divided by sqrt(d_k) = 2.828? yes"),
-        ("weights", ["--expect", "sqrt"], 0, "sqrt(d_k) = 2.828? yes"),
-        ("outputs", ["--expect", "2.828427"], 0, "divided by 2.82843? yes"),
-        ("weights", ["--expect", "linear"], 1, "d_k = 8? no"),
-        ("weights", ["--expect", "2.9", "--rtol", "0.05"], 0, "2.9? yes"),
-        ("weights", ["--expect", "2.9"], 1, "2.9? no"),
-        ("neither", ["--expect", "sqrt"], 4, "cannot be told from queries and keys"),
-        (
-            "neither",
-            [],
-            0,
-            "from queries and keys alone: give weights, or v and outputs",
-        ),
+        (["weights"], [], 0, "scores divided by sqrt(d_k) = 2.828? yes"),
+        (["v", "outputs"], ["--expect", "2.828427"], 0, "divided by 2.82843? yes"),
+        (["weights"], ["--expect", "2.9", "--rtol", "0.05"], 0, "2.9? yes"),
+        (["weights"], ["--expect", "2.9"], 1, "2.9? no"),
+        ([], ["--expect", "sqrt"], 4, "cannot be told from queries and keys"),
+        ([], [], 0, "from queries and keys alone: give weights, or v and outputs"),
+        (["weights"], ["--expect", "root"], 2, "expect must be one of"),
     ],
 )
 def test_the_answer_is_the_first_line(  # noqa: PLR0917
-    tmp_path, capsys, written, file, options, status, line
+    tmp_path, capsys, names, options, status, line
 ):
     """With the exit status that says the same, if it was asked."""
+    (path,) = write(tmp_path, "npz", some(arrays(), "q", "k", *names))
     output = ["--output", str(tmp_path / "out")]
-    assert main([str(written / f"{file}.npz"), *options, *output]) == status
-    shown = capsys.readouterr().out
-    assert line in "".join(shown.splitlines(keepends=True)[:3])
-    assert (tmp_path / "out" / "applied-scale.csv").exists() == (file != "neither")
+    assert main([str(path), *options, *output]) == status
+    assert line in "".join(capsys.readouterr()).partition("\n")[0]
+    is_table = (tmp_path / "out" / "applied-scale.csv").exists()
+    assert is_table == bool(names and status < 2)
 
 
-def test_json_and_table(tmp_path, capsys, written):
-    """One object: the answer, and per head the scale, its interval and the known."""
-    output = ["--output", str(tmp_path / "out"), "--json"]
-    assert main([str(written / "weights.npz"), *output]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["answer"] == "yes"
-    assert len(told["heads"]) == 8
-    table = pd.read_csv(tmp_path / "out" / "applied-scale.csv")
-    for head, row in zip(told["heads"], table.to_dict("records"), strict=True):
-        assert head["ci_low"] < head["implied_scale"] < head["ci_high"]
-        for name in ("layer", "head", "implied_scale", "ci_low", "ci_high", "known"):
-            assert head[name] == row[name]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--expect", "root"], "expect must be one of"),
-        (["--expect", "-1"], "expect must be"),
-        (["--expect", "nan"], "expect must be"),
-        (["--rtol", "0"], "rtol must be a number between 0 and 1"),
-        (["--rtol", "some"], "rtol must be a number"),
-    ],
-)
-def test_bad_options_are_refused(tmp_path, capsys, written, options, message):
-    """Before anything is read."""
-    output = ["--output", str(tmp_path / "out")]
-    assert main([str(written / "weights.npz"), *options, *output]) == 2
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("size", [0.0, 1e-30])
-def test_a_head_that_says_nothing_does_not_end_the_run(tmp_path, capsys, size):
-    """A zeroed head is left out and listed; a tiny one blames no divisor."""
+def test_a_head_that_says_nothing_does_not_end_the_run(tmp_path, capsys):
+    """A zeroed head is left out and listed."""
     given = some(arrays(), "q", "k", "weights")
-    given["q"] = given["q"].astype(float)
-    where = (slice(None), 1, 0) if size == 0.0 else ...
-    given["q"][where] *= size
+    given["q"][:, 1, 0] = 0.0
     np.savez(tmp_path / "qk.npz", **given)
     options = ["--output", str(tmp_path / "out"), "--expect", "sqrt"]
-    status = main([str(tmp_path / "qk.npz"), *options])
+    assert main([str(tmp_path / "qk.npz"), *options]) == 0
     told = capsys.readouterr().out
-    if size == 0.0:
-        assert status == 0
-        assert "for every token (layer, head): (1, 0)" in told
-        assert "layer 1, head 0: dead" in told
-    else:
-        assert status == 1
-        assert "another size than the model's?" in told
+    assert "for every token (layer, head): (1, 0)" in told
+    assert "layer 1, head 0: dead" in told

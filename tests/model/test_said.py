@@ -1,26 +1,19 @@
 """What is said of a model is so, and what cannot be used is refused by its name."""
 
-import errno
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import softmax
 
 from montecarlo import applied_scale, assert_attention_scale, compare, observe
-from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.estimation.intervals import Interval
+from montecarlo.errors import InputError
 from montecarlo.model.answers import UNDETERMINED, YES, answer_scales
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.captured import Captured
 from montecarlo.model.comparing import say_first_lost
 from montecarlo.model.expected import expected_divisor
-from montecarlo.model.fits import Fit
 from montecarlo.model.scales import find_scales
-from montecarlo.names import require_number, require_whole
-from montecarlo.small_files import write_file
 
 D_K = 16
 PASSED = {"source": "torch", "scale": None, "mask": "none", "cap": None}
@@ -41,7 +34,7 @@ def captured_of(rows=None, multiplier=D_K**-0.5, **more):
     if rows is not None:
         kept = {name: arrays[name][:, :, -rows:] for name in ("q", "weights")}
         arrays |= kept
-    captured.add(arrays, PASSED | {"n_queries": n_queries})
+    captured.add(arrays, PASSED | {"queries": n_queries})
     return captured
 
 
@@ -99,48 +92,32 @@ def test_a_port_that_is_not_finite_is_named():
         compare(right, wrong)
 
 
-def lost(arrays, **more):
-    """Return what a comparison says of a port that is not finite."""
-    right = arrays_of()
-    weights = right["weights"]
-    right |= {"v": right["k"], "outputs": weights @ right["k"]}
-    names = [*arrays, "q", "k"]
-    reference = {name: right[name] for name in right if name in names}
-    told = str(compare(reference | arrays | more, reference))
-    return told.partition("not finite first in ")[2].removesuffix("; layer 0")
-
-
 def test_the_operation_that_is_not_finite_first_is_named():
     """Where it can be told; else those among which it is."""
-    q, k, weights = (arrays_of()[name] for name in ("q", "k", "weights"))
-    some, rows, outputs = weights.copy(), weights.copy(), weights @ k
-    some[0, 0, 1, 3, 2] = rows[0, 0, 1, 3] = outputs[0, 0, 1, 3] = np.nan
-    assert lost({"weights": some}) == "the mask, softmax or later: which cannot be told"
-    assert lost({"weights": rows}) == (
-        "the mask, softmax or later of whole rows, as of a mask that hides every key: "
-        "which cannot be told"
-    )
-    wrong = q.copy()
-    wrong[0, 0, 1, 3, 2] = np.inf
-    assert lost({"q": wrong, "weights": rows}).startswith("q is what attention is giv")
-    large = {name: 2e2 * one for name, one in (("q", q), ("k", k))}
-    large = {name: one.astype(np.float16) for name, one in large.items()}
-    said = lost({"weights": rows, **large})
-    assert said.startswith("the scores: q and k of float16 make up to ")
-    given = {"v": k, "outputs": outputs}
-    hidden = np.zeros_like(weights)
-    assert lost(given, added=hidden).startswith("softmax or later: ")
-    hidden[0, 0, 1, 3, 1:] = -np.inf  # one key is seen
-    assert lost(given, added=hidden).startswith("softmax or later: ")
-    hidden[0, 0, 1, 3] = -np.inf
-    assert lost(given, added=hidden) == "the mask: it hides every key of these rows"
-    assert (
-        say_first_lost(
-            {"q": q[0, 0, 1], "k": k[0, 0, 1], "v": k[0, 0, 1]}
-            | {"weights": weights[0, 0, 1], "outputs": outputs[0, 0, 1]}
-        )
-        == "the output: weights and values are finite"
-    )
+    q, k, weights = (arrays_of()[name][0, 0, 1] for name in ("q", "k", "weights"))
+    some, rows, outputs, inf = weights.copy(), weights.copy(), weights @ k, q.copy()
+    some[3, 2] = rows[3] = outputs[3] = np.nan
+    inf[3, 2] = np.inf
+    large = {
+        name: (2e2 * one).astype("f2").astype(float)
+        for name, one in (("q", q), ("k", k))
+    }
+    seen = np.zeros_like(weights)
+    hidden = seen.copy()
+    seen[3, 1:] = hidden[3] = -np.inf  # of the one a key is seen
+    for changed, said in (
+        ({"weights": some}, "the mask, softmax or later: which cannot be told"),
+        ({"weights": rows}, "the mask, softmax or later of whole rows, as of a mask"),
+        ({"q": inf, "weights": rows}, "q is what attention is given"),
+        (
+            {"weights": rows, **large},
+            "the scores: q and k of float16 make up to ",
+        ),
+        ({"v": k, "outputs": outputs, "added": seen}, "softmax or later: "),
+        ({"v": k, "outputs": outputs, "added": hidden}, "the mask: it hides every key"),
+        ({"weights": weights, "v": k}, "the output: weights and values are finite"),
+    ):
+        assert say_first_lost({"q": q, "k": k, **changed}).startswith(said)
 
 
 def attended(divisor, d_k, heads):
@@ -162,46 +139,6 @@ def test_no_name_or_hint_is_given_by_coincidence():
     assert f"= sqrt(h); sqrt(d_k) = 8 was expected: {hint}" in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("divisor", "said"),
-    [
-        (2.0, r"divided by 2\.\d+ ± 0\.\d+, 0\.\d+ ± 0\.\d+ times .* expected$"),
-        (
-            11.0,
-            r"divided by 11\.0 ± 0\.8, 1\.\d ± 0\.\d times sqrt\(d_k\); .* expected$",
-        ),
-    ],
-)
-def test_no_name_is_given_below_resolution(divisor, said, monkeypatch):
-    """A divisor that is known to 7 % equals no closed form, and looks like none."""
-
-    def wide(fit, *_):
-        return Interval(*(fit.scale * part for part in (0.93, 1.07)))
-
-    monkeypatch.setattr(Fit, "interval", wide)
-    with pytest.raises(AssertionError) as error:
-        assert_attention_scale(attended(divisor, 64, 4))
-    line = str(error.value).splitlines()[1]
-    assert re.search(said, line), line
-
-
-def test_peaked_weights_are_not_said_to_be_rounded_alone():
-    """Of float16 nearly all of a row may be on one key."""
-    q, k = 40 * np.random.default_rng(1).normal(size=(2, 1, 1, 1, 32, 16))
-    weights = softmax(q @ np.swapaxes(k, -1, -2), axis=-1).astype(np.float16)
-    with pytest.raises(AssertionError) as error:
-        assert_attention_scale({"q": q, "k": k, "weights": weights}, 1.0)
-    assert "rounded to 8 bits, too coarse" not in str(error.value)
-
-
-def test_a_single_key_is_named():
-    """There is no scale in it; it is not said that there was no attention."""
-    captured, q = Captured(), np.ones((1, 2, 1, 4))
-    captured.add({"q": q, "k": q, "v": q, "outputs": q}, PASSED)
-    with pytest.raises(InputError, match="got attention to a single key alone"):
-        captured.applied_scale()
-
-
 def test_passes_of_parts_are_layers_of_their_own():
     """As generate() runs an encoder once, and its decoder again and again."""
     captured = Captured()
@@ -215,124 +152,33 @@ def test_passes_of_parts_are_layers_of_their_own():
     assert counts == {(0,): 1, (1, 2): 2}
 
 
-WRONG = {
-    "text": "no",
-    "number": 3,
-    "nothing": None,
-    "array": np.ones(3),
-    "ragged": [[1.0], [1.0, 2.0]],
-    "mapping": {"a": 1},
-    "object": object(),
-    "time": np.timedelta64(1),
-    "lazy": range(10**12),
-    "texts": ["a", "b"],
-    "not a number": np.nan,
-    "complex": 1j,
-    "function": len,
-    "bytes": b"x",
-}
-#: What each argument may be of these: nothing else passes.
-USABLE = {
-    "axes": {"nothing"},
-    "names": {"nothing"},
-    "causal": set(),
-    "rtol": set(),
-    "expect": {"nothing", "number"},
-    "divisor": {"number"},
-    "config": {"nothing"},
-    "weights": {"nothing"},
-    "v": {"nothing"},
-    "outputs": {"nothing"},
-    "added": {"nothing"},
-}
 GIVEN = arrays_of()
-CALLS = {
-    observe: ("q", "k", "axes", "causal", "divisor"),
-    applied_scale: ("q", "k", "v", "outputs", "added", "axes"),
-    assert_attention_scale: ("captured", "expect", "rtol", "axes", "config"),
-    compare: ("port", "reference", "rtol", "axes", "names"),
-}
+HEADS = {"q": GIVEN["q"], "k": GIVEN["k"]}
+OUTPUTS = HEADS | {"v": GIVEN["k"], "outputs": GIVEN["weights"] @ GIVEN["k"]}
+SOURCE, PAIR = {"captured": GIVEN}, {"port": GIVEN, "reference": GIVEN}
+#: Arguments that can be used, and what is put in the place of one of them.
+WRONG = [
+    *((observe, HEADS, {"q": one}) for one in ("no", None, [[1.0], [1.0, 2.0]])),
+    *((observe, HEADS, {"axes": one}) for one in ("no", 3, [3, 4])),
+    *((observe, HEADS, {"axes": one.split()}) for one in ("head token", "d d token")),
+    *((observe, HEADS, {"causal": one}) for one in ("no", None)),
+    *((observe, HEADS, {"divisor": one}) for one in ("root", -1.0, np.nan, 1e30)),
+    *((applied_scale, OUTPUTS, {"outputs": one}) for one in (3, {"a": 1})),
+    *((assert_attention_scale, SOURCE, {"captured": one}) for one in (None, 3, "no")),
+    *((assert_attention_scale, SOURCE, {"rtol": one}) for one in (np.nan, "no", 0)),
+    *((assert_attention_scale, SOURCE, {"expect": one}) for one in ("no", object())),
+    *((compare, PAIR, {"port": one}) for one in (None, object(), "no")),
+    *((compare, PAIR, {"rtol": one}) for one in (np.timedelta64(1), 2.0)),
+    (compare, PAIR, {"names": "a,b"}),
+]
 
 
-def usual(function):
-    """Return arguments that can be used."""
-    if function is observe:
-        return {"q": GIVEN["q"], "k": GIVEN["k"]}
-    if function is applied_scale:
-        q, k, weights = (GIVEN[name] for name in ("q", "k", "weights"))
-        return {"q": q, "k": k, "v": k, "outputs": weights @ k}
-    first = ("port", "reference") if function is compare else ("captured",)
-    return dict.fromkeys(first, GIVEN)
-
-
-@pytest.mark.parametrize(
-    ("function", "argument"),
-    [(f, name) for f, names in CALLS.items() for name in names],
-)
-def test_wrong_arguments_are_refused(function, argument, subtests):
-    """Each in one line, before it is used; nothing else comes of them."""
-    for kind, value in WRONG.items():
-        with subtests.test(kind):
-            given = usual(function) | {argument: value}
-            if kind in USABLE.get(argument, set()):
-                try:
-                    function(**given)
-                except (InputError, AssertionError) as error:
-                    assert str(error)  # noqa: PT017 - another answer, no other error
-            else:
-                with pytest.raises(InputError) as refused:
-                    function(**given)
-                assert str(refused.value).isprintable()
-
-
-def test_a_text_is_no_flag():
-    """``causal="no"`` was taken for causal; NumPy's own truth is one."""
-    with pytest.raises(InputError, match="causal must be True or False, got 'no'"):
-        observe(GIVEN["q"], GIVEN["k"], causal="no")
-    causal = observe(GIVEN["q"], GIVEN["k"], causal=np.True_)
-    assert causal.equals(observe(GIVEN["q"], GIVEN["k"], causal=True))
-    assert not causal.equals(observe(GIVEN["q"], GIVEN["k"]))
-
-
-def test_times_are_no_numbers():
-    """NumPy counts differences of times among whole numbers."""
-    with pytest.raises(InputError, match="n must be a number"):
-        require_number("n", np.timedelta64(3))
-    with pytest.raises(InputError, match="n must be an integer"):
-        require_whole("n", np.timedelta64(3), 1)
-
-
-def test_a_file_at_odd_paths(tmp_path):
-    """Refused, or written where a link leads."""
-    os.mkfifo(tmp_path / "pipe.npz")
-    (tmp_path / "broken.npz").symlink_to(tmp_path / "none" / "one.npz")
-    (tmp_path / "folder.npz").mkdir()
-    (tmp_path / "device.npz").symlink_to("/dev/full")
-    (tmp_path / "file").write_text("")
-    for name in ("pipe", "broken", "folder", "device", "x" * 300, "file/one", "a\0b"):
-        with pytest.raises(InputError, match="path must be"):
-            write_file("path", tmp_path / f"{name}.npz", b"new")
-    (tmp_path / "link.npz").symlink_to(tmp_path / "new.npz")
-    write_file("path", tmp_path / "link.npz", b"new")
-    assert (tmp_path / "new.npz").read_bytes() == b"new"
-    assert (tmp_path / "link.npz").is_symlink()
-
-
-@pytest.mark.parametrize("failing", ["write_bytes", "replace"])
-def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch, failing):
-    """A disk that is full leaves what was there, and no part."""
-    path = tmp_path / "one.svg"
-    path.write_bytes(b"before")
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Path, failing, full)
-    with pytest.raises(UnfinishedError, match="figure must be a file that can be"):
-        write_file("figure", path, b"after")
-    monkeypatch.undo()
-    assert path.read_bytes() == b"before"
-    assert list(tmp_path.iterdir()) == [path]
+@pytest.mark.parametrize(("function", "usual", "wrong"), WRONG, ids=range(len(WRONG)))
+def test_wrong_arguments_are_refused(function, usual, wrong):
+    """Each in one line, before it is used."""
+    with pytest.raises(InputError) as refused:
+        function(**usual | wrong)
+    assert str(refused.value).isprintable()
 
 
 def test_all_rows_are_kept_where_they_fit(monkeypatch):

@@ -47,17 +47,6 @@ def x_of():
     return torch.randn(SEQUENCES, TOKENS, WIDTH, generator=torch.manual_seed(1))
 
 
-def ensemble(model, x):
-    """Run two models at once."""
-    both = [copy.deepcopy(model) for _ in range(2)]
-    parameters, buffers = torch.func.stack_module_state(both)
-
-    def call(one, other, inputs):
-        return torch.func.functional_call(model, (one, other), (inputs,))
-
-    return torch.vmap(call, (0, 0, None))(parameters, buffers, x)
-
-
 def per_sample(model, x):
     """Return gradients of each sequence."""
     parameters = {name: one.detach() for name, one in model.named_parameters()}
@@ -76,16 +65,6 @@ def faked(model, x):
 
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
         shape = tuple(model(mode.from_tensor(x)).shape)
-    return torch.tensor(shape)
-
-
-def faked_whole(model, _):
-    """Make and run a model without entries."""
-    from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: PLC0415
-
-    with FakeTensorMode():
-        made = Attention(is_fused=model.is_fused)
-        shape = tuple(made(torch.empty(SEQUENCES, TOKENS, WIDTH)).shape)
     return torch.tensor(shape)
 
 
@@ -113,13 +92,6 @@ def padded(_, x):
     hidden[0, 8:] = True
     with torch.no_grad():
         return encoder(x, src_key_padding_mask=hidden)
-
-
-def traced(model, x):
-    """Trace operations, and run what was traced."""
-    from torch.fx.experimental.proxy_tensor import make_fx  # noqa: PLC0415
-
-    return make_fx(model)(x)(x)
 
 
 def checkpointed(model, x):
@@ -162,27 +134,16 @@ def hidden_within(model, x):
 #: What runs, and whether attention in it is recorded, passed by, or either.
 ATTENTION = {
     "vmap": (lambda m, x: torch.vmap(m)(x), None),
-    "vmap of one": (lambda m, x: torch.vmap(lambda one: m(one[None])[0])(x), None),
-    "ensemble": (ensemble, True),
     "jacrev": (lambda m, x: torch.func.jacrev(lambda y: m(y).sum(0))(x[0]), True),
-    "jacfwd": (lambda m, x: torch.func.jacfwd(lambda y: m(y).sum(0))(x[0]), True),
-    "hessian": (
-        lambda m, x: torch.func.hessian(lambda y: m(y).square().sum())(x[0, :3]),
-        True,
-    ),
     "per sample": (per_sample, None),
     "meta": (lambda m, x: torch.tensor(m.to("meta")(x.to("meta")).shape), False),
     "fake": (faked, False),
-    "fake model": (faked_whole, False),
     "export": (lambda m, x: torch.export.export(m, (x,)).module()(x), None),
-    "make_fx": (traced, None),
     # the check of a trace compares numbers, and fails under any mode of torch
     "jit": (lambda m, x: torch.jit.trace(m, x, check_trace=False)(x), True),
-    "functionalize": (lambda m, x: torch.func.functionalize(m)(x), True),
     "compile": (lambda m, x: torch.compile(m, backend="eager")(x), True),
     "checkpoint": (checkpointed, True),
     "autocast": (lambda m, x: torch.autocast("cpu")(m)(x), True),
-    "replicas": (lambda m, x: torch.nn.DataParallel(m)(x), True),
     "subclass": (hidden_within, False),
     "inference": (lambda m, x: torch.inference_mode()(m)(x).clone(), True),
 }
@@ -247,54 +208,6 @@ def test_flex_attention_of_transformers_is_recorded():
     assert set(frame["mask"]) == {"causal"}
 
 
-def double(x):
-    """Multiply by 2, with a gradient of one's own."""
-
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, given):
-            ctx.save_for_backward(given)
-            return given * 2
-
-        @staticmethod
-        def backward(ctx, back):
-            return back * 2 + 0 * ctx.saved_tensors[0]
-
-    x = x.clone().requires_grad_()
-    Double.apply(x).square().sum().backward()
-    return x.grad
-
-
-def trained(x, optimiser):
-    """Train a small layer for two steps."""
-    torch.manual_seed(0)
-    layer = torch.nn.Linear(WIDTH, 3)
-    steps = optimiser(layer.parameters(), lr=0.1)
-    for _ in range(2):
-        steps.zero_grad()
-        layer(x).square().mean().backward()
-        steps.step()
-    return layer.weight.detach()
-
-
-def packed(x):
-    """Run a recurrent layer over sequences of other lengths."""
-    torch.manual_seed(0)
-    layer = torch.nn.LSTM(WIDTH, 5, batch_first=True)
-    lengths = torch.tensor([12, 9, 4])
-    given = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
-    return layer(given)[0].data
-
-
-def sparse(x):
-    """Multiply by sparse matrices of both kinds."""
-    wide = (x[0] * (x[0] > 0.5)).to_sparse()
-    narrow = (x[1] * (x[1] > 0.5)).to_sparse_csr()
-    both = torch.sparse.mm(wide, x[2].T), narrow @ x[2].T
-    weights = torch.sparse.softmax(torch.sparse.mm(wide, x[1].T.to_sparse()), 1)
-    return torch.cat([*both, torch.sparse.mm(weights, x[2])], 1)
-
-
 def linear(x):
     """Attend without softmax: keys meet values first."""
     q, k = functional.elu(x) + 1, functional.elu(x.flip(1)) + 1
@@ -324,58 +237,20 @@ def by_blocks(x):
     return made / total
 
 
-def of_own(x):
-    """Run an operation of one's own."""
-    name = "montecarlo_tests::attend"
-    if not hasattr(torch.ops.montecarlo_tests, "attend"):
-
-        @torch.library.custom_op(name, mutates_args=())
-        def attend(given: torch.Tensor) -> torch.Tensor:
-            return (given @ given.mT).softmax(-1) @ given
-
-    return torch.ops.montecarlo_tests.attend(x)
-
-
-def looped(x):
-    """Run loops and conditions that are operations."""
-    from torch._higher_order_ops import while_loop  # noqa: PLC0415
-
-    _, made = while_loop(
-        lambda n, _: n < 3,
-        lambda n, y: (n + 1, y @ y.mT @ y / 99),
-        (torch.tensor(0), x),
-    )
-    return torch.cond(made.sum() > 0, torch.sin, torch.cos, (made,))
-
-
 #: Programs that capture does not understand, or that are no attention.
 PROGRAMS = {
-    "own gradient": double,
-    "adam": lambda x: trained(x, torch.optim.Adam),
-    "fused sgd": lambda x: trained(x, torch.optim.SGD),
-    "lbfgs": lambda x: torch.optim.LBFGS([x.requires_grad_()]).step(
-        lambda: x.square().sum()
-    ),
-    "solved": lambda x: torch.linalg.solve(x @ x.mT + torch.eye(TOKENS), x),
-    "packed": packed,
-    "sparse": sparse,
     "linear attention": linear,
     "in place": in_place,
     "blocks": by_blocks,
-    "own operation": of_own,
-    "loops": looped,
     "complex": lambda x: torch.view_as_real(torch.fft.fft(x) @ torch.fft.fft(x).mT),
     "whole numbers": lambda x: (10 * x).long() @ (10 * x).long().mT,
     "double softmax": lambda x: (x @ x.mT).softmax(-1).softmax(-1) @ x,
     "both axes": lambda x: (x @ x.mT).flatten(1).softmax(-1).unflatten(1, (12, 12)) @ x,
     "sorted": lambda x: (x @ x.mT).softmax(-1).sort(-1).values @ x,
     "chosen": lambda x: (x @ x.mT).topk(3).values.softmax(-1) @ x[:, :3],
-    "convolution": lambda x: functional.conv1d(x, x[:, :, :3]),
-    "drawn": lambda x: torch.multinomial((x @ x.mT).softmax(-1).flatten(0, 1), 2),
     "shapes by entries": lambda x: x[x > 0].unique() @ x[x > 0].unique()[:, None],
     "no entries": lambda x: (x[:, :0] @ x.mT).softmax(-1) @ x,
     "one key": lambda x: (x @ x[:, :1].mT).softmax(-1) @ x[:, :1],
-    "distances": lambda x: (-torch.cdist(x, x)).softmax(-1) @ x,
     "einsum of three": lambda x: torch.einsum("bqd,bkd,bke->bqe", x, x, x.softmax(-1)),
     "strided": lambda x: (
         torch.as_strided(x @ x.mT, (3, 12, 6), (144, 12, 2)).softmax(-1) @ x[:, ::2]
@@ -394,20 +269,6 @@ def test_programs_that_are_not_understood(name):
         with capture(with_model):
             made = run(x_of())
         assert torch.equal(before, made)
-
-
-def test_singular_values_are_those_under_any_mode():
-    """Under a mode torch computes vectors beside them, which rounds otherwise."""
-
-    class Bare(torch.utils._python_dispatch.TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            return func(*args, **(kwargs or {}))
-
-    found = []
-    for mode in (Bare(), capture()):
-        with mode:
-            found.append(torch.linalg.svdvals(x_of() @ x_of().mT))
-    assert torch.equal(*found)
 
 
 def test_what_recording_does_not_expect_is_a_line():

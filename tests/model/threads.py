@@ -79,7 +79,7 @@ def run(  # noqa: C901, PLR0912, PLR0915 - all that a port may get wrong
     *,
     is_wide: bool = False,
     evidence: str = "weights",
-    **law: Any,
+    **options: Any,
 ) -> dict[str, np.ndarray]:
     """Return arrays of a model, axes (sequence, layer, head, token, d).
 
@@ -99,50 +99,46 @@ def run(  # noqa: C901, PLR0912, PLR0915 - all that a port may get wrong
             .swapaxes(1, 2)
             for n in (heads, key_heads, key_heads)
         )
-        gain = 1.0 + 0.5 * np.cos(np.arange(d)) * ("gain" in law)
-        for change in law.get("before", ()):
+        gain = 1.0 + 0.5 * np.cos(np.arange(d)) * ("gain" in options)
+        for change in options.get("before", ()):
             if change == "norm":
                 q, k = (step(normalise(one) * gain) for one in (q, k))
             elif change == "norm over tokens":
                 q, k = (step(normalise(one, axis=-2) * gain) for one in (q, k))
             else:
                 q, k = (step(turn(one, change)) for one in (q, k))
-        q = q * law.get("q_factor", 1.0)
-        q, k, v = nearest(q), nearest(k), nearest(v * law.get("v_factor", 1.0))
-        group = heads // key_heads
-        widen = np.tile if law.get("tile") else np.repeat
-        keys, values = (
-            widen(one, (1, group, 1, 1) if law.get("tile") else group, *along)
-            for one, along in (
-                (k, () if law.get("tile") else (1,)),
-                (v, () if law.get("tile") else (1,)),
-            )
-        )
-        scale = law.get("scale", 1.0 / size.root)
+        q = q * options.get("q_factor", 1.0)
+        q, k, v = nearest(q), nearest(k), nearest(v * options.get("v_factor", 1.0))
+        met = np.arange(heads)
+        met = met % key_heads if options.get("tile") else met * key_heads // heads
+        keys, values = k[:, met], v[:, met]
+        scale = options.get("scale", 1.0 / size.root)
         scale = scale(layer) if callable(scale) else np.reshape(scale, (-1, 1, 1))
-        hidden = law.get("hidden", np.zeros((1, 1), bool))
-        if law.get("first_row"):
+        hidden = options.get("hidden", np.zeros((1, 1), bool))
+        if options.get("first_row"):
             hidden = hidden[:1]
-        bias = np.asarray(law.get("bias", 0.0))
+        bias = np.asarray(options.get("bias", 0.0))
         scores = step(q @ keys.swapaxes(-1, -2))
-        if law.get("bias_scaled"):
+        if options.get("bias_scaled"):
             logits = step((scores + bias) * scale)
         else:
             logits = step(scores * scale)
-        cap = law.get("cap")
-        after = law.get("mask_after", False)
+        cap = options.get("cap")
+        after = options.get("mask_after", False)
         shown = np.zeros(()) if after else np.where(hidden, HIDDEN, 0.0)
-        if cap and not law.get("cap_last"):
+        if cap and not options.get("cap_last"):
             logits = step(cap * np.tanh(step(logits / cap)))
-        if not law.get("bias_scaled"):
+        if not options.get("bias_scaled"):
             logits = step(logits + bias)
         logits = logits + shown
-        if cap and law.get("cap_last"):
+        if cap and options.get("cap_last"):
             logits = step(cap * np.tanh(logits / cap))
-        axis = law.get("axis", -1)
+        axis = options.get("axis", -1)
         total = logsumexp(logits, axis=axis, keepdims=True)
-        if "sink" in law:
-            sink = np.reshape(law["sink"], (-1, 1, 1)) + math.log(law.get("times", 1))
+        if "sink" in options:
+            sink = np.reshape(options["sink"], (-1, 1, 1)) + math.log(
+                options.get("times", 1)
+            )
             total = np.logaddexp(total, sink)
         weights = nearest(np.exp(logits - total))
         if after:
@@ -164,16 +160,16 @@ def run(  # noqa: C901, PLR0912, PLR0915 - all that a port may get wrong
     return {name: np.stack(layers, axis=1) for name, layers in found.items()}
 
 
-Law = Callable[[Size], Mapping[str, Any]]
+Options = Callable[[Size], Mapping[str, Any]]
 Change = Callable[[dict[str, np.ndarray], Size], dict[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Thread:
-    """A fault: the reference's law, what the port has in its place, what is said."""
+    """A fault: options of the reference, those that a port changes, what is said."""
 
-    reference: Law
-    port: Law
+    reference: Options
+    port: Options
     said: tuple[str, ...]  # patterns that the verdict has to hold
     change: Change = field(default=lambda arrays, size: arrays)  # of the port's arrays
     change_reference: Change = field(default=lambda arrays, size: arrays)
@@ -181,7 +177,7 @@ class Thread:
     expect: Any = "sqrt"
     evidence: str = "weights"
 
-    def laws(self, size: Size) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    def options(self, size: Size) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the options of the reference and of the port."""
         reference = dict(self.reference(size))
         return reference, reference | dict(self.port(size))
@@ -189,12 +185,12 @@ class Thread:
     def arrays(self, size: Size, **more: Any) -> tuple[dict, dict]:
         """Return arrays of the port and of the reference."""
         more = {"evidence": self.evidence} | more
-        reference, port = (run(size, **more, **law) for law in self.laws(size))
+        reference, port = (run(size, **more, **one) for one in self.options(size))
         return self.change(port, size), self.change_reference(reference, size)
 
 
 def plain(size: Size) -> dict[str, Any]:
-    """Return the law of a decoder."""
+    """Return the options of a decoder."""
     return {"hidden": causal(size)}
 
 
@@ -225,6 +221,16 @@ def mistral(size: Size) -> dict[str, Any]:
     return {"model_type": "mistral", "head_dim": size.d_k, "sliding_window": 5}
 
 
+def with_sink(size: Size) -> dict[str, Any]:
+    """Return a decoder with a sink in each head."""
+    return plain(size) | {"sink": np.linspace(0.5, 2.0, size.heads)}
+
+
+def gpt_oss(size: Size) -> dict[str, Any]:
+    """Return a configuration with sinks."""
+    return {"model_type": "gpt_oss", "head_dim": size.d_k}
+
+
 def absorb(arrays, size):
     """Hand over queries that took up a projection of keys, which all heads share."""
     rng = np.random.default_rng(11)
@@ -242,41 +248,35 @@ def absorb(arrays, size):
     return arrays | {"q": padded @ turned, "k": joined @ turned}
 
 
+def attend(q, k, v, size):
+    """Return arrays of a plain model; heads of keys are repeated."""
+    keys, values = (
+        np.repeat(one, q.shape[2] // one.shape[2], axis=2) for one in (k, v)
+    )
+    scores = q @ keys.swapaxes(-1, -2) / size.root
+    weights = np.exp(scores - logsumexp(scores, axis=-1, keepdims=True))
+    made = {"q": q, "k": k, "v": v, "weights": weights, "outputs": weights @ values}
+    return made | {"added": np.zeros_like(weights)}
+
+
+def like(arrays, made):
+    """Return those of some arrays that others have."""
+    return {name: made[name] for name in arrays}
+
+
 def swap(arrays, size):
     """Hand over tokens as heads."""
-    changed = {
-        n: arrays[n].swapaxes(2, 3) for n in arrays if n not in {"weights", "added"}
-    }
-    k = np.repeat(arrays["k"], arrays["q"].shape[2] // arrays["k"].shape[2], axis=2)
-    changed["k"] = k.swapaxes(2, 3)
-    scores = changed["q"] @ changed["k"].swapaxes(-1, -2) / size.root
-    weights = np.exp(scores - logsumexp(scores, axis=-1, keepdims=True))
-    if "weights" in arrays:
-        changed["weights"] = weights
-    else:
-        v = np.repeat(arrays["v"], arrays["q"].shape[2] // arrays["v"].shape[2], axis=2)
-        changed["v"] = v.swapaxes(2, 3)
-        changed["outputs"] = weights @ changed["v"]
-        if "added" in arrays:
-            changed["added"] = np.zeros_like(weights)
-    return changed
+    q, k = arrays["q"], arrays["k"]
+    v = arrays.get("v", k)
+    k, v = (np.repeat(one, q.shape[2] // one.shape[2], axis=2) for one in (k, v))
+    made = attend(*(one.swapaxes(2, 3) for one in (q, k, v)), size)
+    return like(arrays, made)
 
 
 def repeat_tokens(arrays, size):
     """Repeat keys along tokens in place of heads."""
-    k = np.repeat(arrays["k"], 2, axis=-2)
-    heads = np.repeat(k, arrays["q"].shape[2] // k.shape[2], axis=2)
-    scores = arrays["q"] @ heads.swapaxes(-1, -2) / size.root
-    weights = np.exp(scores - logsumexp(scores, axis=-1, keepdims=True))
-    changed = arrays | {"k": k}
-    if "weights" in arrays:
-        return changed | {"weights": weights}
-    v = np.repeat(arrays["v"], 2, axis=-2)
-    values = np.repeat(v, arrays["q"].shape[2] // v.shape[2], axis=2)
-    changed |= {"v": v, "outputs": weights @ values}
-    if "added" in arrays:
-        changed["added"] = np.zeros_like(weights)
-    return changed
+    k, v = (np.repeat(arrays.get(n, arrays["k"]), 2, axis=-2) for n in "kv")
+    return like(arrays, attend(arrays["q"], k, v, size))
 
 
 def overflow(arrays, _):
@@ -300,21 +300,35 @@ def large(arrays, _):
     return changed
 
 
-THREADS = {
-    "llama.cpp PR 14892: not scaled": Thread(
-        plain, lambda s: {"scale": 1.0}, ("scale", r"\b1\b")
+#: Ports of a decoder that scale otherwise: by what, and what is said of it.
+SCALES = {
+    "llama.cpp PR 14892: not scaled": (lambda s: 1.0, r"\b1\b"),
+    "burn-onnx PR 453: scaled twice": (lambda s: 1.0 / s.d_k, "again"),
+    "TensorRT 4351: fourth root on one side": (lambda s: s.d_k**-0.25, r"d_k\^\(1"),
+    "unilm 1666: differential attention by sqrt(32)": (
+        lambda s: 32**-0.5,
+        r"0\.17[67]",
     ),
+    "minRF 10: 1/d": (lambda s: 1.0 / s.d_k, "d_k"),
+    "jaxgarden PR 36: times the scalar": (lambda s: s.root, r"sqrt\(d_k\)"),
+    "Megatron PR 848: factor of layers left in": (
+        lambda s: lambda layer: 1.0 / s.root / (layer + 1),
+        "by layer: divided by the layer's number",
+    ),
+}
+
+
+def other_scale(scale: Callable[[Size], Any], said: str) -> Thread:
+    """Return a decoder whose port has another scale."""
+    return Thread(plain, lambda s: {"scale": scale(s)}, ("scale", said))
+
+
+THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
     "nntile PR 356: T5 scaled": Thread(
         lambda s: {"scale": 1.0, "bias": positions_bias(s)},
         lambda s: {"scale": 1.0 / s.root},
         ("scale", r"reference has 1\b"),
         expect=lambda s: {"model_type": "t5", "d_kv": s.d_k},
-    ),
-    "burn-onnx PR 453: scaled twice": Thread(
-        plain, lambda s: {"scale": 1.0 / s.d_k}, ("scale", r"sqrt\(d_k\)", "again")
-    ),
-    "TensorRT 4351: fourth root on one side": Thread(
-        plain, lambda s: {"scale": s.d_k**-0.25}, ("scale", r"d_k\^\(1/4\)")
     ),
     "M3D 52: exp of the learned scale forgotten": Thread(
         lambda s: {"before": ["norm"], "scale": np.exp(learned(s)) / s.d_k},
@@ -322,23 +336,11 @@ THREADS = {
         ("scale", "times"),
         expect=None,
     ),
-    "unilm 1666: differential attention by sqrt(32)": Thread(
-        plain, lambda s: {"scale": 32**-0.5}, ("scale", r"0\.17[67]")
-    ),
-    "minRF 10: 1/d": Thread(plain, lambda s: {"scale": 1.0 / s.d_k}, ("scale", r"d_k")),
-    "jaxgarden PR 36: times the scalar": Thread(
-        plain, lambda s: {"scale": s.root}, ("scale", r"sqrt\(d_k\)")
-    ),
     "llm-foundry PR 1793: temperature dropped": Thread(
         lambda s: plain(s) | {"q_factor": temperature(s)},
         lambda s: {"q_factor": 1.0},
         (r"\bq\b", "factor by position"),
         expect=None,
-    ),
-    "Megatron PR 848: factor of layers left in": Thread(
-        plain,
-        lambda s: {"scale": lambda layer: 1.0 / s.root / (layer + 1)},
-        ("scale", "by layer"),
     ),
     "ollama PR 13893: MLA by the absorbed width": Thread(
         plain,
@@ -381,22 +383,22 @@ THREADS = {
         ),
     ),
     "rocm-libraries PR 12229: sink missing": Thread(
-        lambda s: plain(s) | {"sink": np.linspace(0.5, 2.0, s.heads)},
+        with_sink,
         lambda s: {"sink": -np.inf},
         ("sink", "missing|no sink"),
-        expect=lambda s: {"model_type": "gpt_oss", "head_dim": s.d_k},
+        expect=gpt_oss,
     ),
     "rocm-libraries PR 12229: sink twice": Thread(
-        lambda s: plain(s) | {"sink": np.linspace(0.5, 2.0, s.heads)},
+        with_sink,
         lambda s: {"times": 2},
         ("sink", "twice"),
-        expect=lambda s: {"model_type": "gpt_oss", "head_dim": s.d_k},
+        expect=gpt_oss,
     ),
     "rocm-libraries PR 12229: sink scaled": Thread(
-        lambda s: plain(s) | {"sink": np.linspace(0.5, 2.0, s.heads)},
+        with_sink,
         lambda s: {"sink": np.linspace(0.5, 2.0, s.heads) / s.root},
         ("sink", "scales"),
-        expect=lambda s: {"model_type": "gpt_oss", "head_dim": s.d_k},
+        expect=gpt_oss,
     ),
     "timm PR 2236: mask after softmax": Thread(
         plain,
@@ -414,7 +416,7 @@ THREADS = {
     "mlx-lm PR 390: window one too long": Thread(
         lambda s: {"hidden": causal(s, 5)},
         lambda s: {"hidden": causal(s, 6)},
-        ("6", "5", "window|keys back"),
+        ("6", "5", "window|keys back", "1 too long"),
         expect=mistral,
     ),
     "mlx-vlm PR 669: window missing": Thread(
