@@ -164,7 +164,10 @@ def fine_rate(coarse: float, place: int) -> float:
 
 
 def search_rates(
-    run: RunStage, rates: Mapping[str, Sequence[float]], arms: Sequence[Arm]
+    run: RunStage,
+    rates: Mapping[str, Sequence[float]],
+    arms: Sequence[Arm],
+    side: int = SIDE,
 ) -> dict[Arm, Rates]:
     """Search the rate of each arm, on seeds that are not judged.
 
@@ -176,10 +179,13 @@ def search_rates(
         Coarse ones, by optimiser.
     arms : sequence of tuple
         Optimiser, name and d_k of each.
+    side : int
+        Fine rates on each side of the best coarse one at first, and how many more
+        where the last one is the best.
     """
     coarse = choose_rates(run("coarse", [(*a, r) for a in arms for r in rates[a[0]]]))
-    span = dict.fromkeys(arms, (-SIDE, SIDE))
-    wanted = {arm: range(-SIDE, SIDE + 1) for arm in arms}
+    span = dict.fromkeys(arms, (-side, side))
+    wanted = {arm: range(-side, side + 1) for arm in arms}
     found: list[pd.DataFrame] = []
     best: dict[Arm, int] = {}
     while wanted:
@@ -195,10 +201,10 @@ def search_rates(
             by_rate = {fine_rate(coarse[arm], place): place for place in places}
             best[arm] = by_rate[chosen[arm]]
             if best[arm] == low:
-                wanted[arm], span[arm] = range(low - SIDE, low), (low - SIDE, high)
+                wanted[arm], span[arm] = range(low - side, low), (low - side, high)
             elif best[arm] == high:
-                wanted[arm] = range(high + 1, high + SIDE + 1)
-                span[arm] = low, high + SIDE
+                wanted[arm] = range(high + 1, high + side + 1)
+                span[arm] = low, high + side
     return {
         arm: Rates(
             coarse[arm],
