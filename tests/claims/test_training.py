@@ -22,6 +22,7 @@ from montecarlo.claims.training import (
     D_K,
     MEASURED,
     RATES,
+    SEARCHED,
     SLOPE,
     Record,
     Rescaled,
@@ -38,7 +39,7 @@ def make_lines():
         for arm in ARMS:
             for d_k in D_K:
                 for seed in SEEDS:
-                    steps, same = rng.integers(1, 300, size=2).astype(float)
+                    steps, same, coarse, below, above = rng.integers(1, 300, 5) * 1.0
                     yield {
                         "optimiser": optimiser,
                         "arm": arm,
@@ -47,6 +48,10 @@ def make_lines():
                         "rate": rates[0],
                         "steps": math.inf if steps > 200.0 else steps,
                         "steps_same_rate": math.inf if same > 200.0 else same,
+                        "coarse_rate": rates[1],
+                        "steps_coarse": coarse,
+                        "steps_below": below,
+                        "steps_above": math.inf if above > 250.0 else above,
                         "final_loss": float(rng.uniform(0.0, 1.0)),
                         "rates": int(rng.integers(0, len(rates) + 1)),
                         "gradient": float(rng.uniform(0.1, 2.0)),
@@ -75,7 +80,8 @@ def made_up(monkeypatch):
     wide = table.pivot_table("gradient", [*CASE, "seed"], "arm")
     wide[SLOPE] = pd.Series(SLOPES)
     runs = table[[*ARM, "seed", *MEASURED]]
-    record = Record(runs, wide.reset_index(), EXACT, {})
+    search = table[[*ARM, "seed", *SEARCHED]].sort_values("seed")
+    record = Record(runs.sort_values("seed"), search, wide.reset_index(), EXACT, {})
     monkeypatch.setattr(simulation, "read_record", lambda: record)
     return record
 
@@ -134,7 +140,9 @@ def evidence():
 def asked():
     """Yield every quantity of an arm, or of two, with an initialisation."""
     for name, quantity in TRAINING_QUANTITIES.items():
-        for divisor in quantity.divisors if quantity.initialisations != ("",) else ():
+        if name == "training_spacing" or quantity.initialisations == ("",):
+            continue
+        for divisor in quantity.divisors:
             for initialisation in quantity.initialisations:
                 if not initialisation or divisor.startswith("none"):
                     yield name, divisor, initialisation
@@ -171,6 +179,27 @@ def test_quantities_are_those_of_a_loop(made_up, quantity, divisor, initialisati
             assert found.value == pytest.approx((median(least) + median(most)) / 2.0)
         else:
             assert found.value == pytest.approx(median(least))
+
+
+def test_spacing_is_of_the_slower_neighbour(made_up):
+    """By its median; over the steps at the best rate, seed by seed."""
+    domain = Domain(d_k=(16, 256), initialisation=("", "small-queries"))
+    check = Check(
+        "training_spacing", "at_most", divisor="none", high=9.0, domain=domain
+    )
+    cases = evidence().cases(check)
+    assert len(cases) == 2 * len(D_K) * 2  # arms, d_k, optimisers
+    for case in cases:
+        arm = case.initialisation or "none"
+        best, below, above = (
+            values_of(name, case.part, arm, case.d_k)
+            for name in ("steps", "steps_below", "steps_above")
+        )
+        slower = max(below, above, key=median)
+        found = find_recorded(check, made_up)[case]
+        most = [high for _, high in map(ratio, slower, best)]
+        least = [low for low, _ in map(ratio, slower, best)]
+        assert found.interval(0.01) == pytest.approx((min(least), max(most)))
 
 
 def test_an_arm_is_a_divisor_with_its_initialisation():

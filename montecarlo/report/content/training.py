@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.claims.training import (
+    ARM,
     ARMS,
     FOLDER,
     RATES,
@@ -80,8 +81,6 @@ class ArmLine:
     arm: str
     d_k: int
     rate: float
-    #: whether none larger was tried: one beyond may be better
-    largest: bool
     #: median steps until learned, and the ends of its interval
     steps: WithEnds
     seeds: int
@@ -174,7 +173,9 @@ class TrainingView:
     n_queries: int
     #: one for each optimiser, d_k and arm
     lines: tuple[ArmLine, ...]
-    #: what was measured of it
+    #: steps at the slower rate beside the best one over those at it: of any arm at most
+    spacing: float
+    #: what was measured of the theorem
     theorem: Theorem
     #: a second task
     language: LanguageView | None = None
@@ -213,7 +214,6 @@ def view_training(
         rate, steps = float(runs["rate"].iloc[0]), runs["steps"].to_numpy()
         line = ArmLine(
             *(optimiser, arm, d_k, rate),
-            largest=rate == max(about_it["rates"][optimiser]),
             steps=median_with_ends(steps),
             seeds=steps.size,
             share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
@@ -229,9 +229,20 @@ def view_training(
         about_it["n_keys"],
         about_it["n_queries"],
         tuple(lines),
+        measure_spacing(record),
         view_theorem(record),
         None if language is None else view_language(language),
     )
+
+
+def measure_spacing(record: Record) -> float:
+    """Return by how much a rate beside the best one may change median steps, at most.
+
+    Of arms of which half of the seeds learn at each of these rates.
+    """
+    medians = record.search.groupby(ARM)[["steps_below", "steps_above"]].median()
+    slower = medians.max(axis=1) / record.runs.groupby(ARM)["steps"].median()
+    return float(slower[np.isfinite(slower)].max())
 
 
 def view_theorem(record: Record) -> Theorem:
