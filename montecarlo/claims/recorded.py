@@ -207,24 +207,6 @@ def relate_updates(check: Check, record: Record) -> Estimates:
     }
 
 
-def relate_neighbours(check: Check, record: Record) -> Estimates:
-    """Estimate by how much steps grow at the slower of the rates beside the best."""
-    found = {}
-    for initialisation in check.domain.initialisation:
-        arm = initialisation or check.divisor
-        if ARMS[arm] != check.divisor:
-            continue
-        for optimiser, d_k in _cases(record, check):
-            below, above, best = (
-                _array(record.values(column, optimiser, arm, d_k))
-                for column in ("steps_below", "steps_above", "steps")
-            )
-            slower = below if np.median(below) > np.median(above) else above
-            case = Located(part=optimiser, initialisation=initialisation, d_k=d_k)
-            found[case] = median_estimate(*_divide(slower, best[: slower.size]))
-    return found
-
-
 def find_rescaled(_: Check, record: Record) -> Estimates:
     """Return by how much weights differ where a divisor is made up for: exactly.
 
@@ -318,16 +300,6 @@ TRAINING_QUANTITIES = {
     "training_gradient": _quantity(
         r"\lVert g_0\rVert", "norm of the gradient at the first step", "gradient"
     ),
-    "training_spacing": RecordedQuantity(
-        relate_neighbours,
-        r"\frac{T_{\eta'}}{T_{\eta}}",
-        "steps until a task is learned at the slower of the two rates beside the best "
-        "one, over those at the best",
-        "median",
-        DIVISORS,
-        INITIALISATIONS,
-        OPTIMISERS,
-    ),
     "training_update_slope": RecordedQuantity(
         relate_updates,
         r"\frac{\mathrm{d}\ln\lVert\Delta W\rVert}{\mathrm{d}\ln\lVert g\rVert}",
@@ -344,7 +316,7 @@ TRAINING_QUANTITIES = {
 }
 
 #: What is of the seeds of the first look alone, however many are judged.
-FIRST_LOOK = ("training_rates", "training_spacing")
+FIRST_LOOK = ("training_rates",)
 #: Name to quantity; what is not here is sampled.
 RECORDED: dict[str, RecordedQuantity] = {**ALGEBRA, **TRAINING_QUANTITIES}
 

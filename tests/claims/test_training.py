@@ -140,9 +140,7 @@ def evidence():
 def asked():
     """Yield every quantity of an arm, or of two, with an initialisation."""
     for name, quantity in TRAINING_QUANTITIES.items():
-        if name == "training_spacing" or quantity.initialisations == ("",):
-            continue
-        for divisor in quantity.divisors:
+        for divisor in quantity.divisors if quantity.initialisations != ("",) else ():
             for initialisation in quantity.initialisations:
                 if not initialisation or divisor.startswith("none"):
                     yield name, divisor, initialisation
@@ -179,27 +177,6 @@ def test_quantities_are_those_of_a_loop(made_up, quantity, divisor, initialisati
             assert found.value == pytest.approx((median(least) + median(most)) / 2.0)
         else:
             assert found.value == pytest.approx(median(least))
-
-
-def test_spacing_is_of_the_slower_neighbour(made_up):
-    """By its median; over the steps at the best rate, seed by seed."""
-    domain = Domain(d_k=(16, 256), initialisation=("", "small-queries"))
-    check = Check(
-        "training_spacing", "at_most", divisor="none", high=9.0, domain=domain
-    )
-    cases = evidence().cases(check)
-    assert len(cases) == 2 * len(D_K) * 2  # arms, d_k, optimisers
-    for case in cases:
-        arm = case.initialisation or "none"
-        best, below, above = (
-            values_of(name, case.part, arm, case.d_k)
-            for name in ("steps", "steps_below", "steps_above")
-        )
-        slower = max(below, above, key=median)
-        found = find_recorded(check, made_up)[case]
-        most = [high for _, high in map(ratio, slower, best)]
-        least = [low for low, _ in map(ratio, slower, best)]
-        assert found.interval(0.01) == pytest.approx((min(least), max(most)))
 
 
 def test_an_arm_is_a_divisor_with_its_initialisation():

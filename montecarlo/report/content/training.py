@@ -173,7 +173,9 @@ class TrainingView:
     n_queries: int
     #: one for each optimiser, d_k and arm
     lines: tuple[ArmLine, ...]
-    #: steps at the slower rate beside the best one over those at it: of any arm at most
+    #: the factor between rates around the best one
+    factor: float
+    #: steps at the next smaller rate over those at the best one: of any arm at most
     spacing: float
     #: what was measured of the theorem
     theorem: Theorem
@@ -229,6 +231,7 @@ def view_training(
         about_it["n_keys"],
         about_it["n_queries"],
         tuple(lines),
+        about_it["spacing"],
         measure_spacing(record),
         view_theorem(record),
         None if language is None else view_language(language),
@@ -236,13 +239,13 @@ def view_training(
 
 
 def measure_spacing(record: Record) -> float:
-    """Return by how much a rate beside the best one may change median steps, at most.
+    """Return how many times as many steps the next smaller rate takes, at most.
 
-    Of arms of which half of the seeds learn at each of these rates.
+    At the next larger one many arms learn no more.
     """
-    medians = record.search.groupby(ARM)[["steps_below", "steps_above"]].median()
-    slower = medians.max(axis=1) / record.runs.groupby(ARM)["steps"].median()
-    return float(slower[np.isfinite(slower)].max())
+    below = record.search.groupby(ARM)["steps_below"].median()
+    ratio = below / record.runs.groupby(ARM)["steps"].median()
+    return float(ratio[np.isfinite(ratio)].max())
 
 
 def view_theorem(record: Record) -> Theorem:

@@ -16,6 +16,7 @@ from montecarlo.claims.training import (
     RATES,
     SEARCHED,
     SLOPE,
+    SPACING,
     Record,
     Rescaled,
 )
@@ -42,7 +43,7 @@ def record_of(steps, *, final_loss=0.01, exact=0.0):
         for d_k in D_K
         for seed, n in zip(JUDGED, steps, strict=True)
     ]
-    search = [(*run[:4], FAST, run[5], 1.1 * run[5], 1.3 * run[5], 1) for run in runs]
+    search = [(*run[:4], FAST, run[5], 1.1 * run[5], NEVER, 1) for run in runs]
     gradients = [
         (o, d_k, seed, *[0.5] * len(ARMS), 1.0)
         for o in RATES
@@ -56,7 +57,7 @@ def record_of(steps, *, final_loss=0.01, exact=0.0):
     )
     configuration = {"steps": 300, "learned": 0.1, "n_keys": 32, "n_queries": 16}
     configuration |= {"d_k": D_K, "rates": dict.fromkeys(RATES, (FAST, SLOW))}
-    configuration |= {"looks": (4, 8, 16)}
+    configuration |= {"looks": (4, 8, 16), "spacing": SPACING}
     seeds = {"tuning": TUNING, "judged": JUDGED}
     return Record(
         pd.DataFrame(runs, columns=[*ARM, "seed", *MEASURED]),
@@ -79,7 +80,7 @@ def test_a_line_is_of_the_seeds_of_an_arm():
     assert len(view.lines) == len(RATES) * len(ARMS) * len(D_K)
     line = line_of(view, "sgd", "sqrt", 64)
     assert (line.rate, line.share[0]) == (FAST, 0.75)
-    assert view.spacing == pytest.approx(1.3)
+    assert (view.factor, view.spacing) == (SPACING, pytest.approx(1.1))
     assert line.steps == (25.0, None, None)  # four seeds have no interval
     assert (line.learned, line.seeds) == (3, 4)
     assert view.count("sgd", "sqrt") == (6, 8)
