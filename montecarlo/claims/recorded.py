@@ -316,6 +316,8 @@ TRAINING_QUANTITIES = {
     ),
 }
 
+#: What is of the seeds of the first look alone, however many are judged.
+FIRST_LOOK = ("training_rates",)
 #: Name to quantity; what is not here is sampled.
 RECORDED: dict[str, RecordedQuantity] = {**ALGEBRA, **TRAINING_QUANTITIES}
 

@@ -30,6 +30,7 @@ from montecarlo.claims.simulation import (
     split_error_rate,
     undecided_points,
 )
+from montecarlo.claims.training import Record
 from montecarlo.claims.z_scores import judge_z_scores, name_references
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import Estimate
@@ -358,15 +359,16 @@ def error_rates_of(
     study: Study,
     exact: Exact = exact_value,
     budgets: Mapping[DesignPoint, Budget] | None = None,
+    record: Record | None = None,
 ) -> ErrorRates:
     """Return how the error rate of a study is split over intervals and claims.
 
     ``exact`` returns the exact value of a row; ``budgets`` are by default those that
-    are needed.
+    are needed, and the record of training the one that ships with the package.
     """
     budgets = needed_budgets(study) if budgets is None else budgets
     analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
-    evidence = Evidence(analyses, study.grid.divisors, exact)
+    evidence = Evidence(analyses, study.grid.divisors, exact, record=record)
     return split_error_rate(study.catalogue, evidence, study.error_rate)
 
 

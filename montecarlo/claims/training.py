@@ -32,11 +32,13 @@ ARMS = {
 #: The arm whose rate is used where another is to learn at the same one.
 COMPARED = "sqrt"
 D_K = (16, 64, 256)
-#: Rates of learning, half a decade apart, by optimiser.
+#: Rates of learning that are tried first, half a decade apart, by optimiser; and the
+#: factor between those that are tried around the best of them.
 RATES = {
     "sgd": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
     "adam": (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0),
 }
+SPACING = 10.0 ** (1 / 8)
 #: Steps of a run.
 STEPS = 300
 #: How many seeds are judged: from look to look twice as many, with an optimiser and a
@@ -46,8 +48,12 @@ LOOKS = (48, 96, 192)
 CASE = ["optimiser", "d_k"]
 ARM = ["optimiser", "arm", "d_k"]
 #: What is recorded of an arm and a seed: the chosen rate; steps, and the mean loss of
-#: the last ones, at it; steps at that of `COMPARED`; at how many rates it learned.
-MEASURED = ["rate", "steps", "final_loss", "steps_same_rate", "rates"]
+#: the last ones, at it; steps at that of `COMPARED`.
+MEASURED = ["rate", "steps", "final_loss", "steps_same_rate"]
+#: And of the seeds of the first look, how rates were searched: the best of `RATES` and
+#: the steps at it; steps at the rates a `SPACING` below and above the chosen one; at
+#: how many of `RATES` it learned.
+SEARCHED = ["coarse_rate", "steps_coarse", "steps_below", "steps_above", "rates"]
 #: Slope of the logarithm of the first update, by its rate, on that of the first
 #: gradient, over arms: by optimiser, d_k and seed, beside the gradients.
 SLOPE = "update_slope"
@@ -87,6 +93,8 @@ class Record:
     runs : DataFrame
         Columns `ARM`, seed and `MEASURED`; steps are infinite where the loss never was
         below the level for having learned.
+    search : DataFrame
+        Columns `ARM`, seed and `SEARCHED`.
     gradients : DataFrame
         Columns `CASE`, seed, the norm of the first gradient in each of `ARMS`, and
         `SLOPE`.
@@ -96,6 +104,7 @@ class Record:
     """
 
     runs: pd.DataFrame
+    search: pd.DataFrame
     gradients: pd.DataFrame
     rescaled: tuple[Rescaled, ...]
     about: Mapping[str, Any]
@@ -104,6 +113,11 @@ class Record:
     def by_arm(self) -> dict[Any, pd.DataFrame]:
         """Runs by optimiser, arm and d_k, with seeds as their index."""
         return dict(iter(self.runs.set_index("seed").groupby(ARM)))
+
+    @cached_property
+    def search_by_arm(self) -> dict[Any, pd.DataFrame]:
+        """How rates were searched, likewise."""
+        return dict(iter(self.search.set_index("seed").groupby(ARM)))
 
     @cached_property
     def by_case(self) -> dict[Any, pd.DataFrame]:
@@ -116,7 +130,8 @@ class Record:
         """Return a column of an arm by seed; ``gradient``: the norm of the first."""
         if column == "gradient":
             return self.by_case[optimiser, d_k][arm].astype(float)
-        return self.by_arm[optimiser, arm, d_k][column].astype(float)
+        tables = self.search_by_arm if column in SEARCHED else self.by_arm
+        return tables[optimiser, arm, d_k][column].astype(float)
 
 
 @cache
@@ -129,9 +144,11 @@ def read_record(folder: Path = FOLDER) -> Record:
         If a file is missing.
     """
     about = read_about(folder, "record")
-    runs, gradients = read_table(folder, "steps"), read_table(folder, "gradients")
+    runs, search, gradients = (
+        read_table(folder, name) for name in ("steps", "search", "gradients")
+    )
     rescaled = tuple(Rescaled(**one) for one in about.pop("rescaled"))
-    return Record(runs, gradients, rescaled, about)
+    return Record(runs, search, gradients, rescaled, about)
 
 
 def read_about(folder: Path, name: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 WORDS = {
     r"\bhalf\b(?! a decade)": 0.5,
     r"\bquarter\b(?! more)": 0.25,
-    r"\bquarter more\b": 1.25,
+    r"\bthird more\b": 1.334,  # rounded up, above 10 ** (1 / 8)
     r"\b[Tt]hree of four\b": 0.75,
     r"\band twice\b": 2.0,
     r"\beighth\b": 0.125,
@@ -230,7 +230,7 @@ OURS = {
     "works-in-training, sizes": {0.5, 2.0},
     # three rates half a decade apart are a decade; counts differ by one of them
     "works-in-training, rates": {3.0},
-    "linear-hurts-performance, slower": {1.25},
+    "linear-hurts-performance, slower": {1.334},
     "linear-gradient, jacobian": {0.1},
     "linear-gradient, query": {0.1},
 }

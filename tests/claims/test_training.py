@@ -22,6 +22,7 @@ from montecarlo.claims.training import (
     D_K,
     MEASURED,
     RATES,
+    SEARCHED,
     SLOPE,
     Record,
     Rescaled,
@@ -38,7 +39,7 @@ def make_lines():
         for arm in ARMS:
             for d_k in D_K:
                 for seed in SEEDS:
-                    steps, same = rng.integers(1, 300, size=2).astype(float)
+                    steps, same, coarse, below, above = rng.integers(1, 300, 5) * 1.0
                     yield {
                         "optimiser": optimiser,
                         "arm": arm,
@@ -47,6 +48,10 @@ def make_lines():
                         "rate": rates[0],
                         "steps": math.inf if steps > 200.0 else steps,
                         "steps_same_rate": math.inf if same > 200.0 else same,
+                        "coarse_rate": rates[1],
+                        "steps_coarse": coarse,
+                        "steps_below": below,
+                        "steps_above": math.inf if above > 250.0 else above,
                         "final_loss": float(rng.uniform(0.0, 1.0)),
                         "rates": int(rng.integers(0, len(rates) + 1)),
                         "gradient": float(rng.uniform(0.1, 2.0)),
@@ -75,7 +80,8 @@ def made_up(monkeypatch):
     wide = table.pivot_table("gradient", [*CASE, "seed"], "arm")
     wide[SLOPE] = pd.Series(SLOPES)
     runs = table[[*ARM, "seed", *MEASURED]]
-    record = Record(runs, wide.reset_index(), EXACT, {})
+    search = table[[*ARM, "seed", *SEARCHED]].sort_values("seed")
+    record = Record(runs.sort_values("seed"), search, wide.reset_index(), EXACT, {})
     monkeypatch.setattr(simulation, "read_record", lambda: record)
     return record
 

@@ -1,6 +1,7 @@
 """The record of training: all of its seeds, and small enough to ship."""
 
-import numpy as np
+import math
+
 import pytest
 
 from montecarlo.claims.training import (
@@ -12,7 +13,9 @@ from montecarlo.claims.training import (
     LOOKS,
     MEASURED,
     RATES,
+    SEARCHED,
     SLOPE,
+    SPACING,
     read_record,
 )
 from montecarlo.errors import InputError
@@ -25,19 +28,23 @@ def test_the_record_is_whole():
     """All arms with all seeds, each at a rate that was tried, none of them tuned on."""
     kept = read_record()
     assert [*kept.runs] == [*ARM, "seed", *MEASURED]
+    assert [*kept.search] == [*ARM, "seed", *SEARCHED]
     assert [*kept.gradients] == [*CASE, "seed", *ARMS, SLOPE]
     assert set(kept.by_arm) == {(o, a, d) for o in RATES for a in ARMS for d in D_K}
     assert set(kept.by_case) == {(o, d) for o in RATES for d in D_K}
     tuning = set(kept.about["seeds"]["tuning"])
-    for (optimiser, _, d_k), runs in kept.by_arm.items():
+    for (optimiser, arm, d_k), runs in kept.by_arm.items():
         assert len(runs) in LOOKS
         assert [*runs.index] == [*range(200, 200 + len(runs))]
         assert [*kept.by_case[optimiser, d_k].index] == [*runs.index]
         assert tuning.isdisjoint(runs.index)
-        (rate,) = set(runs["rate"])
-        assert rate in RATES[optimiser]
-        assert runs["rates"].between(0, len(RATES[optimiser])).all()
-        assert (runs["rates"] >= np.isfinite(runs["steps"])).all()
+        search = kept.search_by_arm[optimiser, arm, d_k]
+        assert [*search.index] == [*range(200, 200 + LOOKS[0])]
+        (rate,), (coarse,) = set(runs["rate"]), set(search["coarse_rate"])
+        assert coarse in RATES[optimiser]
+        places = math.log(rate / coarse, SPACING)
+        assert places == pytest.approx(round(places), abs=0.02)  # three digits
+        assert search["rates"].between(0, len(RATES[optimiser])).all()
     # what is before the first step has no optimiser
     starts = kept.gradients.groupby(["d_k", "seed"])[[*ARMS]].nunique()
     assert set(starts.to_numpy().ravel()) == {1}

@@ -17,6 +17,7 @@ from montecarlo.claims.training import (
     LOOKS,
     RATES,
     SLOPE,
+    SPACING,
     STEPS,
     Rescaled,
     read_record,
@@ -33,24 +34,28 @@ from studies.retrieval import (
     run_setting,
 )
 from studies.training import (
-    CASES,
+    ALL_ARMS,
     CLOSE,
     EXPONENTS,
     FACTORS,
     JUDGED,
+    SIDE,
     TUNING,
+    Rates,
     choose_rates,
     columns,
     compare,
     configuration,
     find_undecided,
+    fine_rate,
     main,
     make_starts,
     measure_rescaled,
     read_reference,
     reduce_runs,
     round_runs,
-    run_case,
+    run_settings,
+    search_rates,
 )
 
 
@@ -64,12 +69,11 @@ def one_thread():
 # --- Runs of a seed -------------------------------------------------------------------
 
 
-def test_every_combination_is_run_from_the_same_start():
+def test_every_setting_is_run_from_the_same_start():
     """Before the first step the loss and gradient of an arm know no rate."""
-    parts = [pd.DataFrame(run_case(5, *case, steps=1)) for case in CASES]
-    runs = pd.concat(parts, ignore_index=True)
-    wanted = len(ARMS) * len(D_K) * sum(map(len, RATES.values()))
-    assert len(runs) == wanted == len(runs[SETTING].drop_duplicates())
+    settings = [(*arm, rate) for arm in ALL_ARMS for rate in RATES[arm[0]]]
+    runs = pd.DataFrame(run_settings(5, settings, steps=1))
+    assert [*runs[SETTING].itertuples(index=False, name=None)] == settings
     assert np.isinf(runs["steps"]).all()  # a step of a warm-up teaches nothing
     starts = runs.groupby(["arm", "d_k"])
     for name in ("final_loss", "gradient"):
@@ -159,90 +163,144 @@ def table_of(steps, left=None, seeds=TUNING):
 )
 def test_rates_are_chosen(steps, left, wanted):
     """By the median, then by how many learn, by the loss, and the smaller one."""
-    assert choose_rates(table_of(steps, left), TUNING) == {NAMES: wanted}
-
-
-def test_no_judged_seed_moves_a_choice():
-    """Whatever became of them; and they are not those that choose."""
-    tuning = table_of({1.0: [20], 3.0: [10]})
-    judged = table_of({1.0: [1], 3.0: [INF]}, {3.0: INF}, JUDGED)
-    found = choose_rates(pd.concat([judged, tuning, judged]), TUNING)
-    assert found == choose_rates(tuning, TUNING)
+    assert choose_rates(table_of(steps, left)) == {NAMES: wanted}
 
 
 @pytest.mark.parametrize("seeds", [TUNING[1:], [*TUNING, TUNING[0]]])
 def test_every_tuning_seed_is_needed_once(seeds):
     """A choice on fewer would be another, and so would one that counts a seed twice."""
-    with pytest.raises(InputError, match="runs must have all seeds 0 to 11"):
-        choose_rates(table_of({1.0: [20]}, seeds=seeds), TUNING)
+    runs = [table_of({1.0: [20]}), table_of({3.0: [10]}, seeds=seeds)]
+    with pytest.raises(InputError, match="runs must have all seeds"):
+        choose_rates(pd.concat(runs))
+
+
+def test_fine_rates_are_an_eighth_of_a_decade_apart():
+    """Four make half a decade, to three digits."""
+    rates = [fine_rate(3.0, place) for place in range(-SIDE, SIDE + 1)]
+    assert rates == [0.949, 1.27, 1.69, 2.25, 3.0, 4.0, 5.33, 7.11, 9.49]
+    assert pytest.approx(1.3335, abs=1e-4) == SPACING
+
+
+def fastest_at(best):
+    """Tuning runs whose steps grow with the distance of a rate from the best one."""
+    asked = []
+
+    def run(stage, settings):
+        asked.append((stage, [rate for *_, rate in settings]))
+        away = {rate: abs(math.log(rate / best)) for *_, rate in settings}
+        return table_of({rate: [10.0 + 100.0 * away[rate]] for rate in away})
+
+    return run, asked
+
+
+@pytest.mark.parametrize(
+    ("best", "coarse", "fine", "stages"),
+    [
+        (3.1, 3.0, 3.0, 2),
+        (1.9, 3.0, 1.69, 2),
+        (5.2, 3.0, 5.33, 2),
+        (20.0, 3.0, 22.5, 3),  # beyond the last coarse one
+        (0.05, 1.0, 0.0562, 4),
+    ],
+)
+def test_rates_are_searched_until_the_best_lies_between(best, coarse, fine, stages):
+    """None is tried twice but the best coarse one; those beside the best were tried."""
+    run, asked = fastest_at(best)
+    found = search_rates(run, {"sgd": (1.0, 3.0)}, [NAMES])[NAMES]
+    assert [stage for stage, _ in asked] == [
+        "coarse",
+        *(f"fine-{number}" for number in range(1, len(asked))),
+    ]
+    assert (found.coarse, found.fine, len(asked)) == (coarse, fine, stages)
+    tried = [rate for _, rates in asked[1:] for rate in rates]
+    assert len(tried) == len(set(tried)) == 2 * SIDE + 1 + SIDE * (stages - 2)
+    place = sorted(tried).index(fine)
+    assert (found.below, found.above) == (
+        sorted(tried)[place - 1],
+        sorted(tried)[place + 1],
+    )
 
 
 #: Of invented runs: what is judged at two looks, and what is run.
 SHORT_JUDGED, SHORT_CASES = range(200, 210), (("sgd", 16), ("adam", 16))
+SHORT_ARMS = tuple((o, arm, d) for o, d in SHORT_CASES for arm in ARMS)
 FIRST_LOOK = SHORT_JUDGED[:5]
-#: Place of the rate at which an invented arm learns fastest, and slope of its updates.
-BEST, INVENTED_SLOPE = {arm: 2 - (arm == "none") for arm in ARMS}, 0.5
-
-
-def invented_lines(seed, optimiser, d_k):
-    """A line for each setting: three rates around the best learn, the last diverges."""
-    rates = RATES[optimiser]
-    rng = np.random.default_rng([seed, len(rates)])
-    for arm in ARMS:
-        start = math.exp(4.0 * float(rng.random()))
-        for place, rate in enumerate(rates):
-            luck, away = float(rng.random()), abs(place - BEST[arm])
-            steps = INF if away > 1 else 10 * away + int(9 * luck)
-            left = INF if place == len(rates) - 1 else luck
-            found = (steps, left, start, rate * start**INVENTED_SLOPE)
-            yield dict(
-                zip(
-                    (*RUN, *OF_RUN),
-                    (optimiser, arm, d_k, rate, seed, *found),
-                    strict=True,
-                )
-            )
-
-
-def invented_runs(seed, optimiser, d_k):
-    """The same as columns."""
-    return columns(list(invented_lines(seed, optimiser, d_k)))
+#: Place of the coarse rate near which an invented arm learns fastest, how far the best
+#: one is above it, and slope of its updates.
+BEST, ABOVE_BEST, INVENTED_SLOPE = {arm: 2 - (arm == "none") for arm in ARMS}, 1.4, 0.5
 
 
 def invented_setting(seed, setting, _steps=0):
-    """One of these lines."""
-    lines = invented_lines(seed, setting[0], setting[2])
-    return next(one for one in lines if (one["arm"], one["rate"]) == setting[1::2])
+    """A line of a run: of rates near the best one, which learn, of others, of none."""
+    optimiser, arm, d_k, rate = setting
+    rng = np.random.default_rng([seed, d_k, [*ARMS].index(arm)])
+    start, luck = math.exp(4.0 * float(rng.random())), float(rng.random())
+    away = abs(math.log(rate / (ABOVE_BEST * RATES[optimiser][BEST[arm]])))
+    steps = INF if away > 1.5 else 10 + int(40 * away + 3 * luck)
+    found = (steps, INF if away > 3.0 else luck, start, rate * start**INVENTED_SLOPE)
+    return dict(zip((*RUN, *OF_RUN), (*setting, seed, *found), strict=True))
+
+
+def invented_runs(seed, settings):
+    """The same of several, as columns."""
+    return columns([invented_setting(seed, one) for one in settings])
+
+
+#: What a search must find of these.
+FOUND = {
+    arm: Rates(coarse, *(fine_rate(coarse, place) for place in (1, 0, 2)))
+    for arm in SHORT_ARMS
+    for coarse in [RATES[arm[0]][BEST[arm[1]]]]
+}
 
 
 def test_runs_are_reduced_to_what_is_judged():
-    """Each number by a loop over raw lines, of which those of tuned seeds have none."""
-    seeds = (*TUNING, *FIRST_LOOK)
+    """Each number by a loop over raw lines; of a second look only what is compared."""
+    always = {
+        arm: {FOUND[arm].fine, FOUND[arm[0], "sqrt", arm[2]].fine} for arm in FOUND
+    }
     raw = [
-        line for s in seeds for case in SHORT_CASES for line in invented_lines(s, *case)
+        invented_setting(seed, (*arm, rate))
+        for seed in SHORT_JUDGED
+        for arm in SHORT_ARMS
+        for rate in always[arm]
+        | ({*RATES[arm[0]], *FOUND[arm]} if seed in FIRST_LOOK else set())
     ]
     table = pd.DataFrame(raw).sample(frac=1.0, random_state=1)
-    steps, gradients = reduce_runs(table)
-    assert len(steps) == len(SHORT_CASES) * len(ARMS) * len(FIRST_LOOK)
-    for line in steps.to_dict("records"):
-        rates = RATES[line["optimiser"]]
-        mine = {
+    steps, search, gradients = reduce_runs(round_runs(table), FOUND)
+
+    def mine(line):
+        return {
             one["rate"]: one
             for one in raw
             if all(one[name] == line[name] for name in (*ARM, "seed"))
         }
-        assert line["seed"] in FIRST_LOOK
-        assert line["rate"] == rates[BEST[line["arm"]]]
-        assert line["steps"] == mine[line["rate"]]["steps"]
-        assert line["final_loss"] == mine[line["rate"]]["final_loss"]
-        assert line["steps_same_rate"] == mine[rates[BEST["sqrt"]]]["steps"]
-        assert line["rates"] == sum(one["steps"] < INF for one in mine.values())
-    assert len(gradients) == len(SHORT_CASES) * len(FIRST_LOOK)
+
+    assert len(steps) == len(SHORT_ARMS) * len(SHORT_JUDGED)
+    for line in steps.to_dict("records"):
+        arm = tuple(line[name] for name in ARM)
+        runs, rates = mine(line), FOUND[arm]
+        assert line["rate"] == rates.fine
+        assert line["steps"] == runs[rates.fine]["steps"]
+        assert line["final_loss"] == pytest.approx(
+            runs[rates.fine]["final_loss"], rel=1e-4
+        )
+        other = FOUND[arm[0], "sqrt", 16].fine
+        assert line["steps_same_rate"] == runs[other]["steps"]
+    assert len(search) == len(SHORT_ARMS) * len(FIRST_LOOK)
+    for line in search.to_dict("records"):
+        arm = tuple(line[name] for name in ARM)
+        runs, rates = mine(line), FOUND[arm]
+        assert line["coarse_rate"] == rates.coarse
+        for name in ("coarse", "below", "above"):
+            assert line[f"steps_{name}"] == runs[getattr(rates, name)]["steps"]
+        assert line["rates"] == sum(runs[r]["steps"] < INF for r in RATES[arm[0]])
+    assert len(gradients) == len(SHORT_CASES) * len(SHORT_JUDGED)
     for line in gradients.to_dict("records"):
         for one in raw:
             if all(one[name] == line[name] for name in (*CASE, "seed")):
-                assert line[one["arm"]] == one["gradient"]
-        assert line[SLOPE] == pytest.approx(INVENTED_SLOPE, rel=1e-9)
+                assert line[one["arm"]] == pytest.approx(one["gradient"], rel=1e-4)
+        assert line[SLOPE] == pytest.approx(INVENTED_SLOPE, rel=1e-4)
 
 
 @pytest.fixture
@@ -250,16 +308,16 @@ def make(tmp_path, monkeypatch):
     """Make a record of invented runs; returns status, its folder and what was run."""
     ran = []
 
-    def run_invented(*part):
-        ran.append(part)
-        return invented_runs(*part)
+    def run_invented(seed, settings):
+        ran.append((seed, settings))
+        return invented_runs(seed, settings)
 
     same = Rescaled("sgd", 16, 4.0, 100, 0.0, 0.0)
     monkeypatch.setattr(training, "JUDGED", SHORT_JUDGED)
     monkeypatch.setattr(training, "LOOKS", (5, 10))
-    monkeypatch.setattr(training, "CASES", SHORT_CASES)
+    monkeypatch.setattr(training, "ALL_ARMS", SHORT_ARMS)
     monkeypatch.setattr(training, "find_undecided", lambda *_: [])
-    monkeypatch.setattr(training, "run_case", run_invented)
+    monkeypatch.setattr(training, "run_settings", run_invented)
     monkeypatch.setattr(training, "run_setting", invented_setting)
     monkeypatch.setattr(training, "make_executor", ThreadPoolExecutor)
     monkeypatch.setattr(training, "measure_rescaled", lambda: [same])
@@ -279,44 +337,42 @@ def contents(folder):
 
 
 def test_the_record_is_made_and_read(make, capsys):
-    """All seeds once; what is read is what was run, to five digits."""
+    """Rates on tuning seeds, then judged ones; what is read is what was run."""
     status, folder, ran = make()
-    seeds = [*TUNING, *FIRST_LOOK]
     assert status == 0
-    assert ran == [(seed, *case) for case in SHORT_CASES for seed in seeds]
-    assert "204-adam-16, 34 of 34" in capsys.readouterr().out
-    tables = {"steps.csv", "gradients.csv", "reference.csv"}
+    assert [seed for seed, _ in ran] == [*TUNING, *TUNING, *FIRST_LOOK]
+    assert "training judged-5: 204, 5 of 5" in capsys.readouterr().out
+    tables = {"steps.csv", "search.csv", "gradients.csv", "reference.csv"}
     assert set(contents(folder)) == {*tables, "record.json"}
     kept = read_record(folder)
-    assert set(kept.by_arm) == {(o, a, 16) for o in RATES for a in ARMS}
+    assert set(kept.by_arm) == set(SHORT_ARMS)
     assert kept.about["configuration"]["steps"] == STEPS
     assert kept.about["seeds"] == {"tuning": [*TUNING], "judged": [*FIRST_LOOK]}
     assert kept.rescaled[0].weights == 0.0
-    parts = [
-        pd.DataFrame(invented_runs(s, *case)) for case in SHORT_CASES for s in seeds
-    ]
-    steps, gradients = reduce_runs(round_runs(pd.concat(parts)))
+    runs = [pd.DataFrame(invented_runs(*part)) for part in ran[2 * len(TUNING) :]]
+    steps, search, gradients = reduce_runs(round_runs(pd.concat(runs)), FOUND)
     pd.testing.assert_frame_equal(kept.runs, steps, check_dtype=False)
+    pd.testing.assert_frame_equal(kept.search, search, check_dtype=False)
     pd.testing.assert_frame_equal(kept.gradients, gradients, check_dtype=False)
 
 
 def test_interrupted_and_resumed_gives_the_same_bytes(make, monkeypatch):
     """Nothing is written meanwhile, and no finished seed is run again."""
     _, whole, _ = make("whole", "elsewhere")
-    run, last = training.run_case, (SHORT_JUDGED[3], "adam", 16)
+    run = training.run_settings
 
-    def interrupted(*part):
-        if part == last:
+    def interrupted(seed, settings):
+        if seed == SHORT_JUDGED[3]:
             raise KeyboardInterrupt
-        return run(*part)
+        return run(seed, settings)
 
-    monkeypatch.setattr(training, "run_case", interrupted)
+    monkeypatch.setattr(training, "run_settings", interrupted)
     with pytest.raises(KeyboardInterrupt):
         make()
-    monkeypatch.setattr(training, "run_case", run)
+    monkeypatch.setattr(training, "run_settings", run)
     status, folder, after = make()
     assert status == 0
-    assert {last} <= set(after) <= {last, (SHORT_JUDGED[4], "adam", 16)}
+    assert {203} <= {seed for seed, _ in after} <= {203, 204}
     assert contents(folder) == contents(whole)
     assert make()[2] == []
 
@@ -325,15 +381,19 @@ def test_seeds_double_where_a_check_is_open(make, monkeypatch):
     """One optimiser's; what was decided is not run again, and no look is added."""
     asked = []
 
-    def find(table, among):
-        asked.append((len(set(table["seed"])), tuple(among)))
+    def find(table, chosen, among):
+        asked.append((len(set(table["seed"])), chosen, set(among)))
         return [("sgd", 16)]
 
     monkeypatch.setattr(training, "find_undecided", find)
     _, folder, ran = make()
-    assert ran[-5:] == [(seed, "sgd", 16) for seed in SHORT_JUDGED[5:]]
-    assert len(ran) == 2 * (len(TUNING) + 5) + 5
-    assert asked == [(len(TUNING) + 5, SHORT_CASES)]
+    assert [seed for seed, _ in ran[-5:]] == [*SHORT_JUDGED[5:]]
+    for _, settings in ran[-5:]:
+        assert {(o, d) for o, _, d, _ in settings} == {("sgd", 16)}
+        assert {arm[3] for arm in settings} == {
+            FOUND[one].fine for one in FOUND if one[0] == "sgd"
+        }
+    assert asked == [(5, FOUND, set(SHORT_CASES))]
     kept = read_record(folder)
     assert kept.about["seeds"]["judged"] == [*SHORT_JUDGED]
     assert kept.runs.groupby("optimiser")["seed"].nunique().to_dict() == {
@@ -346,21 +406,27 @@ def test_seeds_double_where_a_check_is_open(make, monkeypatch):
 def test_what_is_undecided_is_found():
     """Where all seeds are alike nothing is; that most learn, where half of them do."""
     steps = {"none": 200.0, "sqrt": 20.0, "linear": 26.0}
+    chosen = {
+        arm: Rates(rate, rate, fine_rate(rate, -1), fine_rate(rate, 1))
+        for arm in ALL_ARMS
+        for rate in [RATES[arm[0]][1]]
+    }
     runs = pd.DataFrame(
         [
-            (optimiser, arm, d_k, RATES[optimiser][0], seed, *measured)
-            for seed in (*TUNING, *JUDGED[: LOOKS[1]])
-            for optimiser, d_k in CASES
-            for arm in ARMS
-            for start in [math.sqrt(d_k) if ARMS[arm] == "none" else 1.0]
-            for measured in [(steps.get(arm, 22.0), 0.01, start, start)]
+            (*arm, rate, seed, *measured)
+            for seed in JUDGED[: LOOKS[1]]
+            for arm in ALL_ARMS
+            for rate in {*RATES[arm[0]], *chosen[arm]}
+            for start in [math.sqrt(arm[2]) if ARMS[arm[1]] == "none" else 1.0]
+            for measured in [(steps.get(arm[1], 22.0), 0.01, start, rate * start)]
         ],
         columns=[*RUN, *OF_RUN],
     )
-    assert find_undecided(runs) == []
+    cases = {(arm[0], arm[2]) for arm in ALL_ARMS}
+    assert [case for case in find_undecided(runs, chosen, cases) if case[1] == 16] == []
     mine = runs["optimiser"].eq("adam") & runs["d_k"].eq(16) & runs["arm"].eq("sqrt")
     runs.loc[mine & runs["seed"].mod(2).eq(0), "steps"] = np.inf
-    assert find_undecided(runs, [("sgd", 16), ("adam", 16)]) == [("adam", 16)]
+    assert find_undecided(runs, chosen, [("sgd", 16), ("adam", 16)]) == [("adam", 16)]
 
 
 def test_the_record_is_of_what_is_trained_now():

@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.claims.training import (
+    ARM,
     ARMS,
     FOLDER,
     RATES,
@@ -80,8 +81,6 @@ class ArmLine:
     arm: str
     d_k: int
     rate: float
-    #: whether none larger was tried: one beyond may be better
-    largest: bool
     #: median steps until learned, and the ends of its interval
     steps: WithEnds
     seeds: int
@@ -174,7 +173,11 @@ class TrainingView:
     n_queries: int
     #: one for each optimiser, d_k and arm
     lines: tuple[ArmLine, ...]
-    #: what was measured of it
+    #: the factor between rates around the best one
+    factor: float
+    #: steps at the next smaller rate over those at the best one: of any arm at most
+    spacing: float
+    #: what was measured of the theorem
     theorem: Theorem
     #: a second task
     language: LanguageView | None = None
@@ -213,7 +216,6 @@ def view_training(
         rate, steps = float(runs["rate"].iloc[0]), runs["steps"].to_numpy()
         line = ArmLine(
             *(optimiser, arm, d_k, rate),
-            largest=rate == max(about_it["rates"][optimiser]),
             steps=median_with_ends(steps),
             seeds=steps.size,
             share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
@@ -229,9 +231,21 @@ def view_training(
         about_it["n_keys"],
         about_it["n_queries"],
         tuple(lines),
+        about_it["spacing"],
+        measure_spacing(record),
         view_theorem(record),
         None if language is None else view_language(language),
     )
+
+
+def measure_spacing(record: Record) -> float:
+    """Return how many times as many steps the next smaller rate takes, at most.
+
+    At the next larger one many arms learn no more.
+    """
+    below = record.search.groupby(ARM)["steps_below"].median()
+    ratio = below / record.runs.groupby(ARM)["steps"].median()
+    return float(ratio[np.isfinite(ratio)].max())
 
 
 def view_theorem(record: Record) -> Theorem:

@@ -41,7 +41,7 @@ NAMES = (1.0, 24.0, -14.0)
 #: many times the steps.
 ANSWERED = message("Undivided, learning takes longest, unless $W_Q$ starts smaller")
 ASKED = message("Steps to learn")
-SLOWER = 1.25
+SLOWER = 1.334
 
 
 def build_training(_: DataFrame, curves: Curves) -> Picture | None:

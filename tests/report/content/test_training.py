@@ -14,7 +14,9 @@ from montecarlo.claims.training import (
     CASE,
     MEASURED,
     RATES,
+    SEARCHED,
     SLOPE,
+    SPACING,
     Record,
     Rescaled,
 )
@@ -35,12 +37,13 @@ NEVER = math.inf
 def record_of(steps, *, final_loss=0.01, exact=0.0):
     """Make a record in which the seeds of each arm take so many steps."""
     runs = [
-        (optimiser, arm, d_k, seed, FAST, n, final_loss, n, 1)
+        (optimiser, arm, d_k, seed, FAST, n, final_loss, n)
         for optimiser in RATES
         for arm in ARMS
         for d_k in D_K
         for seed, n in zip(JUDGED, steps, strict=True)
     ]
+    search = [(*run[:4], FAST, run[5], 1.1 * run[5], NEVER, 1) for run in runs]
     gradients = [
         (o, d_k, seed, *[0.5] * len(ARMS), 1.0)
         for o in RATES
@@ -54,10 +57,11 @@ def record_of(steps, *, final_loss=0.01, exact=0.0):
     )
     configuration = {"steps": 300, "learned": 0.1, "n_keys": 32, "n_queries": 16}
     configuration |= {"d_k": D_K, "rates": dict.fromkeys(RATES, (FAST, SLOW))}
-    configuration |= {"looks": (4, 8, 16)}
+    configuration |= {"looks": (4, 8, 16), "spacing": SPACING}
     seeds = {"tuning": TUNING, "judged": JUDGED}
     return Record(
         pd.DataFrame(runs, columns=[*ARM, "seed", *MEASURED]),
+        pd.DataFrame(search, columns=[*ARM, "seed", *SEARCHED]),
         pd.DataFrame(gradients, columns=[*CASE, "seed", *ARMS, SLOPE]),
         rescaled,
         {"configuration": configuration, "seeds": seeds},
@@ -71,11 +75,12 @@ def line_of(view, *wanted):
 
 
 def test_a_line_is_of_the_seeds_of_an_arm():
-    """Rate, steps, share, and whether a larger rate was tried."""
+    """Rate, steps and share; and what the spacing of rates makes."""
     view = view_training(record_of((10.0, 20.0, 30.0, NEVER)))
     assert len(view.lines) == len(RATES) * len(ARMS) * len(D_K)
     line = line_of(view, "sgd", "sqrt", 64)
-    assert (line.rate, line.largest, line.share[0]) == (FAST, False, 0.75)
+    assert (line.rate, line.share[0]) == (FAST, 0.75)
+    assert (view.factor, view.spacing) == (SPACING, pytest.approx(1.1))
     assert line.steps == (25.0, None, None)  # four seeds have no interval
     assert (line.learned, line.seeds) == (3, 4)
     assert view.count("sgd", "sqrt") == (6, 8)
@@ -140,14 +145,15 @@ def test_language_lines_are_those_of_the_record():
 
 
 def test_the_language_record_is_whole():
-    """All arms with all seeds, of which 8 are judged, on others than are tuned."""
+    """All arms with all seeds, of which 16 are judged, on others than are tuned."""
     found = read_language()
     sizes, seeds = found.about["configuration"], found.about["seeds"]
     assert not set(seeds["tuning"]) & set(seeds["judged"])
-    assert len(seeds["judged"]) >= 8
+    assert len(seeds["judged"]) == 16
     arms = dict(iter(found.runs.groupby(["arm", "d_k"])))
     assert set(arms) == {(arm, d_k) for arm in sizes["arms"] for d_k in sizes["d_k"]}
     for runs in arms.values():
         assert sorted(runs["seed"]) == seeds["judged"]
-        (rate,) = set(runs["rate"])
-        assert rate in sizes["rates"]
+        (rate,), (coarse,) = set(runs["rate"]), set(runs["coarse_rate"])
+        assert coarse in sizes["rates"]
+        assert round(math.log(rate / coarse, sizes["spacing"]), 1) % 1.0 == 0.0
