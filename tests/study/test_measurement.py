@@ -6,7 +6,6 @@ import re
 import shlex
 from dataclasses import replace
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -16,8 +15,6 @@ from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
-from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study import measurement
 from montecarlo.study.measurement import grid, measure
 from montecarlo.study.table import COLUMNS
@@ -332,33 +329,6 @@ def test_a_share_of_every_row_has_a_lower_bound():
     found = measure(d_k=64, n_keys=8, quantity="saturated", divisor=1e-6, most=64)
     assert (found.estimate, found.ci_high) == (1.0, 1.0)
     assert found.ci_low == pytest.approx(0.025 ** (1.0 / 64.0), rel=1e-9)
-
-
-@pytest.mark.parametrize("quantity", ["format_error", "format_distinct_share"])
-def test_weights_in_eight_bits(quantity):
-    """Of the draws of a point, exponentiated and cast one row after the other."""
-    found = measure(
-        d_k=16,
-        n_keys=64,
-        quantity=quantity,
-        divisor="none",
-        number_format="e4m3",
-        seed=3,
-        first=32,
-        most=32,
-    )
-    point = parse_point("gaussian", "gaussian", 16, 64, formats=True)
-    values = []
-    for index in range(32):
-        q, k = draw_matrices(point, 3, index)
-        for row in q[:16].astype(float) @ k.T.astype(float):
-            e = np.exp(row - row.max())
-            kept = e.astype(ml_dtypes.float8_e4m3fn).astype(float)
-            error = 0.5 * np.abs(kept - e).sum() / e.sum()
-            distinct = len(set(kept)) / len(kept)
-            values.append(error if quantity == "format_error" else distinct)
-    assert (found.number_format, found.softmax) == ("e4m3", "shifted_wide")
-    assert found.estimate == pytest.approx(np.mean(values), rel=1e-9)
 
 
 @pytest.mark.parametrize(
