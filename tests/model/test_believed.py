@@ -102,6 +102,15 @@ def test_an_interval_covers_a_cap_beside_a_slope(source):
     assert high - low < 0.1
 
 
+def test_a_no_needs_more_than_an_interval_of_95_percent():
+    """One sound model in 1,000 may get it: the interval is widened before."""
+    found = apply(attend(1, "bfloat16"))
+    near, far = (found.heads[0].divisors(error).high for error in (0.025, 0.0005))
+    for least, told in ((0.5 * (near + far), UNDETERMINED), (1.0001 * far, NO)):
+        expected = expected_divisor(str(least / 0.99), 64, 1)
+        assert answer_scales(found, expected).answer == told
+
+
 @pytest.mark.parametrize("ratio", [1.3, 1.05, 1.01])
 @pytest.mark.parametrize("source", ["weights", "outputs"])
 @pytest.mark.parametrize("number_format", ["float32", "bfloat16"])
