@@ -67,7 +67,7 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
     rows = with_interval(measurements).sort_values("d_k")
     if rows.empty:
         return None
-    picture = Picture((1,), (140.0,))
+    picture = Picture((1,), (118.0,))
     (panel,) = picture.panels
     picture.headline = Label(ANSWERED if _falls(rows) else ASKED)
     panel.y = Label(message("Ratio, undivided over divided (logarithmic)"))
