@@ -1,8 +1,8 @@
 """The messages that a language has to translate; ``make translations`` runs this.
 
 Messages stand in the templates, as ``_("…")`` and ``plain("…")``, in the modules of
-figures, as ``message("…")``, in that of quoting, as ``_say(language, "…")``, in the
-catalogue of claims, and in the tables of distributions and quantities.
+figures, as ``message("…")``, in that of quoting, as ``say("…")``, in the catalogue of
+claims, and in the tables of distributions and quantities.
 """
 
 import sys
@@ -27,7 +27,7 @@ from montecarlo.report.language.catalogues import (
 from montecarlo.report.language.quoting import quantity_words
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
-KEYWORDS = {"_": None, "plain": None, "message": None, "_say": (2,)}
+KEYWORDS = {"_": None, "plain": None, "message": None, "say": None}
 #: Babel's extractors by the names of files.
 EXTRACTORS = [("**.html.j2", "jinja2.ext:babel_extract"), ("**.py", "python")]
 QUOTING, FIGURES = Path(__file__).parent, Path(__file__).parents[1] / "figures"

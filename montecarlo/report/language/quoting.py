@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+from functools import partial
 from pathlib import Path
 
 from montecarlo.attention.quantities import (
@@ -31,25 +32,21 @@ def quote(found: Measurement, language: Language, command: str) -> str:
     command : str
         What gives the same digits again; empty if nothing does.
     """
+    say = partial(_say, language)
     sentences = [_estimate(found, language)]
     if found.reference is not None:
         digits = min(found.digits / 100.0, abs(found.reference) / 1e3)
         error = max(digits, found.reference_error or 0.0)
         exact = language.numbers.plain(found.reference, error)
-        sentences.append(
-            _say(language, "The exact theoretical value is %(exact)s.", exact=exact)
-        )
+        sentences.append(say("The exact theoretical value is %(exact)s.", exact=exact))
     parts = BETWEEN.get(language.code, "; ").join(_setting(found, language))
-    sentences.append(_say(language, "Setting: %(parts)s.", parts=parts))
+    sentences.append(say("Setting: %(parts)s.", parts=parts))
     if command:
-        again = _say(language, "Reproduce it with: `%(command)s`.", command=command)
-        sentences.append(again)
-    source = _say(
-        language,
-        "Source: %(authors)s, “%(title)s”, version %(version)s, %(year)s.",
-        **read_citation(),
+        sentences.append(say("Reproduce it with: `%(command)s`.", command=command))
+    cited = read_citation()
+    sentences.append(
+        say("Source: %(authors)s, “%(title)s”, version %(version)s, %(year)s.", **cited)
     )
-    sentences.append(source)
     return AFTER.get(language.code, " ").join(sentences)
 
 
@@ -74,141 +71,108 @@ def quantity_words(quantity: Quantity) -> str:
 
 
 def _say(language: Language, message: str, **values: str) -> str:
-    """Return a message, which catalogues find by this name, with its values."""
     level = f"95{language.numbers.before_percent}%"
     return language.translate(message) % {"level": level, **values}
 
 
 def _estimate(found: Measurement, language: Language) -> str:
-    """Return what was found: no grammar depends on a label before a colon."""
+    """Return what was found; no grammar depends on a label before a colon."""
 
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
         return language.numbers.plain(value, found.digits, rounding)
 
-    label = _label(found, language)
-    low, high = found.ci_low, found.ci_high
+    say = partial(_say, language, label=_label(found, language))
     if math.isnan(found.estimate):
-        return _say(
-            language,
-            "%(label)s: the sample does not determine an estimate.",
-            label=label,
-        )
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return _say(
-            language,
+        return say("%(label)s: the sample does not determine an estimate.")
+    value = number(found.estimate)
+    if not (math.isfinite(found.ci_low) and math.isfinite(found.ci_high)):
+        return say(
             "%(label)s: the Monte Carlo estimate is %(value)s; no %(level)s confidence "
             "interval can be given.",
-            label=label,
-            value=number(found.estimate),
+            value=value,
         )
-    ends = {
-        "label": label,
-        "low": number(low, ROUND_FLOOR),
-        "high": number(high, ROUND_CEILING),
-    }
-    if found.is_all_or_none and found.estimate:
-        return _say(
-            language,
+    low, high = number(found.ci_low, ROUND_FLOOR), number(found.ci_high, ROUND_CEILING)
+    if not found.is_all_or_none:
+        return say(
+            "%(label)s: the Monte Carlo estimate is %(value)s, with a %(level)s "
+            "confidence interval from %(low)s to %(high)s.",
+            value=value,
+            low=low,
+            high=high,
+        )
+    if found.estimate:
+        return say(
             "%(label)s: the Monte Carlo estimate is $1$, with %(level)s confidence at "
             "least %(low)s.",
-            **ends,
+            low=low,
         )
-    if found.is_all_or_none:
-        return _say(
-            language,
-            "%(label)s: the Monte Carlo estimate is $0$, with %(level)s confidence at "
-            "most %(high)s.",
-            **ends,
-        )
-    return _say(
-        language,
-        "%(label)s: the Monte Carlo estimate is %(value)s, with a %(level)s confidence "
-        "interval from %(low)s to %(high)s.",
-        value=number(found.estimate),
-        **ends,
+    return say(
+        "%(label)s: the Monte Carlo estimate is $0$, with %(level)s confidence at "
+        "most %(high)s.",
+        high=high,
     )
 
 
 def _label(found: Measurement, language: Language) -> str:
-    quantity = QUANTITIES[found.quantity]
+    say, quantity = partial(_say, language), QUANTITIES[found.quantity]
     threshold = str(SATURATED.get(quantity.given or quantity.name))
-    words = _say(language, quantity_words(quantity), threshold=threshold)
-    words = re.split("[:：]", localise(language, words))[0]  # one colon is enough
+    words = localise(language, say(quantity_words(quantity), threshold=threshold))
+    words = re.split("[:：]", words)[0]  # what explains it would be a second colon
     words = words[:1].upper() + words[1:]
-    level = quantile_level(found.summary)
     summaries = {
-        "mean": _say(language, "mean over rows"),
-        "median": _say(language, "median over rows"),
-        "spread": _say(
-            language, "ratio of the highest to the lowest decile of the rows"
-        ),
-        "share_above": _say(
-            language, "share of rows above the mean under the second divisor"
-        ),
+        "mean": say("mean over rows"),
+        "median": say("median over rows"),
+        "spread": say("ratio of the highest to the lowest decile of the rows"),
+        "share_above": say("share of rows above the mean under the second divisor"),
     }
+    level = quantile_level(found.summary)
     if found.summary == "mean" and quantity.indicator:
         return words  # a share of rows
     if found.summary in summaries:
         summary = summaries[found.summary]
     elif level is not None:
         percent = language.numbers.plain(100.0 * level)
-        summary = _say(language, "%(level)s %% quantile over rows", level=percent)
+        summary = say("%(level)s %% quantile over rows", level=percent)
     else:
         return words
-    return _say(language, "%(quantity)s (%(summary)s)", quantity=words, summary=summary)
+    return say("%(quantity)s (%(summary)s)", quantity=words, summary=summary)
 
 
 def _setting(found: Measurement, language: Language) -> Iterator[str]:
+    say = partial(_say, language)
     yield f"$d_k = {found.d_k}$"
     if found.n_keys is not None:
-        yield _say(language, "$n = %(n)s$ keys per row", n=str(found.n_keys))
+        yield say("$n = %(n)s$ keys per row", n=str(found.n_keys))
     q, k = found.distribution_q, found.distribution_k
     if q == k:
-        yield _say(
-            language, "distribution of the entries of Q and K: `%(name)s`", name=q
-        )
+        yield say("distribution of the entries of Q and K: `%(name)s`", name=q)
     else:
-        yield _say(
-            language,
-            "distribution of the entries of Q: `%(q)s`, of K: `%(k)s`",
-            q=q,
-            k=k,
-        )
-    symbols = [
+        yield say("distribution of the entries of Q: `%(q)s`, of K: `%(k)s`", q=q, k=k)
+    over, *under = (
         localise(language, divisor_symbol(one)) for one in found.divisor.split("/")
-    ]
-    if len(symbols) == 2:
-        yield _say(
-            language,
+    )
+    if under:
+        yield say(
             "ratio of the value with the divisor $%(over)s$ to that with $%(under)s$",
-            over=symbols[0],
-            under=symbols[1],
+            over=over,
+            under=under[0],
         )
     elif found.divisor == "none":
-        yield _say(language, "unscaled scores")
+        yield say("unscaled scores")
     elif QUANTITIES[found.quantity].divided:
-        yield _say(language, "divisor of the scores: $%(divisor)s$", divisor=symbols[0])
+        yield say("divisor of the scores: $%(divisor)s$", divisor=over)
     if found.dependence != "none":
-        yield _say(language, "dependence of K on Q: `%(name)s`", name=found.dependence)
+        yield say("dependence of K on Q: `%(name)s`", name=found.dependence)
     if found.initialisation:
-        yield _say(language, "initialisation: `%(name)s`", name=found.initialisation)
-    if found.normalisation != "none":
-        yield _say(
-            language,
-            "normalisation of queries and keys: `%(name)s`",
-            name=found.normalisation,
-        )
+        yield say("initialisation: `%(name)s`", name=found.initialisation)
+    if (how := found.normalisation) != "none":
+        yield say("normalisation of queries and keys: `%(name)s`", name=how)
     if found.number_format != "float64":
-        yield _say(
-            language,
+        yield say(
             "number format of the weights: `%(name)s`, softmax: `%(softmax)s`",
             name=found.number_format,
             softmax=found.softmax,
         )
     sizes = {"count": found.n_replicates, "queries": found.n_queries}
     told = {name: language.numbers.text(size, 0) for name, size in sizes.items()}
-    yield _say(
-        language,
-        "independent replicates: %(count)s, each of %(queries)s queries",
-        **told,
-    )
+    yield say("independent replicates: %(count)s, each of %(queries)s queries", **told)
