@@ -55,7 +55,7 @@ def make_report(
     contents = gather_contents(
         findings,
         languages,
-        figures_beside(findings, formats),
+        figures_beside(findings),
         folder,
         spread=spread,
         adaptive=MARKDOWN not in formats,
@@ -101,24 +101,18 @@ def _errata(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
         yield f"erratum-{erratum.text.key}.md", render, erratum.text.language
 
 
-def figures_beside(findings: Findings, formats: Sequence[str]) -> list[str]:
+def figures_beside(findings: Findings) -> list[str]:
     """Return the figures that stand with results; of some claims those of their topics.
 
-    How it was made stands on pages alone.
+    What all texts say, together, is no matter of some claims.
     """
     if findings.own:
         return [CASES.id, *(name for name in FIGURES if name != ATTENTION.id)]
     if not findings.of_some:
         return [CASES.id, *FIGURES]
-    sections: set[str | None] = {"answer"}
-    sections |= {claim.topic for claim in findings.claims}
-    if DEFAULT in formats:
-        sections |= {"method", None}
-    return [CASES.id] + [
-        name
-        for name, spec in FIGURES.items()
-        if (spec.section in sections or spec is ATTENTION) and spec is not TEXTS
-    ]
+    shown = {None, *(claim.topic for claim in findings.claims)}
+    names = (n for n, spec in FIGURES.items() if spec.section in shown)
+    return [CASES.id, *(name for name in names if name != TEXTS.id)]
 
 
 #: A figure, its tables and languages to files by format and code of the language.

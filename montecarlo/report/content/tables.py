@@ -356,12 +356,6 @@ TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
 # --- Rows ---------------------------------------------------------------------------
 
 
-def gaussian_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of standard Gaussian queries and keys, of those of a figure."""
-    q, k = table["distribution_q"], table["distribution_k"]
-    return table[q.eq("gaussian") & k.eq("gaussian")]
-
-
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with an estimate and a bounded interval.
 

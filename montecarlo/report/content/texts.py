@@ -74,9 +74,6 @@ class Erratum(NamedTuple):
     entries: tuple[Assertion, ...]
     #: What is vague, and what says it with numbers.
     improvements: tuple[Assertion, ...] = ()
-    #: Parts of the text with those of their points, if they have any, of which all that
-    #: was judged is right as it is said.
-    right: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
@@ -93,7 +90,7 @@ def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
         clearer = [one for one in said if findings.clearer(one.claim)]
         improvements = compose_entries(clearer, Verdict.VAGUE)
         if entries or improvements:
-            errata.append(Erratum(text, entries, improvements, places_right(said)))
+            errata.append(Erratum(text, entries, improvements))
     return errata
 
 
@@ -107,32 +104,6 @@ def compose_entries(
         if one.verdict == verdict
     )
     return tuple(sorted(ordered, key=lambda one: [*map(_position, one.places)]))
-
-
-def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return the parts of a text, with points, whose claims all hold as they are said.
-
-    A point that has an entry as well is left out: it would be called right and wrong.
-    So is one whose claim fails as another text says it: what is only hedged here is
-    not to be called right.
-    """
-    outcomes: dict[tuple[str, int], set[Verdict]] = {}
-    by_verdict = [
-        (place, {one.verdict, one.claim.verdict})
-        for one in said
-        for place in one.places
-    ]
-    for place, verdicts in sorted(by_verdict, key=lambda pair: _position(pair[0])):
-        outcomes.setdefault((part_of(place), place.point), set()).update(verdicts)
-    failing = {key for key, verdicts in outcomes.items() if Verdict.FAILS in verdicts}
-    parts: dict[str, list[int]] = {}
-    for (part, point), verdicts in outcomes.items():
-        # a part as a whole is not right while one of its points is wrong
-        if point == 0 and any(name == part for name, _ in failing):
-            continue
-        if verdicts == {Verdict.HOLDS}:
-            parts.setdefault(part, []).extend([point] * (point > 0))
-    return tuple((part, tuple(sorted(points))) for part, points in parts.items())
 
 
 def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:

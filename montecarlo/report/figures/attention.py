@@ -124,7 +124,9 @@ def pick_attention(_: DataFrame, curves: Curves) -> Fact | None:
     d_k = float(curves[EXAMPLE]["d_k"].iloc[0])
     return {
         "first": first,
+        "first_error": 1.0,  # of the queries shown: one decimal
         "second": second,
+        "second_error": 1.0,
         "n_queries": float(n_queries),
         "n": float(n_keys),
         "d_k": d_k,
@@ -146,6 +148,4 @@ ATTENTION = FigureSpec(
         "average undivided, and %(second)s %% divided by √d_k."
     ),
     fact=pick_attention,
-    # of the queries shown: no errors, so one decimal
-    constants={"first_error": 1.0, "second_error": 1.0},
 )

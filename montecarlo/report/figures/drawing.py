@@ -28,7 +28,7 @@ from matplotlib.ticker import (
 )
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike, NDArray
-from pandas import DataFrame, Series
+from pandas import DataFrame
 
 from montecarlo.report.content.tables import has_interval, with_interval
 from montecarlo.report.figures.labels import Label, Run, break_lines, most_lines, widest
@@ -385,12 +385,6 @@ def letters(n: int) -> list[str]:
 
 
 # --- Series -------------------------------------------------------------------------
-
-
-def rescale(table: DataFrame, scale: Callable[[Series], Series]) -> DataFrame:
-    """Return a table whose estimates, intervals and references are in another unit."""
-    columns = ("estimate", "std_error", "ci_low", "ci_high", "reference")
-    return table.assign(**{n: scale(table[n]) for n in columns if n in table})
 
 
 def plot_series(

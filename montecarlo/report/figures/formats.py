@@ -28,7 +28,7 @@ WAYS = {
     "shifted": Label(message("largest score subtracted, as libraries do")),
 }
 #: Points of a line, and the height of a bar in it.
-LINE, BAR = 38.0, 0.42
+LINE, BAR = 36.0, 0.42
 #: Shares of rows that are nearly all, and hardly any.
 ALL, HALF, NONE = 0.99, 0.5, 0.01
 ANSWERED = message(

@@ -30,6 +30,7 @@ from montecarlo.report.figures.specs import (
     Fact,
     FigureSpec,
     at_nearest,
+    pair,
 )
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
@@ -67,7 +68,7 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
     rows = with_interval(measurements).sort_values("d_k")
     if rows.empty:
         return None
-    picture = Picture((1,), (140.0,))
+    picture = Picture((1,), (118.0,))
     (panel,) = picture.panels
     picture.headline = Label(ANSWERED if _falls(rows) else ASKED)
     panel.y = Label(message("Ratio, undivided over divided (logarithmic)"))
@@ -107,12 +108,8 @@ def pick_passed_on(measurements: DataFrame, _: Curves) -> Fact | None:
     ends = [at_nearest(rows, "d_k", d_k) for d_k in (PRACTICE_D_K, MOST_D_K)]
     if rows.empty:
         return None
-    fact = {"n": float(rows["n_keys"].iloc[0])}
-    for name, size, one in zip(("first", "second"), ("d_k", "most"), ends, strict=True):
-        row = one.iloc[0]
-        fact |= {size: row["d_k"], name: row["estimate"]}
-        fact[f"{name}_error"] = row["std_error"]
-    return fact
+    d_k, most = (one["d_k"].iloc[0] for one in ends)
+    return pair(*ends, n=rows["n_keys"].iloc[0], d_k=d_k, most=most)
 
 
 PASSED_ON = FigureSpec(
@@ -202,6 +199,7 @@ def pick_rows(_: DataFrame, curves: Curves) -> Fact | None:
     for name, divisor in zip(("first", "second"), DIVISORS, strict=True):
         mine = rows[rows["divisor"].eq(divisor)].sort_values(JACOBIAN)
         fact[name] = float(np.interp(0.5, mine["share_of_rows"], mine[JACOBIAN]))
+        fact[f"{name}_error"] = 0.01
     return fact
 
 
@@ -221,5 +219,4 @@ JACOBIANS = FigureSpec(
         "several orders of magnitude."
     ),
     fact=pick_rows,
-    constants={"first_error": 0.01, "second_error": 0.01},
 )

@@ -45,7 +45,7 @@ def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
     rows = with_interval(measurements).sort_values("d_k")
     if rows["d_k"].nunique() < FEWEST_POINTS:
         return None
-    picture = Picture((1,), (115.0,))
+    picture = Picture((1,), (98.0,))
     (panel,) = picture.panels
     off = (rows["estimate"] / rows["reference"] - 1.0).abs().max()
     picture.headline = Label(ANSWERED if off <= NEAR else ASKED)

@@ -5,7 +5,7 @@ Tables of results come in; a `Picture` goes out.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pandas import DataFrame
@@ -50,16 +50,11 @@ class FigureSpec:
     caption: str = ""
     alternative: str = ""
     fact: FactPicker | None = None
-    constants: Mapping[str, float | str] = field(default_factory=dict)  # also named
 
     def write_numbers(self, fact: Fact, write: Callable[..., str]) -> dict[str, str]:
         """Write what its words name; ``write`` takes a number and its error."""
-        known = {**self.constants, **fact}
         return {
-            name: one
-            if isinstance(one, str)
-            else write(one, known.get(f"{name}_error"))
-            for name, one in known.items()
+            name: write(one, fact.get(f"{name}_error")) for name, one in fact.items()
         }
 
 

@@ -30,7 +30,7 @@ from montecarlo.report.figures.specs import Fact, FigureSpec
 #: The curve of what `with_verdicts` adds.
 CURVE = "verdict"
 #: Points of a line, and the height of a bar in it.
-LINE, BAR = 33.0, 0.45
+LINE, BAR = 29.0, 0.45
 ROW = 0.42  # of words that are two rows, in lines
 WITHIN = draw.WITHIN - 2.0 * draw.RIGHT  # points that a bar is long
 HALF = 0.5

@@ -72,7 +72,7 @@ def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
 
     first = SHARES["effective_keys"]._replace(symbol=f"{n_keys:.0f}")
     picture = draw.grid(
-        measurements, "quantity", {**SHARES, "effective_keys": first}, 110.0, plot
+        measurements, "quantity", {**SHARES, "effective_keys": first}, 94.0, plot
     )
     picture.headline = Label(ANSWERED if _few_and_many(measurements) else ASKED)
     return picture

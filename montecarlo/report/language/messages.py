@@ -1,8 +1,8 @@
 """The messages that a language has to translate; ``make translations`` runs this.
 
 Messages stand in the templates, as ``_("…")`` and ``plain("…")``, in the modules of
-figures, as ``message("…")``, in the catalogue of claims, in that of papers, and in the
-tables of distributions and quantities.
+figures, as ``message("…")``, in that of quoting, as ``say("…")``, in the catalogue of
+claims, and in the tables of distributions and quantities.
 """
 
 import sys
@@ -24,13 +24,13 @@ from montecarlo.report.language.catalogues import (
     fault_of,
     template_folder,
 )
-from montecarlo.report.language.quoting import MESSAGES
+from montecarlo.report.language.quoting import quantity_words
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
-KEYWORDS = {"_": None, "plain": None, "message": None}
+KEYWORDS = {"_": None, "plain": None, "message": None, "say": None}
 #: Babel's extractors by the names of files.
 EXTRACTORS = [("**.html.j2", "jinja2.ext:babel_extract"), ("**.py", "python")]
-FIGURES = Path(__file__).parents[1] / "figures"
+QUOTING, FIGURES = Path(__file__).parent, Path(__file__).parents[1] / "figures"
 #: Columns that a line of a catalogue may have.
 WIDTH = 88
 #: Lines that Babel adds: clocks, empty addresses, braces of LaTeX taken for formats.
@@ -50,10 +50,9 @@ def source_messages() -> dict[str, list[str]]:
     """Return every message with the places where it stands."""
     found: dict[str, list[str]] = {}
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
-    named += [(one.words, "a quantity") for one in QUANTITIES.values()]
-    named += [(words, "an answer to quote") for words in MESSAGES]
+    named += [(quantity_words(one), "a quantity") for one in QUANTITIES.values()]
     named += [(str(words), place) for words, place in read_catalogue().words()]
-    extracted = (*_extract(template_folder()), *_extract(FIGURES))
+    extracted = (*_extract(template_folder()), *_extract(FIGURES), *_extract(QUOTING))
     for message, place in (*extracted, *named):
         places = found.setdefault(message, [])
         if place not in places:

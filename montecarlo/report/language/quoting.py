@@ -4,9 +4,15 @@ import math
 import re
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+from functools import partial
 from pathlib import Path
 
-from montecarlo.attention.quantities import QUANTITIES, quantile_level
+from montecarlo.attention.quantities import (
+    QUANTITIES,
+    SATURATED,
+    Quantity,
+    quantile_level,
+)
 from montecarlo.report.language.catalogues import Language, localise
 from montecarlo.report.language.symbols import divisor_symbol
 from montecarlo.study.measured import Measurement
@@ -14,53 +20,6 @@ from montecarlo.study.measured import Measurement
 _PACKAGE = Path(__file__).parents[2]
 #: What stands between the parts of a setting, and between sentences.
 BETWEEN, AFTER = {"zh": "；", "ja": "、"}, {"zh": "", "ja": ""}
-
-#: Messages: a label stands before a colon, so that no grammar depends on it.
-LABEL = "%(quantity)s (%(summary)s)"
-SUMMARIES = {
-    "mean": "mean over rows",
-    "median": "median over rows",
-    "spread": "ratio of the highest to the lowest decile of the rows",
-    "share_above": "share of rows above the mean under the second divisor",
-}
-QUANTILE = "%(level)s %% quantile over rows"
-ESTIMATE = (
-    "%(label)s: the Monte Carlo estimate is %(value)s, with a %(level)s confidence "
-    "interval from %(low)s to %(high)s."
-)
-NONE = (
-    "%(label)s: the Monte Carlo estimate is $0$, with %(level)s confidence at most "
-    "%(high)s."
-)
-ALL = (
-    "%(label)s: the Monte Carlo estimate is $1$, with %(level)s confidence at least "
-    "%(low)s."
-)
-BARE = (
-    "%(label)s: the Monte Carlo estimate is %(value)s; no %(level)s confidence "
-    "interval can be given."
-)
-UNKNOWN = "%(label)s: the sample does not determine an estimate."
-EXACT = "The exact theoretical value is %(exact)s."
-SETTING = "Setting: %(parts)s."
-ENTRIES = "distribution of the entries of Q and K: `%(name)s`"
-ENTRIES_APART = "distribution of the entries of Q: `%(q)s`, of K: `%(k)s`"
-KEYS = "$n = %(n)s$ keys per row"
-UNSCALED = "unscaled scores"
-DIVISOR = "divisor of the scores: $%(divisor)s$"
-RATIO = "ratio of the value with the divisor $%(over)s$ to that with $%(under)s$"
-DEPENDENCE = "dependence of K on Q: `%(name)s`"
-INITIALISATION = "initialisation: `%(name)s`"
-NORMALISATION = "normalisation of queries and keys: `%(name)s`"
-FORMAT = "number format of the weights: `%(name)s`, softmax: `%(softmax)s`"
-REPLICATES = "independent replicates: %(count)s, each of %(queries)s queries"
-AGAIN = "Reproduce it with: `%(command)s`."
-SOURCE = "Source: %(authors)s, “%(title)s”, version %(version)s, %(year)s."
-MESSAGES = (
-    *(LABEL, *SUMMARIES.values(), QUANTILE, ESTIMATE, NONE, ALL, BARE, UNKNOWN, EXACT),
-    *(SETTING, KEYS, ENTRIES, ENTRIES_APART, UNSCALED, DIVISOR, RATIO, DEPENDENCE),
-    *(INITIALISATION, NORMALISATION, FORMAT, REPLICATES, AGAIN, SOURCE),
-)
 
 
 def quote(found: Measurement, language: Language, command: str) -> str:
@@ -73,17 +32,21 @@ def quote(found: Measurement, language: Language, command: str) -> str:
     command : str
         What gives the same digits again; empty if nothing does.
     """
+    say = partial(_say, language)
     sentences = [_estimate(found, language)]
     if found.reference is not None:
         digits = min(found.digits / 100.0, abs(found.reference) / 1e3)
         error = max(digits, found.reference_error or 0.0)
         exact = language.numbers.plain(found.reference, error)
-        sentences.append(_say(language, EXACT, exact=exact))
+        sentences.append(say("The exact theoretical value is %(exact)s.", exact=exact))
     parts = BETWEEN.get(language.code, "; ").join(_setting(found, language))
-    sentences.append(_say(language, SETTING, parts=parts))
+    sentences.append(say("Setting: %(parts)s.", parts=parts))
     if command:
-        sentences.append(_say(language, AGAIN, command=command))
-    sentences.append(_say(language, SOURCE, **read_citation()))
+        sentences.append(say("Reproduce it with: `%(command)s`.", command=command))
+    cited = read_citation()
+    sentences.append(
+        say("Source: %(authors)s, “%(title)s”, version %(version)s, %(year)s.", **cited)
+    )
     return AFTER.get(language.code, " ").join(sentences)
 
 
@@ -101,73 +64,115 @@ def read_citation() -> dict[str, str]:
     }
 
 
+def quantity_words(quantity: Quantity) -> str:
+    """Return the message that names a quantity; a threshold is a placeholder in it."""
+    threshold = SATURATED.get(quantity.given or quantity.name)
+    return quantity.words.replace(f"{threshold}$", "%(threshold)s$")
+
+
 def _say(language: Language, message: str, **values: str) -> str:
     level = f"95{language.numbers.before_percent}%"
     return language.translate(message) % {"level": level, **values}
 
 
 def _estimate(found: Measurement, language: Language) -> str:
+    """Return what was found; no grammar depends on a label before a colon."""
+
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
         return language.numbers.plain(value, found.digits, rounding)
 
-    label = _label(found, language)
-    low, high = found.ci_low, found.ci_high
+    say = partial(_say, language, label=_label(found, language))
     if math.isnan(found.estimate):
-        return _say(language, UNKNOWN, label=label)
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return _say(language, BARE, label=label, value=number(found.estimate))
-    ends = {
-        "label": label,
-        "low": number(low, ROUND_FLOOR),
-        "high": number(high, ROUND_CEILING),
-    }
-    if found.is_all_or_none:
-        return _say(language, ALL if found.estimate else NONE, **ends)
-    return _say(language, ESTIMATE, value=number(found.estimate), **ends)
+        return say("%(label)s: the sample does not determine an estimate.")
+    value = number(found.estimate)
+    if not (math.isfinite(found.ci_low) and math.isfinite(found.ci_high)):
+        return say(
+            "%(label)s: the Monte Carlo estimate is %(value)s; no %(level)s confidence "
+            "interval can be given.",
+            value=value,
+        )
+    low, high = number(found.ci_low, ROUND_FLOOR), number(found.ci_high, ROUND_CEILING)
+    if not found.is_all_or_none:
+        return say(
+            "%(label)s: the Monte Carlo estimate is %(value)s, with a %(level)s "
+            "confidence interval from %(low)s to %(high)s.",
+            value=value,
+            low=low,
+            high=high,
+        )
+    if found.estimate:
+        return say(
+            "%(label)s: the Monte Carlo estimate is $1$, with %(level)s confidence at "
+            "least %(low)s.",
+            low=low,
+        )
+    return say(
+        "%(label)s: the Monte Carlo estimate is $0$, with %(level)s confidence at "
+        "most %(high)s.",
+        high=high,
+    )
 
 
 def _label(found: Measurement, language: Language) -> str:
-    words = localise(language, language.translate(QUANTITIES[found.quantity].words))
+    say, quantity = partial(_say, language), QUANTITIES[found.quantity]
+    threshold = str(SATURATED.get(quantity.given or quantity.name))
+    words = localise(language, say(quantity_words(quantity), threshold=threshold))
     words = re.split("[:：]", words)[0]  # what explains it would be a second colon
     words = words[:1].upper() + words[1:]
+    summaries = {
+        "mean": say("mean over rows"),
+        "median": say("median over rows"),
+        "spread": say("ratio of the highest to the lowest decile of the rows"),
+        "share_above": say("share of rows above the mean under the second divisor"),
+    }
     level = quantile_level(found.summary)
-    if found.summary == "mean" and QUANTITIES[found.quantity].indicator:
+    if found.summary == "mean" and quantity.indicator:
         return words  # a share of rows
-    if found.summary in SUMMARIES:
-        summary = _say(language, SUMMARIES[found.summary])
+    if found.summary in summaries:
+        summary = summaries[found.summary]
     elif level is not None:
-        summary = _say(language, QUANTILE, level=language.numbers.plain(100.0 * level))
+        percent = language.numbers.plain(100.0 * level)
+        summary = say("%(level)s %% quantile over rows", level=percent)
     else:
         return words
-    return _say(language, LABEL, quantity=words, summary=summary)
+    return say("%(quantity)s (%(summary)s)", quantity=words, summary=summary)
 
 
 def _setting(found: Measurement, language: Language) -> Iterator[str]:
+    say = partial(_say, language)
     yield f"$d_k = {found.d_k}$"
     if found.n_keys is not None:
-        yield _say(language, KEYS, n=str(found.n_keys))
+        yield say("$n = %(n)s$ keys per row", n=str(found.n_keys))
     q, k = found.distribution_q, found.distribution_k
     if q == k:
-        yield _say(language, ENTRIES, name=q)
+        yield say("distribution of the entries of Q and K: `%(name)s`", name=q)
     else:
-        yield _say(language, ENTRIES_APART, q=q, k=k)
-    symbols = [
+        yield say("distribution of the entries of Q: `%(q)s`, of K: `%(k)s`", q=q, k=k)
+    over, *under = (
         localise(language, divisor_symbol(one)) for one in found.divisor.split("/")
-    ]
-    if len(symbols) == 2:
-        yield _say(language, RATIO, over=symbols[0], under=symbols[1])
+    )
+    if under:
+        yield say(
+            "ratio of the value with the divisor $%(over)s$ to that with $%(under)s$",
+            over=over,
+            under=under[0],
+        )
     elif found.divisor == "none":
-        yield _say(language, UNSCALED)
+        yield say("unscaled scores")
     elif QUANTITIES[found.quantity].divided:
-        yield _say(language, DIVISOR, divisor=symbols[0])
+        yield say("divisor of the scores: $%(divisor)s$", divisor=over)
     if found.dependence != "none":
-        yield _say(language, DEPENDENCE, name=found.dependence)
+        yield say("dependence of K on Q: `%(name)s`", name=found.dependence)
     if found.initialisation:
-        yield _say(language, INITIALISATION, name=found.initialisation)
-    if found.normalisation != "none":
-        yield _say(language, NORMALISATION, name=found.normalisation)
+        yield say("initialisation: `%(name)s`", name=found.initialisation)
+    if (how := found.normalisation) != "none":
+        yield say("normalisation of queries and keys: `%(name)s`", name=how)
     if found.number_format != "float64":
-        yield _say(language, FORMAT, name=found.number_format, softmax=found.softmax)
+        yield say(
+            "number format of the weights: `%(name)s`, softmax: `%(softmax)s`",
+            name=found.number_format,
+            softmax=found.softmax,
+        )
     sizes = {"count": found.n_replicates, "queries": found.n_queries}
     told = {name: language.numbers.text(size, 0) for name, size in sizes.items()}
-    yield _say(language, REPLICATES, **told)
+    yield say("independent replicates: %(count)s, each of %(queries)s queries", **told)

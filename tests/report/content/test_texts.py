@@ -27,7 +27,6 @@ from montecarlo.report.content.texts import (
     _find_assertions,
     compose_entries,
     make_errata,
-    places_right,
 )
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.render.pages import render
@@ -72,7 +71,7 @@ def erratum(claims, key="de"):
     """Compose an erratum of some claims."""
     entry = TextEntry(key, "A text", "en")
     vague = compose_entries(claims, Verdict.VAGUE)
-    return Erratum(entry, compose_entries(claims), vague, places_right(claims))
+    return Erratum(entry, compose_entries(claims), vague)
 
 
 def page_of(report, found, **said):
@@ -111,18 +110,6 @@ def test_only_what_fails_is_an_entry(verdict):
     """What the words of a text support, or nobody measured, is held against nobody."""
     found = compose_entries([said("a", verdict, PLACES[0])])
     assert bool(found) == (verdict == "fails")
-
-
-def test_right_is_listed_without_what_has_an_entry():
-    """Parts with points; one with an entry, or undecided, is not called right."""
-    claims = [
-        said("a", "holds", PLACES[0], PLACES[2], place("三", 2, 20, 1)),
-        said("b", "fails", PLACES[1]),
-        said("c", "holds", PLACES[3]),
-        said("d", "open", place("5", 1, 30, 1)),
-        said("e", "holds", place("1", 0, 2, 1)),
-    ]
-    assert places_right(claims) == (("1", (2,)), ("summary", ()), ("3", (2,)))
 
 
 @pytest.mark.parametrize("admits", [("a",), ("b",), ("a", "b"), ()])

@@ -63,11 +63,11 @@ def pairs(catalogue):
 def is_filled(places):
     """Tell whether numbers are put into a message, so that % signs are doubled.
 
-    Those of templates and figures are, and the sentences of the catalogue of claims.
+    Those of templates and modules are, quantities, and the sentences of claims.
     """
     sentence = re.compile(r"passage |claim [\w-]+, (?!interpretation )")
     return any(
-        place.endswith((".j2", ".py", "to quote")) or sentence.match(place)
+        place.endswith((".j2", ".py", "a quantity")) or sentence.match(place)
         for place in places
     )
 

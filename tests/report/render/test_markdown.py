@@ -3,6 +3,7 @@
 import html
 import re
 import shutil
+from copy import deepcopy
 
 import html5lib
 import pytest
@@ -166,7 +167,7 @@ def on_page(report, code):
 
     The picture of weights is drawn on the page, and is a file in a post.
     """
-    root = report.page(code).root
+    root = deepcopy(report.page(code).root)
     for parent in list(root.iter()):
         for child in list(parent):
             if set((child.get("class") or "").split()) & {

@@ -16,8 +16,6 @@ from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.claims.outcomes import Case
-from montecarlo.report.content.tables import gaussian_rows
-from montecarlo.report.figures import FIGURES
 from montecarlo.report.language.numbers import FROM, UP_TO
 from montecarlo.report.language.numbers import KEPT as NO_BREAK
 from tests.report.conftest import CODES, EVIDENCE_PAGES, judged, words
@@ -642,8 +640,7 @@ def test_alternative_texts_name_the_facts(report, code):
     """The numbers of an alternative text are those of its figure, in its language."""
     locale = Locale.parse(code)
     assert report.facts
-    for name, picked in report.facts.items():
-        fact = {**FIGURES[name].constants, **picked}
+    for name, fact in report.facts.items():
         pictures = figure_of(report, code, name).iter()
         told = (one.get("alt") or one.get("aria-label") for one in pictures)
         bare = re.sub(r"d_k|√", "", next(filter(None, told)))
@@ -655,7 +652,7 @@ def test_alternative_texts_name_the_facts(report, code):
             number = parse_decimal(piece.replace("\N{MINUS SIGN}", "-"), locale)
             scale = 10.0 ** int(power or 0)
             shown.append((float(number) * scale, piece, int(power or 0)))
-        facts = {k: v for k, v in picked.items() if not k.endswith("_error")}
+        facts = {k: v for k, v in fact.items() if not k.endswith("_error")}
         facts["saturated"] = 90.0  # per cent: what counts as saturated
         for number, written, power in shown:
             parts = re.split(r"[.,]", written)
@@ -674,7 +671,8 @@ def test_alternative_texts_name_the_facts(report, code):
 
 def test_facts_are_rows_of_the_results(report):
     """A fact about two rows is at the largest d_k that a domain has, or a usual one."""
-    rows = gaussian_rows(report.results.measurements).query(
+    rows = report.results.measurements.query(
+        "distribution_q == 'gaussian' and distribution_k == 'gaussian' and "
         "divisor == 'none' and dependence == 'none' and initialisation.isna()"
     )
     fact, part = (report.facts[name] for name in ("variance", "weights"))
