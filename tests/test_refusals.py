@@ -211,6 +211,7 @@ CALLS = (
     (measure, ASKED, ("distribution_q",), NO_TEXT),
     (measure, ASKED, ("distribution_k",), NO_TEXT[1:]),  # None: that of q
     (measure, ASKED, ("dependence", "initialisation", "normalisation"), NO_TEXT),
+    (measure, ASKED, ("mask",), NO_TEXT),
     (measure, ASKED, ("summary",), NO_TEXT[1:]),
     (measure, ASKED, ("divisor",), (*NO_TEXT[:2], *NO_TEXT[4:])),
     (measure, ASKED, ("d_k", "first", "most"), NO_SIZE),
@@ -220,7 +221,7 @@ CALLS = (
     (measure, ASKED, ("absolute_error",), (0.0, math.inf, *NO_NUMBER)),
     (measure, ASKED, ("executor",), (4, "threads", object())),
     (grid, ASKED, ("quantity", "dependence", "initialisation"), NO_TEXT),
-    (grid, ASKED, ("normalisation",), NO_TEXT),
+    (grid, ASKED, ("normalisation", "mask"), NO_TEXT),
     (grid, ASKED, ("divisor",), (["none", "sqr"], *NO_TEXT[:2], *NO_TEXT[4:])),
     (grid, ASKED, ("d_k", "n_keys"), (*NO_SIZE, [4, 1.5], range(10**9), count(2))),
     (grid, ASKED, ("n_keys", "quantity"), ([],)),

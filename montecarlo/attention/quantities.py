@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, number_formats, softmax
 from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, LogGrid
+from montecarlo.attention.masks import QueryBlock
 from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.attention.softmax import Array, Gaps, RowSums, Scores, SoftmaxRows
 
@@ -42,6 +43,8 @@ QUANTILE_RATIO = "spread"
 #: the second.
 SHARE_ABOVE = "share_above"
 MEAN = ("mean",)
+#: Under a mask, where rows differ: means of the first and of the last row, or key.
+ENDS = ("first", "last")
 SKEWED = ("mean", "median", "q10", "q90", QUANTILE_RATIO)
 TYPICAL = ("mean", "median")
 #: Of two divisors.
@@ -122,9 +125,9 @@ class Quantity:
     compared : tuple of str
         Of which summaries the table holds comparisons of two divisors, `SHARE_ABOVE`
         among them; none: it is not compared.
-    needs : {"", "gaussian keys", "planted keys"}
+    needs : {"", "gaussian keys", "planted keys", "no mask"}
         What it means something for only: rows of Gaussian keys; rows where key i is
-        planted for query i.
+        planted for query i; rows of one length.
     given : str
         The indicator of the rows that it is a quantity of, under the divisor ``none``
         alone: elsewhere there are hardly any.  Empty: all rows, every divisor.
@@ -148,7 +151,7 @@ class Quantity:
     interval_scale: Scale | None = None
     grid: LogGrid | None = None
     compared: tuple[str, ...] = ()
-    needs: Literal["", "gaussian keys", "planted keys"] = ""
+    needs: Literal["", "gaussian keys", "planted keys", "no mask"] = ""
     given: str = ""
     multiple_of: str = ""
     by_query: bool = False
@@ -182,14 +185,18 @@ class FirstRows:
     Attributes
     ----------
     scores : ndarray of float32, shape (n_replicates, `SPECTRAL_ROWS` at most, n_keys)
+        Under a mask those of all rows of a block.
+    block : QueryBlock or None
+        What a mask hides.
     """
 
     scores: Scores
+    block: QueryBlock | None = None
 
     @cached_property
     def gaps(self) -> Gaps:
         """Their gaps."""
-        return softmax.measure_gaps(self.scores)
+        return softmax.measure_gaps(self.scores, self.block)
 
     @cached_property
     def wide_gaps(self) -> Gaps:
@@ -207,8 +214,8 @@ class RowBlock:
     sums : RowSums
         Shape (n_replicates, n_queries), as all that follows.
     gradient_query : ndarray
-        Of one v ~ N(0, I) per replicate, and of the first `query_rows` only; empty
-        where no quantity needs it.
+        Of one v ~ N(0, I) per replicate, and of the first `query_rows` only, but under
+        a mask of all; empty where no quantity needs it.
     squared_norm : ndarray
         |q|².
     variance : ndarray
@@ -529,6 +536,7 @@ _TABLE = (
         (0.0, 0.25),
         SKEWED,
         grid=DEEP,
+        needs="no mask",
     ),
     _of_rows(
         "planted_weight",

@@ -19,6 +19,7 @@ from montecarlo.attention.number_formats import (
     compared_rows,
 )
 from montecarlo.attention.quantities import (
+    ENDS,
     FORMAT_QUANTITIES,
     NOT_NEGATIVE,
     PAIR_MEANS,
@@ -56,6 +57,7 @@ from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import (
     PAIR_COLUMNS,
     Columns,
+    end_column,
     format_column,
     grid_of,
     has_meaning,
@@ -98,7 +100,8 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
     for quantity in ROW_QUANTITIES.values():
         if has_meaning(quantity, point):
             yield from _keys_of(quantity, divisors)
-    for number_format, softmax in combinations(point.shape[1]) if point.formats else ():
+    with_formats = point.formats and not point.is_masked
+    for number_format, softmax in combinations(point.shape[1]) if with_formats else ():
         for one in FORMAT_QUANTITIES.values():
             for divisor in divisors:
                 yield RowKey(divisor, one.name, "mean", number_format.name, softmax)
@@ -126,7 +129,9 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
             means[column] = None
             if QUANTITIES[one.quantity].given:
                 means[one.divisor, rows_column(one.quantity)] = None
-            if one.summary != "mean":
+            if one.summary in ENDS:
+                means[one.divisor, end_column(one.quantity, one.summary)] = None
+            elif one.summary != "mean":
                 counts[column] = None
     return Columns(tuple(means), tuple(counts))
 
@@ -227,7 +232,10 @@ class Summaries:
         n_queries, n_keys = self.point.shape
         in_format = key.quantity in FORMAT_QUANTITIES
         rows = compared_rows(n_queries, n_keys) if in_format else n_queries
-        values = self._column(key.divisor, _column_of(key))
+        column = _column_of(key)
+        if key.summary in ENDS:
+            rows, column = 1, end_column(column, key.summary)
+        values = self._column(key.divisor, column)
         if QUANTITIES[key.quantity].indicator:
             return share_estimate(values, rows)
         within = range_of(key.quantity, n_keys, key.number_format, key.softmax)
@@ -304,6 +312,8 @@ class Summaries:
 def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -> str:
     """Return why a point has no row of a quantity; empty if it has one."""
     if quantity in FORMAT_QUANTITIES:
+        if point.is_masked:
+            return f"is not computed under a mask, got {point.mask.name}"
         ways = {(one.name, way) for one, way in combinations(point.shape[1])}
         ways |= {(name, FLOAT8_SOFTMAX) for name in FLOAT8}
         if point.formats and (number_format, softmax) in ways:
@@ -315,6 +325,8 @@ def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -
     if not point.has_rows or has_meaning(ROW_QUANTITIES[quantity], point):
         return ""
     needed = "planted keys: a dependence planted(rho)"
+    if ROW_QUANTITIES[quantity].needs == "no mask":
+        needed = "rows of one length: no mask"
     if ROW_QUANTITIES[quantity].needs == "gaussian keys":
         needed = "Gaussian keys, without dependence, initialisation or normalisation"
     return f"needs {needed}, got {point.name}"
@@ -337,8 +349,9 @@ def has_row(point: DesignPoint, key: RowKey) -> bool:
     by_keys = quantity.of == "pairs" and parse_divisor(key.divisor).needs_keys
     one_for_all = quantity.given or not quantity.divided
     counted = quantity.grid is not None and quantile_level(key.summary) is not None
+    at_end = point.is_masked and not quantity.given and key.summary in ENDS
     return (
-        (counted or key.summary in quantity.summaries)
+        (counted or at_end or key.summary in quantity.summaries)
         and not by_keys
         and (key.divisor == "none" or not one_for_all)
     )

@@ -46,7 +46,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
         Whether to sample blocks of pairs as well.
     distribution_q, distribution_k : str
         ``distribution_k`` empty: as q.
-    dependence, initialisation, normalisation : str
+    dependence, initialisation, normalisation, mask : str
     formats : bool
         Whether rows are also computed in number formats.
     replicates : int
@@ -61,6 +61,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
     dependence: str = "none"
     initialisation: str = ""
     normalisation: str = "none"
+    mask: str = "none"
     formats: bool = False
     replicates: Annotated[int, Meta(ge=0, le=MOST_REPLICATES)] = 0
 
@@ -79,6 +80,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
                 self.dependence,
                 self.initialisation,
                 self.normalisation,
+                self.mask,
                 formats=self.formats and n_keys is not None,
             )
             for d_k, n_keys in sizes

@@ -84,7 +84,7 @@ def reference(
     -----
     A ratio of divisors is one of expectations, as its estimate is.
     """
-    if point.is_normalised:
+    if point.is_normalised or point.is_masked:
         return None
     percent = _PERCENTILE.match("q50" if summary == "median" else summary)
     if quantity == "weight_max" and percent:

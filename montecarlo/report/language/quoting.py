@@ -22,6 +22,8 @@ SUMMARIES = {
     "median": "median over rows",
     "spread": "ratio of the highest to the lowest decile of the rows",
     "share_above": "share of rows above the mean under the second divisor",
+    "first": "mean of the first row or key",
+    "last": "mean of the last row or key",
 }
 QUANTILE = "%(level)s %% quantile over rows"
 ESTIMATE = (
@@ -52,6 +54,7 @@ RATIO = "ratio of the value with the divisor $%(over)s$ to that with $%(under)s$
 DEPENDENCE = "dependence of K on Q: `%(name)s`"
 INITIALISATION = "initialisation: `%(name)s`"
 NORMALISATION = "normalisation of queries and keys: `%(name)s`"
+MASK = "mask: `%(name)s`"
 FORMAT = "number format of the weights: `%(name)s`, softmax: `%(softmax)s`"
 REPLICATES = "independent replicates: %(count)s, each of %(queries)s queries"
 AGAIN = "Reproduce it with: `%(command)s`."
@@ -59,7 +62,7 @@ SOURCE = "Source: %(authors)s, “%(title)s”, version %(version)s, %(year)s."
 MESSAGES = (
     *(LABEL, *SUMMARIES.values(), QUANTILE, ESTIMATE, NONE, ALL, BARE, UNKNOWN, EXACT),
     *(SETTING, KEYS, ENTRIES, ENTRIES_APART, UNSCALED, DIVISOR, RATIO, DEPENDENCE),
-    *(INITIALISATION, NORMALISATION, FORMAT, REPLICATES, AGAIN, SOURCE),
+    *(INITIALISATION, NORMALISATION, MASK, FORMAT, REPLICATES, AGAIN, SOURCE),
 )
 
 
@@ -160,12 +163,14 @@ def _setting(found: Measurement, language: Language) -> Iterator[str]:
         yield _say(language, UNSCALED)
     elif QUANTITIES[found.quantity].divided:
         yield _say(language, DIVISOR, divisor=symbols[0])
-    if found.dependence != "none":
-        yield _say(language, DEPENDENCE, name=found.dependence)
-    if found.initialisation:
-        yield _say(language, INITIALISATION, name=found.initialisation)
-    if found.normalisation != "none":
-        yield _say(language, NORMALISATION, name=found.normalisation)
+    for message, name in (
+        (DEPENDENCE, found.dependence),
+        (INITIALISATION, found.initialisation),
+        (NORMALISATION, found.normalisation),
+        (MASK, found.mask),
+    ):
+        if name not in {"", "none"}:
+            yield _say(language, message, name=name)
     if found.number_format != "float64":
         yield _say(language, FORMAT, name=found.number_format, softmax=found.softmax)
     sizes = {"count": found.n_replicates, "queries": found.n_queries}
