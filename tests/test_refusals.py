@@ -236,7 +236,7 @@ CALLS = (
     (expected_row, ROW, ("std", "bias"), (1e300, 1e6, *NO_NUMBER)),
     (expected_row, ROW, ("std",), (0.0, None)),
     (expected_row, ROW, ("d_k",), (4,)),
-    (expected_row, ROW, ("causal",), (1, "yes", None)),
+    (expected_row, ROW, ("mask",), (1, None, "yes", "window(129)")),
     (expected_row, QUERY, ("d_k",), (10**400, *NO_SIZE)),
     (expected_row, QUERY, ("divisor",), (1e30, None, True, b"1", "root", "none/sqrt")),
     (expected_row, QUERY | {"divisor": "none"}, ("d_k",), (2**26,)),

@@ -1,9 +1,9 @@
 """Exact expectations over a row, and the distribution of its largest weight.
 
 In: the number of keys, and the standard deviation of the scores of a row, or d_k and a
-divisor for standard normal queries and keys; perhaps the mean of one score, or a causal
-mask.  Out: each expectation with its numerical error.  The table in
-docs/exact-values.csv is made of these.
+divisor for standard normal queries and keys; perhaps the mean of one score, or a mask.
+Out: each expectation with its numerical error.  The table in docs/exact-values.csv is
+made of these.
 
 >>> from montecarlo.theory import expected_row
 >>> row = expected_row(1_000_000, std=1.0)
@@ -12,15 +12,16 @@ docs/exact-values.csv is made of these.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.masks import parse_mask
 from montecarlo.errors import InputError, show
-from montecarlo.names import MOST_SIZE, require_flag, require_number, require_whole
+from montecarlo.names import MOST_SIZE, require_number, require_text, require_whole
+from montecarlo.theory.masked_rows import ALONE, mean_over_mask
 from montecarlo.theory.references import MOST_STD
-from montecarlo.theory.row_expectations import expect_gaussian_length, interpolate
+from montecarlo.theory.row_expectations import expect_gaussian_length
 from montecarlo.theory.row_integrals import (
     ROUNDING,
     ROW_NAMES,
@@ -54,7 +55,7 @@ def expected_row(  # noqa: PLR0913 - what a row is
     d_k: int | None = None,
     divisor: str | float = "sqrt",
     bias: float = 0.0,
-    causal: bool = False,
+    mask: str = "none",
 ) -> dict[str, Reference]:
     """Return the exact expectations over a row of softmax weights.
 
@@ -70,13 +71,14 @@ def expected_row(  # noqa: PLR0913 - what a row is
         divisor, and it is averaged over |q|.
     divisor : str or float
         Only with ``d_k``: a name, a number or a formula, as `montecarlo.measure` has;
-        one with n is meant at ``n_keys``, under a causal mask as well.
+        one with n is meant at ``n_keys``, under a mask as well.
     bias : float
         Only with ``std``: the mean of one of the scores, which a sink has, or a key
         that is looked for; up to `MOST_BIAS` either way.
-    causal : bool
-        Whether to take the mean over the rows of a causal mask: the i-th has i keys,
-        and the one with the bias is in all of them.
+    mask : str
+        Whose rows to take the mean over: of ``causal`` the i-th has i keys, of
+        ``window(w)`` w at most, of ``full`` and ``none`` all.  The key with the bias
+        is in all of them.
 
     Returns
     -------
@@ -104,10 +106,17 @@ def expected_row(  # noqa: PLR0913 - what a row is
     0.7057
     >>> round(expected_row(1024, std=1.0, bias=7.43)["biased_weight"].value, 2)
     0.5
+    >>> round(expected_row(8, std=1.0, mask="causal")["weight_max"].value, 2)
+    0.58
     """
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
     bias = require_number("bias", bias, -MOST_BIAS, MOST_BIAS)
-    require_flag("causal", causal)
+    rows = parse_mask(require_text("mask", mask))
+    if rows.width > n_keys:
+        raise InputError(
+            f"mask window(w) must have a w of at most n_keys, {n_keys}, got "
+            f"{rows.width}"
+        )
     scale, d_k = scales_of(n_keys, std, d_k, divisor)
     if bias and d_k is not None:
         raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
@@ -119,11 +128,9 @@ def expected_row(  # noqa: PLR0913 - what a row is
             return expect_biased_row(scale, bias, n)
         return expect_gaussian_row(scale, n)
 
-    expectations = expect(float(n_keys))
-    if causal:
-        # a row of one key: Z is its exponential, whose mean logarithm is the bias
-        alone = np.array([bias, 0.0, 1.0, 0.0, 0.0, 1.0])
-        expectations = mean_over_lengths(expect, alone, n_keys)
+    # a row of one key: Z is its exponential, whose mean logarithm is the bias
+    alone = ALONE + np.array([bias, 0.0, 0.0, 0.0, 0.0, 0.0])
+    expectations = mean_over_mask(expect, alone, n_keys, rows)
     names = BIASED_NAMES if bias else ROW_NAMES
     values, errors = expectations.values.tolist(), expectations.errors.tolist()
     return dict(zip(names, map(Reference, values, errors), strict=True))
@@ -345,63 +352,3 @@ def _sums(usual: Profile, other: Profile, n_keys: float, stride: int) -> Array:
     sums: Array = (u[1] - u[0]) * np.stack([part.sum() for part in parts])
     sums[1] -= np.euler_gamma
     return sums
-
-
-#: Rows up to this length are asked one by one; longer ones are interpolated in ln i,
-#: each panel over lengths that grow by this factor.
-SHORT, FACTOR = 32, 8.0
-#: Chebyshev points of a panel, and those of the check.
-POINTS, FEWER = 14, 11
-
-
-def mean_over_lengths(
-    expect: Callable[[float], Expectations], first: Array, n_keys: int
-) -> Expectations:
-    """Return the mean over rows of 1, 2, ... n keys.
-
-    Parameters
-    ----------
-    expect : callable
-        Length of a row, 2 or more, also between whole numbers -> shape (n_quantities,).
-    first : ndarray, shape (n_quantities,)
-        Of the row with one key.
-    n_keys : int
-        Rows of the matrix, 2 or more.
-
-    Returns
-    -------
-    Expectations
-        Shape (n_quantities,).  The error adds those of the rows and the difference from
-        fewer points.
-    """
-    total, errors = np.array(first, dtype=np.float64), np.zeros_like(first)
-    for length in range(2, min(n_keys, SHORT) + 1):
-        row = expect(float(length))
-        total += row.values
-        errors += row.errors
-    low = SHORT
-    while low < n_keys:
-        high = min(n_keys, math.floor(low * FACTOR))
-        fine, row_errors = _sum_panel(expect, low, high, POINTS)
-        coarse, _ = _sum_panel(expect, low, high, FEWER)
-        total += fine
-        errors += row_errors + np.abs(fine - coarse)
-        low = high
-    return Expectations(total / n_keys, errors / n_keys)
-
-
-def _sum_panel(
-    expect: Callable[[float], Expectations], low: int, high: int, n_points: int
-) -> tuple[Array, Array]:
-    """Sum over the lengths above one and up to another, by a polynomial in ln i."""
-    x = np.polynomial.chebyshev.chebpts1(n_points)
-    width = math.log(high / low)
-    at_nodes = [expect(low * math.exp(0.5 * (one + 1.0) * width)) for one in x]
-    coefficients = interpolate(np.stack([one.values for one in at_nodes]))
-    lengths = np.arange(low + 1, high + 1, dtype=np.float64)
-    places = 2.0 * np.log(lengths / low) / width - 1.0
-    sums = np.array(
-        [np.polynomial.chebyshev.chebval(places, one).sum() for one in np.eye(n_points)]
-    )
-    errors = np.max([one.errors for one in at_nodes], axis=0) * lengths.size
-    return sums @ coefficients, errors

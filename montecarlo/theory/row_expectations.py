@@ -50,7 +50,7 @@ LENGTHS, FEWER_LENGTHS = 56, 40
 
 
 @lru_cache(maxsize=1024)
-def expect_fixed_length(d_k: int, n_keys: int, scale: float) -> Expectations:
+def expect_fixed_length(d_k: int, n_keys: float, scale: float) -> Expectations:
     """Return the expectations over a row where every entry of q is 1 or -1.
 
     Parameters

@@ -189,7 +189,7 @@ def test_a_sink_and_a_mask_are_those_of_rows(name):
     assert_ratio(value(behind), value(plain), pq.over_plain(name, n, std, 3.0))
     assert_mean(behind[:, 0], pq.sink_weight(n, std, 3.0))
     masked = [value(weights_of(4 + i, (rows, i), std)) for i in range(1, n + 1)]
-    found = pq.over_plain(name, n, std, causal=True)
+    found = pq.over_plain(name, n, std, mask="causal")
     assert_ratio(np.mean(masked, axis=0), value(plain), found)
 
 
