@@ -125,17 +125,22 @@ class Quantity:
     compared : tuple of str
         Of which summaries the table holds comparisons of two divisors, `SHARE_ABOVE`
         among them; none: it is not compared.
-    needs : {"", "gaussian keys", "planted keys", "no mask"}
+    needs : {"", "gaussian keys", "planted keys", "a mask", "no mask"}
         What it means something for only: rows of Gaussian keys; rows where key i is
-        planted for query i; rows of one length.
+        planted for query i; as many queries as keys; rows of one length.
     given : str
         The indicator of the rows that it is a quantity of, under the divisor ``none``
         alone: elsewhere there are hardly any.  Empty: all rows, every divisor.
     multiple_of : str
         The quantity that it is the divisor times, so that it is not sampled; empty: it
         is sampled.
+    root_of : str
+        The quantity of whose mean it is the square root, so that it is not sampled;
+        empty: it is sampled.
     by_query : bool
         Whether it is made of the gradient by the query: that costs a pass of its own.
+    by_key : bool
+        Whether it is of keys, not of rows: their gradients cost a pass of their own.
     """
 
     of: Literal["pairs", "rows", "formats"]
@@ -151,10 +156,12 @@ class Quantity:
     interval_scale: Scale | None = None
     grid: LogGrid | None = None
     compared: tuple[str, ...] = ()
-    needs: Literal["", "gaussian keys", "planted keys", "no mask"] = ""
+    needs: Literal["", "gaussian keys", "planted keys", "a mask", "no mask"] = ""
     given: str = ""
     multiple_of: str = ""
+    root_of: str = ""
     by_query: bool = False
+    by_key: bool = False
 
     def grid_for(self, n_keys: int) -> LogGrid | None:
         """Return the grid of rows of a number of keys: it has the top that they have.
@@ -216,6 +223,9 @@ class RowBlock:
     gradient_query : ndarray
         Of one v ~ N(0, I) per replicate, and of the first `query_rows` only, but under
         a mask of all; empty where no quantity needs it.
+    gradient_key, gradient_value : ndarray, shape (n_replicates, n_keys)
+        Of a standard normal gradient of the output; empty where no quantity needs
+        them, and but in the last block of a mask's queries.
     squared_norm : ndarray
         |q|².
     variance : ndarray
@@ -232,6 +242,8 @@ class RowBlock:
 
     sums: RowSums
     gradient_query: Array
+    gradient_key: Array
+    gradient_value: Array
     squared_norm: Array
     variance: Array
     where: NDArray[np.intp]
@@ -491,6 +503,22 @@ _TABLE = (
         lambda n: (1.0 / n, 1.0),
         grid=FINE,
     ),
+    _of_rows(
+        "output_variance",
+        r"\operatorname{Var}(o_m)",
+        "variance of an entry of the output, for independent values of variance $1$",
+        lambda b: softmax.inverse_participation(b.sums),
+        lambda n: (1.0 / n, 1.0),
+        grid=FINE,
+    ),
+    _of_rows(
+        "output_std",
+        r"\operatorname{sd}(o_m)",
+        "standard deviation of an entry of the output: root of its mean variance",
+        lambda b: np.sqrt(softmax.inverse_participation(b.sums)),
+        lambda n: (n**-0.5, 1.0),
+        root_of="output_variance",
+    ),
     _TRACE,
     _FROBENIUS,
     _of_rows(
@@ -527,6 +555,24 @@ _TABLE = (
         NOT_NEGATIVE,
         grid=DEEPER,
         by_query=True,
+    ),
+    _of_rows(
+        "gradient_key",
+        r"\lVert c\,\nabla_k L\rVert",
+        "norm of the key gradient, times the divisor",
+        lambda b: b.gradient_key,
+        NOT_NEGATIVE,
+        needs="a mask",
+        by_key=True,
+    ),
+    _of_rows(
+        "gradient_value",
+        r"\lVert\nabla_v L\rVert",
+        "norm of the value gradient",
+        lambda b: b.gradient_value,
+        NOT_NEGATIVE,
+        needs="a mask",
+        by_key=True,
     ),
     _of_rows(
         "element_gradient",

@@ -138,7 +138,9 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
 
 def _parts_of(key: RowKey) -> Iterator[RowKey]:
     """Yield the rows of one sampled quantity and divisor that a row is made of."""
-    key = key._replace(quantity=QUANTITIES[key.quantity].multiple_of or key.quantity)
+    quantity = QUANTITIES[key.quantity]
+    base = quantity.multiple_of or quantity.root_of or key.quantity
+    key = key._replace(quantity=base)
     over, _, under = key.divisor.partition("/")
     yield key._replace(divisor=over)
     if under:
@@ -213,6 +215,8 @@ class Summaries:
         if base:
             made = self.estimate(key._replace(quantity=base))
             return made.times(self._factor(key.divisor))
+        if base := QUANTITIES[key.quantity].root_of:
+            return self.estimate(key._replace(quantity=base)).root()
         return self._of_rows(key) if self.point.has_rows else self._of_pairs(key)
 
     def _of_rows(self, key: RowKey) -> Estimate:
@@ -327,6 +331,8 @@ def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -
     needed = "planted keys: a dependence planted(rho)"
     if ROW_QUANTITIES[quantity].needs == "no mask":
         needed = "rows of one length: no mask"
+    if ROW_QUANTITIES[quantity].needs == "a mask":
+        needed = "a query for each key: a mask, as full or causal"
     if ROW_QUANTITIES[quantity].needs == "gaussian keys":
         needed = "Gaussian keys, without dependence, initialisation or normalisation"
     return f"needs {needed}, got {point.name}"

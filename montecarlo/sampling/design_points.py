@@ -219,7 +219,7 @@ MOST_QUERIES = 128
 #: causal attention scores half as many keys in vain as it has queries.
 FEWEST_QUERIES, BLOCKS_OF_A_ROW = 32, 16
 #: Children of a replicate's seed.
-STREAMS = ("q", "k", "v", "copy", "tail")
+STREAMS = ("q", "k", "v", "copy", "tail", "values", "by_output")
 #: Words that `SeedSequence` keeps of a seed at least.
 POOL = 4
 #: From this d_k or number of keys on, a replicate is large: fewer of them are drawn.
@@ -449,7 +449,8 @@ def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
     point : DesignPoint
     index : int
         The replicate's index, at least 0.
-    which : {"q", "k", "v", "copy", "tail"}
+    which : str
+        One of `STREAMS`.
     """
     child = (*point_key(point.name), index, STREAMS.index(which))
     return Generator(SFC64(SeedSequence(_words(seed, child))))

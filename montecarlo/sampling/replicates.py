@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.gradients import (
+    add_key_gradients,
     differences_to_largest,
     gradient_query,
     jacobian_times,
@@ -62,6 +63,7 @@ from montecarlo.attention.softmax import (
     Array,
     RowSums,
     Scores,
+    SoftmaxRows,
     matching_gaps,
     measure_gaps,
     softmax_rows,
@@ -69,6 +71,7 @@ from montecarlo.attention.softmax import (
 )
 from montecarlo.sampling.batches import Batch, Counts
 from montecarlo.sampling.design_points import DesignPoint, stream
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.matrices import (
     Floats,
     draw_keys,
@@ -197,6 +200,8 @@ KEYS_WIDENED = 2**12
 Chunks = Callable[[], Iterator[Floats]]
 
 
+#: Of `RowBlock`, what is needed under some divisors alone.
+GRADIENTS = ("gradient_query", "gradient_key", "gradient_value")
 #: Of `RowSums`, what has an entry for each row.
 SUMS = ("raw_largest", "second", "s1", "s2", "s3", "weighted")
 
@@ -208,12 +213,14 @@ class Pass(NamedTuple):
     ----------
     divisor : float
         What scores are divided by.
-    by_query : bool
-        Whether the norm of the gradient by the query is needed.
+    by_query, by_key : bool
+        Whether the norms of the gradients by the query, and by keys and values, are
+        needed.
     """
 
     divisor: float
     by_query: bool = True
+    by_key: bool = False
 
 
 def row_blocks(
@@ -298,6 +305,7 @@ def _reduce_queries(  # noqa: PLR0913, PLR0917 - what rows are made of
     vector: Floats | None,
     passes: Sequence[Pass],
     block: QueryBlock | None = None,
+    backward: "Backward | None" = None,
 ) -> list[dict[str, NDArray[Any]]]:
     """Reduce the rows of some queries, as `_reduce_rows` does with all.
 
@@ -312,6 +320,8 @@ def _reduce_queries(  # noqa: PLR0913, PLR0917 - what rows are made of
     passes : sequence of Pass
     block : QueryBlock, optional
         Which queries they are under a mask, and what it hides from them.
+    backward : Backward, optional
+        Gradients by keys and values, to which what these queries pass back is added.
     """
     parts = [queries @ keys.transpose(0, 2, 1) for keys in chunks()]
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
@@ -328,7 +338,9 @@ def _reduce_queries(  # noqa: PLR0913, PLR0917 - what rows are made of
     for one, is_flat in zip(passes, flat, strict=True):
         rows = softmax_rows(wide if is_flat else gaps, one.divisor)
         own.append({name: getattr(rows.sums, name) for name in SUMS})
-        own[-1]["gradient_query"] = np.empty((len(queries), 0))
+        own[-1] |= dict.fromkeys(GRADIENTS, np.empty((len(queries), 0)))
+        if backward is not None and one.by_key:
+            backward.add(len(own), rows)
         if one.by_query:
             product = jacobian_times(rows, differences[is_flat])
             by_query.append((own[-1], rows.sums, product))
@@ -355,6 +367,64 @@ def _reduce_queries(  # noqa: PLR0913, PLR0917 - what rows are made of
         ),
     }
     return [shared, *own]
+
+
+class Backward:
+    """Gradients that reach keys and values, added up over the queries that see them.
+
+    That by the output of each query is standard normal, and so are the values; both are
+    as long as a key.
+
+    Parameters
+    ----------
+    point : DesignPoint
+        With a mask.
+    seed : int
+    indices : range
+        Of the replicates.
+    queries : ndarray of float32, shape (n_replicates, n_keys, d_k)
+    """
+
+    def __init__(
+        self, point: DesignPoint, seed: int, indices: range, queries: Floats
+    ) -> None:
+        draw, shape = DISTRIBUTIONS["gaussian"].draw, queries.shape[1:]
+        self.queries, self.gain = queries, point.normalisation.gain
+        self.values, self.by_output = (
+            stack([draw(stream(seed, point, i, which), shape) for i in indices])
+            for which in ("values", "by_output")
+        )
+        #: those of each pass, by its number
+        self.sums: dict[int, tuple[Floats, Floats]] = {}
+
+    def begin(self, block: QueryBlock) -> None:
+        """Take the gradients by the weights of the next queries, for all passes."""
+        self.block = block
+        by_output = self.by_output[:, block.queries]
+        self.by_weights = by_output @ self.values[:, block.keys].transpose(0, 2, 1)
+
+    def add(self, number: int, rows: SoftmaxRows) -> None:
+        """Add what these queries pass back, under the divisor of a pass."""
+        if number not in self.sums:
+            self.sums[number] = np.zeros_like(self.values), np.zeros_like(self.values)
+        to_keys, to_values = (one[:, self.block.keys] for one in self.sums[number])
+        queries = self.block.queries
+        add_key_gradients(
+            rows,
+            self.by_weights,
+            self.queries[:, queries],
+            self.by_output[:, queries],
+            (to_keys, to_values),
+        )
+
+    def norms(self, number: int) -> dict[str, Array]:
+        """Return the norms under the divisor of a pass; empty where none are needed."""
+        if number not in self.sums:
+            return {}
+        by_key, by_value = (
+            np.sqrt(widen(np.vecdot(one, one))) for one in self.sums[number]
+        )
+        return {"gradient_key": self.gain * by_key, "gradient_value": by_value}
 
 
 def masked_row_blocks(
@@ -387,9 +457,14 @@ def masked_row_blocks(
     vectors = None
     if any(one.by_query for one in passes):
         vectors = _draw_vectors(point, seed, indices)
+    backward = None
+    if any(one.by_key for one in passes):
+        backward = Backward(point, seed, indices, queries)
     n_keys = point.shape[1]
     for block in query_blocks(point.mask, n_keys, point.queries_at_once):
         seen = keys[:, block.keys]
+        if backward is not None:
+            backward.begin(block)
         shared, *each = _reduce_queries(
             point,
             queries[:, block.queries],
@@ -397,7 +472,11 @@ def masked_row_blocks(
             None if vectors is None else vectors[..., block.keys],
             passes,
             block,
+            backward,
         )
+        if backward is not None and block.queries.stop == n_keys:
+            for number, own in enumerate(each, 1):
+                own.update(backward.norms(number))
         first_rows = FirstRows(shared.pop("scores"), block)
         yield [
             RowBlock(
@@ -567,8 +646,8 @@ def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
 
 def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
     """Tell whether a point has what a quantity of rows needs."""
-    if quantity.needs == "no mask":
-        return not point.is_masked
+    if quantity.needs in {"a mask", "no mask"}:
+        return point.is_masked == (quantity.needs == "a mask")
     if quantity.needs == "planted keys":
         return point.dependence.kind == "planted"
     if quantity.needs == "gaussian keys":
@@ -635,9 +714,11 @@ def row_values(
     passes = [
         Pass(
             parse_divisor(divisor).value(point.d_k, point.shape[1]),
-            any(ROW_QUANTITIES[one].by_query for one in mine if one in ROW_QUANTITIES),
+            any(one.by_query for one in some),
+            any(one.by_key for one in some),
         )
         for divisor, mine in names.items()
+        for some in [[ROW_QUANTITIES[one] for one in mine if one in ROW_QUANTITIES]]
     ]
     means: dict[tuple[str, str], Array] = {}
     if point.is_masked:

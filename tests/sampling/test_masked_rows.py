@@ -7,6 +7,7 @@ import pytest
 
 from montecarlo.errors import InputError
 from montecarlo.sampling.design_points import parse_point, stream
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import Columns, end_column, row_values, sample
 
@@ -161,3 +162,127 @@ def test_points_that_are_none(named, message):
     """What is wrong in one line."""
     with pytest.raises(InputError, match=message):
         parse_point("gaussian", "gaussian", 4, **named)
+
+
+# --- Outputs, and gradients that reach keys and values --------------------------------
+
+
+def weights(q, keys, c):
+    """Softmax of one query's scores."""
+    e = [math.exp(float(q @ k) / c) for k in keys]
+    return [one / sum(e) for one in e]
+
+
+#: Values are drawn so often for each row, and a sample variance of as many normal
+#: outputs is off by more than this part with probability 1e-7 (normal approximation).
+DRAWS, OFF = 6000, 5.3 * math.sqrt(2.0 / 6000)
+
+
+@pytest.mark.parametrize("mask", ["causal", "window(4)", "full"])
+@pytest.mark.parametrize("divisor", ["none", "sqrt"])
+def test_variance_of_outputs_drawn_with_values(mask, divisor):
+    """Of each row; values with a mean of 7 shift all outputs by 7."""
+    point, n = masked(mask, 12), 12
+    columns = ((divisor, "output_variance"),)
+    _, (found,) = row_values(point, SEED, range(1), Columns(columns, columns))
+    q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, 0))
+    rng = np.random.default_rng(4)
+    for i in range(n):
+        seen = keys_seen(mask, i, n)
+        p = weights(q[i], [k[j] for j in seen], DIVISORS[divisor])
+        outputs = np.zeros(DRAWS)
+        for weight in p:
+            outputs += weight * (7.0 + rng.standard_normal(DRAWS))
+        assert outputs.var(ddof=1) == pytest.approx(found[0, i], rel=OFF)
+        assert outputs.mean() == pytest.approx(7.0, abs=5.3 / math.sqrt(DRAWS))
+
+
+def draws_of(point):
+    """Q, K, values and the gradient by the output of the first replicate."""
+    q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, 0))
+    rngs = (stream(SEED, point, 0, which) for which in ("values", "by_output"))
+    normal = DISTRIBUTIONS["gaussian"].draw
+    values, by_output = (normal(rng, q.shape).astype(np.float64) for rng in rngs)
+    return q, k * point.normalisation.gain, values, by_output
+
+
+@pytest.mark.parametrize("mask", ["causal", "window(4)", "full"])
+@pytest.mark.parametrize("divisor", ["none", "sqrt", "1000"])
+@pytest.mark.parametrize("normalisation", ["none", "l2(gain=3)"])
+def test_gradients_of_keys_and_values_are_differences_of_a_loss(
+    mask, divisor, normalisation
+):
+    """The loss is the sum of outputs times their gradients; each entry of each key and
+    value is moved by itself.  Keys that are divided leave the divisor aside.
+    """
+    n, c, step = 9, DIVISORS[divisor], 1e-5
+    point = masked(mask, n, normalisation=normalisation)
+    q, k, values, by_output = draws_of(point)
+
+    def loss(keys, values):
+        total = 0.0
+        for i in range(n):
+            seen = keys_seen(mask, i, n)
+            p = weights(q[i], [keys[j] for j in seen], c)
+            total += sum(
+                w * (by_output[i] @ values[j]) for w, j in zip(p, seen, strict=True)
+            )
+        return total
+
+    columns = [(divisor, name) for name in ("gradient_key", "gradient_value")]
+    counted = Columns(tuple(columns), tuple(columns))
+    _, found = row_values(point, SEED, range(1), counted)
+    moved = step * max(1.0, c)  # so that scores move as much
+    for j in range(n):
+        by_key, by_value = np.zeros((2, D_K))
+        for m in range(D_K):
+            up, down = (k.copy() for _ in range(2))
+            up[j, m] += moved
+            down[j, m] -= moved
+            rise = loss(up, values) - loss(down, values)
+            by_key[m] = c * point.normalisation.gain * rise / (2 * moved)
+            up, down = (values.copy() for _ in range(2))
+            up[j, m] += 1.0
+            down[j, m] -= 1.0
+            by_value[m] = (loss(k, up) - loss(k, down)) / 2
+        largest = found[0].max()
+        assert found[0][0, j] == pytest.approx(
+            np.linalg.norm(by_key), rel=1e-4, abs=1e-4 * largest
+        )
+        assert found[1][0, j] == pytest.approx(np.linalg.norm(by_value), rel=1e-5)
+
+
+def test_gradients_of_long_rows():
+    """Where queries come in several blocks; each divisor has its own, whichever others
+    there are.
+    """
+    n = 70
+    point = masked("causal", n)
+    q, k, values, by_output = draws_of(point)
+    for divisors in (["sqrt"], ["none", "2", "sqrt"]):
+        columns = tuple(
+            (name, quantity)
+            for name in divisors
+            for quantity in ("gradient_key", "gradient_value")
+        )
+        asked = tuple(
+            (name, one)
+            for name, quantity in columns
+            for one in (quantity, *ends(quantity))
+        )
+        means, rows = row_values(point, SEED, range(2), Columns(asked, columns))
+        scores = np.where(np.tri(n) > 0, q @ k.T, -np.inf) / math.sqrt(D_K)
+        p = np.exp(scores)
+        p /= p.sum(axis=1, keepdims=True)
+        by_weights = by_output @ values.T
+        by_scores = p * (by_weights - (p * by_weights).sum(axis=1, keepdims=True))
+        expected = [
+            np.linalg.norm(by_scores.T @ q, axis=1),
+            np.linalg.norm(p.T @ by_output, axis=1),
+        ]
+        for number, one in enumerate(expected):
+            last = columns.index(("sqrt", "gradient_key")) + number
+            assert rows[last][0] == pytest.approx(one, rel=1e-4, abs=1e-5)
+            at = 3 * last
+            parts = [one.mean(), one[0], one[-1]]
+            assert means[0, at : at + 3] == pytest.approx(parts, rel=1e-4)
