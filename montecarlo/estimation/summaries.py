@@ -205,10 +205,17 @@ class Summaries:
             return SHARE, ROUNDING
         if "/" in key.divisor or key.summary == QUANTILE_RATIO:
             return NOT_NEGATIVE, ROUNDING  # only what is not negative is compared
-        within = range_of(
-            key.quantity, self.point.n_keys, key.number_format, key.softmax
-        )
+        n_keys = self._n_keys(key)
+        within = range_of(key.quantity, n_keys, key.number_format, key.softmax)
         return within, ROUNDING if quantile_level(key.summary) is None else WIDEST_BIN
+
+    def _n_keys(self, key: RowKey) -> int | None:
+        """Return how many keys the rows have at most that a summary is of."""
+        n_keys = self.point.n_keys
+        if n_keys is None or key.summary not in ENDS:
+            return n_keys
+        alone = self.point.mask.is_causal and key.summary == "first"
+        return 1 if alone else self.point.mask.longest(n_keys)
 
     def _make(self, key: RowKey) -> Estimate:
         base = QUANTITIES[key.quantity].multiple_of
@@ -242,7 +249,9 @@ class Summaries:
         values = self._column(key.divisor, column)
         if QUANTITIES[key.quantity].indicator:
             return share_estimate(values, rows)
-        within = range_of(key.quantity, n_keys, key.number_format, key.softmax)
+        within = range_of(
+            key.quantity, self._n_keys(key), key.number_format, key.softmax
+        )
         if all(map(math.isfinite, within)):
             return bounded_estimate(values, within)
         return mean_estimate(values)

@@ -115,3 +115,13 @@ def test_what_is_refused_in_one_line(asked, message):
     with pytest.raises(InputError, match=message) as refused:
         measure(**asked)
     assert "\n" not in str(refused.value)
+
+
+def test_the_first_row_of_a_causal_mask_is_known():
+    """It has one key, so that there is nothing to sample on for."""
+    for quantity, value in (("output_variance", 1.0), ("entropy", 0.0)):
+        asked = {"quantity": quantity, "summary": "first", "mask": "causal"}
+        found = measure(d_k=4, n_keys=8, **asked, most=256, first=8)
+        assert (found.estimate, found.std_error) == (value, 0.0)
+        assert (found.ci_low, found.ci_high) == (value, value)
+        assert (found.reference, found.n_replicates) == (value, 8)
