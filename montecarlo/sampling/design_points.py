@@ -217,7 +217,7 @@ ROW_BLOCK = 2**20
 MOST_QUERIES = 128
 #: Queries of a masked block at least, and the part of a row that they are: a block of
 #: causal attention scores half as many keys in vain as it has queries.
-FEWEST_QUERIES, BLOCKS_OF_A_ROW = 32, 16
+FEWEST_QUERIES, BLOCKS_OF_A_ROW = 32, 64
 #: Children of a replicate's seed.
 STREAMS = ("q", "k", "v", "copy", "tail", "values", "by_output")
 #: Words that `SeedSequence` keeps of a seed at least.

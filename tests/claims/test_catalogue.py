@@ -338,7 +338,6 @@ def test_right_sentences_are_not_the_claim(claim):
         ("distributions", "gaussian*laplace", "gaussian * laplace"),
         ("dependence", "pairs(0.50)", "pairs(0.5)"),
         ("normalisation", "l2(gain=10)", "l2(gain=10.0)"),
-        ("mask", "window( 064 )", "window(64)"),
     ],
 )
 def test_names_are_spelled_as_in_tables(field, written, spelled):

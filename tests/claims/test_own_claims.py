@@ -308,7 +308,9 @@ def output_variance_of_causal_rows():
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "holds"), (1.1, "fails")])
 def test_masked_rows_are_judged(factor, verdict):
-    """Where a domain says so; the case names the mask, and so does its line."""
+    """Where a domain says so; the case names the mask as tables do, and so does its
+    line.
+    """
     check = {
         "quantity": "output_variance",
         "relation": "equals",
@@ -318,7 +320,7 @@ def test_masked_rows_are_judged(factor, verdict):
             "d_k": [16, 16],
             "n_keys": [32, 32],
             "distributions": ["gaussian"],
-            "mask": ["causal"],
+            "mask": ["window( 032 )"],  # as wide as the rows: causal
         },
     }
     found = judge(claims_of(check))
@@ -326,8 +328,8 @@ def test_masked_rows_are_judged(factor, verdict):
     (judged,) = found["claims"]
     assert judged["verdict"] == verdict
     (case,) = judged["interpretations"][0]["checks"][0]["cases"]
-    assert case["mask"] == "causal"
-    assert "causal" in found.frame()["where"].item()
+    assert case["mask"] == "window(32)"
+    assert "window(32)" in found.frame()["where"].item()
 
 
 def judged_quantile(**changes):

@@ -54,7 +54,7 @@ GROWING = ("entropy", "log_partition")
 HEIGHTS = ("estimate", "ci_low", "ci_high", "reference")
 LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
 #: What stands before a value that does not say whose it is.
-_PLAIN = {"distribution_q": "q ", "distribution_k": "k "}
+_PLAIN = {"distribution_q": "q ", "distribution_k": "k ", "mask": "mask "}
 
 
 class Picture(Figure):
