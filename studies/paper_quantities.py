@@ -191,7 +191,7 @@ def unit_scaling_std(n: int, d_k: int, mask: str, mult: float) -> float:
     """
     sharp = mult**2 / (mult**2 + 4.0 * d_k)
     flat = (math.log(n) if mask == "causal" else 1.0) / n
-    return flat ** (0.5 * (1.0 - sharp))
+    return math.pow(flat, 0.5 * (1.0 - sharp))
 
 
 def unit_scaling_output(n: int, d_k: int, mask: str, mult: float = 1.0) -> float:

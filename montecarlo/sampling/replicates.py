@@ -21,7 +21,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -468,7 +468,7 @@ def masked_row_blocks(
         shared, *each = _reduce_queries(
             point,
             queries[:, block.queries],
-            lambda seen=seen: iter((seen,)),  # type: ignore[misc]
+            partial(iter, (seen,)),
             None if vectors is None else vectors[..., block.keys],
             passes,
             block,
