@@ -115,7 +115,9 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
         needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
     else:
         pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))
-        n_held = n_keys if point.is_masked else keys_at_once(point)
+        n_held = keys_at_once(point)
+        if point.is_masked:  # values, and the gradients by keys and by values
+            n_held, pulled = n_keys, 2 * (1 + n_divisors) * n_queries
         needed = FLOAT * d_k * (n_queries + 3 * n_held + pulled)
         needed += SCORE_BYTES * float(point.queries_at_once) * n_keys
     initialisation = point.initialisation
