@@ -177,11 +177,41 @@ def position_factor(n: int) -> float:
 
 
 def over_plain(
-    name: str, n: int, std: float, gap: float = 0.0, *, causal: bool = False
+    name: str, n: int, std: float, gap: float = 0.0, *, mask: str = "none"
 ) -> float:
-    """Return an expectation with a sink, or under a causal mask, over that without."""
-    changed = expected_row(n, std=std, bias=gap, causal=causal)
+    """Return an expectation with a sink, or under a mask, over that without."""
+    changed = expected_row(n, std=std, bias=gap, mask=mask)
     return changed[name].value / expected_row(n, std=std)[name].value
+
+
+def unit_scaling_std(n: int, d_k: int, mask: str, mult: float) -> float:
+    """Return the standard deviation of outputs as u-μP's formula has it.
+
+    Scores are divided by ``d_k / mult``; ``mask`` is ``none`` or ``causal``.
+    """
+    sharp = mult**2 / (mult**2 + 4.0 * d_k)
+    flat = (math.log(n) if mask == "causal" else 1.0) / n
+    return math.pow(flat, 0.5 * (1.0 - sharp))
+
+
+def unit_scaling_output(n: int, d_k: int, mask: str, mult: float = 1.0) -> float:
+    """Return what the standard deviation of outputs is over that of the formula.
+
+    Values are independent with variance 1.  Over all entries it is that of the
+    gradients by the values, too, for gradients by the output of variance 1.
+    """
+    row = expected_row(n, d_k=d_k, divisor=d_k / mult, mask=mask)
+    exact = math.sqrt(row["inverse_participation"].value)
+    return exact / unit_scaling_std(n, d_k, mask, mult)
+
+
+def unit_scaling_query(n: int, d_k: int, mult: float = 1.0) -> float:
+    """Return what that of gradients by the queries is over the formula, without mask.
+
+    Gradients by the output have variance 1, so that those by a weight have d_k.
+    """
+    passed = query_gradient_squared(n, d_k=d_k, divisor=d_k / mult).value
+    return math.sqrt(passed) * mult / d_k / unit_scaling_std(n, d_k, "none", mult)
 
 
 def sink_weight(n: int, std: float, gap: float) -> float:
@@ -553,6 +583,7 @@ QUANTITIES: dict[str, Callable[..., float | Estimate]] = {
         *(concentration, concentration_limit, over_limit, over_critical),
         *(growth_exponent, growth_exponent_limit, growth_factor),
         *(extension_factor, position_factor, over_plain, sink_weight),
+        *(unit_scaling_output, unit_scaling_query),
         *(capped_over_critical, capped_concentration, critical_largest, cap_factor),
         *(undivided_over_scaled, scaled_ceiling, query_gradient_ratio),
         *(jacobian_limit, small_jacobians, score_exponent, score_exponent_limit),

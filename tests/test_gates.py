@@ -109,6 +109,8 @@ NO_CHECKS = [
     ((f"{TWO}\n{KEPT}", LONG, "format_error"), "8192 keys"),
     ((TWO, f"{HERE}, dependence = []", "score_variance"), "dependence"),
     ((TWO, f"{HERE}, normalisation = ['l3']", "score_variance"), "normalisation"),
+    ((TWO, f"{HERE}, mask = ['before']", "score_variance"), "mask"),
+    ((TWO, f"{HERE}, mask = ['causal']", "score_variance"), "mask"),
     ((TWO, "d_k = [64, 1048576]", "score_variance"), "GiB"),
 ]
 

@@ -159,6 +159,7 @@ def row_formulas(q, keys, v, number, divisor):
         "entropy": entropy,
         "effective_keys": math.exp(entropy),
         "inverse_participation": (p**2).sum(),
+        "output_variance": sum(w * w for w in p),
         "jacobian_trace": np.trace(jacobian),
         "jacobian_frobenius": np.linalg.norm(jacobian),
         "jacobian_frobenius_squared": (jacobian**2).sum(),
@@ -225,7 +226,11 @@ def by_loop(point, key):
     if key.quantity.startswith("format_"):
         named = key.quantity, key.number_format, key.softmax
         return np.mean(format_values(point, key.divisor)[named])
-    parts = [row_values(point, one)[key.quantity] for one in divisors]
+    roots = {"output_std": "output_variance"}
+    quantity = roots.get(key.quantity, key.quantity)
+    parts = [row_values(point, one)[quantity] for one in divisors]
+    if key.summary == "mean" and quantity != key.quantity:
+        parts = [[[math.sqrt(mean_of_rows(parts[0]))]]]
     if key.summary == "mean":
         return ratio_of_means(*parts) if "/" in key.divisor else mean_of_rows(parts[0])
     if key.summary == "share_above":

@@ -19,6 +19,7 @@ from montecarlo.attention.softmax import (
     SoftmaxRows,
     add_up,
     put,
+    weights_in_order,
     widen,
 )
 
@@ -200,3 +201,29 @@ def gradient_query(
         / one.divisor
         for one, gradient in zip(sums, gradients, strict=True)
     ]
+
+
+def add_key_gradients(
+    rows: SoftmaxRows,
+    by_weights: Scores,
+    queries: NDArray[np.float32],
+    by_output: NDArray[np.float32],
+    sums: tuple[NDArray[np.float32], NDArray[np.float32]],
+) -> None:
+    """Add what some queries pass back to the keys and values that they see, in place.
+
+    Parameters
+    ----------
+    rows : SoftmaxRows
+    by_weights : ndarray, shape (..., n_queries, n_keys)
+        Gradient by the weights: of the output times the values.
+    queries, by_output : ndarray of float32, shape (..., n_queries, d_k)
+        Gradient by the output of each query.
+    sums : tuple of ndarray of float32, shape (..., n_keys, d_k)
+        Gradients by the keys, without the factor 1/divisor, and by the values.
+    """
+    by_scores = jacobian_times(rows, differences_to_largest(by_weights, rows.gaps))
+    by_scores *= rows.sums.unit[..., np.newaxis]
+    to_keys, to_values = sums
+    to_keys += by_scores.swapaxes(-1, -2) @ queries
+    to_values += weights_in_order(rows).swapaxes(-1, -2) @ by_output

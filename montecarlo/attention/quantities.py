@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, number_formats, softmax
 from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, LogGrid
+from montecarlo.attention.masks import QueryBlock
 from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.attention.softmax import Array, Gaps, RowSums, Scores, SoftmaxRows
 
@@ -42,6 +43,8 @@ QUANTILE_RATIO = "spread"
 #: the second.
 SHARE_ABOVE = "share_above"
 MEAN = ("mean",)
+#: Under a mask, where rows differ: means of the first and of the last row, or key.
+ENDS = ("first", "last")
 SKEWED = ("mean", "median", "q10", "q90", QUANTILE_RATIO)
 TYPICAL = ("mean", "median")
 #: Of two divisors.
@@ -122,17 +125,22 @@ class Quantity:
     compared : tuple of str
         Of which summaries the table holds comparisons of two divisors, `SHARE_ABOVE`
         among them; none: it is not compared.
-    needs : {"", "gaussian keys", "planted keys"}
+    needs : {"", "gaussian keys", "planted keys", "a mask", "no mask"}
         What it means something for only: rows of Gaussian keys; rows where key i is
-        planted for query i.
+        planted for query i; as many queries as keys; rows of one length.
     given : str
         The indicator of the rows that it is a quantity of, under the divisor ``none``
         alone: elsewhere there are hardly any.  Empty: all rows, every divisor.
     multiple_of : str
         The quantity that it is the divisor times, so that it is not sampled; empty: it
         is sampled.
+    root_of : str
+        The quantity of whose mean it is the square root, so that it is not sampled;
+        empty: it is sampled.
     by_query : bool
         Whether it is made of the gradient by the query: that costs a pass of its own.
+    by_key : bool
+        Whether it is of keys, not of rows: their gradients cost a pass of their own.
     """
 
     of: Literal["pairs", "rows", "formats"]
@@ -148,10 +156,12 @@ class Quantity:
     interval_scale: Scale | None = None
     grid: LogGrid | None = None
     compared: tuple[str, ...] = ()
-    needs: Literal["", "gaussian keys", "planted keys"] = ""
+    needs: Literal["", "gaussian keys", "planted keys", "a mask", "no mask"] = ""
     given: str = ""
     multiple_of: str = ""
+    root_of: str = ""
     by_query: bool = False
+    by_key: bool = False
 
     def grid_for(self, n_keys: int) -> LogGrid | None:
         """Return the grid of rows of a number of keys: it has the top that they have.
@@ -182,14 +192,18 @@ class FirstRows:
     Attributes
     ----------
     scores : ndarray of float32, shape (n_replicates, `SPECTRAL_ROWS` at most, n_keys)
+        Under a mask those of all rows of a block.
+    block : QueryBlock or None
+        What a mask hides.
     """
 
     scores: Scores
+    block: QueryBlock | None = None
 
     @cached_property
     def gaps(self) -> Gaps:
         """Their gaps."""
-        return softmax.measure_gaps(self.scores)
+        return softmax.measure_gaps(self.scores, self.block)
 
     @cached_property
     def wide_gaps(self) -> Gaps:
@@ -207,8 +221,11 @@ class RowBlock:
     sums : RowSums
         Shape (n_replicates, n_queries), as all that follows.
     gradient_query : ndarray
-        Of one v ~ N(0, I) per replicate, and of the first `query_rows` only; empty
-        where no quantity needs it.
+        Of one v ~ N(0, I) per replicate, and of the first `query_rows` only, but under
+        a mask of all; empty where no quantity needs it.
+    gradient_key, gradient_value : ndarray, shape (n_replicates, n_keys)
+        Of a standard normal gradient of the output; empty where no quantity needs
+        them, and but in the last block of a mask's queries.
     squared_norm : ndarray
         |q|².
     variance : ndarray
@@ -225,6 +242,8 @@ class RowBlock:
 
     sums: RowSums
     gradient_query: Array
+    gradient_key: Array
+    gradient_value: Array
     squared_norm: Array
     variance: Array
     where: NDArray[np.intp]
@@ -484,6 +503,22 @@ _TABLE = (
         lambda n: (1.0 / n, 1.0),
         grid=FINE,
     ),
+    _of_rows(
+        "output_variance",
+        r"\operatorname{Var}(o_m)",
+        "variance of an entry of the output, for independent values of variance $1$",
+        lambda b: softmax.inverse_participation(b.sums),
+        lambda n: (1.0 / n, 1.0),
+        grid=FINE,
+    ),
+    _of_rows(
+        "output_std",
+        r"\operatorname{sd}(o_m)",
+        "standard deviation of an entry of the output: root of its mean variance",
+        lambda b: np.sqrt(softmax.inverse_participation(b.sums)),
+        lambda n: (n**-0.5, 1.0),
+        root_of="output_variance",
+    ),
     _TRACE,
     _FROBENIUS,
     _of_rows(
@@ -522,6 +557,24 @@ _TABLE = (
         by_query=True,
     ),
     _of_rows(
+        "gradient_key",
+        r"\lVert c\,\nabla_k L\rVert",
+        "norm of the key gradient, times the divisor",
+        lambda b: b.gradient_key,
+        NOT_NEGATIVE,
+        needs="a mask",
+        by_key=True,
+    ),
+    _of_rows(
+        "gradient_value",
+        r"\lVert\nabla_v L\rVert",
+        "norm of the value gradient",
+        lambda b: b.gradient_value,
+        NOT_NEGATIVE,
+        needs="a mask",
+        by_key=True,
+    ),
+    _of_rows(
         "element_gradient",
         "p(1-p)",
         "derivative of a weight by its own score",
@@ -529,6 +582,7 @@ _TABLE = (
         (0.0, 0.25),
         SKEWED,
         grid=DEEP,
+        needs="no mask",
     ),
     _of_rows(
         "planted_weight",

@@ -17,6 +17,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from montecarlo.attention.masks import QueryBlock
+
 Array = NDArray[np.float64]
 #: Scores and their exponentials: float32 or float64, whichever came in.
 Scores = NDArray[np.floating]
@@ -44,7 +46,8 @@ class Gaps:
     second : ndarray, shape (..., n_queries)
         Second largest score minus largest score, at most 0.
     rest : ndarray of float32 or float64, shape (..., n_queries, n_keys)
-        Score minus second largest score, at most 0; `FAR` at the largest.
+        Score minus second largest score, at most 0; `FAR` at the largest, and about
+        that where a mask hides it.
     variance : ndarray, shape (..., n_queries)
         Variance of the scores within each row, n - 1 in the denominator.
     lowest : float
@@ -59,32 +62,50 @@ class Gaps:
     lowest: float
 
 
-def measure_gaps(scores: Scores) -> Gaps:
+def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
     """Split the largest score off each row.
 
     Parameters
     ----------
     scores : ndarray of float32 or float64, shape (..., n_queries, n_keys)
-        Raw scores, before any divisor.
+        Raw scores, before any divisor.  What a mask hides becomes `FAR`, in place.
+    block : QueryBlock, optional
+        What a mask hides; by default nothing.
+
+    Returns
+    -------
+    Gaps
+        Of the scores that are visible.  A row of one has the variance 0, and `FAR` for
+        its second score.
     """
+    n_visible: int | NDArray[np.intp] = scores.shape[-1]
+    if block is not None:
+        n_visible = block.n_visible
+        block.hide(scores, FAR)
     where = scores.argmax(axis=-1)
     largest = pick(scores, where)
     rest = scores - largest[..., np.newaxis]
+    if block is not None:
+        block.hide(rest, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # NaN if squares overflow
-        variance = _variance_about_zero(rest)
+        variance = _variance_about_zero(rest, n_visible)
     lowest = float(rest.min())
     put(rest, where, -np.inf)
-    second = pick(rest, rest.argmax(axis=-1))
+    if block is not None:
+        block.hide(rest, FAR)
+    second = np.maximum(pick(rest, rest.argmax(axis=-1)), FAR)  # a row of one has none
     rest -= second[..., np.newaxis]
     put(rest, where, FAR)
     return Gaps(widen(largest), where, widen(second), rest, variance, lowest)
 
 
-def _variance_about_zero(gaps: Scores) -> Array:
-    """Return the variance of each row; of gaps, whose mean is not much larger."""
-    n = gaps.shape[-1]
+def _variance_about_zero(gaps: Scores, n: int | NDArray[np.intp]) -> Array:
+    """Return the variance of each row; of gaps, whose mean is not much larger.
+
+    Of the ``n`` gaps of a row that count the others are 0.
+    """
     squares, total = widen(np.vecdot(gaps, gaps)), add_up(gaps)
-    variance: Array = (squares - total**2 / n) / (n - 1)
+    variance: Array = (squares - total**2 / n) / np.maximum(n - 1, 1)
     return variance
 
 

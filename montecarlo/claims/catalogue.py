@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from montecarlo.attention.divisors import name_divisor
+from montecarlo.attention.masks import parse_mask
 from montecarlo.attention.quantities import (
     FORMAT_QUANTITIES,
     PAIR_QUANTITIES,
@@ -74,6 +75,7 @@ _SPELLED: dict[str, Callable[[str], str]] = {
         name_of(parse_initialisation(name)) if "(" in name else name
     ),
     "normalisation": lambda name: parse_normalisation(name).name,
+    "mask": lambda name: parse_mask(name).name,
 }
 _ANYWHERE, _PLAIN = Domain(), Check("", "equals")
 _CONTROL = re.compile(f"[{CONTROL}]")
@@ -154,7 +156,8 @@ def _require_recorded(check: Check) -> None:
     for name in domain.part:
         _require_name("domain.part", name, quantity.parts)
     why = f"{check.quantity}, which is on record"
-    _require_usual(domain, ("distributions", "dependence", "normalisation"), why)
+    usual = ("distributions", "dependence", "normalisation", "mask")
+    _require_usual(domain, usual, why)
     _require_usual(check, ("number_format", "softmax"), why)
     _require(
         "relation",
@@ -221,6 +224,7 @@ def _require_row(check: Check) -> None:
             domain.dependence[0],
             domain.initialisation[0],
             domain.normalisation[0],
+            domain.mask[0],
             formats=check.quantity in FORMAT_QUANTITIES,
         )
     require_row(point, row_key(check))

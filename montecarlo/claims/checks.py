@@ -59,6 +59,7 @@ class Domain(Struct, frozen=True, forbid_unknown_fields=True):
     dependence: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
     initialisation: Annotated[tuple[str, ...], Meta(min_length=1)] = ("",)
     normalisation: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
+    mask: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
     part: tuple[str, ...] = ()  # of what is on record; none named: all of it
 
 

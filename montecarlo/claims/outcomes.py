@@ -54,6 +54,8 @@ class Located(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     initialisation: str = ""
     #: what is done to each query and key
     normalisation: str = "none"
+    #: which keys a query sees
+    mask: str = "none"
     #: number format and softmax, where these are compared
     arithmetic: str = ""
     #: an array, a model, an optimiser; empty: simulated
@@ -70,8 +72,8 @@ class Located(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if self.part:
             return f"{self.part} {self.initialisation}".strip()
         found = self.arithmetic or dependence or self.initialisation
-        normalisation = "" if self.normalisation == "none" else self.normalisation
-        return f"{found} {normalisation}".strip()
+        named = [one for one in (self.normalisation, self.mask) if one != "none"]
+        return " ".join([found, *named]).strip()
 
 
 def locate(case: Located, **changed: None) -> Located:

@@ -365,11 +365,12 @@ def _blocks(check: Check, sizes: Collection[int]) -> Iterator[Block]:
     if check.along_d_k:
         n_keys = tuple(sorted(n for n in sizes if low <= n <= high))
     gaussian_alone = QUANTITIES[check.quantity].needs == "gaussian keys"
-    for distributions, dependence, initialisation, normalisation in product(
+    for distributions, dependence, initialisation, normalisation, mask in product(
         domain.distributions or DISTRIBUTIONS,
         domain.dependence,
         domain.initialisation,
         domain.normalisation,
+        domain.mask,
     ):
         any_other = not domain.distributions and distributions != "gaussian"
         if any_other and (gaussian_alone or initialisation):
@@ -384,5 +385,6 @@ def _blocks(check: Check, sizes: Collection[int]) -> Iterator[Block]:
             dependence=dependence,
             initialisation=initialisation,
             normalisation=normalisation,
+            mask=mask,
             formats=check.quantity in FORMAT_QUANTITIES,
         )

@@ -129,7 +129,7 @@ Form = Literal["statement", "implication", "equality"]
 Premise = Literal["independent", "mean-0", "variance-1", "normal"]
 #: What cases differ in that a sentence may omit.
 Omitted = Literal[
-    "", "distribution", "dependence", "initialisation", "normalisation", "part"
+    "", "distribution", "dependence", "initialisation", "normalisation", "mask", "part"
 ]
 
 

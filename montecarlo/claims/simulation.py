@@ -61,7 +61,7 @@ def _contains(check: Check, point: DesignPoint) -> bool:
     domain, pairs = check.domain, check.quantity in PAIR_QUANTITIES
     # none named, the premise of the texts: one of mean 0 and variance 1
     labels = domain.distributions or DISTRIBUTIONS
-    _, _, normalisation, dependence, initialisation = point.names
+    _, _, normalisation, dependence, initialisation, mask = point.names
     n_keys = domain.n_keys[0] if point.n_keys is None else point.n_keys
     return (
         point.has_rows != pairs
@@ -69,6 +69,7 @@ def _contains(check: Check, point: DesignPoint) -> bool:
         and dependence in domain.dependence
         and initialisation in domain.initialisation
         and normalisation in domain.normalisation
+        and mask in domain.mask
         and domain.d_k[0] <= point.d_k <= domain.d_k[1]
         and domain.n_keys[0] <= n_keys <= domain.n_keys[1]
         and not lacks(check.quantity, check.number_format, check.softmax, point)
@@ -122,7 +123,7 @@ class Evidence:
         of_pairs = check.quantity in PAIR_QUANTITIES
         corners = product(domain.d_k, (None,) if of_pairs else domain.n_keys)
         named = {"distribution": domain.distributions}
-        for name in ("dependence", "initialisation", "normalisation"):
+        for name in ("dependence", "initialisation", "normalisation", "mask"):
             named[name] = getattr(domain, name)
         return set(corners) <= sizes and all(
             set(asked) <= {getattr(case, name) for case in cases}
@@ -256,6 +257,7 @@ def case_of(check: Check, point: DesignPoint) -> Located:
         dependence=point.dependence.name,
         initialisation=name_of(point.initialisation),
         normalisation=point.normalisation.name,
+        mask=point.mask.name,
         arithmetic=f"{check.number_format} {check.softmax}" if compared else "",
         n_keys=point.n_keys,
         d_k=point.d_k,

@@ -123,6 +123,7 @@ class MeasureOptions:
     dependence: str = of_row("of k on q: none, pairs(0.5), planted(0.5)", "none")
     initialisation: str = of_row("init(kind=...,...), or nothing", "")
     normalisation: str = of_row("of each query and key: none, l2(gain=10), rms", "none")
+    mask: str = of_row("on keys: none, causal, window(128), full", "none")
     summary: str | None = of_row("mean (default), median, q99, q0.1, ..., spread")
     number_format: str = of_row("of weights, as float16 or e4m3", "float64")
     softmax: str = of_row("shifted or naive", "shifted")
@@ -154,6 +155,7 @@ class MeasureOptions:
             "dependence": self.dependence,
             "initialisation": self.initialisation,
             "normalisation": self.normalisation,
+            "mask": self.mask,
         }
 
 

@@ -42,7 +42,7 @@ BESIDE_ROW = {"row", "source", "json", "markdown", "lang"}
 #: Options that act beside ``--replicates``: which point, and its draws.
 OF_POINT = {
     *("replicates", "number_format", "d_k", "seed", "distribution", "keys"),
-    *("dependence", "initialisation", "normalisation"),
+    *("dependence", "initialisation", "normalisation", "mask"),
 }
 #: Options that do not act where nothing is sampled.
 OF_SAMPLING = ("relative_error", "absolute_error", "most", "seed", "jobs", "first")
@@ -196,7 +196,7 @@ def _answer_row(options: MeasureOptions) -> Answer:
         )
     replicates = int(row["n_replicates"])
     said: dict[str, Any] = {
-        **{name: row[name] for name in NAMES},
+        **{name: row.get(name, "none") for name in NAMES},  # masks may be none
         "d_k": int(row["d_k"]),
         "keys": int(row["n_keys"]) if row["n_keys"] else None,
         "distribution": f"{row['distribution_q']} * {row['distribution_k']}",

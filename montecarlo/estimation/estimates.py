@@ -149,6 +149,18 @@ class Estimate:
             finest=self.finest and self.finest.mapped(times),
         )
 
+    def root(self) -> "Estimate":
+        """Return the square root of an estimate of a positive quantity."""
+
+        def bounds(error_rate: float) -> Interval:
+            return self.interval(error_rate).mapped(
+                lambda end: math.sqrt(max(0.0, end))
+            )
+
+        value = math.sqrt(self.value)
+        error = self.std_error / (2.0 * value)
+        return Estimate(value, error, self.n_replicates, bounds=bounds)
+
 
 def mean_estimate(values: Array) -> Estimate:
     """Estimate a mean from one value per replicate.

@@ -19,6 +19,7 @@ from montecarlo.attention.number_formats import (
     compared_rows,
 )
 from montecarlo.attention.quantities import (
+    ENDS,
     FORMAT_QUANTITIES,
     NOT_NEGATIVE,
     PAIR_MEANS,
@@ -56,6 +57,7 @@ from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import (
     PAIR_COLUMNS,
     Columns,
+    end_column,
     format_column,
     grid_of,
     has_meaning,
@@ -98,7 +100,8 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
     for quantity in ROW_QUANTITIES.values():
         if has_meaning(quantity, point):
             yield from _keys_of(quantity, divisors)
-    for number_format, softmax in combinations(point.shape[1]) if point.formats else ():
+    with_formats = point.formats and not point.is_masked
+    for number_format, softmax in combinations(point.shape[1]) if with_formats else ():
         for one in FORMAT_QUANTITIES.values():
             for divisor in divisors:
                 yield RowKey(divisor, one.name, "mean", number_format.name, softmax)
@@ -126,14 +129,18 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
             means[column] = None
             if QUANTITIES[one.quantity].given:
                 means[one.divisor, rows_column(one.quantity)] = None
-            if one.summary != "mean":
+            if one.summary in ENDS:
+                means[one.divisor, end_column(one.quantity, one.summary)] = None
+            elif one.summary != "mean":
                 counts[column] = None
     return Columns(tuple(means), tuple(counts))
 
 
 def _parts_of(key: RowKey) -> Iterator[RowKey]:
     """Yield the rows of one sampled quantity and divisor that a row is made of."""
-    key = key._replace(quantity=QUANTITIES[key.quantity].multiple_of or key.quantity)
+    quantity = QUANTITIES[key.quantity]
+    base = quantity.multiple_of or quantity.root_of or key.quantity
+    key = key._replace(quantity=base)
     over, _, under = key.divisor.partition("/")
     yield key._replace(divisor=over)
     if under:
@@ -198,16 +205,25 @@ class Summaries:
             return SHARE, ROUNDING
         if "/" in key.divisor or key.summary == QUANTILE_RATIO:
             return NOT_NEGATIVE, ROUNDING  # only what is not negative is compared
-        within = range_of(
-            key.quantity, self.point.n_keys, key.number_format, key.softmax
-        )
+        n_keys = self._n_keys(key)
+        within = range_of(key.quantity, n_keys, key.number_format, key.softmax)
         return within, ROUNDING if quantile_level(key.summary) is None else WIDEST_BIN
+
+    def _n_keys(self, key: RowKey) -> int | None:
+        """Return how many keys the rows have at most that a summary is of."""
+        n_keys = self.point.n_keys
+        if n_keys is None or key.summary not in ENDS:
+            return n_keys
+        alone = self.point.mask.is_causal and key.summary == "first"
+        return 1 if alone else self.point.mask.longest(n_keys)
 
     def _make(self, key: RowKey) -> Estimate:
         base = QUANTITIES[key.quantity].multiple_of
         if base:
             made = self.estimate(key._replace(quantity=base))
             return made.times(self._factor(key.divisor))
+        if base := QUANTITIES[key.quantity].root_of:
+            return self.estimate(key._replace(quantity=base)).root()
         return self._of_rows(key) if self.point.has_rows else self._of_pairs(key)
 
     def _of_rows(self, key: RowKey) -> Estimate:
@@ -227,10 +243,15 @@ class Summaries:
         n_queries, n_keys = self.point.shape
         in_format = key.quantity in FORMAT_QUANTITIES
         rows = compared_rows(n_queries, n_keys) if in_format else n_queries
-        values = self._column(key.divisor, _column_of(key))
+        column = _column_of(key)
+        if key.summary in ENDS:
+            rows, column = 1, end_column(column, key.summary)
+        values = self._column(key.divisor, column)
         if QUANTITIES[key.quantity].indicator:
             return share_estimate(values, rows)
-        within = range_of(key.quantity, n_keys, key.number_format, key.softmax)
+        within = range_of(
+            key.quantity, self._n_keys(key), key.number_format, key.softmax
+        )
         if all(map(math.isfinite, within)):
             return bounded_estimate(values, within)
         return mean_estimate(values)
@@ -304,6 +325,8 @@ class Summaries:
 def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -> str:
     """Return why a point has no row of a quantity; empty if it has one."""
     if quantity in FORMAT_QUANTITIES:
+        if point.is_masked:
+            return f"is not computed under a mask, got {point.mask.name}"
         ways = {(one.name, way) for one, way in combinations(point.shape[1])}
         ways |= {(name, FLOAT8_SOFTMAX) for name in FLOAT8}
         if point.formats and (number_format, softmax) in ways:
@@ -315,6 +338,10 @@ def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -
     if not point.has_rows or has_meaning(ROW_QUANTITIES[quantity], point):
         return ""
     needed = "planted keys: a dependence planted(rho)"
+    if ROW_QUANTITIES[quantity].needs == "no mask":
+        needed = "rows of one length: no mask"
+    if ROW_QUANTITIES[quantity].needs == "a mask":
+        needed = "a query for each key: a mask, as full or causal"
     if ROW_QUANTITIES[quantity].needs == "gaussian keys":
         needed = "Gaussian keys, without dependence, initialisation or normalisation"
     return f"needs {needed}, got {point.name}"
@@ -337,8 +364,9 @@ def has_row(point: DesignPoint, key: RowKey) -> bool:
     by_keys = quantity.of == "pairs" and parse_divisor(key.divisor).needs_keys
     one_for_all = quantity.given or not quantity.divided
     counted = quantity.grid is not None and quantile_level(key.summary) is not None
+    at_end = point.is_masked and not quantity.given and key.summary in ENDS
     return (
-        (counted or key.summary in quantity.summaries)
+        (counted or at_end or key.summary in quantity.summaries)
         and not by_keys
         and (key.divisor == "none" or not one_for_all)
     )

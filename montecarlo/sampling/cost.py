@@ -5,6 +5,7 @@ for batches, and no result depends on them.  The limits do not depend on the mac
 that a study that runs here runs elsewhere; what is refused is an `InputError`.
 """
 
+import math
 from functools import lru_cache
 
 from montecarlo.attention.divisors import parse_divisor
@@ -58,15 +59,22 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
     if not point.has_rows:
         product = scores * point.d_k * PRODUCT_SECONDS
         return FIXED_SECONDS + draws + product + scores * PAIR_SECONDS
-    pulled = n_divisors * min(
-        n_queries, query_rows(n_keys)
-    )  # products of gradients and keys
-    products = (n_queries + pulled) * n_keys * point.d_k * PRODUCT_SECONDS
-    rows = n_divisors * (DIVISOR_SECONDS + scores * ROW_SECONDS)
+    n_scored = n_keys  # of a query, in the mean
+    n_pulled = min(n_queries, query_rows(n_keys))  # products of gradients and keys
+    n_blocks = 1
+    if point.is_masked:
+        longest, at_once = point.mask.longest(n_keys), point.queries_at_once
+        n_pulled, n_blocks = n_queries, math.ceil(n_queries / at_once)
+    if point.mask.is_causal:
+        n_scored = min(n_keys, longest - longest**2 // (2 * n_keys) + at_once)
+    products = (n_queries + n_divisors * n_pulled) * n_scored
+    rows = n_divisors * (
+        n_blocks * DIVISOR_SECONDS + n_queries * n_scored * ROW_SECONDS
+    )
     if point.formats:
         compared = min(scores, FORMAT_ROWS * n_keys, FORMAT_SCORES)
         rows += n_divisors * compared * FORMAT_SECONDS
-    return FIXED_SECONDS + draws + products + rows
+    return FIXED_SECONDS + draws + products * point.d_k * PRODUCT_SECONDS + rows
 
 
 def _draw_seconds(family: str) -> float:
@@ -107,8 +115,11 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
         needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
     else:
         pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))
-        needed = FLOAT * d_k * (n_queries + 3 * keys_at_once(point) + pulled)
-        needed += SCORE_BYTES * float(n_queries) * n_keys
+        n_held = keys_at_once(point)
+        if point.is_masked:  # values, and the gradients by keys and by values
+            n_held, pulled = n_keys, 2 * (1 + n_divisors) * n_queries
+        needed = FLOAT * d_k * (n_queries + 3 * n_held + pulled)
+        needed += SCORE_BYTES * float(point.queries_at_once) * n_keys
     initialisation = point.initialisation
     if initialisation is not None:
         needed += (

@@ -1,9 +1,9 @@
 """What is sampled: a point, its name, its shape and its random streams.
 
 A point is two distributions of entries, how K depends on Q, perhaps projections at
-initialisation and a normalisation of q and k, d_k and the number of keys.  The streams
-depend on the seed, the point's name and the replicate's index and on nothing else, so a
-point gives the same numbers alone, in any grid, on any workers.
+initialisation and a normalisation of q and k, a mask, d_k and the number of keys.  The
+streams depend on the seed, the point's name and the replicate's index and on nothing
+else, so a point gives the same numbers alone, in any grid, on any workers.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
+from montecarlo.attention.masks import NO_MASK, Mask, parse_mask
 from montecarlo.errors import InputError, show
 from montecarlo.names import look_up, require_whole
 from montecarlo.sampling.distributions import (
@@ -214,8 +215,11 @@ PAIR_BLOCK = 256
 #: more to draw than a few dozen queries take to score.
 ROW_BLOCK = 2**20
 MOST_QUERIES = 128
+#: Queries of a masked block at least, and the part of a row that they are: a block of
+#: causal attention scores half as many keys in vain as it has queries.
+FEWEST_QUERIES, BLOCKS_OF_A_ROW = 32, 64
 #: Children of a replicate's seed.
-STREAMS = ("q", "k", "v", "copy", "tail")
+STREAMS = ("q", "k", "v", "copy", "tail", "values", "by_output")
 #: Words that `SeedSequence` keeps of a seed at least.
 POOL = 4
 #: From this d_k or number of keys on, a replicate is large: fewer of them are drawn.
@@ -241,6 +245,8 @@ class DesignPoint:
         What stands before q and k; None: nothing.
     normalisation : Normalisation
         What is done to each query and key before the product.
+    mask : Mask
+        Which keys each query sees; with one there are as many queries as keys.
     formats : bool
         Whether rows can be asked for in number formats.  Not part of the name: the
         draws are the same.
@@ -253,6 +259,7 @@ class DesignPoint:
     dependence: Dependence = INDEPENDENT
     initialisation: Initialisation | None = None
     normalisation: Normalisation = AS_DRAWN
+    mask: Mask = NO_MASK
     formats: bool = False
 
     def __post_init__(self) -> None:
@@ -266,6 +273,16 @@ class DesignPoint:
             )
         if kind == "planted" and not self.has_rows:
             raise InputError("dependence planted(rho) must have n_keys: it needs rows")
+        if self.is_masked and self.n_keys is None:
+            raise InputError(
+                f"mask must be none without n_keys, got {self.mask.name}: pairs have "
+                "no rows"
+            )
+        if self.mask.width > (self.n_keys or self.mask.width):
+            raise InputError(
+                f"mask window(w) must have a w of at most n_keys, {self.n_keys}, got "
+                f"{self.mask.width}"
+            )
         q, k = self.distribution_q, self.distribution_k
         if self.initialisation and {q.name, k.name} != {"gaussian"}:
             raise InputError(
@@ -280,7 +297,7 @@ class DesignPoint:
             )
 
     @property
-    def names(self) -> tuple[str, str, str, str, str]:
+    def names(self) -> tuple[str, str, str, str, str, str]:
         """Distributions, normalisation and what else there is, as tables name them."""
         return (
             self.distribution_q.name,
@@ -288,6 +305,7 @@ class DesignPoint:
             self.normalisation.name,
             self.dependence.name,
             name_of(self.initialisation),
+            self.mask.name,
         )
 
     @property
@@ -313,6 +331,11 @@ class DesignPoint:
         return self.normalisation != AS_DRAWN
 
     @property
+    def is_masked(self) -> bool:
+        """Whether there is a mask, and so a query for each key."""
+        return self.mask != NO_MASK
+
+    @property
     def has_symmetric_entries(self) -> bool:
         """Whether each entry of q, or each of k, is as likely with either sign.
 
@@ -330,6 +353,7 @@ class DesignPoint:
             f"dependence={self.dependence.name};setup={name_of(self.initialisation)};"
             f"d_k={self.d_k};{design}"
             + (f";normalisation={self.normalisation.name}" * self.is_normalised)
+            + (f";mask={self.mask.name}" * self.is_masked)
         )
 
     @property
@@ -337,10 +361,22 @@ class DesignPoint:
         """Queries and keys of one replicate; a function of the point alone."""
         if self.n_keys is None:
             return PAIR_BLOCK, PAIR_BLOCK
+        if self.is_masked:
+            return self.n_keys, self.n_keys
         n_queries = max(1, min(MOST_QUERIES, ROW_BLOCK // self.n_keys))
         if self.dependence != INDEPENDENT:  # each query needs a key of its own
             n_queries = min(n_queries, self.n_keys)
         return n_queries, self.n_keys
+
+    @property
+    def queries_at_once(self) -> int:
+        """Queries whose scores are there at once; there are rows."""
+        n_queries, n_keys = self.shape
+        if not self.is_masked:
+            return n_queries
+        longest = self.mask.longest(n_keys)
+        wanted = max(FEWEST_QUERIES, longest // BLOCKS_OF_A_ROW)
+        return max(1, min(MOST_QUERIES, wanted, ROW_BLOCK // longest))
 
     @property
     def row_spread(self) -> float:
@@ -369,6 +405,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     dependence: str = "none",
     initialisation: str = "",
     normalisation: str = "none",
+    mask: str = "none",
     *,
     formats: bool = False,
 ) -> DesignPoint:
@@ -377,7 +414,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     Parameters
     ----------
     distribution_q, distribution_k, dependence, initialisation, normalisation : str
-        As in the tables.
+        As in the tables, and so is ``mask``.
     d_k : int
     n_keys : int, optional
         By default pairs.
@@ -397,6 +434,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
         parse_dependence(dependence),
         parse_initialisation(initialisation),
         parse_normalisation(normalisation),
+        parse_mask(mask),
         formats,
     )
 
@@ -411,7 +449,8 @@ def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
     point : DesignPoint
     index : int
         The replicate's index, at least 0.
-    which : {"q", "k", "v", "copy", "tail"}
+    which : str
+        One of `STREAMS`.
     """
     child = (*point_key(point.name), index, STREAMS.index(which))
     return Generator(SFC64(SeedSequence(_words(seed, child))))

@@ -31,8 +31,8 @@ ENTRIES_AT_ONCE = 2**22
 def keys_at_once(point: DesignPoint) -> int:
     """Return how many keys of a point are drawn at once.
 
-    All of them where they fit.  A chunk holds the keys that depend on the queries.
-    Projections are not cut: they come behind the tokens in the stream.
+    All of them where they fit.  Projections are not cut: they come behind the tokens
+    in the stream.
     """
     _, n_keys = point.shape
     if point.initialisation:
@@ -94,12 +94,14 @@ def _draw_chunks(
     distribution = point.distribution_k
     dependence = point.dependence
     at_once = keys_at_once(point)
+    copy = None
+    if dependence.kind != "none" and distribution.family != "gaussian":
+        copy = stream(seed, point, index, "copy")
     for first in range(0, n_keys, at_once):
         k = distribution.draw(rng, (min(at_once, n_keys - first), point.d_k))
-        if first == 0 and dependence.kind != "none":
-            gaussian = point.distribution_k.family == "gaussian"
-            copy = None if gaussian else stream(seed, point, index, "copy")
-            k = correlate(queries, k, dependence.rho, copy)
+        matching = queries[first : first + at_once]
+        if dependence.kind != "none" and len(matching):
+            k = correlate(matching, k, dependence.rho, copy)
         yield normalise(distribution.rescale(k), point.normalisation)
 
 

@@ -7,13 +7,21 @@ here depends on how many replicates are asked for at once.
 Pairs go one block after the other: the scores of one stay in the cache; those of
 several do not, and every pass over them would take four times as long.  Small
 replicates of rows go through NumPy in stacks: a call costs as much as a thousand
-scores.  Rows are exponentiated in float32, which is what scores come in, but for those
-that are nearly flat.
+scores.  Masked ones go block of queries by block, with the keys that these see.  Rows
+are exponentiated in float32, which is what scores come in, but for those that are
+nearly flat.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import cache, lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -23,11 +31,13 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.gradients import (
+    add_key_gradients,
     differences_to_largest,
     gradient_query,
     jacobian_times,
 )
 from montecarlo.attention.grids import LogGrid
+from montecarlo.attention.masks import QueryBlock, query_blocks
 from montecarlo.attention.number_formats import (
     ALL_FORMATS,
     NUMBER_FORMATS,
@@ -53,6 +63,7 @@ from montecarlo.attention.softmax import (
     Array,
     RowSums,
     Scores,
+    SoftmaxRows,
     matching_gaps,
     measure_gaps,
     softmax_rows,
@@ -60,6 +71,7 @@ from montecarlo.attention.softmax import (
 )
 from montecarlo.sampling.batches import Batch, Counts
 from montecarlo.sampling.design_points import DesignPoint, stream
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.matrices import (
     Floats,
     draw_keys,
@@ -188,8 +200,8 @@ KEYS_WIDENED = 2**12
 Chunks = Callable[[], Iterator[Floats]]
 
 
-#: In the place of what no quantity needs.
-NOT_NEEDED = np.empty((1, 0))
+#: Of `RowBlock`, what is needed under some divisors alone.
+GRADIENTS = ("gradient_query", "gradient_key", "gradient_value")
 #: Of `RowSums`, what has an entry for each row.
 SUMS = ("raw_largest", "second", "s1", "s2", "s3", "weighted")
 
@@ -201,12 +213,14 @@ class Pass(NamedTuple):
     ----------
     divisor : float
         What scores are divided by.
-    by_query : bool
-        Whether the norm of the gradient by the query is needed.
+    by_query, by_key : bool
+        Whether the norms of the gradients by the query, and by keys and values, are
+        needed.
     """
 
     divisor: float
     by_query: bool = True
+    by_key: bool = False
 
 
 def row_blocks(
@@ -276,14 +290,46 @@ def _reduce_rows(
         first rows; then what each has of its own, that of `RowSums` by itself.
     """
     queries, chunks = _draw(point, seed, indices)
-    parts = [queries @ keys.transpose(0, 2, 1) for keys in chunks()]
-    scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
-    gaps = measure_gaps(scores)
-    flat = [point.row_spread / one.divisor < FLAT for one in passes]
-    wide = measure_gaps(widen(scores)) if any(flat) else gaps
-    differences = {}
+    vector = None
     if any(one.by_query for one in passes):
         vector = _draw_vectors(point, seed, indices)
+    shared, *own = _reduce_queries(point, queries, chunks, vector, passes)
+    shared["compared"] = _compared_scores(point, queries, chunks if formats else None)
+    return [shared, *own]
+
+
+def _reduce_queries(  # noqa: PLR0913, PLR0917 - what rows are made of
+    point: DesignPoint,
+    queries: Floats,
+    chunks: Chunks,
+    vector: Floats | None,
+    passes: Sequence[Pass],
+    block: QueryBlock | None = None,
+    backward: "Backward | None" = None,
+) -> list[dict[str, NDArray[Any]]]:
+    """Reduce the rows of some queries, as `_reduce_rows` does with all.
+
+    Parameters
+    ----------
+    point : DesignPoint
+    queries : ndarray of float32, shape (n_replicates, n_queries, d_k)
+    chunks : callable
+        Returns chunks of the keys that any of them sees.
+    vector : ndarray of float32, shape (n_replicates, 1, n_keys), or None
+        What gradients by the query are of; None where there are none.
+    passes : sequence of Pass
+    block : QueryBlock, optional
+        Which queries they are under a mask, and what it hides from them.
+    backward : Backward, optional
+        Gradients by keys and values, to which what these queries pass back is added.
+    """
+    parts = [queries @ keys.transpose(0, 2, 1) for keys in chunks()]
+    scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+    gaps = measure_gaps(scores, block)
+    flat = [point.row_spread / one.divisor < FLAT for one in passes]
+    wide = measure_gaps(widen(scores), block) if any(flat) else gaps
+    differences = {}
+    if vector is not None:
         differences[False] = differences_to_largest(vector, gaps)
         if any(flat):
             differences[True] = differences_to_largest(widen(vector), wide)
@@ -292,28 +338,165 @@ def _reduce_rows(
     for one, is_flat in zip(passes, flat, strict=True):
         rows = softmax_rows(wide if is_flat else gaps, one.divisor)
         own.append({name: getattr(rows.sums, name) for name in SUMS})
-        own[-1]["gradient_query"] = NOT_NEEDED
+        own[-1] |= dict.fromkeys(GRADIENTS, np.empty((len(queries), 0)))
+        if backward is not None and one.by_key:
+            backward.add(len(own), rows)
         if one.by_query:
             product = jacobian_times(rows, differences[is_flat])
             by_query.append((own[-1], rows.sums, product))
+    n_queries, n_keys = scores.shape[1:]
     if by_query:
         places, sums, products = zip(*by_query, strict=True)
-        found = gradient_query(sums, products, chunks(), query_rows(point.shape[1]))
+        most = query_rows(n_keys) if block is None else n_queries
+        found = gradient_query(sums, products, chunks(), most)
         for place, gradient in zip(places, found, strict=True):
             place["gradient_query"] = gradient
+    # the column of the first query's own key
+    own_key = 0 if block is None else block.queries.start - block.keys.start
     shared = {
         "squared_norm": widen(np.vecdot(queries, queries)),
         "variance": gaps.variance,
-        "where": gaps.where,
+        "where": gaps.where - own_key,
         "matching": (
-            matching_gaps(scores, gaps)
+            matching_gaps(scores[..., own_key:], gaps)
             if point.dependence.kind != "none"
             else np.zeros_like(gaps.largest)
         ),
-        "scores": scores[:, : costly_rows(SPECTRAL_ROWS, point.shape[1])],
-        "compared": _compared_scores(point, queries, chunks if formats else None),
+        "scores": (
+            scores[:, : costly_rows(SPECTRAL_ROWS, n_keys)] if block is None else scores
+        ),
     }
     return [shared, *own]
+
+
+class Backward:
+    """Gradients that reach keys and values, added up over the queries that see them.
+
+    That by the output of each query is standard normal, and so are the values; both are
+    as long as a key.
+
+    Parameters
+    ----------
+    point : DesignPoint
+        With a mask.
+    seed : int
+    indices : range
+        Of the replicates.
+    queries : ndarray of float32, shape (n_replicates, n_keys, d_k)
+    """
+
+    def __init__(
+        self, point: DesignPoint, seed: int, indices: range, queries: Floats
+    ) -> None:
+        draw, shape = DISTRIBUTIONS["gaussian"].draw, queries.shape[1:]
+        self.queries, self.gain = queries, point.normalisation.gain
+        self.values, self.by_output = (
+            stack([draw(stream(seed, point, i, which), shape) for i in indices])
+            for which in ("values", "by_output")
+        )
+        #: those of each pass, by its number
+        self.sums: dict[int, tuple[Floats, Floats]] = {}
+
+    def begin(self, block: QueryBlock) -> None:
+        """Take the gradients by the weights of the next queries, for all passes."""
+        self.block = block
+        by_output = self.by_output[:, block.queries]
+        self.by_weights = by_output @ self.values[:, block.keys].transpose(0, 2, 1)
+
+    def add(self, number: int, rows: SoftmaxRows) -> None:
+        """Add what these queries pass back, under the divisor of a pass."""
+        if number not in self.sums:
+            self.sums[number] = np.zeros_like(self.values), np.zeros_like(self.values)
+        to_keys, to_values = (one[:, self.block.keys] for one in self.sums[number])
+        queries = self.block.queries
+        add_key_gradients(
+            rows,
+            self.by_weights,
+            self.queries[:, queries],
+            self.by_output[:, queries],
+            (to_keys, to_values),
+        )
+
+    def norms(self, number: int) -> dict[str, Array]:
+        """Return the norms under the divisor of a pass; empty where none are needed."""
+        if number not in self.sums:
+            return {}
+        by_key, by_value = (
+            np.sqrt(widen(np.vecdot(one, one))) for one in self.sums[number]
+        )
+        return {"gradient_key": self.gain * by_key, "gradient_value": by_value}
+
+
+def masked_row_blocks(
+    point: DesignPoint, seed: int, indices: range, passes: Sequence[Pass]
+) -> Iterator[list[RowBlock]]:
+    """Draw some replicates of masked rows and yield them, some queries at a time.
+
+    Parameters
+    ----------
+    point : DesignPoint
+        With a mask.
+    seed : int
+    indices : range
+        Of the replicates.
+    passes : sequence of Pass
+
+    Yields
+    ------
+    list of RowBlock
+        One for each pass, of the same queries; these come in order.
+
+    Notes
+    -----
+    All keys of a replicate are there at once, but of the scores those of one block
+    alone: keys that none of its queries sees are left out.
+    """
+    matrices = [draw_matrices(point, seed, index) for index in indices]
+    queries, keys = (stack(parts) for parts in zip(*matrices, strict=True))
+    keys = _with_gain(point, keys)
+    vectors = None
+    if any(one.by_query for one in passes):
+        vectors = _draw_vectors(point, seed, indices)
+    backward = None
+    if any(one.by_key for one in passes):
+        backward = Backward(point, seed, indices, queries)
+    n_keys = point.shape[1]
+    for block in query_blocks(point.mask, n_keys, point.queries_at_once):
+        seen = keys[:, block.keys]
+        if backward is not None:
+            backward.begin(block)
+        shared, *each = _reduce_queries(
+            point,
+            queries[:, block.queries],
+            partial(iter, (seen,)),
+            None if vectors is None else vectors[..., block.keys],
+            passes,
+            block,
+            backward,
+        )
+        if backward is not None and block.queries.stop == n_keys:
+            for number, own in enumerate(each, 1):
+                own.update(backward.norms(number))
+        first_rows = FirstRows(shared.pop("scores"), block)
+        yield [
+            RowBlock(
+                RowSums(one.divisor, **{name: own.pop(name) for name in SUMS}),
+                **own,
+                **shared,
+                compared=np.empty((len(indices), 0, n_keys)),
+                first_rows=first_rows,
+            )
+            for one, own in zip(passes, each, strict=True)
+        ]
+
+
+def _masked_at_once(point: DesignPoint) -> int:
+    """Return how many masked replicates go through NumPy together."""
+    n_queries, n_keys = point.shape
+    rows = point.queries_at_once
+    scores = rows * min(n_keys, point.mask.longest(n_keys) + rows)
+    drawn = (n_queries + n_keys) * point.d_k
+    return max(1, min(SCORES_AT_ONCE // scores, DRAWN_AT_ONCE // drawn))
 
 
 def _draw_vectors(point: DesignPoint, seed: int, indices: range) -> Floats:
@@ -431,6 +614,11 @@ def rows_column(quantity: str) -> str:
     return f"{quantity}:rows"
 
 
+def end_column(quantity: str, summary: str) -> str:
+    """Name the column of a quantity of the first row, or of the last."""
+    return f"{quantity}:{summary}"
+
+
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
     """Name the column of a quantity in a number format."""
     return FORMAT_SIGN.join((quantity, number_format, softmax))
@@ -458,6 +646,8 @@ def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
 
 def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
     """Tell whether a point has what a quantity of rows needs."""
+    if quantity.needs in {"a mask", "no mask"}:
+        return point.is_masked == (quantity.needs == "a mask")
     if quantity.needs == "planted keys":
         return point.dependence.kind == "planted"
     if quantity.needs == "gaussian keys":
@@ -524,30 +714,71 @@ def row_values(
     passes = [
         Pass(
             parse_divisor(divisor).value(point.d_k, point.shape[1]),
-            any(ROW_QUANTITIES[one].by_query for one in mine if one in ROW_QUANTITIES),
+            any(one.by_query for one in some),
+            any(one.by_key for one in some),
         )
         for divisor, mine in names.items()
+        for some in [[ROW_QUANTITIES[one] for one in mine if one in ROW_QUANTITIES]]
     ]
-    formats = any(is_of_format(name) for _, name in columns.means)
-    blocks = row_blocks(point, seed, indices, passes, formats=formats)
     means: dict[tuple[str, str], Array] = {}
-    values: dict[tuple[str, str], Array] = {}
-    for divisor, block in zip(names, blocks, strict=True):
-        for name, found, rows in _row_columns(block, names[divisor]):
-            means[divisor, name], values[divisor, name] = found, rows
-        in_formats = filter(is_of_format, names[divisor])
-        for name, found in _format_columns(block, in_formats):
-            means[divisor, name] = found
+    if point.is_masked:
+        values = _masked_values(point, seed, indices, passes, names)
+    else:
+        values = {}
+        formats = any(is_of_format(name) for _, name in columns.means)
+        blocks = row_blocks(point, seed, indices, passes, formats=formats)
+        for divisor, block in zip(names, blocks, strict=True):
+            for name, *found in _row_columns(block, names[divisor]):
+                values[divisor, name] = found
+            in_formats = filter(is_of_format, names[divisor])
+            for name, mean in _format_columns(block, in_formats):
+                means[divisor, name] = mean
+    for (divisor, name), (rows, _) in values.items():
+        means[divisor, name] = rows.mean(axis=-1)
+        means[divisor, end_column(name, "first")] = rows[:, 0]
+        means[divisor, end_column(name, "last")] = rows[:, -1]
     return (
         np.stack([means[column] for column in columns.means], axis=-1),
-        [values[column] for column in columns.counts],
+        [values[column][1] for column in columns.counts],
     )
+
+
+def _masked_values(
+    point: DesignPoint,
+    seed: int,
+    indices: range,
+    passes: Sequence[Pass],
+    names: Mapping[str, Collection[str]],
+) -> dict[tuple[str, str], list[Array]]:
+    """Draw masked replicates and evaluate columns on blocks of their queries.
+
+    Returns
+    -------
+    dict
+        Divisor and column to what `_row_columns` yields of it, of all queries.
+    """
+    at_once = _masked_at_once(point)
+    stacks = []
+    for first in range(0, len(indices), at_once):
+        some = indices[first : first + at_once]
+        parts: dict[tuple[str, str], list[list[Array]]] = {}
+        for blocks in masked_row_blocks(point, seed, some, passes):
+            for divisor, block in zip(names, blocks, strict=True):
+                for name, *found in _row_columns(block, names[divisor]):
+                    parts.setdefault((divisor, name), []).append(found)
+        stacks.append({column: _join(found, -1) for column, found in parts.items()})
+    return {column: _join([one[column] for one in stacks], 0) for column in stacks[0]}
+
+
+def _join(parts: Sequence[Sequence[Array]], axis: int) -> list[Array]:
+    """Put parts of several arrays together, each with its own."""
+    return [np.concatenate(arrays, axis) for arrays in zip(*parts, strict=True)]
 
 
 def _row_columns(
     block: RowBlock, names: Collection[str]
 ) -> Iterator[tuple[str, Array, Array]]:
-    """Yield columns of rows: name, mean of each replicate, and the rows themselves."""
+    """Yield columns of rows: name, the values whose mean it has, and those counted."""
     apply = cache(lambda function: function(block))  # some rows, and all, share values
     for name in names:
         if name not in ROW_QUANTITIES:
@@ -555,13 +786,12 @@ def _row_columns(
         quantity = ROW_QUANTITIES[name]
         rows = apply(quantity.evaluate)
         if not quantity.given:
-            yield name, rows.mean(axis=-1), rows
+            yield name, rows, rows
             continue
         among = apply(ROW_QUANTITIES[quantity.given].evaluate)
         among = among[:, : rows.shape[-1]]  # costly ones: of the first rows
-        yield rows_column(name), among.mean(axis=-1), among
-        kept = np.where(among == 1.0, rows, np.nan)
-        yield name, (rows * among).mean(axis=-1), kept
+        yield rows_column(name), among, among
+        yield name, rows * among, np.where(among == 1.0, rows, np.nan)
 
 
 def _format_columns(

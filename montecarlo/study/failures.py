@@ -28,7 +28,7 @@ SHOWN = 3
 #: Any but float64: number formats are computed all, or none.
 SOME_FORMAT = "float16"
 #: The options of `DesignPoint.names` after its distributions.
-NAME_OPTIONS = ("--normalisation", "--dependence", "--initialisation")
+NAME_OPTIONS = ("--normalisation", "--dependence", "--initialisation", "--mask")
 
 
 def raise_failed_batches(

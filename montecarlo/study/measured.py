@@ -26,6 +26,8 @@ SUMMARIES = {
     "median": "median over rows",
     "q10": "10 % quantile over rows",
     "q90": "90 % quantile over rows",
+    "first": "mean of the first row or key",
+    "last": "mean of the last row or key",
     "spread": "90 % quantile over 10 % quantile",
 }
 
@@ -51,6 +53,7 @@ class Measurement:
     normalisation: str
     dependence: str
     initialisation: str
+    mask: str
     d_k: int
     n_queries: int
     n_keys: int | None
@@ -105,6 +108,8 @@ class Measurement:
             told.append(self.initialisation)
         if self.normalisation != "none":
             told.append(f"normalised by {self.normalisation}")
+        if self.mask != "none":
+            told.append(f"mask {self.mask}")
         told.append(f"d_k = {self.d_k}")
         if self.n_keys is not None:
             told.append(f"n = {self.n_keys}")
@@ -257,11 +262,13 @@ def table_row(
 def row_id(point: DesignPoint, key: RowKey) -> str:
     """Return the name of a row: a hash of what identifies it.
 
-    Without a normalisation it is what it was before there were any.
+    Without a normalisation or a mask it is what it was before there were any.
     """
     named = dict(zip(IDENTITY, identity(point, key), strict=True))
     if not point.is_normalised:
         del named["normalisation"]
+    if not point.is_masked:
+        del named["mask"]
     text = ";".join(map(str, named.values()))
     return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
 

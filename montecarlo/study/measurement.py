@@ -97,6 +97,7 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     dependence: str = "none",
     initialisation: str = "",
     normalisation: str = "none",
+    mask: str = "none",
     seed: int = 1,
     relative_error: float = RELATIVE_ERROR,
     absolute_error: float | None = None,
@@ -125,7 +126,8 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         ``none/sqrt``.
     summary : str, optional
         Over attention rows: ``mean`` (the default), ``median`` or another quantile,
-        such as ``q99``.  Of a quantity of pairs it is ``value``.
+        such as ``q99``; under a mask also ``first`` and ``last``, the mean of the
+        first row or key, or of the last.  Of a quantity of pairs it is ``value``.
     number_format : str
         Format of the weights, such as ``float16``.
     softmax : str
@@ -138,6 +140,10 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     normalisation : str
         ``"l2(gain=10)"`` gives each query and key a length of 1, ``"rms"`` a mean
         square of 1, and the product the gain.
+    mask : str
+        Which keys a query sees: ``causal`` its own and earlier ones, ``window(128)`` of
+        these the last 128, ``full`` all; with each there are as many queries as keys.
+        ``none`` is that without a mask, of fewer queries where rows are long.
     seed : int
         Of all random numbers.
     relative_error : float
@@ -173,6 +179,7 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         "dependence": dependence,
         "initialisation": initialisation,
         "normalisation": normalisation,
+        "mask": mask,
     }
     parts = {
         "divisor": divisor,
@@ -541,6 +548,7 @@ def grid(  # noqa: PLR0913 - as `measure`
     dependence: OneOrMore = "none",
     initialisation: OneOrMore = "",
     normalisation: OneOrMore = "none",
+    mask: OneOrMore = "none",
     seed: int = 1,
     relative_error: float = RELATIVE_ERROR,
     absolute_error: float | None = None,
@@ -582,6 +590,8 @@ def grid(  # noqa: PLR0913 - as `measure`
         What stands before queries and keys.
     normalisation : str, or sequence of str
         What is done to each query and key before the product.
+    mask : str, or sequence of str
+        Which keys a query sees, as for `measure`.
     seed : int
         Of all random numbers.
     relative_error : float
@@ -603,8 +613,8 @@ def grid(  # noqa: PLR0913 - as `measure`
     -------
     DataFrame
         A line for each combination that a point has, with the columns of
-        measurements.csv.  Distributions and divisors stand as they were typed, 13.5 as
-        the number; of two spellings of one, the first.
+        measurements.csv, ``mask`` among them.  Distributions and divisors stand as they
+        were typed, 13.5 as the number; of two spellings of one, the first.
 
     Raises
     ------
@@ -623,6 +633,7 @@ def grid(  # noqa: PLR0913 - as `measure`
         "dependence": dependence,
         "initialisation": initialisation,
         "normalisation": normalisation,
+        "mask": mask,
     }
     parts = {
         "divisor": divisor,

@@ -42,7 +42,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
         Whether to sample blocks of pairs as well.
     distribution_q, distribution_k : str
         ``distribution_k`` empty: as q.
-    dependence, initialisation, normalisation : str
+    dependence, initialisation, normalisation, mask : str
     formats : bool
         Whether rows are also computed in number formats.
     replicates : int
@@ -57,6 +57,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
     dependence: str = "none"
     initialisation: str = ""
     normalisation: str = "none"
+    mask: str = "none"
     formats: bool = False
     replicates: Annotated[int, Meta(ge=0, le=MOST_REPLICATES)] = 0
 
@@ -75,6 +76,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
                 self.dependence,
                 self.initialisation,
                 self.normalisation,
+                self.mask,
                 formats=self.formats and n_keys is not None,
             )
             for d_k, n_keys in sizes

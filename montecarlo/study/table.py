@@ -167,7 +167,10 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table; where nothing stands before q and k it says ``none``.
 
     A column that is empty at first would have its type guessed twice by who reads it.
+    The column ``mask`` is written where some row has one.
     """
+    if "mask" in table and table["mask"].eq(NONE).all():
+        table = table.drop(columns="mask")
     if "initialisation" in table:
         table = table.replace({"initialisation": {"": NONE}})
     table.to_csv(path, index=False, lineterminator="\n")
@@ -179,6 +182,8 @@ def read_table(path: Path) -> pd.DataFrame:
     if "initialisation" in table:
         there = table["initialisation"].ne(NONE)
         table["initialisation"] = table["initialisation"].where(there)
+    if "row_id" in table and "mask" not in table:
+        table.insert(COLUMNS.index("mask"), "mask", NONE)
     return table
 
 

@@ -2,7 +2,7 @@
 
 In: the number of keys and either the standard deviation of the scores, or d_k and a
 divisor for standard normal queries and keys.  Optionally one score has a mean, or a
-causal mask is applied.  Out: each expectation with its numerical error.  They fill the
+mask is applied.  Out: each expectation with its numerical error.  They fill the
 table docs/exact-values.csv.
 
 >>> from montecarlo.theory import expected_row
@@ -12,18 +12,16 @@ table docs/exact-values.csv.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.masks import parse_mask
 from montecarlo.errors import InputError, show
-from montecarlo.names import MOST_SIZE, require_flag, require_number, require_whole
+from montecarlo.names import MOST_SIZE, require_number, require_text, require_whole
+from montecarlo.theory.masked_rows import ALONE, mean_over_mask
 from montecarlo.theory.references import MOST_STD
-from montecarlo.theory.row_expectations import (
-    chebyshev_coefficients,
-    expect_gaussian_query,
-)
+from montecarlo.theory.row_expectations import expect_gaussian_query
 from montecarlo.theory.row_integrals import (
     ROUNDING,
     ROW_NAMES,
@@ -58,7 +56,7 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
     d_k: int | None = None,
     divisor: str | float = "sqrt",
     bias: float = 0.0,
-    causal: bool = False,
+    mask: str = "none",
 ) -> dict[str, Reference]:
     """Return the exact expectations over a row of softmax weights.
 
@@ -75,13 +73,14 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
         they are N(0, (|q|/divisor)²); the result is averaged over |q|.
     divisor : str or float
         Only with ``d_k``: a name, a number or a formula, as in `montecarlo.measure`.
-        In a formula n is ``n_keys``, even if ``causal``.
+        In a formula n is ``n_keys``, also under a mask.
     bias : float
         Only with ``std``: the mean of one of the scores, such as that of an attention
         sink; absolute value up to `MOST_BIAS`.
-    causal : bool
-        Whether to average over all rows of a causal mask, with 1 to ``n_keys`` keys.
-        Each row contains the key with the bias.
+    mask : str
+        Over whose rows to average: row i of ``causal`` has i keys, that of
+        ``window(w)`` at most w, that of ``full`` and ``none`` all.  Each row contains
+        the key with the bias.
 
     Returns
     -------
@@ -111,10 +110,17 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
     0.7057
     >>> round(expected_row(1024, std=1.0, bias=7.43)["biased_weight"].value, 2)
     0.5
+    >>> round(expected_row(8, std=1.0, mask="causal")["weight_max"].value, 2)
+    0.58
     """
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
     bias = require_number("bias", bias, -MOST_BIAS, MOST_BIAS)
-    require_flag("causal", causal)
+    rows = parse_mask(require_text("mask", mask))
+    if rows.width > n_keys:
+        raise InputError(
+            f"mask window(w) must have a w of at most n_keys, {n_keys}, got "
+            f"{rows.width}"
+        )
     scale, d_k = row_scale(n_keys, std, d_k, divisor)
     if bias and d_k is not None:
         raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
@@ -127,11 +133,9 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
             return expect_biased_row(scale, bias, n)
         return expect_gaussian_row(scale, n)
 
-    expectations = expect(float(n_keys))
-    if causal:
-        # one key: p = 1, and ln Z is the score, with mean bias
-        single_key = np.array([bias, 0.0, 1.0, 0.0, 0.0, 1.0])
-        expectations = mean_over_causal_rows(expect, single_key, n_keys)
+    # a row of one key: ln Z is the score, whose mean is the bias
+    single_key = ALONE + np.array([bias, 0.0, 0.0, 0.0, 0.0, 0.0])
+    expectations = mean_over_mask(expect, single_key, n_keys, rows)
     names = BIASED_NAMES if bias else ROW_NAMES
     values, errors = expectations.values.tolist(), expectations.errors.tolist()
     return dict(zip(names, map(Reference, values, errors), strict=True))
@@ -370,69 +374,3 @@ def _biased_integrals(
     sums: Array = (u[1] - u[0]) * np.stack([part.sum() for part in parts])
     sums[1] -= np.euler_gamma
     return sums
-
-
-#: Rows of up to SUMMED_LENGTHS keys are summed one by one.  For longer ones
-#: expectations are interpolated in the logarithm of the number of keys, on panels over
-#: which that number grows by PANEL_FACTOR.
-SUMMED_LENGTHS, PANEL_FACTOR = 32, 8.0
-#: Chebyshev points of a panel, and the fewer ones that give the error.
-PANEL_POINTS, FEWER_PANEL_POINTS = 14, 11
-
-
-def mean_over_causal_rows(
-    expect: Callable[[float], Expectations], first: Array, n_keys: int
-) -> Expectations:
-    """Return expectations averaged over rows of 1, 2, ..., n keys, as in a causal mask.
-
-    Parameters
-    ----------
-    expect : callable
-        Number of keys, at least 2 and perhaps fractional -> expectations over that row,
-        shape (n_quantities,).
-    first : ndarray, shape (n_quantities,)
-        Expectations over the row with one key.
-    n_keys : int
-        n, at least 2.
-
-    Returns
-    -------
-    Expectations
-        Shape (n_quantities,).  The error is the mean error of the rows plus the change
-        with fewer interpolation points.
-    """
-    total, errors = np.array(first, dtype=np.float64), np.zeros_like(first)
-    for length in range(2, min(n_keys, SUMMED_LENGTHS) + 1):
-        row = expect(float(length))
-        total += row.values
-        errors += row.errors
-    low = SUMMED_LENGTHS
-    while low < n_keys:
-        high = min(n_keys, math.floor(low * PANEL_FACTOR))
-        fine, row_errors = _sum_over_lengths(expect, low, high, PANEL_POINTS)
-        coarse, _ = _sum_over_lengths(expect, low, high, FEWER_PANEL_POINTS)
-        total += fine
-        errors += row_errors + np.abs(fine - coarse)
-        low = high
-    return Expectations(total / n_keys, errors / n_keys)
-
-
-def _sum_over_lengths(
-    expect: Callable[[float], Expectations], low: int, high: int, n_points: int
-) -> tuple[Array, Array]:
-    """Return expectations summed over rows of low + 1, ..., high keys, and errors.
-
-    Both have shape (n_quantities,).  ``expect`` is interpolated by a polynomial in the
-    logarithm of the number of keys, at ``n_points`` Chebyshev points.
-    """
-    x = np.polynomial.chebyshev.chebpts1(n_points)
-    width = math.log(high / low)
-    at_nodes = [expect(low * math.exp(0.5 * (one + 1.0) * width)) for one in x]
-    coefficients = chebyshev_coefficients(np.stack([one.values for one in at_nodes]))
-    lengths = np.arange(low + 1, high + 1, dtype=np.float64)
-    places = 2.0 * np.log(lengths / low) / width - 1.0
-    sums = np.array(
-        [np.polynomial.chebyshev.chebval(places, one).sum() for one in np.eye(n_points)]
-    )
-    errors = np.max([one.errors for one in at_nodes], axis=0) * lengths.size
-    return sums @ coefficients, errors

@@ -9,13 +9,17 @@ import csv
 import math
 import re
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from pathlib import Path
 
 from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.masks import NO_MASK, Mask
+from montecarlo.attention.quantities import ENDS
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
+from montecarlo.theory.masked_rows import ALONE, mean_over_mask
 from montecarlo.theory.row_expectations import (
     expect_gaussian_query,
     expect_rademacher_pairs,
@@ -88,21 +92,58 @@ def reference(
     """
     if point.is_normalised:
         return None
+    if point.is_masked:
+        return _masked_reference(quantity, point, divisor, summary)
     percent = _PERCENTILE.match("q50" if summary == "median" else summary)
     if quantity == "weight_max" and percent:
         return _weight_max_quantile(point, divisor, float(percent[1]) / 100.0)
     exact_value = REFERENCES.get(quantity)
     if summary not in SUMMARIES or exact_value is None:
         return None
-    parts = [exact_value(point, one) for one in divisor.split("/")]
-    over, under = parts[0], parts[-1]
-    if len(parts) == 1 or over is None or under is None:
-        return over if len(parts) == 1 else None
-    if not over.value or not under.value:
+    over, *unders = [exact_value(point, one) for one in divisor.split("/")]
+    return _ratio(over, unders[0]) if unders else over
+
+
+def _ratio(over: Reference | None, under: Reference | None) -> Reference | None:
+    """Divide expectations; None where one is not known, or is 0."""
+    if over is None or under is None or not over.value or not under.value:
         return None
     ratio = over.value / under.value
     error = over.error / abs(over.value) + under.error / abs(under.value)
     return Reference(ratio, error * abs(ratio))
+
+
+#: Values of a row of one key, whatever its score is.
+OF_ONE_KEY = {
+    **dict.fromkeys(("entropy", "score_row_variance", "jacobian_trace"), 0.0),
+    "jacobian_frobenius_squared": 0.0,
+    **dict.fromkeys(("weight_max", "inverse_participation"), 1.0),
+    **dict.fromkeys(("output_variance", "output_std"), 1.0),
+}
+#: Of what the mean over the rows of a mask is known.
+OF_MASKS = {*ROW_NAMES, *OF_ONE_KEY, "entropy_identity"}
+
+
+def _masked_reference(
+    quantity: str, point: DesignPoint, divisor: str, summary: str
+) -> Reference | None:
+    """Return what `reference` does, of a point with a mask.
+
+    A row of one length is that of a point without a mask.
+    """
+    n_keys, longest = point.shape[1], point.mask.width or point.shape[1]
+    if point.mask.is_causal and summary not in ENDS:
+        exact_value = REFERENCES.get(quantity)
+        known = summary in SUMMARIES and quantity in OF_MASKS and "/" not in divisor
+        return exact_value(point, divisor) if exact_value and known else None
+    if point.mask.is_causal and (summary == "first" or longest == 1):
+        value = OF_ONE_KEY.get(quantity)
+        return None if value is None else Reference(value, 0.0)
+    # the divisor is that of all keys, also where the last query sees fewer
+    numbers = (repr(_divisor_value(one, point)) for one in divisor.split("/"))
+    row = replace(point, mask=NO_MASK, n_keys=min(longest, n_keys))
+    of_row = "mean" if summary in ENDS else summary
+    return reference(quantity, row, "/".join(numbers), of_row)
 
 
 def _divisor_value(divisor: str, point: DesignPoint) -> float:
@@ -122,17 +163,35 @@ def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
     if scale is None:
         return None
     _, n_keys = point.shape
-    expect: Callable[[int, int, float], Expectations]
+    expect: Callable[[int, float, float], Expectations]
     match _families(point):
         case "gaussian", "gaussian":
             expect = expect_gaussian_query
         case "rademacher", "gaussian":
             expect = expect_rademacher_query
-        case "rademacher", "rademacher":
-            expect = expect_rademacher_pairs
+        case "rademacher", "rademacher" if not point.is_masked:
+            return expect_rademacher_pairs(point.d_k, n_keys, scale)
         case _:
             return None
+    if point.is_masked:
+        return _expect_masked(expect, point.d_k, n_keys, scale, point.mask)
     return expect(point.d_k, n_keys, scale)
+
+
+@lru_cache(maxsize=1024)
+def _expect_masked(
+    expect: Callable[[int, float, float], Expectations],
+    d_k: int,
+    n_keys: int,
+    scale: float,
+    mask: Mask,
+) -> Expectations:
+    """Average the expectations over the rows of a mask."""
+
+    def of_length(length: float) -> Expectations:
+        return expect(d_k, length, scale)
+
+    return mean_over_mask(of_length, ALONE, n_keys, mask)
 
 
 def _families(point: DesignPoint) -> tuple[str, str]:
@@ -306,11 +365,25 @@ def _row_expectation(name: str) -> ReferenceFunction:
     return exact_value
 
 
+def _output_std(point: DesignPoint, divisor: str) -> Reference | None:
+    """Return the root of E Σp², the mean variance of an output; None if unknown."""
+    variance = _row_expectation("inverse_participation")(point, divisor)
+    if variance is None:
+        return None
+    value = math.sqrt(variance.value)
+    return Reference(value, variance.error / (2.0 * value))
+
+
 def _row_variance(point: DesignPoint, divisor: str) -> Reference | None:
     """Return the expected variance of the scores of one row, or None without rows."""
     if not point.has_rows:
         return None
-    return _closed_form(moments.score_row_variance, 2)(point, divisor)
+    found = _closed_form(moments.score_row_variance, 2)(point, divisor)
+    if found is None or not point.mask.is_causal:
+        return found
+    # that of a row of one key is 0
+    varies = 0.0 if point.mask.width == 1 else 1.0 - 1.0 / point.shape[1]
+    return Reference(varies * found.value, found.error)
 
 
 def _entropy_identity(point: DesignPoint, divisor: str) -> Reference | None:
@@ -389,6 +462,8 @@ REFERENCES: dict[str, ReferenceFunction] = {
     "score_abs": _closed_form(moments.score_abs, 1, GAMMA_ROUNDING),
     "score_row_variance": _row_variance,
     **{name: _row_expectation(name) for name in ROW_NAMES},
+    "output_variance": _row_expectation("inverse_participation"),
+    "output_std": _output_std,
     **{name: _saturated_share(threshold) for name, threshold in SATURATED.items()},
     "entropy_identity": _entropy_identity,
     "score_distribution_gap": _distribution_gap,

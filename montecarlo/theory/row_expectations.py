@@ -55,7 +55,7 @@ NORM_POINTS, FEWER_NORM_POINTS = 56, 40
 
 
 @lru_cache(maxsize=1024)
-def expect_rademacher_query(d_k: int, n_keys: int, scale: float) -> Expectations:
+def expect_rademacher_query(d_k: int, n_keys: float, scale: float) -> Expectations:
     """Return the expectations of `ROW_NAMES` for Rademacher queries and Gaussian keys.
 
     As |q| = sqrt(d_k), the scores are N(0, d_k scale²).

@@ -72,6 +72,7 @@ def made_up(n_points, n_each, rng, factor=1.0, shared=1.0):
             "distribution_q": "gaussian",
             "distribution_k": "gaussian",
             "normalisation": "none",
+            "mask": "none",
             "dependence": "none",
             "initialisation": "",
             "d_k": np.repeat(np.arange(n_points), n_each),

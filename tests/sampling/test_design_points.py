@@ -42,6 +42,7 @@ def test_name_holds_all_that_is_sampled():
         "dependence": ("none", "pairs(0.5)", "planted(0.5)", "planted(1.0)"),
         "initialisation": ("", INITIALISATION, INITIALISATION.replace("64", "65")),
         "normalisation": ("none", "l2", "l2(gain=10.0)", "rms"),
+        "mask": ("none", "full", "causal", "window(3)"),
     }
     points = []
     for values in itertools.product(*fields.values()):
@@ -52,7 +53,7 @@ def test_name_holds_all_that_is_sampled():
 
     assert len({point.name for point in points}) == len(points) > 100
     names = ("distribution_q", "distribution_k", "normalisation", "dependence")
-    for number, name in enumerate((*names, "initialisation")):
+    for number, name in enumerate((*names, "initialisation", "mask")):
         assert {point.names[number] for point in points} == set(fields[name])
     for name in ("d_k", "n_keys"):
         assert {getattr(point, name) for point in points} == set(fields[name])
@@ -88,6 +89,7 @@ def test_names_are_pinned():
     assert changed_base(normalisation="l2(gain=10)").name == (
         f"{BASE.name};normalisation=l2(gain=10.0)"
     )
+    assert changed_base(mask="causal").name == f"{BASE.name};mask=causal"
 
 
 def test_key_is_pinned():
@@ -111,6 +113,7 @@ def test_key_is_pinned():
         {"point": changed_base(distribution_q="uniform")},
         {"point": changed_base(distribution_k="gaussian")},
         {"point": changed_base(normalisation="rms")},
+        {"point": changed_base(mask="full")},
         {
             "point": changed_base(
                 distribution_k="gaussian", initialisation=INITIALISATION

@@ -189,8 +189,34 @@ def test_a_sink_and_a_mask_are_those_of_rows(name):
     assert_ratio(value(behind), value(plain), pq.over_plain(name, n, std, 3.0))
     assert_mean(behind[:, 0], pq.sink_weight(n, std, 3.0))
     masked = [value(weights_of(4 + i, (rows, i), std)) for i in range(1, n + 1)]
-    found = pq.over_plain(name, n, std, causal=True)
+    found = pq.over_plain(name, n, std, mask="causal")
     assert_ratio(np.mean(masked, axis=0), value(plain), found)
+
+
+@pytest.mark.parametrize("mult", [1.0, 3.0])
+def test_outputs_and_query_gradients_beside_a_form(mult):
+    """Entries of both, drawn with values and a gradient by the output; the form's
+    logarithm lies between those of its two ends.
+    """
+    n, d_k, rows = 24, 8, 20000
+    p, keys, _ = attention(7, rows, n, d_k, d_k / mult)
+    rng = np.random.default_rng(8)
+    values, by_output = (
+        rng.standard_normal((rows, n, d_k)),
+        rng.standard_normal((rows, d_k)),
+    )
+    part = mult**2 / (4 * d_k + mult**2)
+    form = math.exp((1 - part) * math.log(math.sqrt(1 / n)))
+    outputs = np.einsum("rn,rnd->rd", p, values)
+    squared = (pq.unit_scaling_output(n, d_k, "none", mult) * form) ** 2
+    assert_mean((outputs**2).mean(axis=1), squared)
+    by_weights = np.einsum("rnd,rd->rn", values, by_output)
+    by_scores = np.einsum("rij,rj->ri", jacobians(p), by_weights)
+    by_query = np.einsum("rnd,rn->rd", keys, by_scores) * mult / d_k
+    expected = (pq.unit_scaling_query(n, d_k, mult) * form) ** 2
+    assert_mean((by_query**2).mean(axis=1), expected)
+    log_form = math.log(pq.unit_scaling_std(n, d_k, "causal", mult))
+    assert log_form == pytest.approx((1 - part) * math.log(math.log(n) / n) / 2)
 
 
 def test_capped_scores_are_at_the_cap():

@@ -149,7 +149,7 @@ def test_a_biased_row_is_what_is_drawn(n_keys, std, bias):
 )
 def test_a_causal_mask_is_the_mean_over_lengths(asked):
     """Interpolated between few lengths, or every one of 100 asked for."""
-    found = expected_row(100, **asked, causal=True)
+    found = expected_row(100, **asked, mask="causal")
     rows = [expected_row(n, **asked) for n in range(2, 101)]
     alone = {"inverse_participation": 1.0, "weight_max": 1.0, "biased_weight": 1.0}
     alone["log_partition"] = asked.get("bias", 0.0)

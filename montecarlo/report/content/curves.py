@@ -98,8 +98,8 @@ def example_weights(seed: int) -> Iterator[tuple[object, ...]]:
 
 
 def _named(point: DesignPoint) -> tuple[str | int, ...]:
-    """Return the names and the d_k of a point that has no normalisation."""
-    distribution_q, distribution_k, _, dependence, initialisation = point.names
+    """Return the names and the d_k of a point without normalisation and mask."""
+    distribution_q, distribution_k, _, dependence, initialisation, _ = point.names
     names = distribution_q, distribution_k, dependence, initialisation or NONE
     return *names, point.d_k
 

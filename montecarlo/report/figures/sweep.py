@@ -36,7 +36,7 @@ from montecarlo.study.measurement import name_given_divisor
 SIZES = ("d_k", "n_keys")
 VARIED = (
     *("divisor", "distribution_q", "distribution_k", "dependence", "initialisation"),
-    *("normalisation", "number_format", "softmax", *SIZES),
+    *("normalisation", "mask", "number_format", "softmax", *SIZES),
 )
 #: What else a frame holds.
 COLUMNS = ("quantity", "summary", "estimate", "ci_low", "ci_high", "reference")
@@ -54,7 +54,7 @@ GROWING = ("entropy", "log_partition")
 HEIGHTS = ("estimate", "ci_low", "ci_high", "reference")
 LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
 #: What stands before a value that does not say whose it is.
-_PLAIN = {"distribution_q": "q ", "distribution_k": "k "}
+_PLAIN = {"distribution_q": "q ", "distribution_k": "k ", "mask": "mask "}
 
 
 class Picture(Figure):
@@ -168,6 +168,8 @@ def _require_frame(
     """Return a frame with the heights that are drawn."""
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame must be a DataFrame, got {show(frame)}")
+    if "mask" not in frame:  # as in a measurements.csv where there is none
+        frame = frame.assign(mask="none")
     lacking = {*COLUMNS, *VARIED} - {*frame.columns}
     if lacking or frame.empty:
         raise InputError(

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from functools import partial
 from pathlib import Path
@@ -124,6 +124,8 @@ def _label(found: Measurement, language: Language) -> str:
         "median": say("median over rows"),
         "spread": say("ratio of the highest to the lowest decile of the rows"),
         "share_above": say("share of rows above the mean under the second divisor"),
+        "first": say("mean of the first row or key"),
+        "last": say("mean of the last row or key"),
     }
     level = quantile_level(found.summary)
     if found.summary == "mean" and quantity.indicator:
@@ -136,6 +138,18 @@ def _label(found: Measurement, language: Language) -> str:
     else:
         return words
     return say("%(quantity)s (%(summary)s)", quantity=words, summary=summary)
+
+
+def _premises(found: Measurement, say: Callable[..., str]) -> Iterator[str]:
+    """Yield how queries and keys depend, begin, are normalised and are masked."""
+    if found.dependence != "none":
+        yield say("dependence of K on Q: `%(name)s`", name=found.dependence)
+    if found.initialisation:
+        yield say("initialisation: `%(name)s`", name=found.initialisation)
+    if (how := found.normalisation) != "none":
+        yield say("normalisation of queries and keys: `%(name)s`", name=how)
+    if found.mask != "none":
+        yield say("mask: `%(name)s`", name=found.mask)
 
 
 def _setting(found: Measurement, language: Language) -> Iterator[str]:
@@ -161,12 +175,7 @@ def _setting(found: Measurement, language: Language) -> Iterator[str]:
         yield say("unscaled scores")
     elif QUANTITIES[found.quantity].divided:
         yield say("divisor of the scores: $%(divisor)s$", divisor=over)
-    if found.dependence != "none":
-        yield say("dependence of K on Q: `%(name)s`", name=found.dependence)
-    if found.initialisation:
-        yield say("initialisation: `%(name)s`", name=found.initialisation)
-    if (how := found.normalisation) != "none":
-        yield say("normalisation of queries and keys: `%(name)s`", name=how)
+    yield from _premises(found, say)
     if found.number_format != "float64":
         yield say(
             "number format of the weights: `%(name)s`, softmax: `%(softmax)s`",

@@ -11,10 +11,14 @@ from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.recorded import RECORDED
 
 _SCORE = r"q\cdot k"
+#: Of the first row or key alone, or of the last.
+_ENDS = {"first": r"\operatorname{E}_{i=1}", "last": r"\operatorname{E}_{i=n}"}
 
 
 def summary_symbol(summary: str) -> str:
     """Return the mean or a quantile as LaTeX."""
+    if summary in _ENDS:
+        return _ENDS[summary]
     level = quantile_level(summary)
     return r"\operatorname{E}" if level is None else rf"Q_{{{decimal(level)}}}"
 
