@@ -1,37 +1,41 @@
-"""Judges what texts claim about dividing attention scores by sqrt(d_k).
+"""Tests what texts claim about dividing attention scores by sqrt(d_k).
 
-``python -m montecarlo`` lists the commands.  In Python, one number in three lines:
+``python -m montecarlo`` lists the commands.  In Python, one estimate takes three lines:
 
 >>> from montecarlo import measure
 >>> point = measure(d_k=4, n_keys=8, quantity="entropy", most=128)
 >>> point.quantity, point.divisor, point.n_replicates
 ('entropy', 'sqrt', 128)
 
-Ask
-    `measure`: one quantity at one place, to the error you want; `grid`: over lists of
-    sizes, quantities and divisors, as a DataFrame, which `figure` draws.  A divisor is
-    a name, a number or a formula: ``"sqrt"``, ``13.5``, ``"2*d_k^0.6"``,
-    ``"sqrt(d_k*ln(n))"``.  `distribution` names entries of your own.
+Estimates
+    `measure` estimates one quantity at one design point, to a given standard error.
+    `grid` does so for lists of sizes, quantities and divisors and returns a DataFrame,
+    which `figure` draws.  A divisor is a name, a number or a formula: ``"sqrt"``,
+    ``13.5``, ``"2*d_k^0.6"``, ``"sqrt(d_k*ln(n))"``.  `distribution` names a
+    distribution of your own for the entries of queries and keys.
 
-Judge
-    `judge`: claims of your own, from a file or a dict, by the report's rule.
+Claims
+    `judge` judges claims from a file or a dict by the same rule as the report.
 
-Know
-    `expected_row`: what theory gives exactly of a row of up to a million keys.
+Exact values
+    `expected_row` returns exact expectations over an attention row of up to a million
+    keys.
 
-Look at a model
-    `observe`: queries and keys, head by head.  `applied_scale`: what scores are really
-    divided by; `attention_maps`: what weights alone say; `capture` records from torch
-    and transformers; `assert_attention_scale` and `compare` are for tests, and so is
-    the fixture `attention_scale` of pytest.  `ScoreWatch` watches scores while a model
-    trains.
+Models
+    `observe` summarises the scores of a model's queries and keys for each head.
+    `applied_scale` determines the divisor that a model applies.  `attention_maps`
+    summarises attention weights if there are no queries and keys.  `capture` records
+    attention in torch and transformers.  `assert_attention_scale`, `compare` and the
+    pytest fixture `attention_scale` are for tests.  `ScoreWatch` monitors scores during
+    training.
 
-``python -m montecarlo --list`` says what can be asked for.  Each is imported when it is
-first asked for.
+``python -m montecarlo --list`` lists the available quantities, distributions and other
+names.  Each function is imported when it is first used.
 
-The folders read as a pipeline: ``attention`` (arrays in, arrays out), ``sampling`` (the
-only one that draws), ``theory`` (exact values), ``estimation``, ``model``, ``study``,
-``claims``, ``report`` (pages and figures), and ``cli`` (commands).
+The folders form a pipeline: ``attention`` (computes on arrays), ``sampling`` (draws
+random arrays; no other folder does), ``theory`` (exact values), ``estimation``,
+``model``, ``study``, ``claims``, ``report`` (pages and figures), and ``cli``
+(commands).
 """
 
 from importlib import import_module
@@ -55,8 +59,8 @@ if TYPE_CHECKING:
     from montecarlo.study.measurement import measure as measure
     from montecarlo.theory import expected_row as expected_row
 
-#: Where each name of the library is from.
-_LIBRARY = {
+#: Public name -> module that defines it.
+_MODULES = {
     "ScoreWarning": "montecarlo.model.watch",
     "ScoreWatch": "montecarlo.model.watch",
     "applied_scale": "montecarlo.model.scales",
@@ -72,20 +76,20 @@ _LIBRARY = {
     "measure": "montecarlo.study.measurement",
     "observe": "montecarlo.model",
 }
-__all__ = list(_LIBRARY)
+__all__ = list(_MODULES)
 
 
 def __dir__() -> list[str]:
-    """List the library beside what is imported already."""
+    """Return the public names, also those that are not imported yet."""
     return sorted({*globals(), *__all__, "__version__"})
 
 
 def __getattr__(name: str) -> object:
-    """Import what is first asked for now: all of it takes a second."""
+    """Import a public name when it is first used; importing all takes a second."""
     if name == "__version__":
         return import_module("importlib.metadata").version(
             import_module("montecarlo.names").PROJECT
         )
-    if name not in _LIBRARY:
+    if name not in _MODULES:
         raise AttributeError(f"module 'montecarlo' has no attribute {name!r}")
-    return getattr(import_module(_LIBRARY[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

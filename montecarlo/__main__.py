@@ -10,12 +10,15 @@ from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import look_up
 from montecarlo.printing import prepare_streams, print_lines
 
-#: What may stand in the place of a command.
+#: Options that may be given instead of a command.
 OPTIONS = ("--help", "--list", "--version")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that is named first; returns its exit status."""
+    """Run a command and return its exit status.
+
+    ``argv`` is the name of the command and its arguments; default: ``sys.argv[1:]``.
+    """
     typed = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()
     try:
@@ -36,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def list_commands() -> str:
-    """Return what there is, a line each."""
+    """Return the general help: usage, and each command with its purpose."""
     lines = [f"  {name:<10} {purpose_of(name)}" for name in COMMANDS]
     return "\n".join(
         [
@@ -44,9 +47,9 @@ def list_commands() -> str:
             "",
             *lines,
             "",
-            "python -m montecarlo COMMAND --help says more;",
-            "python -m montecarlo --list [KIND] what can be asked for;",
-            "--version prints that.",
+            "python -m montecarlo COMMAND --help describes its options;",
+            "python -m montecarlo --list [KIND] lists names, such as quantities;",
+            "--version prints the version.",
         ]
     )
 

@@ -1,7 +1,8 @@
-"""Errors that are expected: each is told in one line; any other error is a bug.
+"""Exceptions for expected errors, each with a one-line message.
 
-Errors of libraries are translated where they are expected: where a user's file is
-opened, a text decoded, a folder written.
+Commands print the message without a traceback; any other exception is a bug.  Errors of
+Python and its libraries are translated to these where they are expected: in reading a
+user's file, decoding text or writing a folder.
 """
 
 import errno
@@ -12,66 +13,75 @@ from pathlib import Path
 
 from montecarlo.plain_text import on_one_line
 
-#: Characters of a quoted input that a message shows, from its start and its end, and
-#: of a whole message.
+#: Largest number of characters of a quoted input in a message, and of a message.
 MOST_QUOTED, MOST_MESSAGE = 120, 2000
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = MOST_QUOTED
+_TRUNCATING = reprlib.Repr()
+_TRUNCATING.maxstring = _TRUNCATING.maxother = _TRUNCATING.maxlong = MOST_QUOTED
 
 
 def show(value: object) -> str:
-    """Return the `repr` of an input for a message, on one line and cut if long.
+    """Return the `repr` of an input for a message, on one line and truncated.
 
     Examples
     --------
     >>> show([1, 2, "x"]), len(show("9" * 1000))
     ("[1, 2, 'x']", 120)
     """
-    return _cut(" ".join(_SHORT.repr(value).split()), MOST_QUOTED)
+    return _truncate(" ".join(_TRUNCATING.repr(value).split()), MOST_QUOTED)
 
 
-def _cut(text: str, most: int) -> str:
-    """Cut the middle out of a text that has more than so many characters."""
+def _truncate(text: str, most: int) -> str:
+    """Return a text of at most ``most`` characters; "..." replaces the middle."""
     if len(text) <= most:
         return text
     last = most // 3
     return f"{text[: most - last - 3]}...{text[-last:]}"
 
 
-class _ShortenedError(Exception):
-    """An error with a message of one line, bounded."""
+class _OneLineError(Exception):
+    """An exception whose message is one line of at most `MOST_MESSAGE` characters."""
 
     def __init__(self, message: object = "") -> None:
-        text = str(message).encode(errors="backslashreplace").decode()  # names of files
-        super().__init__(on_one_line(_cut(text, MOST_MESSAGE)))
+        text = str(message).encode(errors="backslashreplace").decode()  # file names
+        super().__init__(on_one_line(_truncate(text, MOST_MESSAGE)))
 
 
-class InputError(_ShortenedError, ValueError):
-    """Wrong usage or input.  Messages: name, requirement, what was given."""
+class InputError(_OneLineError, ValueError):
+    """Invalid usage or input.
+
+    A message states the name of the input, the requirement and the given value.
+    """
 
 
-class UnfinishedError(_ShortenedError, RuntimeError):
-    """A run that could not start or finish: no disk space, memory or worker left."""
+class UnfinishedError(_OneLineError, RuntimeError):
+    """A run could not start or finish, for lack of disk space, memory or workers."""
 
 
-class NotReachedError(_ShortenedError, RuntimeError):
-    """The requested result was not reached: there are no data for it."""
+class NotReachedError(_OneLineError, RuntimeError):
+    """The requested result could not be obtained, as there are no data for it."""
 
 
 @contextmanager
 def reading(name: str, path: object) -> Iterator[None]:
-    """Translate errors of opening and reading a user's file.
+    """Translate errors of opening and reading a user's file within a with block.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the file.
+    path : object
+        Its path, for messages.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or no file can have such a name.
+        If the file cannot be read, or the path is invalid.
     """
     try:
         yield
     except InputError:
         raise
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: an invalid path
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(
             f"{name} must be a readable file, got {str(path)!r}: {reason}"
@@ -80,12 +90,13 @@ def reading(name: str, path: object) -> Iterator[None]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Translate errors of the disk while a folder is written.
+    """Translate errors of writing to a folder within a with block.
 
     Raises
     ------
     UnfinishedError
-        If writing in the folder fails; errors about files elsewhere pass unchanged.
+        If writing to the folder fails.  Errors about files elsewhere are not
+        translated.
     """
     try:
         yield
@@ -101,11 +112,14 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def lacks_files(error: OSError) -> bool:
-    """Tell whether this process, or the machine, may open no more files."""
+    """Return whether an error means that too many files are open.
+
+    The limit is that of this process or of the system.
+    """
     return error.errno in {errno.EMFILE, errno.ENFILE}
 
 
 def reason_of(error: OSError) -> str:
-    """Say what the system says, and what helps where that is not plain."""
+    """Return the system's message, with advice if too many files are open."""
     reason = error.strerror or str(error)
     return f"{reason} (ulimit -n raises the limit)" if lacks_files(error) else reason

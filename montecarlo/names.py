@@ -1,6 +1,8 @@
-"""Reads what a user types or passes to a function: names, folders and numbers.
+"""Validates user input: names, folders and numbers.
 
-Anything else, or out of its limits, is refused with an `InputError`.
+`parse_...` functions take text from the command line or a file, `require_...` functions
+an argument from Python.  All raise `InputError` for invalid input; ``name`` is what the
+message calls it.
 """
 
 import difflib
@@ -17,35 +19,40 @@ from montecarlo.errors import InputError, show
 Entry = TypeVar("Entry")
 #: The name of the distribution package; `montecarlo` on PyPI is another project.
 PROJECT = "montecarlo-attention"
-#: Characters of a list of names that a message shows whole.
+#: Messages show a list of names in full up to this number of characters.
 MOST_LISTED = 160
 #: The name that means an empty list of names.
 NONE = "none"
-#: Digits of a whole number at most: any such number fits in a float.
+#: Largest number of digits of an integer; any such number is in the range of a float.
 MOST_DIGITS = 50
 MOST_SEED = 2**63 - 1
 MOST_JOBS = 1024
-#: Replicates of a point, whatever the grid.
+#: Largest number of replicates of a design point.
 MOST_REPLICATES = 2**20
-#: Bounds of a nominal error rate: below the least nothing could ever be counted.
+#: Range of a nominal error rate; lower rates cannot be verified by simulation.
 LEAST_ERROR_RATE, MOST_ERROR_RATE = 1e-12, 0.5
-#: Sizes up to here are floats; what can be sampled is far less.
+#: Largest d_k or number of keys, in the range of a float; only far less can be sampled.
 MOST_SIZE = 10**MOST_DIGITS
-#: Python's own `int` and `float` take digits of every script, and underscores.
-_WHOLE = re.compile("[+-]?[0-9]+")
+#: Stricter than `int` and `float`, which accept digits of any script and underscores.
+_INTEGER = re.compile("[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
-    """Return the entry of a table by its name.
+    """Return ``table[name]``.
 
-    ``kind`` is what the table holds, for messages: ``"distribution"``, ``"claim"``.
+    Parameters
+    ----------
+    kind : str
+        What the names denote, for messages: ``"distribution"``, ``"claim"``.
+    name : str
+    table : mapping
 
     Raises
     ------
     InputError
-        If there is none; lists the known names, of a long list the nearest three and
-        how to see all, and the nearest if one is close.
+        If the table lacks the name.  The message lists the known names, or the three
+        most similar ones and how to list all, and suggests a similar name.
     """
     require_text(kind, name)
     if name in table:
@@ -63,29 +70,30 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
 def look_up_all(
     kind: str, names: Sequence[str], table: Mapping[str, Entry]
 ) -> list[Entry]:
-    """Return the entries of a table by their names; ``["none"]`` gives no entry."""
+    """Return the entries of a table for several names, and ``[]`` for ``["none"]``.
+
+    Parameters and errors are those of `look_up`.
+    """
     if list(names) == [NONE]:
         return []
     return [look_up(kind, name, table) for name in names]
 
 
 def parse_folder(name: str, typed: str) -> Path:
-    """Return a folder named by an option or a file, with ``~`` expanded.
-
-    Expanded once, here, so that all later writes go to the same place.
+    """Return the path of a folder, with ``~`` expanded.  It need not exist.
 
     Raises
     ------
     InputError
-        If the name is empty, or the path cannot be reached: no permission, or a loop of
-        links.  The folder need not exist.
+        If the path is empty or cannot be accessed, for lack of permission or because of
+        a loop of symbolic links.
     """
     if not typed.strip() or "\0" in typed:
         raise InputError(f"{name} must name a folder, got {typed!r}")
     try:
         folder = Path(typed).expanduser()
         folder.stat()
-    except (FileNotFoundError, NotADirectoryError):  # reported where it is made or read
+    except (FileNotFoundError, NotADirectoryError):  # reported on first use
         return folder
     except (RuntimeError, UnicodeEncodeError, OSError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -96,19 +104,25 @@ def parse_folder(name: str, typed: str) -> Path:
 
 
 def parse_whole(name: str, typed: str) -> int:
-    """Return a typed whole number, in the digits 0 to 9."""
+    """Return the integer in a text of ASCII digits, with an optional sign.
+
+    Raises
+    ------
+    InputError
+        If it is no integer, or has more than `MOST_DIGITS` characters.
+    """
     if len(typed) > MOST_DIGITS:
         raise InputError(
             f"{name} must be a whole number of at most {MOST_DIGITS} digits, got "
             f"{len(typed)} characters"
         )
-    if _WHOLE.fullmatch(typed) is None:
+    if _INTEGER.fullmatch(typed) is None:
         raise InputError(f"{name} must be a whole number, got {typed!r}")
     return int(typed)
 
 
 def parse_within(name: str, typed: str, least: int, most: int) -> int:
-    """Return a typed whole number within limits."""
+    """Return the integer in a text; it must be from ``least`` to ``most``."""
     number = parse_whole(name, typed)
     if not least <= number <= most:
         raise InputError(f"{name} must lie between {least} and {most}, got {number}")
@@ -116,7 +130,7 @@ def parse_within(name: str, typed: str, least: int, most: int) -> int:
 
 
 def parse_decimal(name: str, typed: str) -> float:
-    """Return a typed finite number, in the digits 0 to 9: 0.01 or 1e-2."""
+    """Return the finite number in a text of ASCII digits, such as 0.01 or 1e-2."""
     number = float(typed) if _DECIMAL.fullmatch(typed) else math.nan
     if not math.isfinite(number):
         raise InputError(f"{name} must be a number, got {typed!r}")
@@ -124,19 +138,21 @@ def parse_decimal(name: str, typed: str) -> float:
 
 
 def require_text(name: str, value: object) -> str:
-    """Return an argument that must be a string."""
+    """Return ``value`` if it is a string, else raise `InputError`."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a text, got {show(value)}")
     return value
 
 
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
-    """Return an argument that must be a whole number within limits, as an `int`.
+    """Return ``value`` as an `int` if it is an integer from ``least`` to ``most``.
 
-    NumPy's integers are accepted; True and False are not.
+    Python's and NumPy's integers are accepted; bools are not.
     """
     number = (
-        int(value) if isinstance(value, Integral) and not is_no_number(value) else None
+        int(value)
+        if isinstance(value, Integral) and not is_bool_or_timedelta(value)
+        else None
     )
     if number is None or number < least:
         raise InputError(
@@ -148,14 +164,17 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
 
 
 def require_flag(name: str, value: object) -> bool:
-    """Return an argument that must be True or False, perhaps NumPy's."""
+    """Return ``value`` as a `bool` if it is True or False, of Python or NumPy."""
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return bool(value)
     raise InputError(f"{name} must be True or False, got {show(value)}")
 
 
-def is_no_number(value: object) -> bool:
-    """Tell whether it is a bool or a time, which Python and NumPy count as numbers."""
+def is_bool_or_timedelta(value: object) -> bool:
+    """Return whether ``value`` is a bool or ``numpy.timedelta64``.
+
+    Both are instances of `numbers.Integral`, but not valid as numbers here.
+    """
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     return isinstance(value, bool) or kind == "m"
 
@@ -168,12 +187,13 @@ def require_number(
     *,
     ends: bool = True,
 ) -> float:
-    """Return an argument that must be a number, perhaps infinite, as a float.
+    """Return ``value`` as a float if it is a real number from ``least`` to ``most``.
 
-    ``ends`` says whether the limits themselves are allowed.
+    Infinity is accepted within these limits, NaN is not.  ``ends`` says whether the
+    limits themselves are allowed.
     """
     number = math.nan
-    if isinstance(value, Real) and not is_no_number(value):
+    if isinstance(value, Real) and not is_bool_or_timedelta(value):
         with suppress(OverflowError):
             number = float(value)
     if least <= number <= most and (ends or least < number < most):
@@ -183,7 +203,10 @@ def require_number(
 
 
 def require_error_rate(name: str, value: object) -> float:
-    """Return an argument that must be a nominal error rate."""
+    """Return ``value`` as a float if it is a valid nominal error rate.
+
+    That is from `LEAST_ERROR_RATE` to below `MOST_ERROR_RATE`.
+    """
     number = require_number(name, value)
     if not LEAST_ERROR_RATE <= number < MOST_ERROR_RATE:
         raise InputError(
@@ -194,7 +217,7 @@ def require_error_rate(name: str, value: object) -> float:
 
 
 def require_executor(value: object) -> None:
-    """Require None or an object with a ``submit`` method."""
+    """Raise `InputError` unless ``value`` is None or has a ``submit`` method."""
     if value is not None and not callable(getattr(value, "submit", None)):
         raise InputError(
             f"executor must be a concurrent.futures.Executor, got {show(value)}"

@@ -1,23 +1,26 @@
-r"""Text that neither a terminal nor a runner of continuous integration obeys.
+r"""Escapes text that a terminal or a CI runner would interpret as commands.
 
-Names of archive members, tensors, fields and files come from others: they may hold
-escapes that colour, rename the window or turn the direction of writing, and commands
-such as ``::error::`` and ``##[error]``, which GitHub's runner takes from the output.
+Names of archive members, tensors, fields and files are not trusted.  They may contain
+escape sequences that change colours, the window's title or the writing direction, and
+workflow commands such as ``::error::`` and ``##[error]``, which GitHub's runner reads
+from the output.
 """
 
 import re
 import unicodedata
 
-#: Control, format, surrogate, private and unassigned characters; ends of lines and
-#: paragraphs.
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-#: Where a command begins: ``::`` at the start of a line, which may be that of a table's
-#: cell, too; ``##[`` anywhere.
-_COMMAND = re.compile(r"(?<!\S)(?=::)|(?<=##)(?=\[)")
+#: Unicode categories: control, format, surrogate, private-use and unassigned
+#: characters, line and paragraph separators.
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+#: Where a command of GitHub's runner begins: ``::`` after white space or at the start
+#: of a line (a table cell may become one), and ``##[`` anywhere.
+_RUNNER_COMMAND = re.compile(r"(?<!\S)(?=::)|(?<=##)(?=\[)")
 
 
 def printable(text: object) -> str:
-    r"""Return a text with invisible characters and commands escaped; lines are kept.
+    r"""Return a text with invisible characters and runner commands escaped.
+
+    Line feeds are kept.
 
     Examples
     --------
@@ -27,14 +30,16 @@ def printable(text: object) -> str:
     \::error::no ##\[error]
     """
     shown = "".join(
-        repr(one)[1:-1] if unicodedata.category(one) in _UNSEEN and one != "\n" else one
-        for one in str(text)
+        repr(char)[1:-1]
+        if unicodedata.category(char) in _INVISIBLE and char != "\n"
+        else char
+        for char in str(text)
     )
-    return _COMMAND.sub(r"\\", shown)
+    return _RUNNER_COMMAND.sub(r"\\", shown)
 
 
 def on_one_line(text: object) -> str:
-    r"""Return a text as `printable` has it, and with ends of lines escaped, too.
+    r"""Return a text escaped as by `printable`, with line feeds escaped, too.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Prints text safely: without control characters, in any terminal's encoding."""
+"""Prints text without control characters, to streams of any encoding."""
 
 import os
 import sys
@@ -11,7 +11,9 @@ from montecarlo.plain_text import printable
 
 
 def print_lines(text: object, stream: TextIO | None = None) -> None:
-    """Print a text as `printable` has it; by default on standard output.
+    """Print a text and a line feed, escaped by `printable`.
+
+    ``stream`` is standard output by default.
 
     Raises
     ------
@@ -22,7 +24,7 @@ def print_lines(text: object, stream: TextIO | None = None) -> None:
 
 
 def write_out(text: str, stream: TextIO) -> None:
-    """Write a trusted text unchanged and flush; raises as `printing`."""
+    """Write a trusted text without escaping, and flush.  Raises as `printing`."""
     with printing(stream):
         stream.write(text)
         stream.flush()
@@ -30,44 +32,46 @@ def write_out(text: str, stream: TextIO) -> None:
 
 @contextmanager
 def printing(stream: TextIO) -> Iterator[None]:
-    """Translate errors of writing to a stream, which then goes to the null device.
+    """Translate errors of writing to a stream within a with block.
 
-    A reader that has ended, such as ``head``, and errors of standard error are ignored:
-    nobody is left to read a message.
+    After an error the stream is redirected to the null device.  Broken pipes, such as
+    from ``head``, and errors of standard error are ignored.
 
     Raises
     ------
     UnfinishedError
-        If standard output is closed, or a file on a full disk.
+        If another stream cannot be written, as it is closed or the disk is full.
     """
     try:
         yield
     except BrokenPipeError:
-        print_nowhere(stream)
+        redirect_to_null(stream)
     except OSError as error:
-        print_nowhere(stream)
+        redirect_to_null(stream)
         if stream is not sys.stderr:
             raise UnfinishedError(
                 f"standard output must be writable, got: {error.strerror or error}"
             ) from None
 
 
-def print_nowhere(stream: TextIO) -> None:
+def redirect_to_null(stream: TextIO) -> None:
     """Redirect a stream to the null device, so that later writes do not fail."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def prepare_streams() -> None:
-    """Make this process's streams escape characters that their encoding lacks.
+    """Prepare standard input, output and error for printing.
 
-    Streams that the caller closed are reopened on the null device, or the next opened
-    file would get their number: standard output such that writing to it fails.
+    Characters that the encoding lacks are written as backslash escapes.  Streams that
+    the caller closed are reopened on the null device, so that no file opened later gets
+    file descriptor 0, 1 or 2.  Standard output is reopened read-only, so that writing
+    to it still fails.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            _occupy(number, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            _open_null_device(number, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -76,8 +80,8 @@ def prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def _occupy(number: int, flags: int) -> None:
-    """Open the null device under a number, if that is free."""
+def _open_null_device(number: int, flags: int) -> None:
+    """Open the null device as file descriptor ``number`` unless that is in use."""
     try:
         os.fstat(number)
     except OSError:

@@ -1,6 +1,6 @@
-"""For pytest: the fixture `attention_scale`, which is there where this is installed.
+"""Pytest plugin with the fixture `attention_scale`; active once this is installed.
 
-Nothing is imported but these lines until a test asks for the scale.
+The rest of the package is imported only when a test calls the fixture.
 """
 
 import math
@@ -16,11 +16,20 @@ if TYPE_CHECKING:
     from montecarlo.model.captured import Captured
     from montecarlo.model.checking import Source
 
+#: Raises AssertionError if the divisor of a source is not the expected one.
 Check = Callable[["Source"], None]
 
 
 class Recording:
-    """Attention that runs in a ``with`` block, checked where the block ends."""
+    """Context manager that records attention and checks its scale at the end.
+
+    Parameters
+    ----------
+    model : object or None
+        A torch module; None records all attention of torch that runs in the block.
+    check : callable
+        Called with the recorded attention unless the block raises.
+    """
 
     def __init__(self, model: object | None, check: Check) -> None:
         self.is_used = False
@@ -40,6 +49,7 @@ class Recording:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Check the recorded attention unless the block raised."""
         __tracebackhide__ = True
         self._capture.__exit__(kind, error, trace)
         if kind is None:
@@ -50,73 +60,77 @@ class Recording:
 def attention_scale(
     request: pytest.FixtureRequest,
 ) -> Iterator[Callable[..., Recording | None]]:
-    """Check what scores of attention are divided by, head by head.
+    """Check the divisor of the attention scores for each head.
 
     ``with attention_scale(model, expect="sqrt"): model(inputs)`` records a torch model
-    and checks it where the block ends; without a model, whatever attention of torch
-    runs in the block.  Called with anything else that `assert_attention_scale` takes,
-    such as arrays or a file, it checks at once.  Options are those of
-    `assert_attention_scale`: ``expect``, ``rtol``, ``axes`` and so on.
+    and checks it at the end of the block.  Without a model, it records all attention of
+    torch in the block.  Other sources of `assert_attention_scale`, such as arrays or a
+    file, are checked at once.  The options are those of `assert_attention_scale`, such
+    as ``expect``, ``rtol`` and ``axes``.
     """
     recordings = []
 
-    def checked(
+    def check_scale(
         source: object | None = None,
         **options: Any,  # noqa: ANN401 - of assert_attention_scale
     ) -> Recording | None:
+        """Check a source now, or return the context manager that checks a model."""
         __tracebackhide__ = True
         from montecarlo.model.checking import assert_attention_scale
 
-        try:  # now, not where the block ends
+        try:  # report a wrong option here, not at the end of the block
             signature(assert_attention_scale).bind(source, **options)
         except TypeError as error:
             raise TypeError(f"attention_scale {error}") from None
 
-        def check(found: "Source") -> None:
+        def check(checked: "Source") -> None:
             __tracebackhide__ = True
-            _check(found, request, options)
+            _check(checked, request, options)
 
         is_model = callable(getattr(source, "register_forward_pre_hook", None))
         if source is None or is_model:
             recordings.append(Recording(source, check))
             return recordings[-1]
-        check(source)  # type: ignore[arg-type] # refused there if it is no source
+        check(source)  # type: ignore[arg-type] # raises if it is no source
         return None
 
-    yield checked
+    yield check_scale
     if not all(one.is_used for one in recordings):
         pytest.fail(
-            "attention_scale(model) must stand in a with statement, around a call of "
-            "the model: nothing was checked",
+            "attention_scale(model) must stand in a with statement that calls the "
+            "model: nothing was checked",
             pytrace=False,
         )
 
 
 def _check(
-    found: "Source", request: pytest.FixtureRequest, options: dict[str, Any]
+    source: "Source", request: pytest.FixtureRequest, options: dict[str, Any]
 ) -> None:
-    """Check a source; where it fails, say how to see more of it."""
+    """Call `assert_attention_scale`; if it fails, add a command that shows all heads.
+
+    The command reads the recorded attention, which is saved in ``tmp_path``.
+    """
     __tracebackhide__ = True
     from montecarlo.errors import InputError
     from montecarlo.model.captured import Captured
     from montecarlo.model.checking import answer_models, assert_attention_scale
 
     try:
-        assert_attention_scale(found, **options)
-    except InputError as error:  # again, without the way to it
+        assert_attention_scale(source, **options)
+    except InputError as error:  # raise again with a short traceback
         raise InputError(error) from None
     except AssertionError as error:
-        if not isinstance(found, Captured):
+        if not isinstance(source, Captured):
             raise
         path = request.getfixturevalue("tmp_path") / "attention.npz"
         try:
-            found.save(path)
+            source.save(path)
         except InputError:  # its layers differ in a size
             raise error from None
-        # as a number: what happened before attention is not in the file
-        divisors = {one.expected.value for one in answer_models(found, **options)}
+        # the expected divisor as a number: the file lacks what its name depends on
+        divisors = {one.expected.value for one in answer_models(source, **options)}
         if len(divisors) > 1 or not math.isfinite(min(divisors)):
-            raise  # it differs by layer, or cannot be told
+            raise  # it differs between layers, or is not determined
         more = ["python", "-m", "montecarlo", "observe", str(path), "--expect"]
         more.append(f"{divisors.pop():.12g}")
         raise AssertionError(f"{error}\n  head by head: {shlex.join(more)}") from None

@@ -1,4 +1,7 @@
-"""Reads and writes files that a user names, whole; what is read has a limit."""
+"""Reads and writes whole files at paths from the user; reading has a size limit.
+
+In all functions ``name`` is what error messages call the file.
+"""
 
 import errno
 import os
@@ -10,17 +13,14 @@ from typing import Any
 
 from montecarlo.errors import InputError, UnfinishedError, reading
 
-#: Bytes of a TOML file at most: twice the largest one of the package.
-MOST_WRITTEN = 2**18
+#: Largest size of a TOML file in bytes: twice that of the largest one in the package.
+MOST_TOML_BYTES = 2**18
 
 
 def require_regular(name: str, path: Path) -> None:
-    """Refuse anything but a regular file before it is opened: a pipe has no end.
+    """Raise `InputError` unless a path is an existing regular file.
 
-    Raises
-    ------
-    InputError
-        With ``name`` for the file.
+    Called before opening: reading a pipe or a device may never end.
     """
     with reading(name, path):
         mode = path.stat().st_mode
@@ -31,21 +31,21 @@ def require_regular(name: str, path: Path) -> None:
 
 
 def write_file(name: str, path: Path, content: bytes) -> None:
-    """Write a file that a user names, whole or not at all, where its links lead.
+    """Write a file atomically; symbolic links are followed.
 
     Raises
     ------
     InputError
-        If its folder is not there, or it is no regular file.
+        If the folder does not exist, or the path exists and is not a regular file.
     UnfinishedError
-        If it cannot be written all the same, as on a full disk.
+        If writing fails, such as on a full disk.
     """
     with reading(name, path):
         target = Path(os.path.realpath(path))
         if target.exists():
             require_regular(name, target)
     if not target.parent.is_dir():
-        raise InputError(f"{name} must be in a folder that is there, got {str(path)!r}")
+        raise InputError(f"{name} must be in an existing folder, got {str(path)!r}")
     part = target.with_name(f".montecarlo-{os.getpid()}")
     try:
         part.write_bytes(content)
@@ -58,10 +58,13 @@ def write_file(name: str, path: Path, content: bytes) -> None:
         ) from None
 
 
-def read_small(name: str, path: Path, most: int = MOST_WRITTEN) -> bytes:
+def read_small(name: str, path: Path, most: int = MOST_TOML_BYTES) -> bytes:
     """Return the content of a regular file of at most ``most`` bytes.
 
-    ``name`` is what error messages call it.
+    Raises
+    ------
+    InputError
+        If it is larger, not a regular file, or not readable.
 
     Examples
     --------
@@ -81,29 +84,29 @@ def read_small(name: str, path: Path, most: int = MOST_WRITTEN) -> bytes:
 
 
 def read_package_toml(file: str) -> dict[str, Any]:
-    """Read a TOML file of the package, named as in ``"study/presets.toml"``."""
+    """Return the parsed TOML file of the package, such as ``"study/presets.toml"``."""
     return tomllib.loads(files("montecarlo").joinpath(file).read_text("utf-8"))
 
 
 def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
-    """Parse a TOML file.
+    """Return the parsed content of a TOML file.
 
     Raises
     ------
     InputError
-        If it is no TOML, or too long.
+        If it is not valid TOML, or larger than `MOST_TOML_BYTES`.
 
     Examples
     --------
     >>> parse_toml("config", "a.b = 1")
     {'a': {'b': 1}}
     """
-    if len(content) > MOST_WRITTEN:
+    if len(content) > MOST_TOML_BYTES:
         raise InputError(
-            f"{name} must have at most {MOST_WRITTEN} bytes, got {len(content)}"
+            f"{name} must have at most {MOST_TOML_BYTES} bytes, got {len(content)}"
         )
     try:
         text = content if isinstance(content, str) else content.decode()
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} must be TOML, got none: {error}") from None
+        raise InputError(f"{name} must be TOML, got: {error}") from None

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from montecarlo.errors import InputError
-from montecarlo.small_files import MOST_WRITTEN, parse_toml, read_small
+from montecarlo.small_files import MOST_TOML_BYTES, parse_toml, read_small
 from tests.commands import judge, report
 
 
 def test_long_files_are_refused_before_parsing():
     """A configuration has a few lines."""
     with pytest.raises(InputError, match="config must have at most"):
-        parse_toml("config", "a=1\n" * MOST_WRITTEN)
+        parse_toml("config", "a=1\n" * MOST_TOML_BYTES)
 
 
 @pytest.fixture(params=["pipe", "device", "link"])
