@@ -26,7 +26,6 @@ from montecarlo.attention.divisors import (
     DIVISORS,
     Product,
     parse_divisor,
-    read_formula,
 )
 from montecarlo.errors import InputError, show
 from montecarlo.model.arrays import Model
@@ -74,7 +73,7 @@ KNOWN = {
     name: KnownDivisor(name, one.text.replace("*", " "), one.formula)
     for name, one in DIVISORS.items()
 } | {
-    name: KnownDivisor(name, text, read_formula(formula), *powers)
+    name: KnownDivisor(name, text, parse_divisor(formula).formula, *powers)
     for name, text, formula, *powers in (
         ("inverse_sqrt", "1/sqrt(d_k)", "1/sqrt(d_k)"),
         ("fourth_root", "d_k^(1/4)", "d_k^(1/4)"),
