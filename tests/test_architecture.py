@@ -167,9 +167,10 @@ def drawing(modules: Modules) -> Iterator[str]:
 
 
 def independence(modules: Modules) -> Iterator[str]:
-    """Theory imports nothing of what it is to check but which divisors there are."""
+    """Of what it is to check, theory imports the divisors and masks that there are."""
     for item, target in own_imports(modules):
-        checked = stage_of(target) == "attention" and target != "attention.divisors"
+        named = target in {"attention.divisors", "attention.masks"}
+        checked = stage_of(target) == "attention" and not named
         if stage_of(item.module) == "theory" and checked:
             yield str(item)
 

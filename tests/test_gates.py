@@ -149,7 +149,6 @@ REFUSED = rf"""
 --replicates 0:5 --number-format half | number-format
 --replicates 0:5 --quantity entropy | --quantity
 --replicates 0:2 --most 9 | --most
---replicates 0:2 --number-format float16 | keys
 --quantity entropy --keys {HUGE} | GiB
 --quantity entropy --d-k 1048576 --keys 16384 | GiB
 --quantity entropy --keys 1048576 --d-k 4096 | --most

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from montecarlo.errors import InputError, show
 
+#: Summaries under a mask, where rows differ: means of the first and of the last row,
+#: or key.
+ENDS = ("first", "last")
 _MASK = re.compile(r"none|full|causal|window\(([0-9]{1,7})\)")
 
 

@@ -43,8 +43,6 @@ QUANTILE_RATIO = "spread"
 #: the second.
 SHARE_ABOVE = "share_above"
 MEAN = ("mean",)
-#: Under a mask, where rows differ: means of the first and of the last row, or key.
-ENDS = ("first", "last")
 SKEWED = ("mean", "median", "q10", "q90", QUANTILE_RATIO)
 TYPICAL = ("mean", "median")
 #: Of two divisors.

@@ -12,6 +12,7 @@ import numpy as np
 
 from montecarlo.attention.divisors import BASELINE, parse_divisor
 from montecarlo.attention.grids import WIDEST_BIN
+from montecarlo.attention.masks import ENDS
 from montecarlo.attention.number_formats import (
     FLOAT8,
     FLOAT8_SOFTMAX,
@@ -19,7 +20,6 @@ from montecarlo.attention.number_formats import (
     compared_rows,
 )
 from montecarlo.attention.quantities import (
-    ENDS,
     FORMAT_QUANTITIES,
     NOT_NEGATIVE,
     PAIR_MEANS,

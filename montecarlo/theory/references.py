@@ -14,8 +14,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.attention.masks import NO_MASK, Mask
-from montecarlo.attention.quantities import ENDS
+from montecarlo.attention.masks import ENDS, NO_MASK, Mask
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments

@@ -69,9 +69,9 @@ FONT = "DejaVu Sans"
 
 _NAMES = (
     "dots cdot times pm infty sum ast top lVert rVert | lvert rvert lambda kappa rho "
-    "eta alpha tau delta Delta sigma mu Sigma Phi % { } #"
+    "eta alpha tau delta Delta sigma mu Sigma Phi nabla % { } #"
 )
-_SIGNS = dict(zip(_NAMES.split(), "…·×±∞Σ*T‖‖‖||λκρηατδΔσμΣΦ%{}#", strict=True))
+_SIGNS = dict(zip(_NAMES.split(), "…·×±∞Σ*T‖‖‖||λκρηατδΔσμΣΦ∇%{}#", strict=True))
 _SIGNS |= {"to": " → ", "le": " ≤ ", "leq": " ≤ ", "ge": " ≥ ", "geq": " ≥ "}
 _SIGNS |= {"ne": " ≠ ", ",": "\N{THIN SPACE}", ";": " ", " ": " "}
 _SIGNS |= {"left": "", "right": ""}
