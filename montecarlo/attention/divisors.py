@@ -47,8 +47,30 @@ class Product(NamedTuple):
         return Product(self.factor**power, *(0.0 + power * one for one in self[1:]))
 
 
+def read_formula(text: str) -> Product:
+    """Parse a formula.
+
+    Raises
+    ------
+    ValueError
+        If it is no product of powers.
+
+    Examples
+    --------
+    >>> read_formula("2*sqrt(d_k*ln(n))")
+    Product(factor=2.0, d_k=0.5, n=0.0, log_n=0.5)
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"formula must have at most {MOST_CHARACTERS} characters")
+    try:
+        tree = ast.parse(text.strip().replace("^", "**"), mode="eval")
+        return _evaluate(tree.body)
+    except (SyntaxError, ArithmeticError, TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+
+
 def name_formula(product: Product) -> str:
-    """Write a product so that `parse_divisor` reads the same.
+    """Write a product so that `read_formula` reads the same.
 
     Examples
     --------
@@ -268,10 +290,8 @@ def parse_divisor(text: str) -> Divisor:
 @lru_cache(maxsize=1024)
 def _parse_formula(formula: str) -> Divisor:
     try:
-        short = formula if len(formula) <= MOST_CHARACTERS else ""
-        tree = ast.parse(short.replace("^", "**"), mode="eval")
-        product = _evaluate(tree.body)
-    except (SyntaxError, ArithmeticError, TypeError, RecursionError, ValueError):
+        product = read_formula(formula)
+    except ValueError:
         near = difflib.get_close_matches(formula, DIVISORS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InputError(

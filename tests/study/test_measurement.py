@@ -377,6 +377,7 @@ def test_what_is_known_to_a_bin_says_so(capsys):
     text, told = capsys.readouterr()
     assert "a bin of a histogram" in text
     assert "which no replicates make smaller" in told
+    assert re.search(r"replicates +128,", text)
     assert "nan" not in text + told
 
 
