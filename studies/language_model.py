@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.claims.training import ARM, ARMS
+from montecarlo.claims.training import ARM, ARMS, SPACING
 from montecarlo.report.content.training import LANGUAGE_FOLDER, read_language
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores
@@ -307,11 +307,14 @@ def configuration() -> dict[str, object]:
     """Return what is trained, and how."""
     names = (
         *("LAYERS", "HEADS", "WIDTH", "CONTEXT", "BATCH", "STEPS", "WARM_UP"),
-        *("HELD_OUT_PLAYS", "HELD_OUT", "D_K", "OPTIMISER", "RATES", "SPACING"),
+        *("HELD_OUT_PLAYS", "HELD_OUT", "D_K", "OPTIMISER", "RATES"),
         *("AVERAGED", "LEARNED", "LAST"),
     )
-    found = {name.lower(): globals()[name] for name in names}
-    return {**found, "arms": [*ARMS]}
+    return {
+        **{name.lower(): globals()[name] for name in names},
+        "arms": [*ARMS],
+        "spacing": SPACING,
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -22,6 +22,8 @@ from studies.language_model import (  # noqa: E402
     WIDTH,
     configuration,
 )
+from studies.retrieval import RUN  # noqa: E402
+from studies.training import columns  # noqa: E402
 
 SEED, N_CHARACTERS = 5, 11
 
@@ -99,19 +101,55 @@ def test_no_later_character_moves_an_earlier_prediction(parameters):
     assert np.abs(one[0, 40:] - other[0, 40:]).max(axis=-1).min() > 0.0
 
 
+@pytest.mark.parametrize("arm", ["small-queries", "normalised"])
+def test_an_arm_begins_as_the_others_but_for_one_thing(arm, parameters):
+    """Queries smaller by sqrt(d_k), or a gain; all else is the same to the bit."""
+    found = model.draw_parameters(SEED, 16, N_CHARACTERS, arm)
+    gain = found.pop("gain_scores", None)
+    assert (gain is not None) == (arm == "normalised")
+    for name, value in parameters.items():
+        times = 0.25 if (arm, name) == ("small-queries", "queries") else 1.0
+        assert np.array_equal(found[name], np.float32(times) * value), name
+
+
+def test_normalised_scores_are_cosines(parameters):
+    """Of length sqrt(d_k) each, times the gain: whatever the size of W_Q and W_K."""
+    layer = layer_of(parameters)
+    x = np.random.default_rng(3).standard_normal((2, 7, WIDTH))
+    heads = [np.split(x @ layer[n], model.HEADS, axis=-1) for n in ("queries", "keys")]
+    for name, vectors in zip(("queries", "keys"), heads, strict=True):
+        sizes = [np.sqrt((one**2).mean(axis=-1)) for one in vectors]
+        assert np.std(sizes) > 0.01, name
+    gained = {**layer, "gain_scores": np.float32(1.5)}
+    found = model.attend(gained, x, 4.0)
+    larger = {**gained, "queries": 3.0 * layer["queries"], "keys": 2.0 * layer["keys"]}
+    assert np.abs(model.attend(larger, x, 4.0) - found).max() < 1e-4
+    by_loops = np.zeros_like(found)
+    for b, i in itertools.product(range(2), range(7)):
+        parts = []
+        for head in range(model.HEADS):
+            q, k = (vectors[head][b] for vectors in heads)
+            v = np.split(x[b] @ layer["values"], model.HEADS, axis=-1)[head]
+            lengths = np.linalg.norm(q[i]) * np.linalg.norm(k[: i + 1], axis=-1)
+            e = np.exp(1.5 * 16.0 * (k[: i + 1] @ q[i]) / lengths / 4.0)
+            parts.append((e / e.sum()) @ v[: i + 1])
+        by_loops[b, i] = np.concatenate(parts) @ layer["outputs"]
+    assert np.abs(found - by_loops).max() < 1e-3
+
+
 def test_the_same_seed_gives_the_same_bytes():
     """A short run, twice; another seed gives another."""
-    one, again, other = (model.train(seed, 16, 4.0, 3e-3, 3) for seed in (1, 1, 2))
+    one, again, other = (model.train(seed, "sqrt", 16, 3e-3, 3) for seed in (1, 1, 2))
     assert np.array_equal(one[0], again[0])
     assert one[1:] == again[1:]
     assert one[0][0] != other[0][0]
 
 
-def test_a_run_that_diverges_is_a_result(monkeypatch):
-    """Its loss is infinite, and every arm, d_k and rate has a line."""
-    monkeypatch.setattr(model, "RATES", (math.inf,))
-    found = model.run_seed(1, steps=20)
-    assert {*read_language().runs} < {*found}
+def test_a_run_that_diverges_is_a_result():
+    """Its loss is infinite, and every setting has a line."""
+    settings = [(*arm, math.inf) for arm in model.ALL_ARMS]
+    found = columns([model.run_setting(1, one, steps=20) for one in settings])
+    assert {*read_language().runs} - {*found} == {"coarse_rate"}
     assert len(found["seed"]) == len(ARMS) * len(D_K)
     for name in ("held_out", "final_loss", "steps"):
         assert np.isinf(found[name]).all()
@@ -123,36 +161,36 @@ def test_the_record_is_of_what_is_trained_now():
     assert kept.about["configuration"] == json.loads(json.dumps(configuration()))
     assert kept.about["seeds"] == {"tuning": [*TUNING], "judged": [*JUDGED]}
     for arm, d_k in itertools.product(ARMS, D_K):
-        line = model.run_setting(JUDGED[0], arm, d_k, 1e-3, steps=20)
+        line = model.run_setting(JUDGED[0], ("adam", arm, d_k, 1e-3), steps=20)
         wanted = kept.runs.query(f"arm == @arm and d_k == @d_k and seed == {JUDGED[0]}")
         for name in ("gradient_queries", "gradient_keys"):
             assert math.isclose(line[name], wanted[name].item(), rel_tol=1e-3), name
 
 
-def test_runs_are_reduced_to_those_at_the_chosen_rate():
-    """Of judged seeds; the rate is the one at which the other seeds learn fastest."""
-    lines = [
-        {
-            "optimiser": "adam",
-            "arm": arm,
-            "d_k": 16,
-            "rate": rate,
-            "seed": seed,
-            "steps": 100.0 + rate * sign,
-            "final_loss": 1.0,
-            "held_out": seed + rate,
-            "gradient_queries": 1.0,
-            "gradient_keys": 1.0,
-        }
-        for arm, sign in (("none", 1.0), ("sqrt", -1.0))
-        for rate in (0.1, 0.2)
-        for seed in (*TUNING, *JUDGED)
-    ]
-    found = model.reduce_runs(pd.DataFrame(lines))
+def test_judged_seeds_run_at_rates_that_others_chose(monkeypatch):
+    """Each arm at its own; nothing of a judged seed moves a choice."""
+    arms = [("adam", arm, 16) for arm in ("none", "sqrt")]
+    monkeypatch.setattr(model, "ALL_ARMS", arms)
+    best = {"none": 0.0021, "sqrt": 0.011}
+
+    def run(stage, seeds, settings):
+        asked.append((stage, [*seeds], [(arm, rate) for _, arm, _, rate in settings]))
+        lines = [
+            (*setting, seed, 9.0 + abs(math.log(setting[3] / best[setting[1]])), 1.0)
+            for seed in seeds
+            for setting in settings
+        ]
+        table = pd.DataFrame(lines, columns=[*RUN, "steps", "final_loss"])
+        return table.assign(held_out=2.0, gradient_queries=1.0, gradient_keys=1.0)
+
+    asked = []
+    runs, chosen = model.run_all(run)
+    assert asked[-1] == ("judged", [*JUDGED], [("none", 0.00225), ("sqrt", 0.01)])
+    assert all(seeds == [*TUNING] for _, seeds, _ in asked[:-1])
+    found = model.reduce_runs(runs, chosen)
     assert [*found] == [*read_language().runs]
-    assert found.groupby("arm")["rate"].unique().map(list).to_dict() == {
-        "none": [0.1],
-        "sqrt": [0.2],
+    assert found.groupby("arm")["coarse_rate"].first().to_dict() == {
+        "none": 0.003,
+        "sqrt": 0.01,
     }
-    assert (found["held_out"] == found["seed"] + found["rate"]).all()
     assert sorted(found["seed"]) == sorted([*JUDGED, *JUDGED])
