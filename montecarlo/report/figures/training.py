@@ -39,7 +39,7 @@ SHOWN = {
 NAMES = (1.0, 24.0, -14.0)
 #: The headline, where it is so at every d_k that is shown, and from this one on by so
 #: many times the steps.
-ANSWERED = message("Undivided, learning takes longest, unless $W_Q$ starts smaller")
+ANSWERED = message("Undivided, learning takes longest")
 ASKED = message("Steps to learn")
 SLOWER = 1.334
 
@@ -77,16 +77,16 @@ def build_training(_: DataFrame, curves: Curves) -> Picture | None:
 
 
 def _is_answered(rows: DataFrame) -> bool:
-    """Tell whether undivided takes longest, but with a smaller W_Q is like scaled."""
+    """Tell whether undivided takes longest, by more than the spacing of rates."""
     medians = rows[rows["summary"].eq("median")]
     steps = medians.assign(steps=medians["steps"].fillna(np.inf)).pivot_table(
         "steps", ["optimiser", "d_k"], "arm"
     )
     if not {"none", "sqrt", "small-queries"} <= {*steps}:
         return False
-    others, scaled = steps.drop(columns="none").max(axis=1), SLOWER * steps["sqrt"]
+    others = steps.drop(columns="none").max(axis=1)
     practice = steps.index.get_level_values("d_k") >= PRACTICE_D_K
-    slower = steps["none"].ge(scaled) & steps["small-queries"].le(scaled)
+    slower = steps["none"].ge(SLOWER * steps[["sqrt", "small-queries"]].max(axis=1))
     return bool(steps["none"].gt(others).all() and slower[practice].all())
 
 
