@@ -202,7 +202,7 @@ class Report:
         self.results = read_results(folder, catalogue)
         self._claims = (folder / CLAIMS_FILE).read_bytes()
         with self.keep_figures():
-            names = figures_beside(self.results, ["html"])
+            names = figures_beside(self.results)
             self.contents = gather_contents(self.results, CODES, names, folder)
         self.facts = self.contents.facts
         self._pages: dict[str, Page] = {}
