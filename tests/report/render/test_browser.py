@@ -118,7 +118,7 @@ def test_page_in_a_browser(visited):
         url for url in found.requests if not url.startswith(("file:", "data:"))
     ] == []
     assert sum(url.startswith("file:") for url in found.requests) == 1
-    assert found.page.evaluate("getComputedStyle(document.body).maxWidth") == "1152px"
+    assert found.page.evaluate("getComputedStyle(document.body).maxWidth") == "1248px"
     for width in WIDTHS:
         assert found.overflow(width) == []
     found.page.evaluate(OPEN)
