@@ -175,6 +175,13 @@ class Comparison:
         return f"the port {one.text}; {place}{part}"
 
 
+#: What is said where one side has weights, and the other outputs.
+NOT_COMPARED = (
+    "queries, keys and values alone: no side has weights, or v and outputs, that the "
+    "other has as well, so that scale and mask were not looked at"
+)
+
+
 def compare(
     port: Source,
     reference: Source,
@@ -235,6 +242,8 @@ def compare(
         results.append(one)
         if one.is_last:
             break
+    if not all(one.has_weights or one.is_last for one in results):
+        left_out.append(NOT_COMPARED)
     return _join(results, rtol, tuple(dict.fromkeys(left_out)), len(pairs))
 
 
@@ -283,6 +292,7 @@ class LayerComparison:
     findings: list[Finding] = field(default_factory=list)
     is_last: bool = False  # whether later layers say nothing
     has_one_key: bool = False
+    has_weights: bool = False  # whether weights, or outputs, stand on both sides
 
     def compare(self, roundings: float) -> None:
         """Compare queries, keys and values, then weights or outputs."""
@@ -410,13 +420,15 @@ class LayerComparison:
             made = [n for n in ("weights", "outputs") if all(n in r.made for r in rows)]
             if not made:
                 continue
+            self.has_weights = True
             port, reference = (
                 HeadSide(one, max(self.rounding[side], rounding_of(one.made[made[0]])))
                 for side, one in zip(SIDES, rows, strict=True)
             )
             more = number, len(self.heads), ours["k"], ours.get("v"), is_whole
             alike.append(self._compare_head(head, HeadPair(port, reference, *more)))
-        if all(alike) and {one.quantity for one in self.findings} <= {"q", "k"}:
+        same_scores = alike and all(alike)
+        if same_scores and {one.quantity for one in self.findings} <= {"q", "k"}:
             self.findings.clear()  # written otherwise, to the same scores
 
     def _compare_head(self, head: int, pair: HeadPair) -> bool:

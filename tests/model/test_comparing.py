@@ -28,6 +28,24 @@ def test_the_cause_is_named(name):
         assert re.search(pattern, str(found)), str(found)
 
 
+def test_weights_beside_outputs_leave_queries_and_keys_to_compare():
+    """Where nothing is made of them on both sides, they differ if they differ, and
+    that the rest is alike cannot be told.
+    """
+    rng = np.random.default_rng(5)
+    q, k, v = rng.standard_normal((3, 2, 4, 24, 16))
+    weights = softmax(q @ k.swapaxes(-1, -2) / 4.0, axis=-1)
+    reference = {"q": q, "k": k, "weights": weights}
+    port = {"q": q, "k": k, "v": v, "outputs": weights @ v}
+    axes = ("sequence", "head", "token", "d")
+    alike = compare(port, reference, axes=axes)
+    assert alike.first is None
+    assert str(alike).startswith("cannot be told: ")
+    other = compare(port | {"k": k[..., ::-1]}, reference, axes=axes)
+    assert other.first.quantity == "k"
+    assert "scale and mask were not looked at" in str(other)
+
+
 #: Larger sizes and longer rows take minutes: they are tried where architectures are.
 EVERY_SIZE = bool(os.environ.get("MONTECARLO_TRIAL"))
 TRIED = tuple(SIZES) if EVERY_SIZE else tuple(SIZES)[:2]
