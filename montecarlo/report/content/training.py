@@ -244,7 +244,8 @@ def measure_spacing(record: Record) -> float:
     At the next larger one many arms learn no more.
     """
     below = record.search.groupby(ARM)["steps_below"].median()
-    ratio = below / record.runs.groupby(ARM)["steps"].median()
+    first_look = record.runs["seed"].isin(record.search["seed"])
+    ratio = below / record.runs[first_look].groupby(ARM)["steps"].median()
     return float(ratio[np.isfinite(ratio)].max())
 
 
