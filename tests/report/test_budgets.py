@@ -7,8 +7,8 @@ import pytest
 from montecarlo.report.language.catalogues import LANGUAGES
 from tests.report.conftest import words
 
-#: Pixels with details closed, by the width of the window, in any font: DejaVu Sans, which
-#: may be all there is here, is wider than those of phones.
+#: Pixels with details closed, by the width of the window, in any font: DejaVu Sans,
+#: which may be all there is here, is wider than those of phones.
 MOST_HIGH = {1280: 6_500, 390: 10_000}
 MOST_EVIDENCE_HIGH = 12_000
 MOST_BYTES, MOST_EVIDENCE = 500_000, 1_500_000
