@@ -124,8 +124,8 @@ def with_verdicts(page: str, findings: Findings) -> str:
 
 def draw_attention(findings: Findings) -> Drawing | None:
     """Draw the README's figure, from the rows that it is drawn from on pages."""
-    spec, there = FIGURES["attention"], (findings.points, findings.divisors)
-    rows = read_rows(findings.measurements, spec.rows, *there)
+    spec, divisors = FIGURES["attention"], findings.run["grid"]["divisors"]
+    rows = read_rows(findings.measurements, spec.rows, findings.points, divisors)
     return draw(spec, rows, findings.curves)
 
 

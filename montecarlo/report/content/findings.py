@@ -5,12 +5,13 @@ chosen of them here is which sentence is said and which case is shown first.
 """
 
 import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -36,7 +37,6 @@ from montecarlo.claims.outcomes import (
 from montecarlo.claims.running import points_of_study
 from montecarlo.claims.schema import Catalogue, Claim, Topic
 from montecarlo.claims.verdicts import Outcome, Verdict
-from montecarlo.report.content.confirming import read_confirming
 from montecarlo.report.content.curves import Curves, read_curves
 from montecarlo.report.content.training import TrainingView, training_view
 from montecarlo.report.language.symbols import check_formula
@@ -45,6 +45,8 @@ from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
 from montecarlo.study.table import read_table
 
+#: Verdicts by the seed that the catalogue's own SHA-256 gives: ``studies.confirm``.
+CONFIRMING = Path(__file__).with_name("confirming.json")
 #: A text that says so is named with what it gets wrong.
 WRONG = (Verdict.FAILS, Verdict.PARTLY)
 
@@ -76,12 +78,6 @@ class Findings:
         kept = tuple(one for one in self.claims if one.id in chosen)
         record = msgspec.structs.replace(self.record, claims=kept)
         return replace(self, record=record, catalogue=catalogue, selected=True)
-
-    @property
-    def divisors(self) -> Sequence[str]:
-        """The divisors that were sampled."""
-        divisors: Sequence[str] = self.run["grid"]["divisors"]
-        return divisors
 
     @property
     def own(self) -> bool:
@@ -215,13 +211,13 @@ class Findings:
         how many; None where it is of another catalogue or preset, or this report of a
         part of the catalogue.
         """
-        record = read_confirming()
+        catalogue, verdicts = json.loads(CONFIRMING.read_bytes()).values()
         mine = self.run["catalogue"], self.run["preset"]
-        if mine != (record.catalogue, "standard") or self.of_some:
+        if mine != (catalogue, "standard") or self.of_some:
             return None
-        said = [one for one in self.claims if one.sources]
-        same = sum(record.verdicts[one.id] == one.verdict for one in said)
-        return record.catalogue[:8], same, len(said)
+        claims = [claim for claim in self.claims if claim.sources]
+        same = sum(verdicts[claim.id] == claim.verdict for claim in claims)
+        return catalogue[:8], same, len(claims)
 
     @cached_property
     def wrong(self) -> list[tuple[str, str, Said, list[tuple[Words, str]]]]:
@@ -385,6 +381,12 @@ def table_name(check: CheckOutcome) -> str:
 
 #: A case that is shown for a verdict, and its check.
 Telling = tuple[CheckOutcome, Case]
+#: Outcomes of the cases that are shown for a verdict; `Verdict.HOLDS` has its own rule.
+DECIDING = {
+    Verdict.FAILS: (Outcome.REFUTED,),
+    Verdict.OPEN: (Outcome.UNDECIDED,),
+    Verdict.PARTLY: (Outcome.SUPPORTED, Outcome.REFUTED),
+}
 
 
 def find_telling(interpretation: InterpretationOutcome) -> list[Telling]:
@@ -394,18 +396,15 @@ def find_telling(interpretation: InterpretationOutcome) -> list[Telling]:
     that it holds by the least among those that are known well; where it depends, the
     smallest for it and the smallest against it.  What is vague has none.
     """
-    one = [interpretation]
-    found: list[Telling | None] = []
     if interpretation.verdict == Verdict.HOLDS:
-        cases = [p for p in _placed(one) if p[1].outcome == Outcome.SUPPORTED]
-        found = [min(cases, key=lambda pair: _nearness(pair[1]), default=None)]
-    elif interpretation.verdict == Verdict.FAILS:
-        found = [smallest(one, Outcome.REFUTED)]
-    elif interpretation.verdict == Verdict.OPEN:
-        found = [smallest(one, Outcome.UNDECIDED)]
-    elif interpretation.verdict == Verdict.PARTLY:
-        found = [smallest(one, o) for o in (Outcome.SUPPORTED, Outcome.REFUTED)]
-    return [pair for pair in found if pair is not None]
+        pairs = _placed_cases(interpretation, Outcome.SUPPORTED)
+        return sorted(pairs, key=lambda pair: _nearness(pair[1]))[:1]
+    outcomes = DECIDING.get(interpretation.verdict, ())
+    smallest = (
+        sorted(_placed_cases(interpretation, outcome), key=_size)[:1]
+        for outcome in outcomes
+    )
+    return [*chain.from_iterable(smallest)]
 
 
 def find_range(check: CheckOutcome) -> list[Case]:
@@ -420,23 +419,23 @@ def find_range(check: CheckOutcome) -> list[Case]:
     return ranked[:1] if alike else [ranked[0], ranked[-1]]
 
 
-def smallest(
-    interpretations: Sequence[InterpretationOutcome], outcome: str
-) -> Telling | None:
-    """Return the case of an outcome with the smallest d_k and n, and its check."""
-    return min(
-        (pair for pair in _placed(interpretations) if pair[1].outcome == outcome),
-        key=lambda pair: ((pair[1].d_k_range or (0, 0))[1], pair[1].n_keys or 0),
-        default=None,
-    )
+def _placed_cases(
+    interpretation: InterpretationOutcome, outcome: Outcome
+) -> Iterator[Telling]:
+    """Yield the cases of an outcome that are placed on pages, with their checks.
 
-
-def _placed(interpretations: Sequence[InterpretationOutcome]) -> Iterator[Telling]:
-    """Yield the cases that are of a size or of a distribution, with their checks."""
-    for check in (check for one in interpretations for check in one.checks):
+    They have a size or a distribution.
+    """
+    for check in interpretation.checks:
         for case in check.cases:
-            if case.d_k_range is not None or case.distribution:
+            placed = case.d_k_range is not None or case.distribution
+            if placed and case.outcome == outcome:
                 yield check, case
+
+
+def _size(pair: Telling) -> tuple[int, int]:
+    """Return the largest d_k and the number of keys of a case; 0 where it has none."""
+    return (pair[1].d_k_range or (0, 0))[1], pair[1].n_keys or 0
 
 
 def _nearness(case: Case) -> tuple[bool, float]:

@@ -39,14 +39,13 @@ from montecarlo.study.rows import Row
 FEWEST_POINTS = 2
 #: Rows of a topic's table at most: every d_k of a fine grid would be too many.
 MOST_ROWS = 8
-#: The size that sentences speak of.
+#: The size that sentences speak of, and that the tables of initialisations and of
+#: divisors are made for.
 SAID_D_K = 64
 #: Number of keys that the tables of rows are made for, where the grid has it.
 N_KEYS = 128
 #: d_k of the table that a report opens with.
 OPENING_D_K = (64, 256, 1024)
-#: d_k that the tables of initialisations and of divisors are made for.
-AUDIT_D_K = DIVISOR_D_K = 64
 #: Gradients of saturated rows whose means and medians are shown.
 GRADIENTS = ("jacobian_trace", "jacobian_frobenius", "gradient_query")
 #: What divisors make of a row, by the means of these.
@@ -199,7 +198,7 @@ def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
     for point in points:
         if (
             point.initialisation is not None
-            and point.d_k == AUDIT_D_K
+            and point.d_k == SAID_D_K
             and not (point.has_rows or point.is_normalised)
         ):
             yield from ((point, key) for key in AUDITED)
@@ -323,7 +322,7 @@ def saturated_table(rows: pd.DataFrame) -> Table:
 def name_divided(points: Sequence[DesignPoint]) -> Iterator[Row]:
     """Name what each divisor makes of a row, at one size."""
     rows = gaussian_points(points, with_rows=True)
-    one = [p for p in rows if (p.d_k, p.n_keys) == (DIVISOR_D_K, N_KEYS)]
+    one = [p for p in rows if (p.d_k, p.n_keys) == (SAID_D_K, N_KEYS)]
     return every_row(one, DIVIDED, ["mean"], DIVISORS)
 
 
@@ -332,16 +331,16 @@ def divisor_table(rows: pd.DataFrame) -> Table:
     if rows.empty:
         return Table((), ())
     cells = read_cells(rows, "divisor", "quantity")
-    lines = {
-        divisor_symbol(name): tuple(cells.get((name, one)) for one in DIVIDED)
+    lines = tuple(
+        (divisor_symbol(name), line)
         for name in DIVISORS
-    }
+        if any(line := tuple(cells.get((name, one)) for one in DIVIDED))
+    )
     columns = tuple(
         row_symbol(name, "mean", "none").partition(r"\;\;")[0] for name in DIVIDED
     )
-    shown = tuple((symbol, found) for symbol, found in lines.items() if any(found))
     n_keys, d_k = (int(rows[size].iloc[0]) for size in ("n_keys", "d_k"))
-    return Table(columns, shown, n_keys, d_k=d_k)
+    return Table(columns, lines, n_keys, d_k=d_k)
 
 
 #: Of each table: what names its rows, and what makes it of these.

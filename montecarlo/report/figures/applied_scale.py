@@ -29,16 +29,12 @@ MOST_MARKS, APART = 6, 0.15
 
 def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
     """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
-    drawing = draw_figure(APPLIED_SCALES, _scales_of(answer), {})
+    scales = scales_table(answer.scales.heads)
+    expected = [answer.expected.at(layer).value for layer in scales["layer"]]
+    drawing = draw_figure(APPLIED_SCALES, scales.assign(expected=expected), {})
     if drawing is not None:
         svg = on_light_ground(drawing.written(read_language(SOURCE)))
         write_text(folder / "figures" / f"{APPLIED_SCALES.id}.svg", svg)
-
-
-def _scales_of(answer: ScaleAnswer) -> DataFrame:
-    scales = scales_table(answer.scales.heads)
-    expected = [answer.expected.at(layer).value for layer in scales["layer"]]
-    return scales.assign(expected=expected)
 
 
 def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
@@ -93,7 +89,7 @@ def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
     if len(expected):
         told_by = ", ".join(f"{one:.4g}" for one in expected.unique()[:MOST_MARKS])
         label = Label(f"expected: {told_by}")
-        keys.append(draw.line_key(draw.LIMIT_DASH, label, MUTED))
+        keys.append(Key(label, Look(MUTED, "", draw.LIMIT_DASH), "line"))
     # an interval that reaches the scale 0 is open upwards
     tops = (1.0 / scales["ci_low"]).where(scales["ci_low"].gt(0.0), high)
     bars = draw.bars(divisors, 1.0 / scales["ci_high"], tops)

@@ -9,23 +9,15 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from montecarlo.report.content.curves import EXAMPLE, Curves
+from montecarlo.report.content.curves import EXAMPLE, EXAMPLE_DIVISORS, Curves
 from montecarlo.report.figures.drawing import Key, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-    INK,
-    SHADES,
-    Look,
-    keep_looks,
-)
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, SHADES, Look
 from montecarlo.report.figures.specs import Fact, FigureSpec
-from montecarlo.study.folder import ResultsError
 
 Weights = NDArray[np.float64]
 #: A shade, and its cells: line, first key, and the one after the last.
 Shaded = tuple[int, list[tuple[int, int, int]]]
-DIVISORS = ("none", "sqrt")
 #: Borders of the shades: cubes, since most weights of a query are small, and one of
 #: 1/128 would have the shade of none.
 LEVELS = np.linspace(0.0, 1.0, len(SHADES) + 1) ** 3
@@ -38,15 +30,11 @@ LINE = 0.88
 def example_weights(curves: Curves) -> Iterator[tuple[str, Weights]]:
     """Yield divisor and weights, shape (queries, keys), of the queries drawn."""
     rows = curves[EXAMPLE].sort_values("weight_number")
-    for divisor, mine in keep_looks(dict([*rows.groupby("divisor")]), DIVISORS).items():
-        n_keys = int(mine["n_keys"].iloc[0])
-        weights = mine["weight"].to_numpy(dtype=np.float64)
-        if len(weights) % n_keys:
-            raise ResultsError(
-                f"curves/{EXAMPLE}.csv must hold example rows of {n_keys} weights "
-                f"each, got {len(weights)} under the divisor {divisor}"
-            )
-        yield str(divisor), weights.reshape(-1, n_keys)
+    for divisor in EXAMPLE_DIVISORS:
+        mine = rows[rows["divisor"].eq(divisor)]
+        if not mine.empty:
+            n_keys = int(mine["n_keys"].iloc[0])
+            yield divisor, mine["weight"].to_numpy(np.float64).reshape(-1, n_keys)
 
 
 def shaded_cells(weights: Weights) -> Iterator[Shaded]:
@@ -86,9 +74,9 @@ def _line_path(cells: Iterable[tuple[int, int, int]]) -> str:
 def build_attention(_: DataFrame, curves: Curves) -> Picture | None:
     """Build a map of drawn weights for each divisor, one above the other."""
     drawn = list(example_weights(curves))
-    if len(drawn) < len(DIVISORS):
+    if len(drawn) < len(EXAMPLE_DIVISORS):
         return None
-    picture = Picture((1,) * len(DIVISORS), (90.0,) * len(DIVISORS))
+    picture = Picture((1,) * len(EXAMPLE_DIVISORS), (90.0,) * len(EXAMPLE_DIVISORS))
     weight = Label(message("weight of a key, $0$ to $100\\,\\%%$"))
     picture.keys.append(Key(weight, Look(INK, ""), "shades"))
     for panel, (divisor, weights) in zip(picture.panels, drawn, strict=True):
@@ -117,7 +105,7 @@ def plot_weights(axes: Axes, weights: Weights) -> None:
 def pick_attention(_: DataFrame, curves: Curves) -> Fact | None:
     """Average the largest weights of the queries drawn."""
     drawn = [weights for _, weights in example_weights(curves)]
-    if len(drawn) < len(DIVISORS):
+    if len(drawn) < len(EXAMPLE_DIVISORS):
         return None
     first, second = (float(100.0 * one.max(axis=1).mean()) for one in drawn)
     n_queries, n_keys = drawn[0].shape

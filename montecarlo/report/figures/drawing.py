@@ -518,8 +518,3 @@ def percent(axes: Axes) -> None:
 def keys_of(looks: Mapping[str, Look], names: Iterable[str]) -> list[Key]:
     """Return the legend's entries of the series that there are."""
     return [Key(look.label, look) for look in keep_looks(looks, names).values()]
-
-
-def line_key(dash: Dash, label: Label, colour: str = INK) -> Key:
-    """Return the legend's entry of a line without marks."""
-    return Key(label, Look(colour, "", dash), "line")

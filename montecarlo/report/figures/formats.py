@@ -10,7 +10,7 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.estimation.summaries import RowKey, has_row
 from montecarlo.report.content.curves import Curves
 from montecarlo.report.content.reading import gaussian_points
-from montecarlo.report.content.tables import nearest, with_interval
+from montecarlo.report.content.tables import N_KEYS, nearest, with_interval
 from montecarlo.report.figures.drawing import RIGHT, WITHIN, Note, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import FAILS, INK, MUTED, PAGE
@@ -18,8 +18,6 @@ from montecarlo.report.figures.specs import PRACTICE_D_K, Fact, FigureSpec, pair
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
 
-#: What the report speaks of, or what is nearest to it.
-N_KEYS = 128
 SHOWN, DIVISORS = "float16", ("none", "sqrt")
 FORMATS = [name for name in NUMBER_FORMATS if name != "float64"]
 #: Softmax as it is written; as libraries compute it, the largest score is subtracted.

@@ -13,9 +13,7 @@ from pandas import DataFrame
 from montecarlo.claims.schema import Topic
 from montecarlo.report.content.curves import Curves
 from montecarlo.report.content.reading import Reader, no_rows
-from montecarlo.report.content.tables import (
-    nearest,
-)
+from montecarlo.report.content.tables import nearest
 from montecarlo.report.figures.drawing import Picture
 from montecarlo.report.figures.labels import Label, message
 

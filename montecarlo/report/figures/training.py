@@ -11,7 +11,12 @@ from montecarlo.report.content.curves import TRAINING_START, Curves
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import ARM_LOOKS, DIVISOR_LABELS, Look
+from montecarlo.report.figures.palette import (
+    ARM_LOOKS,
+    DIVISOR_LABELS,
+    Look,
+    keep_looks,
+)
 from montecarlo.report.figures.specs import (
     HEAD_SIZE,
     PRACTICE_D_K,
@@ -48,9 +53,7 @@ def build_training(_: DataFrame, curves: Curves) -> Picture | None:
     """Build the steps to learn against d_k, a panel for each optimiser."""
     rows = curves[TRAINING_START]
     rows = rows[rows["arm"].isin(SHOWN)]
-    titles = {
-        name: OPTIMISERS[name] for name in OPTIMISERS if name in {*rows["optimiser"]}
-    }
+    titles = keep_looks(OPTIMISERS, rows["optimiser"])
     if not titles:
         return None
     never = rows["steps"].isna() & rows["summary"].eq("median")

@@ -177,12 +177,9 @@ CASE_COLUMNS = 2
 WIDE, TALL = 4.0, 30.0
 #: By outcome.
 CASE_LOOKS = {
-    name: Look(colour, marker, label=Label(words), filled=name != "undecided")
-    for name, words, colour, marker in (
-        ("supported", message("supported"), HOLDS, "o"),
-        ("refuted", message("refuted"), FAILS, "X"),
-        ("undecided", message("undecided"), OPEN, "o"),
-    )
+    "supported": Look(HOLDS, "o", label=Label(message("supported"))),
+    "refuted": Look(FAILS, "X", label=Label(message("refuted"))),
+    "undecided": Look(OPEN, "o", label=Label(message("undecided")), filled=False),
 }
 
 

@@ -69,12 +69,12 @@ def round_decimal(
 @lru_cache(maxsize=CACHED)
 def lay_out(value: float, error: float | None = None) -> Layout:
     """Choose exponent and decimals; an error larger than the value sets the scale."""
-    known = error is not None and error > 0.0 and math.isfinite(error)
-    scale = max(abs(value), error if known and error else 0.0)
+    error = error if error and math.isfinite(error) else 0.0
+    scale = max(abs(value), error)
     exponent = 0
     if scale and math.isfinite(scale) and not SMALL <= scale < LARGE:
         exponent = math.floor(math.log10(scale))
-    if known and error:
+    if error:
         place = math.floor(math.log10(error)) - exponent
         return Layout(exponent, min(max(0, 1 - place), MOST_DECIMALS))
     mantissa = float(exact(value).scaleb(-exponent))
@@ -87,23 +87,21 @@ def lay_out(value: float, error: float | None = None) -> Layout:
 
 
 @lru_cache(maxsize=CACHED)
-def shared_error(low: float, high: float, region: tuple[float | None, ...]) -> float:
-    """Return an error whose digits tell where an interval lies in its region."""
-    ends = [end for end in region if end is not None]
+def shared_error(
+    low: float | None, high: float | None, region: tuple[float | None, ...]
+) -> float | None:
+    """Return an error whose digits tell where an interval lies in its region.
+
+    None where the interval is open to a side.
+    """
+    if low is None or high is None:
+        return None
     width = (high - low) / 4.0 or abs(low) / 1e2 or 1.0
-    errors = [width / 10.0**finer for finer in range(18)]
-    return next(
-        (
-            error
-            for error in errors
-            if all(
-                _tells(value, end, error, rounding)
-                for value, rounding in ((low, ROUND_FLOOR), (high, ROUND_CEILING))
-                for end in ends
-            )
-        ),
-        errors[-1],
-    )
+    sides = (low, ROUND_FLOOR), (high, ROUND_CEILING)
+    for error in (width / 10.0**finer for finer in range(18)):
+        if all(_tells(end, region, error, rounding) for end, rounding in sides):
+            break
+    return error
 
 
 @lru_cache(maxsize=CACHED)
@@ -114,16 +112,23 @@ def error_unless_nothing(
     if value == 0.0 or lay_out(value, error).shown(value, rounding) != 0:
         return error
     finer = abs(value) / 10.0
-    ends = [end for end in region if end is not None]
-    return finer if all(_tells(value, end, finer, rounding) for end in ends) else error
+    return finer if _tells(value, region, finer, rounding) else error
 
 
-def _tells(value: float, end: float, error: float, rounding: str) -> bool:
-    """Tell whether both as shown, and shown against exact, compare as they do."""
+def _tells(
+    value: float, region: tuple[float | None, ...], error: float, rounding: str
+) -> bool:
+    """Return whether a value as shown compares with all ends of a region as it does.
+
+    It is compared with each end as shown, and as it is.
+    """
     shown = lay_out(value, error).shown(value, rounding)
-    beside = lay_out(end, error_of_end(end, error)).shown(end)
-    sides = {(v > e) - (v < e) for v, e in ((shown, beside), (shown, exact(end)))}
-    return sides == {(value > end) - (value < end)}
+    return all(
+        (shown > e) - (shown < e) == (value > end) - (value < end)
+        for end in region
+        if end is not None
+        for e in (lay_out(end, error_of_end(end, error)).shown(end), exact(end))
+    )
 
 
 @lru_cache(maxsize=CACHED)
@@ -207,8 +212,7 @@ class NumberFormat:
         The raw value is that of the share; ``data-percent`` says that it is shown a
         hundredfold.
         """
-        known = error is not None and error > 0.0 and math.isfinite(error)
-        raws = (value, error) if known and error else (value,)
+        raws = (value, error) if error and math.isfinite(error) else (value,)
         layout = lay_out(*(float(exact(raw).scaleb(2)) for raw in raws))
         return self._of_layout(raws, layout, row, percent=True)
 
@@ -271,8 +275,7 @@ class NumberFormat:
 
         It holds all that the raw one holds.
         """
-        known = low is not None and high is not None
-        shared = shared_error(low, high, region) if known else None
+        shared = shared_error(low, high, region)
         ends = []
         for end, rounding in ((low, ROUND_FLOOR), (high, ROUND_CEILING)):
             error = shared
@@ -304,8 +307,7 @@ class NumberFormat:
 
         One that is open to a side is written as a bound.
         """
-        known = low is not None and high is not None
-        error = shared_error(low, high, region) if known else None
+        error = shared_error(low, high, region)
         ends = [
             self.number(end, error_of_end(end, error))
             for end in region

@@ -38,8 +38,9 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     symbol = QUANTITIES[quantity].symbol
     if quantity in PAIR_QUANTITIES:
         if divisor != "none":
-            over = rf"{_SCORE}/{_bracket(divisor_symbol(divisor))}"
-            symbol = symbol.replace(_SCORE, over)
+            c = divisor_symbol(divisor)
+            c = f"({c})" if c[0].isdigit() else c
+            symbol = symbol.replace(_SCORE, f"{_SCORE}/{c}")
         return symbol
     if "/" in divisor:
         over, under = (
@@ -65,10 +66,6 @@ def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
     if summary == "value":
         return symbol
     return rf"{summary_symbol(summary)}\, {f'[{symbol}]' if compared[1:] else symbol}"
-
-
-def _bracket(symbol: str) -> str:
-    return rf"({symbol})" if symbol[0].isdigit() else symbol
 
 
 def check_symbol(check: Check) -> str:
