@@ -1,6 +1,6 @@
-"""The figure of `observe`: what each head divides scores by, and what was expected.
+"""The figure of `observe`: measured and expected divisors of the heads of a model.
 
-It stands alone, beside no page, and so has English words, as the terminal does.
+It belongs to no page, so its words are English, like the output on the terminal.
 """
 
 from pathlib import Path
@@ -22,13 +22,14 @@ from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.study.folder import write_text
 
+#: Most labels of layers on the x axis.
 MOST_LAYERS = 12
-#: Divisors on the axis at most, and how far apart their logarithms are at least.
+#: Most labels of divisors on the y axis; smallest distance of their logarithms.
 MOST_MARKS, APART = 6, 0.15
 
 
 def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
-    """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
+    """Write the figure to figures/applied-scales.svg in a folder."""
     scales = scales_table(answer.scales.heads)
     expected = [answer.expected.at(layer).value for layer in scales["layer"]]
     drawing = draw_figure(APPLIED_SCALES, scales.assign(expected=expected), {})
@@ -38,13 +39,13 @@ def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
 
 
 def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
-    """Build the divisors of all heads, layer by layer, beside the one expected.
+    """Build the figure: divisors of all heads by layer, and the expected ones.
 
     Parameters
     ----------
     scales : DataFrame
-        As of `montecarlo.model.scales.scales_table`, with the divisor ``expected``,
-        NaN where it cannot be told.
+        As from `montecarlo.model.scales.scales_table`, with the column ``expected``:
+        the expected divisor, NaN where the configuration does not determine it.
     """
     if scales.empty:
         return None
@@ -57,9 +58,9 @@ def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
 
 
 def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
-    """Draw each head's divisor with its interval; at the top where none is told.
+    """Draw the divisor of each head with its interval, and return the legend.
 
-    Returns the legend.
+    Heads without an identifiable divisor have a mark at the top.
     """
     layers = sorted(set(scales["layer"]))
     order = scales.groupby("layer").cumcount()
@@ -72,7 +73,7 @@ def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
     high = max(every, default=1.0) * 1.5
     draw.logarithmic(axes, min(every, default=1.0) / 1.5, high)
     shown: list[float] = []
-    for one in every:  # the first ones that are apart
+    for one in every:  # those that are far enough from the ones before
         if all(abs(np.log(one / other)) > APART for other in shown):
             shown.append(one)
     draw.mark_ticks(axes.yaxis, shown[:MOST_MARKS], "{:.3g}")
