@@ -312,10 +312,11 @@ class Findings:
         for number, one in enumerate(entries):
             first.setdefault(self._restated(one), number)
 
-        def place(one: Claim) -> tuple[bool, int, int, bool]:
-            asked = not (self.own or one.source)
-            group = first[self._restated(one)]
-            return asked, topics.index(one.topic), group, one.same is not None
+        def place(claim: Claim) -> tuple[bool, int, int, bool]:
+            """Return the key that claims are sorted by."""
+            asked = not (self.own or claim.source)
+            group = first[self._restated(claim)]
+            return asked, topics.index(claim.topic), group, claim.same is not None
 
         return sorted(entries, key=place)
 

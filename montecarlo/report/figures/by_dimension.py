@@ -150,6 +150,7 @@ def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
     n_keys = float(measurements["n_keys"].iloc[0])
 
     def plot(panel: Panel, rows: DataFrame) -> None:
+        """Draw the panel of one quantity."""
         draw.plot_series(panel.axes, rows, "divisor", DIVISOR_LOOKS)
         draw.powers_of_two(panel.axes, measurements["d_k"], columns=2)
         panel.x = HEAD_SIZE
@@ -220,11 +221,7 @@ WEIGHTS = FigureSpec(
 # --- What softmax passes on, undivided over divided ---------------------------------
 
 #: Numbers of keys that have a line, if the grid has them.
-LINES = {
-    128: Look(BLUE, "o"),
-    1024: Look(GREEN, "s"),
-    16384: Look(PURPLE, "^"),
-}
+LINES = {128: Look(BLUE, "o"), 1024: Look(GREEN, "s"), 16384: Look(PURPLE, "^")}
 #: Share of the panel's width right of the lines, for their labels.
 NAMES = 0.26
 PASSED_ON_ANSWERED = message(

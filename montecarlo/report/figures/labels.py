@@ -138,7 +138,7 @@ def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
     elif name in _SIGNS:
         yield Run(_SIGNS[name], level=level)
     else:
-        raise ValueError(f"a formula of a figure must be known, got \\{name}")
+        raise ValueError(f"a formula of a figure has the unknown command \\{name}")
 
 
 def _merge(runs: Iterable[Run]) -> list[Run]:

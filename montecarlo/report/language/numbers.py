@@ -39,7 +39,7 @@ UNQUOTED = re.compile(r"[\w./-]*\w")
 
 
 class Layout(NamedTuple):
-    """Layout of a number: exponent of its power of ten, and decimals of its mantissa."""
+    """Exponent of the power of ten of a number, and decimals of its mantissa."""
 
     exponent: int
     decimals: int
@@ -70,9 +70,9 @@ def round_decimal(
 def lay_out(value: float, error: float | None = None) -> Layout:
     """Return the layout of a number with a standard error.
 
-    The exponent is that of the larger of value and error.  An error gives two
-    significant digits of itself; without one (None, 0 or infinite) there are as many
-    decimals as the number has, at most `PLAIN_DIGITS`.
+    From `SMALL` to `LARGE` the exponent is 0, otherwise that of the larger of value and
+    error.  Decimals are those of two significant digits of the error; without an error
+    (None, 0 or infinite), those of the number itself, at most `PLAIN_DIGITS`.
     """
     error = error if error and math.isfinite(error) else 0.0
     scale = max(abs(value), error)
@@ -302,7 +302,7 @@ class NumberFormat:
         return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
 
     def bound(self, low: float | None, high: float | None) -> Markup:
-        """Return an interval, or ≤ or ≥ a single end, rounded outwards to two digits."""
+        """Return an interval, or ≤ or ≥ its only end, rounded outwards."""
         if low is not None and high is not None:
             return self.interval(low, high, (None, None))
         sign, rounding = (FROM, ROUND_FLOOR) if high is None else (UP_TO, ROUND_CEILING)
