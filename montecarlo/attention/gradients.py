@@ -15,7 +15,6 @@ from montecarlo.attention.softmax import (
     SoftmaxRows,
     add_up,
     put,
-    weights_in_order,
     widen,
 )
 
@@ -199,42 +198,3 @@ def gradient_query(sums: RowSums, product: Scores, keys: NDArray[np.float32]) ->
     gradient = product.astype(np.float32, copy=False) @ keys
     norm = np.sqrt(widen(np.vecdot(gradient, gradient)))
     return norm * sums.unit[..., : norm.shape[-1]] / sums.divisor
-
-
-def gradient_key(
-    rows: SoftmaxRows, by_weights: Scores, queries: NDArray[np.float32]
-) -> Scores:
-    """Return the gradient of a loss with respect to the keys, times the divisor.
-
-    Parameters
-    ----------
-    rows : SoftmaxRows
-    by_weights : ndarray, shape (..., n_queries, n_keys)
-        Gradient with respect to the weights.
-    queries : ndarray of float32, shape (..., n_queries, d_k)
-
-    Returns
-    -------
-    ndarray, shape (..., n_keys, d_k)
-        Summed over the queries.
-    """
-    by_scores = jacobian_times(rows, differences_to_largest(by_weights, rows.gaps))
-    by_scores *= rows.sums.unit[..., np.newaxis]
-    return by_scores.swapaxes(-1, -2) @ queries
-
-
-def gradient_value(rows: SoftmaxRows, by_output: NDArray[np.float32]) -> Array:
-    """Return the gradient of a loss with respect to the values.
-
-    Parameters
-    ----------
-    rows : SoftmaxRows
-    by_output : ndarray of float32, shape (..., n_queries, d_v)
-        Gradient with respect to the outputs.
-
-    Returns
-    -------
-    ndarray, shape (..., n_keys, d_v)
-        Summed over the queries.
-    """
-    return weights_in_order(rows).swapaxes(-1, -2) @ by_output

@@ -225,6 +225,8 @@ def _is_saturated(threshold: float, block: RowBlock) -> Array:
 
 _of_pairs = partial(Quantity, "pairs", summaries=("value",), within=NOT_NEGATIVE)
 _of_rows = partial(Quantity, "rows")
+#: Values that are counted on the fine grid.
+_counted = partial(_of_rows, grid=FINE)
 #: Norms of gradients and Jacobians.
 _norm = partial(
     _of_rows, within=NOT_NEGATIVE, summaries=SKEWED, grid=DEEP, compared=COMPARED
@@ -341,13 +343,12 @@ _TABLE = (
         within=(-GAP_NORMAL, 1.0 - GAP_NORMAL),
         moments=0.0,
     ),
-    _of_rows(
+    _counted(
         "score_row_variance",
         r"S^2",
         "variance of the scores within a row",
         lambda b: b.scores.gaps.variance / b.divisor**2,
         NOT_NEGATIVE,
-        grid=FINE,
     ),
     _of_rows(
         "score_max",
@@ -356,14 +357,13 @@ _TABLE = (
         lambda b: b.sums.largest,
         grid=SIGNED,
     ),
-    _of_rows(
+    _counted(
         "weight_max",
         r"p_{\max}",
         "largest weight of a row",
         lambda b: softmax.weight_max(b.sums),
         lambda n: (1.0 / n, 1.0),
         SKEWED,
-        grid=FINE,
     ),
     _of_rows(
         "weight_second",
@@ -380,39 +380,35 @@ _TABLE = (
         lambda b: softmax.log_partition(b.sums),
         grid=SIGNED,
     ),
-    _of_rows(
+    _counted(
         "entropy",
         "H",
         "entropy of a row of weights, in nats",
         lambda b: b.entropy,
         lambda n: (0.0, math.log(n)),
-        grid=FINE,
     ),
-    _of_rows(
+    _counted(
         "effective_keys",
         "e^H",
         "effective keys of a row: over how many it spreads",
         lambda b: np.exp(b.entropy),
         lambda n: (1.0, n),
         SKEWED,
-        grid=FINE,
         compared=COMPARED,
     ),
-    _of_rows(
+    _counted(
         "inverse_participation",
         r"\sum p^2",
         "sum of the squared weights of a row",
         lambda b: softmax.inverse_participation(b.sums),
         lambda n: (1.0 / n, 1.0),
-        grid=FINE,
     ),
-    _of_rows(
+    _counted(
         "output_variance",
         r"\operatorname{Var}(o_m)",
         "variance of an entry of the output, for independent values of variance $1$",
         lambda b: softmax.inverse_participation(b.sums),
         lambda n: (1.0 / n, 1.0),
-        grid=FINE,
     ),
     _of_rows(
         "output_std",
@@ -485,14 +481,13 @@ _TABLE = (
         grid=DEEP,
         needs="no mask",
     ),
-    _of_rows(
+    _counted(
         "planted_weight",
         r"p_{\ast}",
         "weight of the key that matches the query",
         lambda b: b.matching_weight,
         SHARE,
         SKEWED,
-        grid=FINE,
         compared=COMPARED,
         needs="planted keys",
     ),

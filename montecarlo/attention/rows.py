@@ -20,6 +20,7 @@ from montecarlo.attention.softmax import (
     entropy,
     measure_gaps,
     softmax_rows,
+    weights_in_order,
     widen,
 )
 
@@ -196,11 +197,13 @@ class RowBlock:
 
         Shape (n_replicates, n_keys, d_k).
         """
-        scores = self.scores
-        gradient = gradients.gradient_key(self.rows, scores.by_weights, scores.queries)
-        return scores.gain * gradient
+        scores, rows = self.scores, self.rows
+        differences = gradients.differences_to_largest(scores.by_weights, rows.gaps)
+        by_scores = gradients.jacobian_times(rows, differences)
+        by_scores *= self.sums.unit[..., np.newaxis]
+        return scores.gain * (by_scores.transpose(0, 2, 1) @ scores.queries)
 
     @property
     def gradient_value(self) -> Array:
         """Gradient by the values, summed over the queries, in the same shape."""
-        return gradients.gradient_value(self.rows, self.scores.by_output)
+        return weights_in_order(self.rows).transpose(0, 2, 1) @ self.scores.by_output

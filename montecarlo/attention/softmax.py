@@ -83,8 +83,7 @@ def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
     if block is not None:
         n_visible = block.n_visible
         block.hide(scores, FAR)
-    where = scores.argmax(axis=-1)
-    largest = pick(scores, where)
+    where, largest = scores.argmax(axis=-1), scores.max(axis=-1)
     rest = scores - largest[..., np.newaxis]
     if block is not None:
         block.hide(rest, 0.0)
@@ -95,7 +94,7 @@ def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
     put(rest, where, -np.inf)
     if block is not None:
         block.hide(rest, FAR)
-    second = np.maximum(pick(rest, rest.argmax(axis=-1)), FAR)  # not -inf if n = 1
+    second = np.maximum(rest.max(axis=-1), FAR)  # not -inf if n = 1
     rest -= second[..., np.newaxis]
     put(rest, where, FAR)
     return Gaps(widen(largest), where, widen(second), rest, variance, lowest)
@@ -111,20 +110,10 @@ def add_up(values: Scores) -> Array:
     return widen(np.vecdot(values, np.ones(values.shape[-1], values.dtype)))
 
 
-def pick(values: Scores, where: NDArray[np.intp]) -> Scores:
-    """Return ``values[..., i, where[..., i]]``, one value of each row."""
-    flat: Scores = values.reshape(-1)[_flat_index(values, where)]
-    return flat.reshape(where.shape)
-
-
-def put(values: Scores, where: NDArray[np.intp], value: float | Scores) -> None:
-    """Set ``values[..., i, where[..., i]]`` in contiguous ``values``, in place."""
-    values.reshape(-1)[_flat_index(values, where)] = np.ravel(value)
-
-
-def _flat_index(values: Scores, where: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the indices of one key of each row in the flattened array."""
-    return where.ravel() + np.arange(0, values.size, values.shape[-1])
+def put(values: Scores, where: NDArray[np.intp], value: Scores | float) -> None:
+    """Set ``values[..., i, where[..., i]]``, one value of each row, in place."""
+    column = np.asarray(value)[..., np.newaxis]
+    np.put_along_axis(values, where[..., np.newaxis], column, axis=-1)
 
 
 @dataclass(frozen=True)
@@ -241,6 +230,11 @@ def entropy_of_weights(weights: Scores) -> Scores:
     logs = np.log(np.where(weights > 0.0, weights, 1.0))
     entropies: Scores = -(weights * logs).sum(axis=-1)
     return entropies
+
+
+def effective_keys(sums: RowSums) -> Array:
+    """Return exp H for each row: the number of keys of a uniform row with entropy H."""
+    return np.exp(entropy(sums))
 
 
 def inverse_participation(sums: RowSums) -> Array:
