@@ -1,31 +1,31 @@
-"""The table of quantities: what is measured of pairs, of rows, and in number formats.
+"""The table of quantities that are estimated from sampled attention scores.
 
-A new quantity is one entry in `QUANTITIES` and, where there is none yet, its function.
+A new quantity is one entry in `_TABLE` and, if necessary, a function that evaluates it.
+There are three kinds:
 
-Of pairs
-    A function of moments of q·k over a block of pairs, estimated once, for raw scores;
-    a divisor c turns it into itself over c**degree.
-Of rows
-    A function of one row of weights, under each divisor.
-Of formats
-    A function of one row of weights computed in a number format.
+pairs
+    Functions of moments of the raw scores q·k over all pairs of a block.  For a
+    divisor c they are divided by c**degree.
+rows
+    Functions of one row of scores or weights, evaluated for each divisor.
+formats
+    Functions of one row of weights that is computed in a number format.
 """
 
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, number_formats, softmax
 from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, LogGrid
-from montecarlo.attention.masks import QueryBlock
 from montecarlo.attention.number_formats import ALL_FORMATS
-from montecarlo.attention.softmax import Array, Gaps, RowSums, Scores, SoftmaxRows
+from montecarlo.attention.rows import RowBlock
+from montecarlo.attention.softmax import Array
 
 Range = tuple[float, float]
 ANY: Range = (-math.inf, math.inf)
@@ -33,51 +33,42 @@ NOT_NEGATIVE: Range = (0.0, math.inf)
 #: Of weights, and of shares of rows or keys.
 SHARE: Range = (0.0, 1.0)
 
-#: What part of the rows lies below each quantile that the table has.
+#: Levels of the quantiles over rows that have a name.
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
-#: Any other: its percentage.
-_PERCENTILE = re.compile(r"q([0-9]{1,2}(?:\.[0-9]{1,3})?)\Z")
-#: The ratio q90 over q10: how far apart rows of a point lie.
+#: Names of other quantiles, by their percentage: q99, q0.5.
+_PERCENTILE = re.compile(r"q([0-9]{1,2}(?:\.[0-9]{1,3})?)")
+#: The summary q90/q10.
 QUANTILE_RATIO = "spread"
-#: The share of the rows under the first of two divisors that lie above the mean under
-#: the second.
+#: The summary of two divisors: share of the rows under the first with a larger value
+#: than the mean under the second.
 SHARE_ABOVE = "share_above"
 MEAN = ("mean",)
 SKEWED = ("mean", "median", "q10", "q90", QUANTILE_RATIO)
 TYPICAL = ("mean", "median")
-#: Of two divisors.
+#: Summaries of which ratios between two divisors are estimated.
 COMPARED = ("mean", QUANTILE_RATIO)
 
-#: Moments of the entries that an interval needs: three times the power of a score that
-#: is averaged, for the skewness of the replicates to exist.  Weights are bounded, but
-#: near uniform they vary like squared scores.
+#: Order of the moment of the entries that has to be finite for an interval: three times
+#: the power of a score that is averaged, so that replicates have a skewness.  Weights
+#: are bounded, but near uniform they vary like squared scores.
 SQUARES = 6.0
-#: Of shares: with a key far larger than the others, all rows of a replicate saturate
-#: together; with three moments such keys come too rarely, and intervals were counted to
-#: miss up to six times as often as stated.
+#: The same for shares.  If one key is far larger than the others, all rows of a
+#: replicate saturate together.  With three finite moments such keys are so rare that
+#: intervals missed up to six times as often as stated in simulations.
 SHARES = 4.0
-#: Largest weights from which on a row counts as saturated, by the indicator's name.
+#: Thresholds of the largest weight for saturated rows, by name of the indicator.
 SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
-#: The largest norms that a softmax Jacobian can have.  Spectral: uᵀJu is the variance
-#: of u under the weights, at most a quarter of its squared range, and that is at most
-#: 2.  Frobenius, squared: with a = Σ p², Σ p³ is at least a², so it is at most a - a².
+#: Upper bounds of the norms of a softmax Jacobian J.  Spectral: for a unit vector u,
+#: uᵀJu is the variance of u under the weights, at most a quarter of its squared range,
+#: which is at most 2.  Frobenius, squared: at most a - a² with a = Σ p², as Σ p³ ≥ a².
 MOST_SPECTRAL = MOST_FROBENIUS = 0.5
 
-#: Rows of a replicate on which the costly quantities are evaluated: the spectral norm,
-#: and what is looked at key by key (the sorted weights, the elements p(1 - p)).
-SPECTRAL_ROWS = 16
-ELEMENT_ROWS = 8
-#: Keys up to which these are so many rows; of longer ones they are fewer.
-COSTLY_KEYS = 512
-#: Rows, and scores of these, for the gradient by the query, which costs d_k products a
-#: score.
-QUERY_ROWS = 64
-QUERY_SCORES = 2**19
-
-#: Means over a block of pairs that the quantities of pairs are made of.
+#: Means over a block of pairs, from which the quantities of pairs are computed: of the
+#: entries of q and k, of the scores s and of powers of these; ``gap`` is the share of
+#: scores up to `GAP_AT` standard deviations minus `GAP_NORMAL`.
 PAIR_MEANS = ("q", "q2", "k", "k2", "s", "abs", "s2", "s3", "s4", "gap")
-#: Where the distribution of the standardised score differs most from the normal one:
-#: the positive zero of d/dx [(x³ - 3x) φ(x)] nearest to 0.
+#: Standardised score x at which the distribution function of a score differs most from
+#: the normal one: the positive zero of d/dx [(x³ - 3x) φ(x)] nearest to 0.
 GAP_AT = 0.742
 GAP_NORMAL = 0.5 * math.erfc(-GAP_AT / math.sqrt(2.0))
 Means = Mapping[str, Array]
@@ -92,53 +83,53 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is measured, how, and what the tables hold of it.
+    """Definition of a quantity, and its summaries in the tables.
 
     Attributes
     ----------
     of : {"pairs", "rows", "formats"}
+        Kind, as in the docstring of the module.
     name, symbol : str
-        The name in the tables; LaTeX.
+        Name in the tables; LaTeX.
     words : str
-        What it is, in English: a message, to be translated.
+        Description in English, a message that is translated.
     evaluate : callable
-        Of pairs: (means by name, d_k) -> value, over any leading axes.  Of rows:
-        `RowBlock` -> ndarray, shape (n_replicates, n_rows).  Of formats: (weights in
-        the format, weights without it) of shape (..., n_keys) -> ndarray, shape (...).
+        Pairs: (mapping of `PAIR_MEANS` to arrays, d_k) -> array of the same shape.
+        Rows: `RowBlock` -> array, shape (n_replicates, n_rows); if ``by_key``, the
+        block's contribution to a gradient, shape (n_replicates, n_keys, d_k).
+        Formats: (weights in the format, exact weights), both of shape (..., n_keys) ->
+        array, shape (...).
     within : (float, float) or callable
-        The range of its values, or the number of keys -> the range.
+        Range of the values; or number of keys -> range.
     summaries : tuple of str
-        Which summaries the table holds.
+        Summaries in the tables.
     moments : float
-        Moments of the entries that its interval needs, see `SQUARES`.
+        Order up to which moments of the entries have to be finite for an interval.
     indicator : bool
-        Whether it is 0 or 1.
+        Whether values are 0 or 1.
     degree : int
-        Of pairs: a divisor c turns the value into value / c**degree; 0: it has one
-        value for all divisors.
+        Pairs: power of the divisor by which the value is divided; 0 if the divisor has
+        no effect.
     interval_scale : Scale or None
-        Where its interval is made, if not as it is.
+        Scale on which the interval is symmetric, if not that of the quantity.
     grid : LogGrid or None
-        Of rows: what quantiles are read from, if there are any; see `grid_for`.
+        Rows: grid for counting values, without which there are no quantiles; see
+        `grid_for`.
     compared : tuple of str
-        Of which summaries the table holds comparisons of two divisors, `SHARE_ABOVE`
-        among them; none: it is not compared.
+        Summaries for which ratios between two divisors are estimated, and
+        `SHARE_ABOVE`.
     needs : {"", "gaussian keys", "planted keys", "a mask", "no mask"}
-        What it means something for only: rows of Gaussian keys; rows where key i is
-        planted for query i; as many queries as keys; rows of one length.
+        Points for which the quantity is defined: independent Gaussian keys; key i
+        planted for query i; one query for each key; all rows of one length.
     given : str
-        The indicator of the rows that it is a quantity of, under the divisor ``none``
-        alone: elsewhere there are hardly any.  Empty: all rows, every divisor.
+        Indicator on which a quantity is conditional, under the divisor ``none`` only,
+        as under others such rows are rare.  Empty if unconditional.
     multiple_of : str
-        The quantity that it is the divisor times, so that it is not sampled; empty: it
-        is sampled.
+        Quantity of which this is the divisor times the value; empty for others.
     root_of : str
-        The quantity of whose mean it is the square root, so that it is not sampled;
-        empty: it is sampled.
-    by_query : bool
-        Whether it is made of the gradient by the query: that costs a pass of its own.
+        Quantity of whose mean this is the square root; empty for others.
     by_key : bool
-        Whether it is of keys, not of rows: their gradients cost a pass of their own.
+        Whether there is a value for each key, the norm of a gradient, not for each row.
     """
 
     of: Literal["pairs", "rows", "formats"]
@@ -158,169 +149,85 @@ class Quantity:
     given: str = ""
     multiple_of: str = ""
     root_of: str = ""
-    by_query: bool = False
     by_key: bool = False
 
     def grid_for(self, n_keys: int) -> LogGrid | None:
-        """Return the grid of rows of a number of keys: it has the top that they have.
+        """Return the grid for rows of ``n_keys`` keys, with the top of their range.
 
-        Near it values are counted by their distance from it: nearly even rows are told
-        apart as well as nearly one-hot ones.
+        Near the top, values are counted by their distance to it, so that nearly uniform
+        rows are distinguished as finely as nearly one-hot ones.
         """
         return self.grid and replace(self.grid, top=self.range_at(n_keys)[1])
 
     def range_at(self, n_keys: int) -> Range:
-        """Return the range of its values in rows of a number of keys."""
+        """Return the range of the values in rows of ``n_keys`` keys."""
         return self.within(n_keys) if callable(self.within) else self.within
 
     @property
     def divided(self) -> bool:
-        """Whether it has a value under each divisor, or one for all."""
+        """Whether the value depends on the divisor."""
         return self.of != "pairs" or self.degree != 0
 
     def divisor(self, name: str) -> str:
-        """Return what names its row under a divisor: ``none`` where all have one."""
+        """Return the divisor in the key of a table row: ``none`` if it has no effect.
+
+        Ratios of two divisors stay as they are.
+        """
         return name if "/" in name or (self.divided and not self.given) else "none"
 
 
-@dataclass(frozen=True)
-class FirstRows:
-    """Raw scores of the first rows of some replicates: costly quantities are of these.
-
-    Attributes
-    ----------
-    scores : ndarray of float32, shape (n_replicates, `SPECTRAL_ROWS` at most, n_keys)
-        Under a mask those of all rows of a block.
-    block : QueryBlock or None
-        What a mask hides.
-    """
-
-    scores: Scores
-    block: QueryBlock | None = None
-
-    @cached_property
-    def gaps(self) -> Gaps:
-        """Their gaps."""
-        return softmax.measure_gaps(self.scores, self.block)
-
-    @cached_property
-    def wide_gaps(self) -> Gaps:
-        """Those of fewer rows, in float64: exponentials of float32 end at 1e-38."""
-        rows = costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
-        return softmax.measure_gaps(softmax.widen(self.scores[:, :rows]))
-
-
-@dataclass(frozen=True)
-class RowBlock:
-    """Rows of some replicates under one divisor.
-
-    Attributes
-    ----------
-    sums : RowSums
-        Shape (n_replicates, n_queries), as all that follows.
-    gradient_query : ndarray
-        Of one v ~ N(0, I) per replicate, and of the first `query_rows` only, but under
-        a mask of all; empty where no quantity needs it.
-    gradient_key, gradient_value : ndarray, shape (n_replicates, n_keys)
-        Of a standard normal gradient of the output; empty where no quantity needs
-        them, and but in the last block of a mask's queries.
-    squared_norm : ndarray
-        |q|².
-    variance : ndarray
-        Variance of the raw scores within each row, n - 1 in the denominator.
-    where : ndarray of int
-        The key of the largest score.
-    matching : ndarray
-        From `softmax.matching_gaps`; 0 where no key is planted.
-    compared : ndarray of float64, shape (n_replicates, some rows, n_keys)
-        Raw scores of the rows that number formats are compared on; none where a point
-        has no formats.
-    first_rows : FirstRows
-    """
-
-    sums: RowSums
-    gradient_query: Array
-    gradient_key: Array
-    gradient_value: Array
-    squared_norm: Array
-    variance: Array
-    where: NDArray[np.intp]
-    matching: Array
-    compared: Array
-    first_rows: FirstRows
-
-    @cached_property
-    def spectral(self) -> SoftmaxRows:
-        """The first rows, for the spectral norm."""
-        return softmax.softmax_rows(self.first_rows.gaps, self.sums.divisor)
-
-    @cached_property
-    def elements(self) -> SoftmaxRows:
-        """Fewer rows, in float64, for what is looked at key by key."""
-        return softmax.softmax_rows(self.first_rows.wide_gaps, self.sums.divisor)
-
-    @cached_property
-    def entropy(self) -> Array:
-        """Entropy of each row in nats."""
-        return softmax.entropy(self.sums)
-
-
-def costly_rows(most: int, n_keys: int) -> int:
-    """Return how many of ``most`` rows a costly quantity is evaluated on."""
-    return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
-
-
-def query_rows(n_keys: int) -> int:
-    """Return how many rows the gradient by the query is evaluated on, at most."""
-    return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
-
-
 def score_variance(means: Means, d_k: int) -> Array:
-    """Return E s² - (E s)² of the raw scores."""
+    """Return E s² - (E s)² for the raw scores s."""
     return means["s2"] - means["s"] ** 2
 
 
 def _variance_ratio(means: Means, d_k: int) -> Array:
-    """Score variance over what the entry variances of the same draws predict."""
+    """Return Var(s)/(d_k Var(q_m) Var(k_m)), all from the same draws."""
     entries = (means["q2"] - means["q"] ** 2) * (means["k2"] - means["k"] ** 2)
     return score_variance(means, d_k) / (d_k * entries)
 
 
 def _excess_kurtosis(means: Means, d_k: int) -> Array:
+    """Return the excess kurtosis of the scores, -2 or more."""
     mean, second = means["s"], means["s2"]
     fourth = means["s4"] - 4 * mean * means["s3"] + 6 * mean**2 * second - 3 * mean**4
     return fourth / score_variance(means, d_k) ** 2 - 3.0
 
 
 def _from_reciprocal(reciprocal: Array) -> Array:
+    """Return the excess kurtosis for -1/kurtosis; infinite from 0 on."""
     with np.errstate(divide="ignore"):
         kurtosis = -1.0 / np.asarray(reciprocal)
     return np.where(reciprocal < 0.0, kurtosis, np.inf) - 3.0
 
 
-#: Where few large scores make a fourth moment, replicates that lack them give a small
-#: kurtosis and a standard error that is too small with it; one over it does not.
+#: If a few large scores dominate the fourth moment, replicates without one have a small
+#: kurtosis and also a small standard error.  The reciprocal has no such dependence.
 RECIPROCAL = Scale(lambda excess: -1.0 / (excess + 3.0), _from_reciprocal)
 
 
 def _entropy_identity(block: RowBlock) -> Array:
-    """H - ln Z + s² tr J with s = |q|/divisor: 0 in expectation for Gaussian keys.
+    """Return H - ln Z + s² tr J with s = |q|/divisor, which has expectation 0.
 
-    Gaussian integration by parts, given q: E Σ p x = s² E Σ p (1 - p), and
-    H = ln Z - Σ p x.  Holds at every n and d_k, so it needs no table.
+    This holds for standard normal keys at every n and d_k.  Integration by parts
+    conditional on q gives E Σ p x = s² E Σ p (1 - p) for the divided scores x, and
+    H = ln Z - Σ p x.
     """
-    scale = block.squared_norm / block.sums.divisor**2
+    scale = block.scores.squared_norm / block.divisor**2
     residual = block.entropy - softmax.log_partition(block.sums)
     return residual + scale * gradients.jacobian_trace(block.sums)
 
 
 def _is_saturated(threshold: float, block: RowBlock) -> Array:
+    """Return 1 for rows with a weight of at least ``threshold``, else 0."""
     return np.asarray(softmax.weight_max(block.sums) >= threshold, dtype=np.float64)
 
 
 _of_pairs = partial(Quantity, "pairs", summaries=("value",), within=NOT_NEGATIVE)
 _of_rows = partial(Quantity, "rows")
-#: Of the size of a gradient.
+#: Values that are counted on the fine grid.
+_counted = partial(_of_rows, grid=FINE)
+#: Norms of gradients and Jacobians.
 _norm = partial(
     _of_rows, within=NOT_NEGATIVE, summaries=SKEWED, grid=DEEP, compared=COMPARED
 )
@@ -328,11 +235,12 @@ _of_formats = partial(Quantity, "formats", within=SHARE, moments=0.0)
 
 
 def _at_least(threshold: float) -> str:
+    """Return LaTeX for a largest weight of at least ``threshold``."""
     return rf"p_{{\max}} \ge {threshold}"
 
 
 def _among_saturated(quantity: Quantity, given: str) -> Quantity:
-    """Make a quantity of the saturated rows alone."""
+    """Return a quantity conditional on an indicator of `SATURATED`."""
     return replace(
         quantity,
         name=f"{quantity.name}_{given}",
@@ -365,7 +273,6 @@ _QUERY = _norm(
     "norm of the query gradient",
     lambda b: b.gradient_query,
     compared=(*COMPARED, "median"),
-    by_query=True,
 )
 
 _TABLE = (
@@ -436,13 +343,12 @@ _TABLE = (
         within=(-GAP_NORMAL, 1.0 - GAP_NORMAL),
         moments=0.0,
     ),
-    _of_rows(
+    _counted(
         "score_row_variance",
         r"S^2",
         "variance of the scores within a row",
-        lambda b: b.variance / b.sums.divisor**2,
+        lambda b: b.scores.gaps.variance / b.divisor**2,
         NOT_NEGATIVE,
-        grid=FINE,
     ),
     _of_rows(
         "score_max",
@@ -451,14 +357,13 @@ _TABLE = (
         lambda b: b.sums.largest,
         grid=SIGNED,
     ),
-    _of_rows(
+    _counted(
         "weight_max",
         r"p_{\max}",
         "largest weight of a row",
         lambda b: softmax.weight_max(b.sums),
         lambda n: (1.0 / n, 1.0),
         SKEWED,
-        grid=FINE,
     ),
     _of_rows(
         "weight_second",
@@ -475,39 +380,35 @@ _TABLE = (
         lambda b: softmax.log_partition(b.sums),
         grid=SIGNED,
     ),
-    _of_rows(
+    _counted(
         "entropy",
         "H",
         "entropy of a row of weights, in nats",
         lambda b: b.entropy,
         lambda n: (0.0, math.log(n)),
-        grid=FINE,
     ),
-    _of_rows(
+    _counted(
         "effective_keys",
         "e^H",
         "effective keys of a row: over how many it spreads",
         lambda b: np.exp(b.entropy),
         lambda n: (1.0, n),
         SKEWED,
-        grid=FINE,
         compared=COMPARED,
     ),
-    _of_rows(
+    _counted(
         "inverse_participation",
         r"\sum p^2",
         "sum of the squared weights of a row",
         lambda b: softmax.inverse_participation(b.sums),
         lambda n: (1.0 / n, 1.0),
-        grid=FINE,
     ),
-    _of_rows(
+    _counted(
         "output_variance",
         r"\operatorname{Var}(o_m)",
         "variance of an entry of the output, for independent values of variance $1$",
         lambda b: softmax.inverse_participation(b.sums),
         lambda n: (1.0 / n, 1.0),
-        grid=FINE,
     ),
     _of_rows(
         "output_std",
@@ -531,7 +432,7 @@ _TABLE = (
         "jacobian_spectral",
         r"\lVert J\rVert_2",
         "spectral norm of the softmax Jacobian",
-        lambda b: gradients.jacobian_spectral(b.spectral),
+        lambda b: b.jacobian_spectral,
         within=(0.0, MOST_SPECTRAL),
     ),
     _QUERY,
@@ -539,11 +440,10 @@ _TABLE = (
         "gradient_query_undivided",
         r"\lVert K^{\top} J v\rVert",
         "norm of the query gradient, times the divisor",
-        lambda b: b.gradient_query * b.sums.divisor,
+        lambda b: b.gradient_query * b.divisor,
         summaries=TYPICAL,
         compared=TYPICAL,
         multiple_of="gradient_query",
-        by_query=True,
     ),
     _of_rows(
         "gradient_query_squared",
@@ -552,7 +452,6 @@ _TABLE = (
         lambda b: b.gradient_query**2,
         NOT_NEGATIVE,
         grid=DEEPER,
-        by_query=True,
     ),
     _of_rows(
         "gradient_key",
@@ -576,20 +475,19 @@ _TABLE = (
         "element_gradient",
         "p(1-p)",
         "derivative of a weight by its own score",
-        lambda b: gradients.element_gradient(b.elements),
+        lambda b: b.element_gradient,
         (0.0, 0.25),
         SKEWED,
         grid=DEEP,
         needs="no mask",
     ),
-    _of_rows(
+    _counted(
         "planted_weight",
         r"p_{\ast}",
         "weight of the key that matches the query",
-        lambda b: softmax.matching_weight(b.sums, b.matching),
+        lambda b: b.matching_weight,
         SHARE,
         SKEWED,
-        grid=FINE,
         compared=COMPARED,
         needs="planted keys",
     ),
@@ -597,7 +495,7 @@ _TABLE = (
         "planted_rank_first",
         r"\mathbb{1}[p_{\ast} = p_{\max}]",
         "share of rows whose matching key has the largest weight",
-        lambda b: softmax.matching_is_largest(b.where),
+        lambda b: b.matching_is_largest,
         SHARE,
         indicator=True,
         compared=MEAN,
@@ -656,7 +554,7 @@ FORMAT_QUANTITIES = {q.name: q for q in _TABLE if q.of == "formats"}
 
 
 def quantile_level(summary: str) -> float | None:
-    """Return the part of the rows below a quantile, None for what is none.
+    """Return the level of a quantile from its name, or None for other summaries.
 
     Examples
     --------
@@ -665,8 +563,8 @@ def quantile_level(summary: str) -> float | None:
     """
     if summary in QUANTILES:
         return QUANTILES[summary]
-    found = _PERCENTILE.match(summary)
-    percent = float(found[1]) if found else 0.0
+    match = _PERCENTILE.fullmatch(summary)
+    percent = float(match[1]) if match else 0.0
     has_one_name = summary == f"q{percent:g}" and percent not in (0.0, 50.0)
     return percent / 100.0 if has_one_name else None
 
@@ -677,9 +575,17 @@ def range_of(
     number_format: str = "float64",
     way: str = "shifted",
 ) -> Range:
-    """Return the range of a quantity's values, and so of their means and quantiles.
+    """Return the range of a quantity, which its means and quantiles share.
 
-    Only errors of weights have one that depends on the format and the way of softmax.
+    Parameters
+    ----------
+    name : str
+        A key of `QUANTITIES`.
+    n_keys : int or None
+        Number of keys of a row; None for pairs.
+    number_format, way : str
+        Keys of `ALL_FORMATS` and `SOFTMAXES`; only the range of ``format_error``
+        depends on them.
     """
     if name == "format_error":
         one = ALL_FORMATS[number_format]
@@ -688,11 +594,11 @@ def range_of(
 
 
 def clip(value: float, within: Range) -> float:
-    """Return the value of a range that is nearest to a number; NaN as it is."""
+    """Return the number in a range that is nearest to ``value``; NaN stays NaN."""
     low, high = within
-    return min(max(value, low), high)  # in this order: NaN stays where it comes first
+    return min(max(value, low), high)  # in this order, NaN is returned
 
 
 def is_share(name: str) -> bool:
-    """Tell whether a quantity is a share, of rows or of a row's keys."""
+    """Return whether a quantity is a share, of rows or of keys, from 0 to 1."""
     return name in QUANTITIES and QUANTITIES[name].within == SHARE

@@ -10,11 +10,11 @@ from functools import lru_cache
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
-from montecarlo.attention.quantities import query_rows
+from montecarlo.attention.rows import query_rows
 from montecarlo.errors import InputError
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import SCIPY
-from montecarlo.sampling.matrices import keys_at_once
+from montecarlo.sampling.matrices import ENTRIES_AT_ONCE
 from montecarlo.sampling.rare_events import BLOCK
 
 #: Seconds per drawn entry; the others are drawn like the Gaussian.
@@ -114,11 +114,11 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
         standard = standard and not point.is_normalised
         needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
     else:
-        pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))
-        n_held = keys_at_once(point)
+        pulled = 2 * min(n_queries, query_rows(n_keys))
         if point.is_masked:  # values, and the gradients by keys and by values
-            n_held, pulled = n_keys, 2 * (1 + n_divisors) * n_queries
-        needed = FLOAT * d_k * (n_queries + 3 * n_held + pulled)
+            pulled = 2 * (1 + n_divisors) * n_queries
+        needed = FLOAT * d_k * (n_queries + n_keys + pulled)
+        needed += FLOAT * 2 * min(d_k * n_keys, ENTRIES_AT_ONCE)
         needed += SCORE_BYTES * float(point.queries_at_once) * n_keys
     initialisation = point.initialisation
     if initialisation is not None:
