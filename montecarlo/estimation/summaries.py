@@ -45,7 +45,7 @@ from montecarlo.estimation.estimates import (
     ratio,
     share_estimate,
 )
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
+from montecarlo.estimation.intervals import FEWEST_OUTLIERS
 from montecarlo.estimation.row_distribution import (
     RowDistribution,
     quantile_estimate,
@@ -289,7 +289,7 @@ class Summaries:
         columns = np.stack([self._column(key.divisor, name) for name in names])
         filled = columns[:, columns[1] > 0.0]
         n_filled, n = filled.shape[-1], self.samples.n_replicates
-        if n_filled < min(FEWEST_BEHIND_A_MEAN, n):
+        if n_filled < min(FEWEST_OUTLIERS, n):
             return Estimate(math.nan, math.nan, n)
         if (level := quantile_level(key.summary)) is not None:
             return quantile_estimate(self._rows(key, n_filled), level)

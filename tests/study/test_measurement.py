@@ -15,7 +15,7 @@ from montecarlo.claims.checks import Check
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
+from montecarlo.estimation.intervals import FEWEST_OUTLIERS, round_end
 from montecarlo.study import measurement
 from montecarlo.study.measurement import grid, measure
 from montecarlo.study.table import COLUMNS
@@ -122,7 +122,7 @@ def test_mean_of_rare_replicates_has_no_interval(capsys):
     wanted = "--distribution gaussian --d-k 256 --keys 32 --divisor none --seed 7 "
     wanted += "--dependence planted(0.5) --quantity gradient_query --relative-error .01"
     assert main(wanted.split()) == 4
-    assert f"fewer than {FEWEST_BEHIND_A_MEAN} replicates" in capsys.readouterr().out
+    assert f"fewer than {FEWEST_OUTLIERS} replicates" in capsys.readouterr().out
     assert main([*wanted.split(), "--json"]) == 4
     found = json.loads(capsys.readouterr().out)
     assert (found["ci_low"], found["ci_high"]) == (0.0, None)
