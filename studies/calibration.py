@@ -41,8 +41,8 @@ from montecarlo.estimation.estimates import (
     log_log_slope,
 )
 from montecarlo.estimation.intervals import (
-    POINTWISE,
     MOST_SKEWED,
+    POINTWISE,
     Moments,
     interval_ends,
     jackknife_moments,

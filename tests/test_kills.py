@@ -15,10 +15,11 @@ import psutil
 import pytest
 
 from montecarlo.estimation import engine
+from montecarlo.estimation.engine import PART
 from montecarlo.report import making
 from montecarlo.report.render import pages
 from montecarlo.study.executors import ROOM
-from montecarlo.study.folder import JOURNAL, PART
+from montecarlo.study.folder import JOURNAL
 from tests.commands import report as main
 from tests.conftest import contents, small_study
 

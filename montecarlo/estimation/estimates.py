@@ -474,7 +474,7 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
 
 
 def _log(value: float) -> float:
-    """Return ln value, or -inf if it is 0 or negative, as an end of an interval may be."""
+    """Return ln value, or -inf for an end of an interval that is not positive."""
     if math.isnan(value):
         return value
     return math.log(value) if value > 0.0 else -math.inf

@@ -92,9 +92,9 @@ class Moments(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def t_quantile(error_rate: float, n_replicates: float) -> float:
-    """Return the upper quantile of Student's t with n_replicates - 1 degrees of freedom.
+    """Return the upper ``error_rate`` quantile of Student's t.
 
-    The probability above it is ``error_rate``.
+    It has n_replicates - 1 degrees of freedom.
     """
     return -float(scipy.special.stdtrit(n_replicates - 1, error_rate))
 
@@ -155,8 +155,8 @@ def leave_one_out_moments(whole: Array, left_out: Array) -> Moments:
     # a replicate that increases the value leaves it smaller when omitted
     deviation, skewness = _measure_deviations(centre[..., np.newaxis] - left_out)
     bias = (n - 1) * (centre - whole)
-    # the bias is no better known than its size.  Where the derivative at the means is 0,
-    # it is the larger part of the error
+    # the bias is no better known than its size; it is the larger part of the error where
+    # the derivative at the means is 0
     error = np.hypot(math.sqrt(n - 1) * deviation, bias)
     return Moments(whole - bias, error, skewness)
 

@@ -66,8 +66,8 @@ class RowDistribution:
     def quantile_interval(self, level: float, error_rate: float) -> Interval:
         """Return the confidence interval of the quantile at ``level``.
 
-        ``level`` is F at the quantile, ``error_rate`` one-sided.  The intervals of F are
-        inverted and rounded outwards to whole bins: all values in a bin may be equal.
+        ``level`` is F at the quantile, ``error_rate`` one-sided.  The interval inverts
+        those of F, rounded outwards to whole bins: all values in a bin may be equal.
         """
         low, high = self.share_ends(error_rate)
         return self.bin_range(int(bin_of(high, level)), int(bin_of(low, level)))
@@ -170,9 +170,9 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
 
     Notes
     -----
-    The share F is the ratio of the sums of c and m.  To first order, a replicate changes
-    it by (c - F m) over the sum of m.  The bias of the ratio, of the order of the
-    squared error, is neglected.
+    The share F is the ratio of the sums of c and m.  To first order, a replicate
+    changes it by (c - F m) over the sum of m.  The bias of the ratio, of the order of
+    the squared error, is neglected.
     """
     c, c2, c3, cm, c2m, cm2 = sums
     m, m2, m3 = rows
@@ -254,14 +254,15 @@ def bin_of(curves: Array, level: float) -> Bins:
         n_bins for a curve that does not reach the level.
     """
     reached = curves >= level
-    return np.where(reached.any(axis=-1), reached.argmax(axis=-1), curves.shape[-1])
+    first = np.where(reached.any(axis=-1), reached.argmax(axis=-1), curves.shape[-1])
+    return np.asarray(first)
 
 
 def _quantile_in_bin(rows: RowDistribution, level: float, bin_: int) -> float:
     """Return the quantile at ``level``, which lies in the bin with this index.
 
-    F is interpolated linearly in the logarithm of the value, or in the value itself in a
-    bin next to 0.
+    F is interpolated linearly in the logarithm of the value, or in the value itself in
+    a bin next to 0.
     """
     high = float(rows.edges[bin_])
     if rows.start + bin_ < 2:  # exact zero, or the first bin of the grid

@@ -26,7 +26,14 @@ from montecarlo.attention.quantities import (
     SHARE,
 )
 from montecarlo.errors import InputError, show
-from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
+from montecarlo.estimation.engine import (
+    LEAST,
+    Advance,
+    Budget,
+    Plan,
+    SampleStore,
+    run,
+)
 from montecarlo.estimation.estimates import Estimate, share_of_replicates
 from montecarlo.estimation.summaries import (
     RowKey,
@@ -57,7 +64,7 @@ from montecarlo.sampling.replicates import Columns
 from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.measured import Measurement, table_row
-from montecarlo.study.progress import Advance, progress_bar
+from montecarlo.study.progress import progress_bar
 from montecarlo.study.rows import RequestedRows, Row, require_row, unite
 from montecarlo.theory.references import reference
 

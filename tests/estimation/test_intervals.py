@@ -8,12 +8,12 @@ import scipy.stats
 
 from montecarlo.estimation.intervals import (
     Moments,
+    hall_quantile,
     interval_ends,
     jackknife_moments,
     mean_moments,
     one_interval,
     t_quantile,
-    hall_quantile,
 )
 from studies.calibration import mean_ends
 
