@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from montecarlo.sampling.batches import Batch, join, pack
+from montecarlo.sampling.batches import pack
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import Columns, sample
@@ -42,55 +42,34 @@ class SampleStore:
 
     def add(self, point: DesignPoint, start: int, stop: int, packed: bytes) -> None:
         """Store a finished batch.  Batches may come in any order."""
-        batches = self._batches.setdefault(point, {})
-        if self.journal is None:
-            batches[start, stop] = packed
-        else:
-            file = batches[start, stop] = self._file(self.journal, point, start, stop)
+        file = self._file(point, start, stop)
+        if file is not None:  # atomic: after a kill it is complete or missing
             part = file.with_suffix(PART)
             part.write_bytes(packed)
-            part.replace(file)  # atomic: after a kill the file is complete or missing
+            part.replace(file)
+        self._batches.setdefault(point, {})[start, stop] = file or packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Add a batch of an earlier run from the journal; return whether it is there."""
-        if self.journal is None:
+        """Add a batch that the journal has; return whether it has."""
+        file = self._file(point, start, stop)
+        if file is None or not file.exists():
             return False
-        file = self._file(self.journal, point, start, stop)
-        if exists := file.exists():
-            self._batches.setdefault(point, {})[start, stop] = file
-        return exists
+        self._batches.setdefault(point, {})[start, stop] = file
+        return True
 
     def n_replicates(self, point: DesignPoint) -> int:
         """Return the number of stored replicates of a point."""
         return sum(stop - start for start, stop in self._batches.get(point, ()))
-
-    def drop_after_gaps(self) -> None:
-        """Drop the replicates of each point after its first missing one.
-
-        What remains does not depend on the order in which batches finished.
-        """
-        for batches in self._batches.values():
-            expected = 0
-            for start, stop in sorted(batches):
-                if start != expected:
-                    del batches[start, stop]
-                else:
-                    expected = stop
 
     def packed(self, point: DesignPoint) -> list[bytes]:
         """Return the batches of a point in the order of their replicates."""
         stored = [batch for _, batch in sorted(self._batches[point].items())]
         return [one.read_bytes() if isinstance(one, Path) else one for one in stored]
 
-    def samples(self, point: DesignPoint) -> Batch:
-        """Return all replicates of a point, in order."""
-        return join(self.packed(point))
-
-    @staticmethod
-    def _file(journal: Path, point: DesignPoint, start: int, stop: int) -> Path:
-        """Return the path of the file of a batch."""
+    def _file(self, point: DesignPoint, start: int, stop: int) -> Path | None:
+        """Return the path of the file of a batch, None without a journal."""
         name = hashlib.sha256(point.name.encode()).hexdigest()[:16]
-        return journal / f"{name}-{start}-{stop}"
+        return self.journal and self.journal / f"{name}-{start}-{stop}"
 
 
 #: Seconds of sampling in a batch, large compared to the time to send it to a worker.
@@ -139,26 +118,21 @@ class Plan:
     seed : int
     columns : mapping
         For each point, the numbers to which its replicates are reduced.
-    batch : int or None
-        Number of replicates in a batch; None: by cost.  Results do not depend on it.
     """
 
     budgets: Mapping[DesignPoint, Budget]
     seed: int
     columns: Mapping[DesignPoint, Columns]
-    batch: int | None = None
 
     def seconds(self, point: DesignPoint) -> float:
         """Return the approximate time that a replicate of a point takes, in seconds."""
         return replicate_seconds(point, len(self.columns[point].divisors))
 
-    def batches(
-        self, point: DesignPoint, start: int, stop: int
-    ) -> Iterable[tuple[int, int]]:
-        """Yield the batches, as start and stop, of replicates ``start`` to stop - 1."""
-        size = self.batch or max(1, round(BATCH_SECONDS / self.seconds(point)))
-        for first in range(start, stop, size):
-            yield first, min(first + size, stop)
+    def batches(self, point: DesignPoint, indices: range) -> Iterator[range]:
+        """Yield consecutive parts of a range of replicates, each a batch."""
+        size = max(1, round(BATCH_SECONDS / self.seconds(point)))
+        for first in range(0, len(indices), size):
+            yield indices[first : first + size]
 
 
 def run(
@@ -187,6 +161,19 @@ def run(
     dict
         The first failed batch of each point at which sampling raised an exception.
     """
+
+    def missing(wanted: Mapping[DesignPoint, int]) -> Iterator[Task]:
+        """Yield the tasks of `sample_packed` that are neither stored nor recalled."""
+        for point, stop in wanted.items():
+            advance(point, 0, stop - store.n_replicates(point))
+        for point, stop in wanted.items():
+            for batch in plan.batches(point, range(store.n_replicates(point), stop)):
+                span = batch.start, batch.stop
+                if store.recall(point, *span):
+                    advance(point, len(batch), 0)
+                else:
+                    yield point, plan.seed, *span, plan.columns[point]
+
     failures: dict[DesignPoint, FailedBatch] = {}
     active: Iterable[DesignPoint] = plan.budgets
     analyses = {point: budget.analyses() for point, budget in plan.budgets.items()}
@@ -200,7 +187,7 @@ def run(
         if not wanted:
             break
         tasks = sorted(
-            _missing_batches(plan, store, wanted, advance),
+            missing(wanted),
             key=lambda task: -plan.seconds(task[0]) * (task[3] - task[2]),
         )  # longest first, so that no worker is left with a long one at the end
         for task, future in finish(
@@ -221,24 +208,3 @@ def sample_packed(
 ) -> bytes:
     """Return what `sample` returns, packed by the worker."""
     return pack(sample(point, seed, start, stop, columns))
-
-
-def _missing_batches(
-    plan: Plan,
-    store: SampleStore,
-    wanted: Mapping[DesignPoint, int],
-    advance: Advance,
-) -> Iterator[Task]:
-    """Yield the arguments of `sample_packed` for each batch that is not in the store.
-
-    ``wanted`` maps points to numbers of replicates.  Batches in the journal are added
-    to the store.
-    """
-    for point, stop in wanted.items():
-        advance(point, 0, stop - store.n_replicates(point))
-    for point, stop in wanted.items():
-        for first, last in plan.batches(point, store.n_replicates(point), stop):
-            if store.recall(point, first, last):
-                advance(point, last - first, 0)
-            else:
-                yield point, plan.seed, first, last, plan.columns[point]

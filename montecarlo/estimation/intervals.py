@@ -155,7 +155,7 @@ def leave_one_out_moments(whole: Array, left_out: Array) -> Moments:
     # a replicate that increases the value leaves it smaller when omitted
     deviation, skewness = _measure_deviations(centre[..., np.newaxis] - left_out)
     bias = (n - 1) * (centre - whole)
-    # the bias is no better known than its size; it is the larger part of the error where
+    # the bias is no better known than its size.  It is the larger part of the error if
     # the derivative at the means is 0
     error = np.hypot(math.sqrt(n - 1) * deviation, bias)
     return Moments(whole - bias, error, skewness)
@@ -202,34 +202,6 @@ def interval_ends(
     below = np.minimum(-t, hall_quantile(-t, a))
     low = moments.value - above * moments.std_error
     return low, moments.value - below * moments.std_error
-
-
-def one_interval(
-    value: float,
-    std_error: float,
-    skewness: float,
-    n_replicates: int,
-    error_rate: float,
-) -> Interval:
-    """Return the interval of a single estimate, infinite if a few replicates decide it.
-
-    Otherwise equal to `interval_ends`, and about ten times faster for one estimate.
-
-    Notes
-    -----
-    If nearly all of the variance comes from fewer than `FEWEST_OUTLIERS` replicates, an
-    even rarer and larger value may not have been drawn yet, and nothing bounds it.
-    """
-    t = t_quantile(error_rate, n_replicates)
-    a = skewness / math.sqrt(n_replicates)
-    if abs(a) > MOST_SKEWED:
-        return Interval(-math.inf, math.inf)
-    above, below = t, -t
-    if abs(a) > SYMMETRIC and not math.isnan(t):
-        roots = (math.cbrt(1.0 + a * (side * t - a / 6.0)) for side in (1.0, -1.0))
-        hall = [3.0 / a * (root - 1.0) for root in roots]
-        above, below = max(t, hall[0]), min(-t, hall[1])
-    return Interval(value - above * std_error, value - below * std_error)
 
 
 def hall_quantile(quantile: float, scaled_skewness: Array) -> Array:

@@ -53,6 +53,7 @@ from montecarlo.names import (
     require_text,
     require_whole,
 )
+from montecarlo.sampling.batches import join
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,
@@ -481,12 +482,8 @@ class PreciseRows:
         """
         plan = Plan(self.budgets, self.effort.seed, self.columns)
         work = partial(finish, workers)
-        try:
-            with threadpool_limits(limits=1, user_api="blas"):
-                failures = run(plan, self.store, work, self._unfinished, advance)
-        except KeyboardInterrupt:
-            self.store.drop_after_gaps()
-            raise
+        with threadpool_limits(limits=1, user_api="blas"):
+            failures = run(plan, self.store, work, self._unfinished, advance)
         raise_failed_batches(failures, self.effort.seed)
 
     def _unfinished(self, _: SampleStore) -> Iterable[DesignPoint]:
@@ -502,7 +499,7 @@ class PreciseRows:
     def _estimates(self, point: DesignPoint) -> Iterator[tuple[RowKey, Estimate]]:
         """Yield the rows of a point; none of one with too few replicates."""
         if self.store.n_replicates(point) >= LEAST:
-            samples = self.store.samples(point)
+            samples = join(self.store.packed(point))
             summaries = Summaries(point, samples, self.columns[point])
             yield from (
                 (key, _estimate(summaries, key)) for key in self.requested[point]

@@ -23,7 +23,7 @@ from montecarlo.estimation.summaries import (
     RowKey,
     every_key,
     has_row,
-    lacks,
+    reason_missing,
 )
 from montecarlo.names import look_up
 from montecarlo.sampling.design_points import DesignPoint
@@ -78,7 +78,7 @@ def require_row(point: DesignPoint, key: RowKey) -> None:
     if has_row(point, key):
         return
     quantity = QUANTITIES[key.quantity]
-    if why := lacks(quantity.name, key.number_format, key.softmax, point):
+    if why := reason_missing(point, key):
         raise InputError(f"{quantity.name} {why}")
     for part, known in _KNOWN.items():
         others = {name: key._replace(**{part: name}) for name in known}

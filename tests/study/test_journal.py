@@ -8,7 +8,7 @@ import pytest
 
 from montecarlo.errors import UnfinishedError
 from montecarlo.estimation.engine import PART, SampleStore
-from montecarlo.sampling.batches import pack
+from montecarlo.sampling.batches import join, pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.folder import JOURNAL, count_batches, open_journal
 from tests.samples import sample_all
@@ -47,7 +47,7 @@ def test_batches_come_back(output):
     assert store.n_replicates(ROWS) == 4
     assert not any(isinstance(one, bytes) for one in store._batches[ROWS].values())
     whole = sample_all(ROWS, 1, 0, 4, DIVISORS)
-    assert store.samples(ROWS).means.tobytes() == whole.means.tobytes()
+    assert join(store.packed(ROWS)).means.tobytes() == whole.means.tobytes()
     assert count_batches(store.journal) == len(BATCHES)
 
 
