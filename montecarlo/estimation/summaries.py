@@ -288,9 +288,8 @@ class Summaries:
             mean = self.estimate(key._replace(divisor=under, summary="mean"))
             return share_above(self.distribution(over, key.quantity), mean)
         if key.summary != "mean":
-            return ratio(
-                *(self.estimate(key._replace(divisor=d)) for d in (over, under))
-            )
+            parts = (key._replace(divisor=divisor) for divisor in (over, under))
+            return ratio(*map(self.estimate, parts))
         columns = [self._column(divisor, key.quantity) for divisor in (over, under)]
         with np.errstate(invalid="ignore"):  # 0/0 is NaN: not determined
             return jackknife(np.stack(columns), lambda means: means[0] / means[1])
