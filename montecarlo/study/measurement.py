@@ -512,24 +512,41 @@ def grid(  # noqa: PLR0913 - as `measure`
 ) -> "DataFrame":
     """Estimate rows for all combinations of sizes and names, to a given precision.
 
-    Each point is sampled once, until each of its rows is precise enough.  Parameters
-    that may be lists are described at `measure`.
+    Each point is sampled once, until each of its rows is precise enough.  Single values
+    are as for `measure`.
 
     Parameters
     ----------
-    distribution_q, distribution_k : str, or sequence of str
-        Each distribution of queries is combined with each of keys; default of the
-        latter: the same as that of queries.
+    distribution_q : str, or sequence of str
+        Distributions of the entries of queries.
+    distribution_k : str, or sequence of str, optional
+        Distributions of the entries of keys, each combined with each of queries.
+        Default: the same as that of queries.
     d_k : int, or sequence of int
+        Lengths of a query.
     n_keys : int, or sequence of int
-        Each is combined with each ``d_k``.  Quantities of pairs, which have no number
-        of keys, are estimated once for each ``d_k``.
+        Numbers of keys of a row, each combined with each ``d_k``.  Quantities of pairs
+        are estimated once for each ``d_k``.
     quantity : str, or sequence of str
+        Names of quantities.
     divisor : str or float, or sequence of these
+        What scores are divided by.
     summary : str, or sequence of str, optional
-    number_format, softmax : str, or sequence of str
-    dependence, initialisation, normalisation, mask : str, or sequence of str
+        Summaries over attention rows.
+    number_format : str, or sequence of str
+        Number formats of the weights.
+    softmax : str, or sequence of str
+        ``shifted``, ``naive`` or both.
+    dependence : str, or sequence of str
+        Dependences of keys on queries.
+    initialisation : str, or sequence of str
+        Initialisations of the projections that make queries and keys.
+    normalisation : str, or sequence of str
+        Normalisations of each query and key.
+    mask : str, or sequence of str
+        Which keys a query attends to.
     seed : int
+        Seed of the random numbers.
     relative_error : float
         Target of standard error/|estimate| for each row.
     absolute_error : float, optional
