@@ -180,24 +180,24 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         If an argument is of a wrong type or out of range, the point lacks the row, or
         the row needs more time or memory than is allowed.
     """
+    options = _select_options(locals())
     require_executor(executor)
-    options = {
-        "distribution_q": distribution_q,
-        "distribution_k": distribution_k,
-        "dependence": dependence,
-        "initialisation": initialisation,
-        "normalisation": normalisation,
-        "mask": mask,
-        "divisor": divisor,
-        "quantity": quantity,
-        "summary": summary,
-        "number_format": number_format,
-        "softmax": softmax,
-    }
     requested = request_row(d_k, n_keys, options)
     effort = seed, relative_error, absolute_error, first, most
     (measured,) = _sample(PreciseRows(requested, *effort), executor)
     return measured
+
+
+#: Names of a point apart from its sizes: parameters of `parse_point`.
+_POINT_NAMES = (
+    *("distribution_q", "distribution_k", "dependence", "initialisation"),
+    *("normalisation", "mask"),
+)
+
+
+def _select_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are names of a point or parts of a `RowKey`."""
+    return {name: parameters[name] for name in (*_POINT_NAMES, *RowKey._fields)}
 
 
 def request_row(
@@ -220,13 +220,6 @@ def request_row(
             f"got {show(n_keys)}"
         )
     return request_rows(d_k, () if n_keys is None else n_keys, options)
-
-
-#: Names of a point apart from its sizes: parameters of `parse_point`.
-_POINT_NAMES = (
-    *("distribution_q", "distribution_k", "dependence", "initialisation"),
-    *("normalisation", "mask"),
-)
 
 
 def request_rows(
@@ -575,24 +568,12 @@ def grid(  # noqa: PLR0913 - as `measure`
         If an argument is of a wrong type or out of range, a name is unknown, a quantity
         has no row at all, or a combination is not a point.
     """
+    options = _select_options(locals())
     from pandas import DataFrame
 
     require_executor(executor)
     require_flag("progress", progress)
     jobs = None if jobs is None else require_whole("jobs", jobs, 1, MOST_JOBS)
-    options = {
-        "distribution_q": distribution_q,
-        "distribution_k": distribution_k,
-        "dependence": dependence,
-        "initialisation": initialisation,
-        "normalisation": normalisation,
-        "mask": mask,
-        "divisor": divisor,
-        "quantity": quantity,
-        "summary": summary,
-        "number_format": number_format,
-        "softmax": softmax,
-    }
     requested = request_rows(d_k, n_keys, options)
     effort = seed, relative_error, absolute_error, first, most
     rows = _sample(PreciseRows(requested, *effort), executor, jobs, progress=progress)
