@@ -226,7 +226,7 @@ def case_on(  # noqa: PLR0913 - what evidence may have
         return Case(**fields)
     fields |= {
         "estimate": finite(estimate.value),
-        "std_error": shorten(estimate.own_error),
+        "std_error": shorten(estimate.reported_error),
         "n_replicates": estimate.n_replicates,
         "exact": None if exact is None else finite(exact),
     }

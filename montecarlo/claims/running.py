@@ -32,7 +32,7 @@ from montecarlo.claims.simulation import (
 )
 from montecarlo.claims.training import Record
 from montecarlo.claims.z_scores import judge_z_scores, name_references
-from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
+from montecarlo.estimation.engine import Advance, Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import POINTWISE, Interval
 from montecarlo.estimation.row_distribution import RowDistribution
@@ -46,7 +46,6 @@ from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
-from montecarlo.study.progress import Advance
 from montecarlo.study.rows import Row, in_order, unite
 from montecarlo.study.table import (
     PointTable,

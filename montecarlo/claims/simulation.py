@@ -32,7 +32,7 @@ from montecarlo.claims.training import LOOKS, Record, read_record
 from montecarlo.claims.verdicts import Outcome
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate, log_log_slope
-from montecarlo.estimation.summaries import RowKey, has_interval, lacks
+from montecarlo.estimation.summaries import RowKey, has_interval, reason_missing
 from montecarlo.sampling.design_points import DesignPoint, name_of
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.study.measured import row_id
@@ -72,7 +72,7 @@ def _contains(check: Check, point: DesignPoint) -> bool:
         and mask in domain.mask
         and domain.d_k[0] <= point.d_k <= domain.d_k[1]
         and domain.n_keys[0] <= n_keys <= domain.n_keys[1]
-        and not lacks(check.quantity, check.number_format, check.softmax, point)
+        and not reason_missing(point, row_key(check))
     )
 
 

@@ -207,7 +207,7 @@ def replicates_needed(
     many are needed, and no fewer than a symmetric interval would take.
     """
     n = estimate.n_replicates
-    left, right = estimate.finest or (estimate.value, estimate.value)
+    left, right = estimate.smallest_interval or (estimate.value, estimate.value)
     low, high = estimate.ends(error_rate)  # a range that cuts it does not shrink
     symmetric = t_quantile(error_rate, n) * estimate.std_error
     if not math.isfinite(symmetric):

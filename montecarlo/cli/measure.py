@@ -30,7 +30,6 @@ from montecarlo.study.measured import IDENTITY, MEASUREMENTS, Measurement
 from montecarlo.study.measurement import (
     FIRST,
     RELATIVE_ERROR,
-    Effort,
     PreciseRows,
     exact_row,
     request_row,
@@ -131,7 +130,7 @@ def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
     """Measure what the options ask for, as far as it can be had."""
     started, again = time.perf_counter(), _command_with_seed(typed)
     parts = {name: getattr(options, name) for name in RowKey._fields}
-    asked = request_row(options.names, options.d_k, options.keys, parts)
+    asked = request_row(options.d_k, options.keys, {**options.names, **parts})
     if options.exact:
         exact = exact_row(asked)
         if exact is None:
@@ -141,14 +140,14 @@ def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
             )
         return Answer(exact, time.perf_counter() - started, again)
     relative = options.relative_error
-    effort = Effort(
+    rows = PreciseRows(
+        asked,
         options.seed,
         RELATIVE_ERROR if relative is None else relative,
         options.absolute_error,
         options.first or FIRST,
         options.most,
     )
-    rows = PreciseRows(asked, effort)
     (point,) = rows.requested
     seconds = replicate_seconds(point, rows.n_divisors)
     require_soon("--most", rows.budgets[point].first, seconds)
@@ -169,10 +168,10 @@ def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
         told = f"interrupted: the estimate of {measured.n_replicates} replicates"
         # whose replicates nobody has again
         return Answer(measured, took, "", INTERRUPTED, told)
-    needed, is_fixed = effort.needed(estimate), options.first == options.most
+    needed, is_fixed = rows.replicates_needed(estimate), options.first == options.most
     if needed <= estimate.n_replicates or (options.most and is_fixed):
         return Answer(measured, took, again)
-    why = _tell_shortfall(measured, effort, needed, seconds)
+    why = _tell_shortfall(measured, rows.target_error(estimate), needed, seconds)
     told = f"the wanted error was not reached: {why}"
     return Answer(measured, took, again, NOT_REACHED, told)
 
@@ -214,7 +213,7 @@ def _answer_row(options: MeasureOptions) -> Answer:
 
 
 def _tell_shortfall(
-    measured: Measurement, effort: Effort, needed: float, seconds: float
+    measured: Measurement, wanted: float, needed: float, seconds: float
 ) -> str:
     """Say why the wanted error was not reached, and what would do."""
     if math.isnan(needed):
@@ -226,7 +225,6 @@ def _tell_shortfall(
         )
     if measured.is_binned:
         return "the interval is a bin of a histogram, which no replicates make smaller"
-    wanted = effort.absolute_error or effort.relative_error * abs(measured.estimate)
     limit = "--most sets the limit"
     if needed > MOST_REPLICATES:
         limit = f"no more than {MOST_REPLICATES} can be had"

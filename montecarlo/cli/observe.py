@@ -79,10 +79,9 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
 def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
     """Yield items, and show how far that is."""
     with open_bar(name, quiet=quiet) as update:
-        update(total=len(items))
         for done, item in enumerate(items, start=1):
             yield item
-            update(completed=done)
+            update(total=len(items), completed=done)
 
 
 def _print_heads(

@@ -23,6 +23,7 @@ from montecarlo.claims.running import (
     write_results,
 )
 from montecarlo.claims.schema import Catalogue
+from montecarlo.estimation.engine import SampleStore
 from montecarlo.names import look_up
 from montecarlo.report.content.curves import (
     CURVE_FILES,
@@ -37,7 +38,7 @@ from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_all, make_report
 from montecarlo.study.executors import PROCESSES, Workers, make_executor
-from montecarlo.study.folder import JournaledStore, ResultsError, publishing
+from montecarlo.study.folder import ResultsError, publishing
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.progress import progress_bar
 
@@ -118,7 +119,7 @@ def write_report(
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
         # matplotlib is not made for threads, and a cluster may not have it
         drawing = executor if executor.kind == PROCESSES else None
-        store, ready = JournaledStore(journal=edition.journal), partial(_ready, drawing)
+        store, ready = SampleStore(edition.journal), partial(_ready, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
             results = run_study(study, executor, advance, store, sampled=ready)
         edition.note_time("sampling")

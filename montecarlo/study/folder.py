@@ -29,8 +29,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from montecarlo.errors import InputError, UnfinishedError, lacks_files, writing
-from montecarlo.estimation.engine import SampleStore
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.estimation.engine import PART
 from montecarlo.small_files import read_small
 
 RUN_FILE = "run.json"
@@ -387,43 +386,6 @@ def _require_free(output: Path, name: str, *digests: str | None) -> None:
                 f"{str(place)!r}, which is a link, or not as an earlier run wrote it; "
                 "move it away, or name another folder"
             )
-
-
-#: How a batch is called that is not yet whole.
-PART = ".part"
-
-
-@dataclass(slots=True, kw_only=True)
-class JournaledStore(SampleStore):
-    """Batches in files; in memory is only which there are."""
-
-    journal: Path
-
-    def add(self, point: DesignPoint, start: int, stop: int, packed: bytes) -> None:
-        """Take a finished batch, in any order, and write it, whole or not at all."""
-        file = self._file(point, start, stop)
-        part = file.with_suffix(PART)
-        part.write_bytes(packed)
-        part.replace(file)
-        SampleStore.add(self, point, start, stop, b"")
-
-    def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Count a batch in that an earlier run wrote."""
-        found = self._file(point, start, stop).exists()
-        if found:
-            SampleStore.add(self, point, start, stop, b"")
-        return found
-
-    def packed(self, point: DesignPoint) -> list[bytes]:
-        """Read the batches of a point, in the order of the indices."""
-        batches = sorted(self._batches[point].items())
-        return [
-            self._file(point, start, stop).read_bytes() for start, (stop, _) in batches
-        ]
-
-    def _file(self, point: DesignPoint, start: int, stop: int) -> Path:
-        name = hashlib.sha256(point.name.encode()).hexdigest()[:16]
-        return self.journal / f"{name}-{start}-{stop}"
 
 
 def open_journal(

@@ -16,7 +16,7 @@ from montecarlo.attention.quantities import (
     quantile_level,
     range_of,
 )
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, factor_of, round_end
+from montecarlo.estimation.intervals import FEWEST_OUTLIERS, factor_of, round_end
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import DesignPoint
 
@@ -217,7 +217,7 @@ class Measurement:
         if math.isinf(self.ci_high) and (self.ci_low, self.ci_high) == self._range():
             return (
                 "none: nearly all of the variance comes from fewer than "
-                f"{FEWEST_BEHIND_A_MEAN} replicates"
+                f"{FEWEST_OUTLIERS} replicates"
             )
         low = round_to(self.ci_low, self.digits, ROUND_FLOOR)
         high = round_to(self.ci_high, self.digits, ROUND_CEILING)

@@ -52,7 +52,7 @@ from montecarlo.estimation.engine import SampleStore
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.batches import pack
+from montecarlo.sampling.batches import join, pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.study.table import find_reference
@@ -118,7 +118,7 @@ def test_what_shares_its_error_misses_together(quantity):
     point = parse_point("gaussian", "gaussian", 64)
     store = SampleStore()
     store.add(point, 0, 24, pack(sample_all(point, 3, 0, 24, tuple(DIVISOR_TABLE))))
-    summaries = summarise(point, store.samples(point), tuple(DIVISOR_TABLE))
+    summaries = summarise(point, join(store.packed(point)), tuple(DIVISOR_TABLE))
     shared = {}
     for name in PAIR_QUANTITIES:
         divided = PAIR_QUANTITIES[name].divided

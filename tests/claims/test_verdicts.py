@@ -256,7 +256,7 @@ def test_no_number_of_replicates_divides_a_bin():
             0.04,
             100,
             bounds=lambda _: Interval(low, high),
-            finest=Interval(1.0, 1.004),
+            smallest_interval=Interval(1.0, 1.004),
         )
         return replicates_needed(estimate, region, 1e-3, 10**6)
 

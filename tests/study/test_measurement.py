@@ -16,9 +16,14 @@ from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.estimates import bounded_estimate
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
+from montecarlo.estimation.intervals import FEWEST_OUTLIERS, round_end
 from montecarlo.study import measurement
-from montecarlo.study.measurement import MOST_WHILE_FEW, Effort, grid, measure
+from montecarlo.study.measurement import (
+    MOST_WHILE_FEW,
+    PreciseRows,
+    grid,
+    measure,
+)
 from montecarlo.study.table import COLUMNS
 from montecarlo.theory import expected_row
 from tests.commands import measure as main
@@ -123,7 +128,7 @@ def test_mean_of_rare_replicates_has_no_interval(capsys):
     wanted = "--distribution gaussian --d-k 256 --keys 32 --divisor none --seed 7 "
     wanted += "--dependence planted(0.5) --quantity gradient_query --relative-error .01"
     assert main(wanted.split()) == 4
-    assert f"fewer than {FEWEST_BEHIND_A_MEAN} replicates" in capsys.readouterr().out
+    assert f"fewer than {FEWEST_OUTLIERS} replicates" in capsys.readouterr().out
     assert main([*wanted.split(), "--json"]) == 4
     found = json.loads(capsys.readouterr().out)
     assert (found["ci_low"], found["ci_high"]) == (0.0, None)
@@ -461,12 +466,12 @@ def test_lists_of_all_that_names_a_row():
 
 
 @pytest.mark.parametrize("of", [lambda mean: mean, lambda mean: mean.root()])
-def test_error_that_rests_on_one_replicate_ends_no_sampling(of):
-    """Its bound says nothing of what more replicates make of it."""
+def test_error_from_one_replicate_ends_no_sampling(of):
+    """Its bound does not tell what more replicates make of it."""
     rare = np.r_[0.5, np.full(511, 0.002)]
     few = of(bounded_estimate(rare, (0.001, 1.0)))
-    assert Effort().needed(few) == 1024
-    assert Effort(absolute_error=1.0).needed(few) == 512
+    assert PreciseRows({}).replicates_needed(few) == 1024
+    assert PreciseRows({}, absolute_error=1.0).replicates_needed(few) == 512
     many = of(bounded_estimate(np.repeat(rare, 8), (0.001, 1.0)))
     assert many.n_replicates == MOST_WHILE_FEW
-    assert Effort().needed(many) > 2 * MOST_WHILE_FEW
+    assert PreciseRows({}).replicates_needed(many) > 2 * MOST_WHILE_FEW
