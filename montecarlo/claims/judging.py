@@ -43,8 +43,8 @@ from montecarlo.claims.verdicts import (
     Reason,
     Ruling,
     Verdict,
-    all_of,
     join_cases,
+    join_checks,
     join_conditions,
     join_parts,
     join_texts,
@@ -228,7 +228,7 @@ class Judge:
         checks = tuple(self.judge_check(one, by_theory=False) for one in entry.check)
         outcomes = [case.outcome for check in checks for case in check.cases]
         judged = [one for one in outcomes if one != Outcome.NOT_APPLICABLE]
-        outcome = all_of(judged)
+        outcome = join_checks(judged)
         is_whole = judged and all(check.cases for check in checks)
         if outcome != Outcome.REFUTED and not is_whole:
             outcome = Outcome.NOT_APPLICABLE

@@ -29,9 +29,9 @@ from montecarlo.claims.verdicts import (
     Reason,
     Ruling,
     Verdict,
-    all_of,
     decide,
     decide_exactly,
+    join_checks,
     replicates_needed,
 )
 from montecarlo.claims.z_scores import ZScores
@@ -281,7 +281,7 @@ def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
     return tuple(
         Case(
             **msgspec.structs.asdict(where),
-            outcome=all_of(case.outcome for case in joined[where]),
+            outcome=join_checks(case.outcome for case in joined[where]),
             by_theory=all(case.is_exact for case in joined[where]),
         )
         for where in sorted(joined, key=order)
