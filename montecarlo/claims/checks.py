@@ -160,7 +160,7 @@ def region_of(
     """
     if check.relation != "equals":
         low, high = (_level_at(x, d_k, n_keys) for x in (check.low, check.high))
-        return (-math.inf if low is None else low, math.inf if high is None else high)
+        return or_infinite(low, high)
     expected = exact
     if check.expected != "reference":
         expected = _level_at(check.expected, d_k, n_keys)
@@ -168,6 +168,11 @@ def region_of(
         raise LookupError(f"{check.quantity} has nothing to be held against")
     margin = (check.tolerance or 0.0) * (abs(expected) or 1.0)
     return expected - margin, expected + margin
+
+
+def or_infinite(low: float | None, high: float | None) -> tuple[float, float]:
+    """Return the ends of an interval, infinite in place of None."""
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _level_at(

@@ -301,7 +301,11 @@ def find_unjudged(study: Study) -> Iterator[str]:
             continue
         every = cases_of(check, budgets, study.grid.divisors)
         unknown = [case for case in every if case not in there]
-        wild = [c for c in there if not is_applicable(check, evidence.points(check, c))]
+        wild = [
+            c
+            for c in there
+            if not is_applicable(check, evidence.points_by_case(check)[c])
+        ]
         for why, cases in (
             ("theory has no exact value", unknown),
             ("the entries lack the moments that an interval needs", wild),

@@ -13,13 +13,13 @@ import pandas as pd
 
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import Located
+from montecarlo.claims.outcomes import CaseKey
 from montecarlo.claims.training import ARMS, COMPARED, D_K, SLOPE, STEPS, Record
 from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
 from montecarlo.theory.score_distribution import kolmogorov_distance
 
 #: The estimate of each case that there is.
-Estimates = Mapping[Located, Estimate]
+Estimates = Mapping[CaseKey, Estimate]
 
 
 class RecordedQuantity(NamedTuple):
@@ -62,7 +62,7 @@ PEAKS, OTHER_KEYS = (0.9, 0.99, 0.999), (1, 127, 16383)
 #: How far the scores of a row lie apart.
 RANGES = (1.0, 0.1, 0.01)
 
-Values = dict[Located, float]
+Values = dict[CaseKey, float]
 
 
 def even_weights() -> Values:
@@ -71,7 +71,7 @@ def even_weights() -> Values:
     That is the most peaked row that there is: one score r above the others.
     """
     return {
-        Located(part=f"r = {r}, n = {others + 1}"): (others + 1)
+        CaseKey(part=f"r = {r}, n = {others + 1}"): (others + 1)
         / (math.exp(r) + others)
         for r in RANGES
         for others in OTHER_KEYS
@@ -84,7 +84,7 @@ def find_distance() -> Values:
     Of Gaussian entries, by theory.
     """
     return {
-        Located(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
+        CaseKey(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
         for d_k in PRACTICE
     }
 
@@ -95,7 +95,7 @@ def relate_traces() -> Values:
     That is the largest trace for n keys: the sum of squares of the others is least.
     """
     return {
-        Located(part=f"p = {p}, n = {others + 1}"): float(
+        CaseKey(part=f"p = {p}, n = {others + 1}"): float(
             (1.0 - p**2 - (1.0 - p) ** 2 / others) / (1.0 - p)
         )
         for p in PEAKS
@@ -108,7 +108,7 @@ def relate_elements() -> Values:
 
     One other key has all the rest: no element of a row can have more.
     """
-    return {Located(part=f"p = {p}"): p * (1.0 - p) / (1.0 - p) for p in PEAKS}
+    return {CaseKey(part=f"p = {p}"): p * (1.0 - p) / (1.0 - p) for p in PEAKS}
 
 
 def _exact(find: Callable[[], Values], symbol: str, words: str) -> RecordedQuantity:
@@ -186,7 +186,7 @@ def compare(
                 )
                 one, two = map(_array, both)
                 known = _divide(one, two) if sign == "/" else (one - two, one - two)
-            case = Located(part=optimiser, initialisation=initialisation, d_k=d_k)
+            case = CaseKey(part=optimiser, initialisation=initialisation, d_k=d_k)
             found[case] = estimate(*known)
     return found
 
@@ -201,7 +201,7 @@ def relate_updates(check: Check, record: Record) -> Estimates:
     Of the logarithms, over all arms; steps by their rates.
     """
     return {
-        Located(part=optimiser, d_k=d_k): median_estimate(
+        CaseKey(part=optimiser, d_k=d_k): median_estimate(
             _array(record.by_case[optimiser, d_k][SLOPE])
         )
         for optimiser, d_k in _cases(record, check)
@@ -214,7 +214,7 @@ def find_rescaled(_: Check, record: Record) -> Estimates:
     For factors whose root is a power of two, so that nothing is rounded.
     """
     return {
-        Located(part=f"sgd c={one.factor:g}", d_k=one.d_k): _known(one.weights)
+        CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): _known(one.weights)
         for one in record.rescaled
         if one.optimiser == "sgd" and np.log2(one.factor) % 2.0 == 0.0
     }

@@ -19,7 +19,7 @@ from montecarlo.names import look_up
 #: Kind of evidence of a sentence.
 Basis = Literal["measured", "definition", "record"]
 #: A count over the cases that were judged: those that are supported, all of them, their
-#: distinct distributions, or their distinct contexts (see `outcomes.Located.context`).
+#: distinct distributions, or their distinct contexts (see `outcomes.CaseKey.context`).
 Counted = Literal["supported", "all", "distributions", "contexts"]
 #: A distribution of a `Value`: any but the Gaussian.
 OTHERS = "others"

@@ -202,7 +202,7 @@ def test_only_exact_factors_are_exact():
     """Of the rescaled runs those whose factor rounds nothing, of gradient descent."""
     check = Check("training_rescaled", "at_most", "value", high=0.0, domain=EVERYWHERE)
     (case,) = evidence().cases(check)
-    found = evidence().find(check, case, 1e-9)
+    found = evidence().decide(check, case, 1e-9)
     assert (case.part, found.exact) == ("sgd c=4", 0.0)
     assert found.interval == (0.0, 0.0)
 
