@@ -51,10 +51,9 @@ class Level(Struct, frozen=True, forbid_unknown_fields=True):
         """
         value = self.times
         for size, power in ((d_k, self.d_k_power), (n_keys, self.n_keys_power)):
-            if power != 0.0:
-                if size is None:
-                    raise ValueError("level depends on a size that the case lacks")
-                value *= size**power
+            if size is None and power != 0.0:
+                raise ValueError("level depends on a size that the case lacks")
+            value *= (size or 1) ** power
         return value
 
 
@@ -79,12 +78,7 @@ class Domain(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Relation = Literal[
-    "equals",
-    "at_least",
-    "at_most",
-    "between",
-    "slope_between",
-    "tends_to",
+    "equals", "at_least", "at_most", "between", "slope_between", "tends_to"
 ]
 
 

@@ -24,16 +24,6 @@ COMMON, LARGE = (64, 128), 128
 INTRODUCED = 2017
 
 
-def is_input_dimension(catalogue: Catalogue) -> list[bool]:
-    """Return for each published model whether its d_k equals its width d_model."""
-    return [model.d_model == model.d_k for model in catalogue.model]
-
-
-def is_common(catalogue: Catalogue) -> list[bool]:
-    """Return for each published model whether its d_k is a common head dimension."""
-    return [one.d_k in COMMON or one.d_k >= LARGE for one in catalogue.model]
-
-
 def is_introduced(catalogue: Catalogue) -> list[bool]:
     """Return whether the earliest recorded publication is from the year `INTRODUCED`.
 
@@ -50,8 +40,11 @@ FACTS: dict[str, tuple[Quantifier, Callable[[Catalogue], list[bool]]]] = {
     "product-shape": ("always", lambda _: [False]),
     # adding a constant to all scores of a row leaves the weights unchanged
     "scores-need-range": ("always", lambda _: [False]),
-    "input-dimension": ("always", is_input_dimension),
-    "head-dimensions": ("usually", is_common),
+    "input-dimension": ("always", lambda c: [x.d_model == x.d_k for x in c.model]),
+    "head-dimensions": (
+        "usually",
+        lambda c: [x.d_k in COMMON or x.d_k >= LARGE for x in c.model],
+    ),
     "introduced-2017": ("always", is_introduced),
 }
 

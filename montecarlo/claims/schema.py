@@ -288,20 +288,18 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     def words(self) -> Iterator[tuple[Words, str]]:
         """Yield every text of the claim that pages show, with a place for messages."""
         place = f"claim {self.id}"
-        found: list[tuple[Words | None, str]] = [
+        texts: list[tuple[Words | None, str]] = [
             (self.statement, place),
             (self.together, place),
             (self.tested, f"{place}, tested"),
         ]
         for sentence, name in self.sentences():
             where = f"{place}, {name}"
-            found += [(sentence.text, where), (sentence.short, where)]
+            texts += [(sentence.text, where), (sentence.short, where)]
         for one in self.interpretation:
             where = f"{place}, interpretation {one.id}"
-            found += [(one.label, where), ("" if one.beyond else one.tested, where)]
-        for words, where in found:
-            if words is not None and words != "":
-                yield words, where
+            texts += [(one.label, where), ("" if one.beyond else one.tested, where)]
+        yield from ((text, where) for text, where in texts if text not in (None, ""))
 
     def checks(self) -> Iterator[Check]:
         """Yield every check of the claim's interpretations and sentences."""

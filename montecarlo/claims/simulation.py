@@ -9,14 +9,11 @@ cases that are worth further sampling.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from montecarlo.attention.quantities import (
-    FORMAT_QUANTITIES,
-    PAIR_QUANTITIES,
-)
+from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.calibration import kind_of, nominal_rate
 from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.outcomes import (
@@ -161,34 +158,23 @@ class Evidence:
         by_theory : bool
             Whether an exact value decides if the sample does not.
         """
+        fields: dict[str, Any] = {"by_theory": by_theory}
+        estimate = None
         if check.quantity in RECORDED:
             estimate = find_recorded(check, self.record or read_record())[where]
-            return decide_case(
-                check,
-                where,
-                region_of(check, where.d_k, where.n_keys),
-                estimate,
-                rate,
-                exact=estimate.value if RECORDED[check.quantity].exact else None,
-                by_theory=by_theory,
-                d_k_range=None if where.d_k is None else (where.d_k, where.d_k),
-            )
-        points = self.points_by_case(check)[where]
-        exact = exact_in(check, points, self.reference)
-        sampled = is_applicable(check, points)
-        return decide_case(
-            check,
-            where,
-            region_of(check, where.d_k, where.n_keys, exact),
-            estimate_in(check, points, self.summaries) if sampled else None,
-            rate,
-            exact=exact,
-            limit=limit_in(check, where),
-            most=min(self.budgets[point] for point in points),
-            by_theory=by_theory,
-            rows=tuple(row_id(c, row_key(check)) for c in points) if sampled else (),
-            d_k_range=(points[0].d_k, points[-1].d_k),
-        )
+            exact = estimate.value if RECORDED[check.quantity].exact else None
+            fields["d_k_range"] = where.d_k and (where.d_k, where.d_k)
+        else:
+            points = self.points_by_case(check)[where]
+            exact = exact_in(check, points, self.reference)
+            fields["d_k_range"] = points[0].d_k, points[-1].d_k
+            fields["limit"] = limit_in(check, where)
+            fields["most"] = min(self.budgets[point] for point in points)
+            if is_applicable(check, points):
+                fields["rows"] = tuple(row_id(c, row_key(check)) for c in points)
+                estimate = estimate_in(check, points, self.summaries)
+        region = region_of(check, where.d_k, where.n_keys, exact)
+        return decide_case(check, where, region, estimate, rate, exact=exact, **fields)
 
     def points_by_case(self, check: Check) -> dict[CaseKey, Points]:
         """Return the cases of a check that can be compared, with their design points.

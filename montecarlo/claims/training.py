@@ -154,9 +154,8 @@ def read_record(folder: Path = FOLDER) -> Record:
         If a file is missing or cannot be read.
     """
     about = read_about(folder, "record")
-    runs, search, gradients = (
-        read_table(folder, name) for name in ("steps", "search", "gradients")
-    )
+    names = ("steps", "search", "gradients")
+    runs, search, gradients = (read_table(folder, name) for name in names)
     rescaled = tuple(Rescaled(**one) for one in about.pop("rescaled"))
     return Record(runs, search, gradients, rescaled, about)
 
@@ -164,10 +163,8 @@ def read_record(folder: Path = FOLDER) -> Record:
 def read_about(folder: Path, name: str) -> dict[str, Any]:
     """Return the configuration, seeds and versions of a record, from ``NAME.json``."""
     with reading("record", folder):
-        found: dict[str, Any] = json.loads(
-            (folder / f"{name}.json").read_text(encoding="utf-8")
-        )
-    return found
+        content = (folder / f"{name}.json").read_text(encoding="utf-8")
+    return dict(json.loads(content))
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
@@ -177,9 +174,5 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     """
     with reading("record", folder):
         table = pd.read_csv(folder / f"{name}.csv")
-    steps = {
-        str(column): table[column].astype(float).fillna(np.inf)
-        for column in table
-        if str(column).startswith("steps")
-    }
-    return table.assign(**steps)
+    steps = table.filter(regex="^steps").astype(float).fillna(np.inf)
+    return table.assign(**{str(name): steps[name] for name in steps})
