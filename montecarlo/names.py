@@ -8,7 +8,7 @@ message calls it.
 import difflib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
 from pathlib import Path
@@ -38,6 +38,12 @@ _INTEGER = re.compile("[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean ...?" with the most similar known name; empty if none."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     """Return ``table[name]``.
 
@@ -57,14 +63,14 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     require_text(kind, name)
     if name in table:
         return table[name]
-    near = difflib.get_close_matches(name, table, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(table)
     if len(known) > MOST_LISTED:
         nearest = difflib.get_close_matches(name[:MOST_LISTED], table, n=3, cutoff=0.0)
         many = f"{len(table)} in all: python -m montecarlo --list"
         known = f"{', '.join(nearest)}, ... ({many})"
-    raise InputError(f"{kind} must be one of {known}; got {show(name)}.{hint}")
+    raise InputError(
+        f"{kind} must be one of {known}; got {show(name)}.{suggest(name, table)}"
+    )
 
 
 def look_up_all(

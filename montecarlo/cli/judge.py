@@ -19,10 +19,10 @@ import msgspec
 
 from montecarlo.claims.outcomes import ClaimOutcome, ClaimsRecord, InterpretationOutcome
 from montecarlo.claims.own_claims import (
-    find_unjudged,
-    most_seconds,
-    own_study,
-    say_case,
+    describe_case,
+    name_unjudged,
+    study_of_claims,
+    worst_case_seconds,
 )
 from montecarlo.claims.running import Study, judge_by_theory, run_study
 from montecarlo.claims.verdicts import Outcome, Verdict
@@ -60,7 +60,7 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
     blocks, records, statuses = [], [], []
     for file, (study, content) in studies.items():
         folder = _folder_of(file, options)
-        open_ends = list(find_unjudged(study))
+        open_ends = list(name_unjudged(study))
         judged = _judge(study, content, folder, options, typed)
         if options.exact:
             open_ends += _find_undecided(judged)
@@ -97,7 +97,7 @@ def _read(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
     studies = {}
     for file in options.file:
         catalogue, content = read_own_claims(file)
-        study = own_study(
+        study = study_of_claims(
             catalogue,
             preset=options.preset,
             seed=1 if options.seed is None else options.seed,
@@ -128,7 +128,7 @@ def _judge(
     """Sample and judge one file, and write its report where one is asked for."""
     if options.exact:
         return judge_by_theory(study)
-    is_short = most_seconds(study) < SHORT
+    is_short = worst_case_seconds(study) < SHORT
     alone = 1 if is_short and options.executor is None else None
     workers = options.jobs or alone, options.executor, options.scheduler
     if folder is None:
@@ -165,7 +165,10 @@ def _find_undecided(judged: ClaimsRecord) -> Iterator[str]:
             for check in one.checks:
                 open_cases = [c for c in check.cases if c.outcome == Outcome.UNDECIDED]
                 if open_cases:
-                    (where, *_), more = say_case(open_cases[0]), len(open_cases) - 1
+                    (where, *_), more = (
+                        describe_case(open_cases[0]),
+                        len(open_cases) - 1,
+                    )
                     yield (
                         f"claim {claim.id!r}, interpretation {one.id!r}: theory does "
                         f"not decide {check.quantity} at {where}"
@@ -256,7 +259,7 @@ def _tell_worst(one: InterpretationOutcome) -> str:
         ]
         if found:
             case = min(found, key=lambda c: (c.d_k_range or (0,), c.n_keys or 0))
-            where, measured, claimed = say_case(case)
+            where, measured, claimed = describe_case(case)
             told = [] if case.estimate is None else [measured]
             told += [] if case.exact is None else [f"exact {case.exact:.6g}"]
             told += ["which decides"] * (case.by_theory and case.estimate is not None)

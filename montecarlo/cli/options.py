@@ -7,7 +7,6 @@ to its list.  What no option can mean is an `InputError` of one line.
 """
 
 import argparse
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, field, fields
@@ -24,6 +23,7 @@ from montecarlo.names import (
     parse_folder,
     parse_whole,
     parse_within,
+    suggest,
 )
 from montecarlo.printing import write_out
 from montecarlo.study.executors import EXECUTORS
@@ -201,11 +201,9 @@ class Parser(argparse.ArgumentParser):
         """Refuse an option that is not known; name the nearest."""
         if not name.startswith("-"):
             raise InputError(f"arguments must be options, got {show(name)}")
-        known = self._option_string_actions
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f". Did you mean {near[0]!r}?" if near else ""
+        hint = suggest(name, self._option_string_actions)
         raise InputError(
-            f"option must be one that --help lists, got {show(name)}{hint}"
+            f"option must be one that --help lists, got {show(name)}.{hint}"
         )
 
     def _value(self, one: Field[Any], given: Any) -> Any:  # noqa: ANN401

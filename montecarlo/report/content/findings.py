@@ -21,15 +21,15 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import (
     Case,
+    CaseKey,
     CheckOutcome,
     ClaimOutcome,
     ClaimsRecord,
     InterpretationOutcome,
-    Located,
     NumberOutcome,
     SelfCheckOutcome,
     SentenceOutcome,
-    locate,
+    case_key,
     read_claims,
     read_report_run,
 )
@@ -363,9 +363,9 @@ def columns(check: CheckOutcome) -> list[Ends]:
 
 def lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
     """Return the lines of the table of a check; the first case of each names it."""
-    found: dict[Located, dict[Ends, Case]] = {}
+    found: dict[CaseKey, dict[Ends, Case]] = {}
     for case in check.cases:
-        found.setdefault(locate(case, d_k=None), {})[case.d_k_range] = case
+        found.setdefault(case_key(case, d_k=None), {})[case.d_k_range] = case
     heads = columns(check)
     return [
         (next(iter(line.values())), [line.get(ends) for ends in heads])

@@ -60,7 +60,7 @@ def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
 
     Raises
     ------
-    montecarlo.claims.catalogue.CatalogueError
+    InputError
         If it is no catalogue, or a text is in a language that there is not or has a
         formula that is not understood; one line.
     """
