@@ -132,11 +132,10 @@ class LanguageLine:
 class LanguageView:
     """The record of the language model as the pages show it."""
 
+    #: of the record; a run has learned when its mean loss comes below ``learned``
+    configuration: Mapping[str, Any]
     seeds: int
     tuning: int
-    steps: int
-    #: a run has learned when its mean loss comes below this
-    learned: float
     #: one for each d_k and arm
     lines: tuple[LanguageLine, ...]
 
@@ -161,20 +160,13 @@ class LanguageView:
 class TrainingView:
     """The record of training as the pages show it."""
 
-    #: seeds judged at first, and where that was undecided
-    looks: tuple[int, ...]
+    #: of the record: ``looks``, seeds judged at first, and where that was undecided;
+    #: ``spacing``, the factor between rates around the best one; a run has learned when
+    #: its loss stays below ``learned``
+    configuration: Mapping[str, Any]
     tuning: int
-    steps: int
-    #: a run has learned when its loss stays below this
-    learned: float
-    #: tokens of a sequence
-    n_keys: int
-    #: queries of a sequence
-    n_queries: int
     #: one for each optimiser, d_k and arm
     lines: tuple[ArmLine, ...]
-    #: the factor between rates around the best one
-    factor: float
     #: steps at the next smaller rate over those at the best one: of any arm at most
     spacing: float
     #: what was measured of the theorem
@@ -209,9 +201,9 @@ def view_training(
     record: Record, language: LanguageRecord | None = None
 ) -> TrainingView:
     """Return what the pages show of a record, and of that of the language model."""
-    about_it = record.about["configuration"]
+    configuration = record.about["configuration"]
     lines = []
-    for optimiser, d_k, arm in product(RATES, about_it["d_k"], ARMS):
+    for optimiser, d_k, arm in product(RATES, configuration["d_k"], ARMS):
         runs = record.by_arm[optimiser, arm, d_k]
         rate, steps = float(runs["rate"].iloc[0]), runs["steps"].to_numpy()
         line = ArmLine(
@@ -224,14 +216,9 @@ def view_training(
         )
         lines.append(line)
     return TrainingView(
-        tuple(about_it["looks"]),
+        configuration,
         len(record.about["seeds"]["tuning"]),
-        about_it["steps"],
-        about_it["learned"],
-        about_it["n_keys"],
-        about_it["n_queries"],
         tuple(lines),
-        about_it["spacing"],
         measure_spacing(record),
         view_theorem(record),
         None if language is None else view_language(language),
@@ -265,10 +252,10 @@ def view_theorem(record: Record) -> Theorem:
 
 def view_language(record: LanguageRecord) -> LanguageView:
     """Return what the pages show of the language model."""
-    about_it, seeds = record.about["configuration"], record.about["seeds"]
+    configuration, seeds = record.about["configuration"], record.about["seeds"]
     arms = dict(iter(record.runs.groupby(["d_k", "arm"])))
     lines = []
-    for d_k, arm in product(about_it["d_k"], about_it["arms"]):
+    for d_k, arm in product(configuration["d_k"], configuration["arms"]):
         steps, out = arms[d_k, arm]["steps"], arms[d_k, arm]["held_out"]
         line = LanguageLine(
             *(arm, d_k, float(arms[d_k, arm]["rate"].iloc[0])),
@@ -278,11 +265,7 @@ def view_language(record: LanguageRecord) -> LanguageView:
         )
         lines.append(line)
     return LanguageView(
-        len(seeds["judged"]),
-        len(seeds["tuning"]),
-        about_it["steps"],
-        about_it["learned"],
-        tuple(lines),
+        configuration, len(seeds["judged"]), len(seeds["tuning"]), tuple(lines)
     )
 
 

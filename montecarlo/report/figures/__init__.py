@@ -7,12 +7,10 @@ numbers and places on pages are made from these.
 
 from montecarlo.report.figures import (
     attention,
+    by_dimension,
     formats,
-    gradients,
-    scores,
     training,
     verdicts,
-    weights,
 )
 from montecarlo.report.figures.specs import FigureSpec
 
@@ -21,10 +19,10 @@ __all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec"]
 _SPECS = (
     verdicts.TEXTS,
     attention.ATTENTION,
-    scores.VARIANCE,
-    weights.WEIGHTS,
-    gradients.PASSED_ON,
-    gradients.JACOBIANS,
+    by_dimension.VARIANCE,
+    by_dimension.WEIGHTS,
+    by_dimension.PASSED_ON,
+    by_dimension.JACOBIANS,
     formats.FORMATS_FIGURE,
     training.TRAINING,
 )

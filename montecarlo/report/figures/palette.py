@@ -77,8 +77,8 @@ def name_colours(theme: str) -> None:
 
 name_colours("light")
 
-#: Marks that no two series of a figure share.
-MARKERS = "os^Dv<>phX*P"
+#: Colours and marks of series; no two series of a figure share a mark.
+SERIES_COLOURS, MARKERS = (VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK), "os^Dv<>phX*P"
 
 
 NO_LABEL = Label()  # of a series that no legend names
@@ -119,10 +119,8 @@ DIVISOR_LOOKS = {
         marker,
         label=DIVISOR_LABELS.get(name, Label(symbol=f"c = {one.symbol}")),
     )
-    for (name, one), (colour, marker) in zip(
-        DIVISORS.items(),
-        zip((VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK), "os^Dvp", strict=True),
-        strict=False,
+    for (name, one), colour, marker in zip(
+        DIVISORS.items(), SERIES_COLOURS, MARKERS, strict=False
     )
 }
 #: Arms of training look as their divisors do; one that starts otherwise is open.

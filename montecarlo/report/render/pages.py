@@ -19,20 +19,13 @@ from markupsafe import Markup
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
-from montecarlo.report.content.findings import (
-    Said,
-    columns,
-    count_outcomes,
-    exceptions,
-    find_range,
-    find_telling,
-    lines,
-    table_name,
-)
+from montecarlo.report.content import findings as selection
+from montecarlo.report.content.findings import Said
 from montecarlo.report.content.practice import read_practice
 from montecarlo.report.content.texts import part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.attention import MIDDLE, map_paths
+from montecarlo.report.language import symbols
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
@@ -43,7 +36,6 @@ from montecarlo.report.language.catalogues import (
 )
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import in_language, set_own_words, show_words
-from montecarlo.report.language.symbols import check_formula, check_symbol
 from montecarlo.report.render.contents import (
     RELEASED,
     TABLES,
@@ -52,12 +44,7 @@ from montecarlo.report.render.contents import (
     data_uri,
     place_figures,
 )
-from montecarlo.sampling.design_points import (
-    parse_dependence,
-    parse_initialisation,
-    parse_normalisation,
-)
-from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
+from montecarlo.sampling import design_points, distributions
 
 #: What stands in the script of the explorer for its table.
 _TABLE = "EXPLORER_TABLE"
@@ -140,30 +127,18 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {
-        "columns": columns,
-        "counted": count_outcomes,
-        "exceptions": exceptions,
-        "formula": check_formula,
-        "lines": lines,
-        "range": find_range,
-        "symbol": check_symbol,
-        "table_name": table_name,
-        "telling": find_telling,
-        "part": part_of,
-    }
     made.globals |= {
+        "design_points": design_points,
+        "distributions": distributions,
+        "selection": selection,
+        "symbols": symbols,
         "map_paths": map_paths,
         "middle_weight": MIDDLE,
-        "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
         "explorer_table": explorer_table,
         "figure_specs": EVERY_FIGURE,
         "released": RELEASED,
-        "parse_dependence": parse_dependence,
-        "parse_distribution": parse_distribution,
-        "parse_initialisation": parse_initialisation,
-        "parse_normalisation": parse_normalisation,
+        "part_of": part_of,
         "place_figures": place_figures,
         "read_practice": read_practice,
         "sayers_of": sayers_of,

@@ -1,4 +1,4 @@
-"""What becomes of gradients: what softmax passes on, and norms of its Jacobian."""
+"""What grows or fades with d_k: variance of the scores, weights and gradients."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,12 @@ from pandas import DataFrame
 from montecarlo.estimation.summaries import DISTRIBUTION
 from montecarlo.report.content.curves import JACOBIAN_ROWS, Curves
 from montecarlo.report.content.reading import every_row, gaussian_points
-from montecarlo.report.content.tables import of_key_counts, with_interval
+from montecarlo.report.content.tables import (
+    FEWEST_POINTS,
+    N_KEYS,
+    of_key_counts,
+    with_interval,
+)
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -31,9 +36,185 @@ from montecarlo.report.figures.specs import (
     FigureSpec,
     at_nearest,
     pair,
+    pick_two,
 )
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
+
+
+def shown_rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    """Return the points of Gaussian rows whose d_k is within the range of the axes."""
+    rows = gaussian_points(points, with_rows=True)
+    return [point for point in rows if LEAST_D_K <= point.d_k <= MOST_D_K]
+
+
+# --- Variance of the scores ---------------------------------------------------------
+
+#: How many points the words of each line are above its last mark.
+VARIANCE_DIVISORS = {"none": 0.0, "sqrt": 13.0}
+#: By how much every estimate may be off where the headline has the answer.
+NEAR = 0.05
+VARIANCE_ANSWERED = message(
+    r"Undivided, the variance is $d_k$; divided by $\sqrt{d_k}$, it is $1$"
+)
+VARIANCE_ASKED = message("The variance of the scores")
+
+
+def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name the variances of Gaussian scores, raw and divided by the root."""
+    pairs = gaussian_points(points, with_rows=False)
+    return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
+
+
+def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
+    """Build the variance of scores against d_k: a straight line and a flat one.
+
+    Marks are estimates with their intervals, lines are exact.
+    """
+    rows = with_interval(measurements).sort_values("d_k")
+    if rows["d_k"].nunique() < FEWEST_POINTS:
+        return None
+    picture = Picture((1,), (98.0,))
+    (panel,) = picture.panels
+    off = (rows["estimate"] / rows["reference"] - 1.0).abs().max()
+    picture.headline = Label(VARIANCE_ANSWERED if off <= NEAR else VARIANCE_ASKED)
+    panel.y = Label(
+        message("Variance of the scores (logarithmic)"),
+        r"\operatorname{Var}(q\cdot k/c)",
+    )
+    panel.x = HEAD_SIZE
+    for divisor, up in VARIANCE_DIVISORS.items():
+        look, mine = DIVISOR_LOOKS[divisor], rows[rows["divisor"].eq(divisor)]
+        panel.axes.plot(mine["d_k"], mine["reference"], color=MUTED, lw=1.1, zorder=1.6)
+        draw.plot_estimates(panel.axes, mine, look)
+        for at in zip(mine["d_k"][-1:], mine["estimate"][-1:], strict=True):
+            note = Note(look.label, *at, "end", 4.0 if up else -12.0, up, look.colour)
+            panel.notes.append(note)
+    draw.logarithmic(panel.axes)
+    draw.powers_of_two(panel.axes, rows["d_k"], columns=1)
+    return picture
+
+
+def pick_variances(measurements: DataFrame, _: Curves) -> Fact | None:
+    """Pick the variances of Gaussian scores under two divisors."""
+    rows = measurements[measurements["d_k"].le(MOST_D_K)]
+    return pick_two(rows, "divisor", "none", "sqrt")
+
+
+VARIANCE = FigureSpec(
+    "variance",
+    build_variance,
+    name_variances,
+    "variance of the scores against d_k, undivided and divided",
+    section="variance",
+    on_report=True,
+    caption=message(
+        "Lines: exact. Marks: measured, with $95\\,\\%%$ intervals, which most of them "
+        "hide. Gaussian entries."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s the variance of the scores is %(first)s undivided and "
+        "%(second)s divided by √d_k."
+    ),
+    fact=pick_variances,
+)
+
+# --- Effective keys and saturated rows ----------------------------------------------
+
+#: By quantity: what stands above a panel.
+SHARES = {
+    "effective_keys": Label(message("Effective keys, of %(symbol)s")),
+    "saturated": Label(
+        message("Queries with $90\\,\\%%$ or more on one key, in per cent")
+    ),
+}
+#: In practice, undivided and divided: so few keys, part of all; so many; saturated.
+FEW, MANY, HARDLY = 0.1, 0.5, 0.01
+WEIGHTS_ANSWERED = message(
+    "Undivided, a few keys take most of the weight; divided, many share it"
+)
+WEIGHTS_ASKED = message("How many keys share the weight of a query")
+
+
+def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Name effective keys and saturated rows of Gaussian entries, for one n."""
+    rows = of_key_counts(shown_rows(points), [N_KEYS], 1)
+    return every_row(rows, SHARES, ["mean"], ["none", "sqrt"])
+
+
+def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
+    """Build effective keys and saturated rows beside each other, against d_k."""
+    if with_interval(measurements).empty:
+        return None
+    n_keys = float(measurements["n_keys"].iloc[0])
+
+    def plot(panel: Panel, rows: DataFrame) -> None:
+        draw.plot_series(panel.axes, rows, "divisor", DIVISOR_LOOKS)
+        draw.powers_of_two(panel.axes, measurements["d_k"], columns=2)
+        panel.x = HEAD_SIZE
+        if rows["quantity"].eq("saturated").all():
+            draw.percent(panel.axes)
+        else:
+            panel.axes.set_ylim(-0.03 * n_keys, 1.05 * n_keys)
+            draw.mark_ticks(panel.axes.yaxis, (0.0, n_keys / 2.0, n_keys))
+        for divisor, mine in rows.groupby("divisor"):
+            look, last = DIVISOR_LOOKS[str(divisor)], mine.nlargest(1, "d_k")
+            x, y = (float(last[name].iloc[0]) for name in ("d_k", "estimate"))
+            panel.notes.append(Note(look.label, x, y, "end", 4.0, 11.0, look.colour))
+
+    first = SHARES["effective_keys"]._replace(symbol=f"{n_keys:.0f}")
+    picture = draw.grid(
+        measurements, "quantity", {**SHARES, "effective_keys": first}, 94.0, plot
+    )
+    picture.headline = Label(
+        WEIGHTS_ANSWERED if _few_and_many(measurements) else WEIGHTS_ASKED
+    )
+    return picture
+
+
+def _few_and_many(rows: DataFrame) -> bool:
+    """Tell whether few keys share the weight undivided, and many divided."""
+    rows = rows[rows["d_k"].ge(PRACTICE_D_K)]
+    keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
+    part = keys["estimate"] / keys["n_keys"]
+    divided = keys["divisor"].eq("sqrt")
+    few = part[~divided].le(FEW).all() and part[divided].ge(MANY).all()
+    hardly = saturated["estimate"][saturated["divisor"].eq("sqrt")].le(HARDLY).all()
+    return bool(few and hardly)
+
+
+def pick_saturated(measurements: DataFrame, _: Curves) -> Fact | None:
+    """Pick effective keys under two divisors, and undivided rows that are saturated."""
+    rows = with_interval(at_nearest(measurements, "d_k", PRACTICE_D_K))
+    keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
+    fact = pick_two(keys, "divisor", "none", "sqrt")
+    mine = saturated[saturated["divisor"].eq("none")]
+    if fact is None or mine.empty:
+        return None
+    share, error = (
+        100.0 * float(mine[name].iloc[0]) for name in ("estimate", "std_error")
+    )
+    return {**fact, "share": share, "share_error": error}
+
+
+WEIGHTS = FigureSpec(
+    "weights",
+    build_weights,
+    name_weights,
+    "effective keys and saturated rows against d_k",
+    section="weights",
+    on_report=True,
+    caption=message(
+        "A row is the weights of a query; effective keys: mean of $e^H$, $H$ the "
+        r"entropy of a row. Gaussian entries; bars: $95\,\%%$ intervals."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s and n = %(n)s, %(first)s effective keys share the weight of "
+        "a query undivided and %(second)s divided by √d_k; %(share)s %% of undivided "
+        "rows are saturated."
+    ),
+    fact=pick_saturated,
+)
 
 # --- What softmax passes on, undivided over divided ---------------------------------
 
@@ -45,21 +226,16 @@ LINES = {
 }
 #: Of the width of the panel, right of the lines: for their names.
 NAMES = 0.26
-ANSWERED = message(
+PASSED_ON_ANSWERED = message(
     "As $d_k$ grows, softmax passes on less undivided than divided; with more keys, "
     "from a larger $d_k$ on"
 )
-ASKED = message("What softmax passes on, undivided over divided")
+PASSED_ON_ASKED = message("What softmax passes on, undivided over divided")
 
 
 def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
     """Name ratios of medians of ‖KᵀJv‖, undivided over divided by the root."""
-    rows = [
-        point
-        for point in gaussian_points(points, with_rows=True)
-        if LEAST_D_K <= point.d_k <= MOST_D_K
-    ]
-    lines = of_key_counts(rows, LINES, len(LINES))
+    lines = of_key_counts(shown_rows(points), LINES, len(LINES))
     return every_row(lines, ["gradient_query_undivided"], ["median"], ["none/sqrt"])
 
 
@@ -70,7 +246,7 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
         return None
     picture = Picture((1,), (118.0,))
     (panel,) = picture.panels
-    picture.headline = Label(ANSWERED if _falls(rows) else ASKED)
+    picture.headline = Label(PASSED_ON_ANSWERED if _falls(rows) else PASSED_ON_ASKED)
     panel.y = Label(message("Ratio, undivided over divided (logarithmic)"))
     panel.x = HEAD_SIZE
     for n_keys, look in zip(sorted({*rows["n_keys"]}), LINES.values(), strict=False):
