@@ -69,28 +69,29 @@ ALL_TOKENS = slice(None)
 
 
 @dataclass
-class Sink:
-    """Where recorded calls go: to who keeps them, or to one that is within another."""
+class Receiver:
+    """Takes the calls of attention that are recorded, and what was missed."""
 
-    rows: int | None  # the last queries of each sequence that are kept; None for all
-    room: Callable[[], int]  # how many sequences there is room for
+    rows: int | None  # number of last queries to keep of each sequence; None: all
+    room: Callable[[], int]  # returns how many more sequences are kept
     keep: Callable[[Arrays, Mapping[str, object]], None]
-    note: Callable[..., None]  # what is not followed, and whether it is attention
+    #: Called with a reason, and ``is_certain``: whether it surely is attention.
+    report_missed: Callable[..., None]
     config: Mapping[str, object] | None = None  # of the model that runs
-    #: Calls within one that is recorded as a whole, and what was passed to each.
+    #: While a call is recorded as a whole: the calls within it, each with its options.
     within: list[tuple[Arrays, Mapping[str, object]]] | None = None
 
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call, or hold it for the one that it is within."""
+        """Keep a call; one within another is held until the other is recorded."""
         if self.within is None:
             self.keep(arrays, passed)
         else:
             self.within.append((arrays, passed))
 
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed, except within what is recorded."""
+    def miss(self, reason: str, *, is_certain: bool) -> None:
+        """Report attention that could not be recorded, unless within another call."""
         if self.within is None:
-            self.note(told, is_certain=is_certain)
+            self.report_missed(reason, is_certain=is_certain)
 
 
 def check_array(name: str, array: ArrayLike) -> NDArray[Any]:

@@ -43,8 +43,6 @@ def open_source(
                 f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
         return (open_arrays(source, axes, fewest=fewest),)
-    if axes is not None:
-        raise InputError(f"axes must stand with arrays or a file, got {show(axes)}")
     if not callable(getattr(source, "models", None)):
         raise InputError(
             "captured must be what capture() gave, arrays by name, or a path, got "

@@ -16,7 +16,7 @@ import numpy as np
 
 from montecarlo.errors import InputError, show
 from montecarlo.model.answers import say_numbers
-from montecarlo.model.arrays import Arrays, Sink
+from montecarlo.model.arrays import Arrays, Receiver
 from montecarlo.model.head_summary import (
     HeadSummary,
     RowNumbers,
@@ -250,7 +250,7 @@ class ScoreWatch:
         def note(told: str, **_: object) -> None:
             missed.append(told)
 
-        with uncompiled(), recording(Sink(ROWS, lambda: SEQUENCES, measure, note)):
+        with uncompiled(), recording(Receiver(ROWS, lambda: SEQUENCES, measure, note)):
             made = call(*args, **kwargs)
         if found:
             self._tell(found)
@@ -258,7 +258,7 @@ class ScoreWatch:
             self._has_seen_nothing = True
             warnings.warn(
                 f"step {self._step}: no attention with several keys was followed, so "
-                f"there is nothing to watch; missed: {'; '.join(missed) or 'none'}",
+                f"there is nothing to watch; missed: {next(iter(missed), 'none')}",
                 ScoreWarning,
                 stacklevel=_frames_to_user(),
             )
