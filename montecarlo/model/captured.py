@@ -29,7 +29,6 @@ from montecarlo.model.arrays import (
     Model,
     Receiver,
     SequenceArrays,
-    Source,
     make_model,
 )
 from montecarlo.model.expected import Caller
@@ -274,7 +273,7 @@ class Captured:
             )
             for n in range(len(lists["q"][0]))
         ]
-        return make_model([Source(sequences)], layers=layers)
+        return make_model(sequences, layers=layers)
 
     def summary(self) -> "pd.DataFrame":
         """Return a summary of the scores and weights of each head.

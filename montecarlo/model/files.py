@@ -18,7 +18,7 @@ from montecarlo.model.arrays import (
     Model,
     check_array,
     make_model,
-    make_source,
+    make_sequences,
     to_numpy,
 )
 from montecarlo.names import PROJECT
@@ -55,14 +55,16 @@ def open_files(
     """
     require_files(paths)
     wanted = read_names(names) if names is not None else {"q": "q", "k": "k"}
-    sources = []
+    sequences, unread = [], []
     for path in paths:
         read = _read_npz if path.suffix == ".npz" else _read_torch
-        arrays, unread = read(path, wanted)
+        arrays, others = read(path, wanted)
         labels = {name: f"{wanted.get(name, name)} of {path.name}" for name in arrays}
         held = {name: _check(labels[name], array) for name, array in arrays.items()}
-        sources.append(make_source(held, axes, labels, unread=unread, causal=causal))
-    return make_model(sources, causal=causal)
+        sequences += make_sequences(held, axes, labels, causal=causal)
+        used = sequences[-1].layers
+        unread += [*(name for name in held if name not in used), *others]
+    return make_model(sequences, unread, causal=causal)
 
 
 def require_files(paths: Sequence[Path]) -> None:
