@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from montecarlo.model.arrays import Receiver, to_numpy
@@ -495,7 +494,6 @@ class ProvenanceTracker:
         tensor, block, q_place, k_place = (
             one.movedim(axes, (-2, -1)) for one in (tensor, block, *places)
         )
-        rest = tuple(tensor.shape[:-2])
         rows = self._receiver.rows
         last = slice(None) if rows is None else slice(-rows, None)
         tracked = k_place[(0,) * (tensor.ndim - 1)] != NOT_TRACKED
@@ -506,30 +504,26 @@ class ProvenanceTracker:
         k_block, k_place = (
             one[..., 0, tracked].reshape(len(q_block), -1) for one in (block, k_place)
         )
-        order = _order_of_heads(from_queries, q_block[:, 0], q_place[:, 0], rest)
+        axes_before = tuple(tensor.shape[:-2])
+        order = _order_of_heads(from_queries, q_block[:, 0], q_place[:, 0], axes_before)
         order = order[: self._receiver.room()]
-        chosen, device = order.flatten(), tensor.device
-
-        def taken(matrix: Tensor, *where: Tensor) -> Tensor:
-            found: Tensor = matrix[tuple(one[chosen].to(device) for one in where)]
-            return found.unflatten(0, order.shape)
-
-        q = taken(queries, q_block[:, last], q_place[:, last])
-        k = taken(keys, k_block, k_place)
-        shown = tensor[..., last, :]
-        if not bool(tracked.all()):
-            shown = shown[..., tracked.to(device)]
-        shown = shown.reshape(len(q_block), q.shape[2], k.shape[2])
-        shown = shown[chosen.to(device)].unflatten(0, order.shape)
-        numbers = [
+        chosen = order.flatten()
+        shown = tensor[..., last, :].reshape(len(q_block), -1, len(tracked))
+        shown = shown[..., tracked]
+        q = queries[q_block[chosen][:, last], q_place[chosen][:, last]]
+        k = keys[k_block[chosen], k_place[chosen]]
+        factors = [
             one.scale(only_last=weights.is_sdpa) for one in (from_queries, from_keys)
         ]
-        scale = math.prod(numbers) * weights.provenance.scale()
+        scale = math.prod(factors) * weights.provenance.scale()
         arrays = {
-            "q": _divided(to_numpy(q), numbers[0]),
-            "k": _divided(to_numpy(k), numbers[1]),
-            "weights": to_numpy(shown),
+            name: to_numpy(one.unflatten(0, order.shape))
+            for name, one in (("q", q), ("k", k), ("weights", shown[chosen]))
         }
+        for name, factor in zip("qk", factors, strict=True):
+            if factor != 1.0 and not math.isnan(factor):
+                precise = np.promote_types(arrays[name].dtype, np.float32)
+                arrays[name] = arrays[name].astype(precise) / factor
         passed = {
             "source": "torch" if weights.is_sdpa else "written out",
             "scale": None if math.isnan(scale) else scale,
@@ -591,17 +585,20 @@ def _has_rows_of_sum_one(tensor: Tensor, axis: int) -> bool:
 
 
 def _order_of_heads(
-    provenance: Provenance, blocks: Tensor, places: Tensor, rest: tuple[int, ...]
+    provenance: Provenance,
+    blocks: Tensor,
+    places: Tensor,
+    axes_before: tuple[int, ...],
 ) -> Tensor:
     """Return the block of each sequence and head, shape (n_sequences, n_heads).
 
     ``provenance`` is that of the queries, ``blocks`` and ``places`` are block and row
-    of the first query of each, and ``rest`` the axes of the weights before queries and
-    keys.  Heads are columns of the projection that queries come from, sequences its
-    rows.  Where that cannot be traced, the last of ``rest`` is the axis of heads if
-    there are two or more.
+    of the first query of each, and ``axes_before`` lengths of the axes of the weights
+    before queries and keys.  Heads are columns of the projection that queries come
+    from, sequences its rows.  Where that cannot be traced, the last of these axes is
+    that of heads if there are two or more.
     """
-    n_heads = rest[-1] if len(rest) > 1 else 1
+    n_heads = axes_before[-1] if len(axes_before) > 1 else 1
     guessed = torch.arange(len(blocks)).reshape(-1, n_heads)
     try:
         rows, columns = (
@@ -614,15 +611,3 @@ def _order_of_heads(
     if len(heads) == 1 or not len(sequences) * len(heads) == len(numbers) == len(rows):
         return guessed
     return torch.tensor([[numbers[row, one] for one in heads] for row in sequences])
-
-
-def _divided(array: NDArray[Any], number: float) -> NDArray[Any]:
-    """Return queries or keys before they were multiplied by a number, if it is known.
-
-    Formats narrower than float32 become float32.
-    """
-    if number == 1.0 or math.isnan(number):
-        return array
-    found: NDArray[Any] = array.astype(np.promote_types(array.dtype, np.float32))
-    found /= number
-    return found
