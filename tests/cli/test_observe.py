@@ -100,18 +100,13 @@ def test_terminal_has_the_numbers_of_the_table(observed):
 
 
 def test_record_tells_every_head(observed):
-    """Findings have each head once, with what was planted."""
+    """Each head once, with what was planted; findings as they are printed."""
     applied = observed.record["applied"]
-    told = Counter(one["outcome"] for one in applied["findings"])
-    assert told == {"scale": 5, "uniform": 1, "no_fit": 1}
-    places = [
-        (layer, head)
-        for one in applied["findings"]
-        for layers, heads in one["places"]
-        for layer in layers
-        for head in heads
-    ]
-    assert len(places) == len(set(places)) == len(applied["heads"]) == 8
+    told = Counter(one["outcome"] for one in applied["heads"])
+    assert told == {"scale": 6, "uniform": 1, "no_fit": 1}
+    places = {(one["layer"], one["head"]) for one in applied["heads"]}
+    assert len(places) == len(applied["heads"]) == 8
+    assert [f"  {line}" for line in applied["findings"]] == observed.lines[1:8]
     assert applied["answer"] == "no"
 
 
