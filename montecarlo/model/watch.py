@@ -132,8 +132,9 @@ class ScoreWatch:
     hot : float
         Warn of a head whose largest absolute score is larger.
     growth : float
-        Warn of a head whose largest absolute score rose at each of the last 5 looks, is
-        now larger than 20, and is at least this many times that of the first of them.
+        Warn of a head whose largest absolute score rose at each of the last looks, 5
+        of them, is now beyond 20, and is at least this many times that of the first of
+        them.
     frozen : float
         Warn of a head whose mean entropy is less than this share of the largest
         possible, from 0 to 1.
