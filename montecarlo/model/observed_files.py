@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from montecarlo.estimation.intervals import POINTWISE
 from montecarlo.model import observing
 from montecarlo.model.answers import (
     MOST_FINDINGS,
@@ -31,8 +30,8 @@ from montecarlo.plain_text import on_one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Most failing assumptions in the line of a head.
-MOST_CAUSES = 3
+#: Number of parts of the variance in the line of a head, the largest ones.
+MOST_PARTS = 3
 #: Quantities in the line of a head, each with its heading.
 SHOWN = {
     "score_variance": "Var(q.k)",
@@ -110,15 +109,7 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
         "causal": model.causal,
         "divisor": observation.divisor,
         "heads": [
-            one.head._asdict()
-            | {
-                "state": one.state,
-                "assumptions": [
-                    {"name": name, "verdict": verdict, "factor": factor.value}
-                    | factor.interval(POINTWISE)._asdict()
-                    for name, factor, verdict in one.assumptions
-                ],
-            }
+            one.head._asdict() | {"state": one.state, "shares": one.shares}
             for one in observation.heads
         ],
         "dead": observation.dead,
@@ -177,14 +168,15 @@ def list_heads(
         for one in answer.scales.heads
     }
     applied = ("applied divisor",) * bool(divisors)
-    words = ("state", "what fails, and the factor it alone makes")
+    words = ("state", "largest parts of Var(q.k)")
     rows = []
     for one in sorted(observation.heads, key=_closeness)[:MOST_FINDINGS]:
-        causes = (f"{x.name} {x.factor.value:.3g}" for x in one.failing[:MOST_CAUSES])
+        shares = sorted(one.shares.items(), key=lambda part: -abs(part[1]))
+        parts = ", ".join(f"{name} {x:.0%}" for name, x in shares[:MOST_PARTS])
         numbers = (f"{one.found[name].value:.4g}" for name in SHOWN)
         divisor = (divisors[one.head],) if divisors else ()
         cells = (*map(str, one.head), *numbers, *divisor)
-        rows.append((*cells, one.state, ", ".join(causes) or "-"))
+        rows.append((*cells, one.state, parts))
     return ("layer", "head", *SHOWN.values(), *applied, *words), rows
 
 

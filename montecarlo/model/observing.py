@@ -58,8 +58,6 @@ MOST_ROWS = 256
 FEWEST = 5
 #: Parts of the variance of the scores, in the order in which they are shown.
 PARTS = ("entries", "anisotropy", "mean_q", "mean_k", "sequence", "mask")
-#: Assumptions whose failure multiplies the variance of a score by a factor.
-FACTORS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation", "sequence")
 #: By name: of each group of sequences, or in total and without each group; the first
 #: axis is the group.
 Stacks = dict[str, Array]
@@ -92,8 +90,8 @@ class HeadSums(NamedTuple):
         Of queries and of keys: the first of each, which is subtracted before summing.
     groups : dict of ndarray, shape (n_groups, ...)
         ``count_q``, ``first_q`` and ``second_q`` are number, sum and sum of outer
-        products of queries, and with ``_k`` of keys; others are those of `_pair_sums`,
-        `_block_sums` and `_row_sums`.
+        products of queries, and with ``_k`` of keys; others are those of `_pair_sums`
+        and `_row_sums`.
     """
 
     centres: tuple[Array, Array]
@@ -125,8 +123,7 @@ def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
                 total[name] += value
             for start, scores in _blocks_of_scores(q, k):
                 shifted = scores - float(first_q @ first_k)
-                is_square = len(q) == len(k)
-                for name, value in _block_sums(shifted, start, model.causal, is_square):
+                for name, value in _block_sums(shifted, start, causal=model.causal):
                     total[name] += value
         rows = row_positions(head, sequence, len(q), MOST_ROWS)
         seen = rows + 1 if model.causal else np.full(len(rows), len(k))
@@ -160,30 +157,17 @@ def _sequence_sums(q: Array, k: Array) -> Iterator[tuple[str, Any]]:
 
 
 def _block_sums(
-    scores: Array,
-    start: int,
-    causal: bool,  # noqa: FBT001
-    is_square: bool,  # noqa: FBT001
+    scores: Array, start: int, *, causal: bool
 ) -> Iterator[tuple[str, Any]]:
-    """Yield sums over a block of rows, of which ``start`` is the first.
+    """Yield sums over pairs that attention forms, in rows of which ``start`` is first.
 
-    Those of `_pair_sums` are of the pairs that attention forms, and with ``all_`` of
-    all pairs where it is causal.  Of a square matrix of scores, ``square_s`` and
-    ``square_count`` are sum and number of the pairs that attention forms, and
-    ``diagonal_s`` and ``diagonal_count`` those on its diagonal.
+    Where attention is causal, those with ``all_`` are over all pairs.
     """
-    n_rows, n_keys = scores.shape
-    seen = np.full(n_rows, n_keys)
+    seen = np.full(len(scores), scores.shape[1])
     if causal:
         yield from _pair_sums("all_", scores, seen)
-        seen = start + 1 + np.arange(n_rows)
-    own = dict(_pair_sums("", scores, seen))
-    yield from own.items()
-    if is_square:
-        yield "square_s", own["s"]
-        yield "square_count", own["count"]
-        yield "diagonal_s", scores.diagonal(start).sum()
-        yield "diagonal_count", n_rows
+        seen = start + 1 + np.arange(len(scores))
+    yield from _pair_sums("", scores, seen)
 
 
 def _pair_sums(
@@ -269,12 +253,8 @@ def quantities(sums: HeadSums, divisor: float) -> Stacks:
         are fewer than five groups.
     """
     groups = {name: _stack(values) for name, values in sums.groups.items()}
-    d_k = len(sums.centres[0])
     found = _moments(sums.centres, groups)
-    found |= _score_moments(groups, found, d_k, sums.shift)
-    found |= _factors(d_k, found)
-    if len(sums.groups["count_q"]) == 1:  # one sequence has no others to compare with
-        del found["factor_sequence"]
+    found |= _score_moments(groups, found, sums.shift)
     found["unit_divisor"] = np.sqrt(found["score_row_variance"])
     found["scaled_row_variance"] = found["score_row_variance"] / divisor**2
     with np.errstate(invalid="ignore"):
@@ -325,7 +305,7 @@ def _moments(centres: Sequence[Array], groups: Stacks) -> Stacks:
     }
 
 
-def _score_moments(groups: Stacks, found: Stacks, d_k: int, shift: float) -> Stacks:
+def _score_moments(groups: Stacks, found: Stacks, shift: float) -> Stacks:
     """Return moments of the scores, and the parts of their variance by pairs."""
 
     def moments(prefix: str) -> tuple[Array, Array]:
@@ -335,7 +315,7 @@ def _score_moments(groups: Stacks, found: Stacks, d_k: int, shift: float) -> Sta
     mean, variance = moments("")
     _, unmasked = moments("all_" if "all_s" in groups else "")
     any_pair = sum(found[f"part_{name}"] for name in PARTS[:4])
-    scores = {
+    return {
         "score_mean": mean + shift,
         "score_variance": variance,
         "score_std": np.sqrt(variance),
@@ -345,29 +325,6 @@ def _score_moments(groups: Stacks, found: Stacks, d_k: int, shift: float) -> Sta
         "part_sequence": unmasked - any_pair,
         "part_mask": variance - unmasked,
     }
-    if "diagonal_s" in groups:
-        own, n_own = groups["diagonal_s"], groups["diagonal_count"]
-        with np.errstate(invalid="ignore"):  # without the only group that has some
-            rest = (groups["square_s"] - own) / (groups["square_count"] - n_own)
-            own = own / n_own
-        scores["diagonal_mean"] = own + shift
-        scores["diagonal_excess"] = own - rest
-        scores["correlation"] = (own - rest) / np.sqrt(d_k * found["part_entries"])
-    return scores
-
-
-def _factors(d_k: int, found: Mapping[str, Array]) -> Stacks:
-    """Return the factor of the variance that the failure of each assumption makes.
-
-    That of the entries is relative to d_k, the others to `part_entries`.
-    """
-    entries = found["part_entries"]
-    factors = {"factor_entries": entries / d_k}
-    for name in ("anisotropy", "mean_q", "mean_k", "sequence"):
-        factors[f"factor_{name}"] = 1.0 + found[f"part_{name}"] / entries
-    if "correlation" in found:
-        factors["factor_correlation"] = 1.0 + found["correlation"] ** 2
-    return factors
 
 
 def estimate(stack: Array) -> HeadEstimate:
@@ -391,23 +348,8 @@ STATES = ("saturated", "peaked", "balanced", "flat")
 #: `SHARE` from which on a head is balanced, unless its largest weight is above the next
 #: number; and from which on it is flat.
 BALANCED, BALANCED_WEIGHT, FLAT = 0.25, 0.5, 0.9
-#: How far a factor of the variance may be from 1.
-TOLERANCE = 0.05
-#: Smallest factor whose logarithm is taken.
+#: Smallest variance whose logarithm is taken.
 LEAST = 1e-9
-
-
-class Assumption(NamedTuple):
-    """An assumption about a head, and whether it holds."""
-
-    name: str  # one of `FACTORS`
-    factor: HeadEstimate  # of the variance of a score, from its failure alone
-    verdict: str  # of `judge_factor`
-
-    @property
-    def size(self) -> float:
-        """Absolute logarithm of the factor."""
-        return abs(math.log(max(self.factor.value, LEAST)))
 
 
 class ObservedHead(NamedTuple):
@@ -416,12 +358,12 @@ class ObservedHead(NamedTuple):
     head: Head
     found: dict[str, HeadEstimate]  # quantities by name
     state: str  # one of `STATES`
-    assumptions: tuple[Assumption, ...]  # the one with the largest `size` first
 
     @property
-    def failing(self) -> tuple[Assumption, ...]:
-        """Assumptions that fail; with fewer than five sequences, by values alone."""
-        return tuple(f for f in self.assumptions if f.verdict == "refuted")
+    def shares(self) -> dict[str, float]:
+        """Parts of the variance of the scores, by `PARTS`; they sum to 1."""
+        variance = self.found["score_variance"].value
+        return {name: self.found[f"part_{name}"].value / variance for name in PARTS}
 
 
 class Observation(NamedTuple):
@@ -515,8 +457,7 @@ def observe_model(
             for name, stack in found.items():
                 total[name] = total.get(name, 0.0) + stack
             estimates = {name: estimate(stack) for name, stack in found.items()}
-            state, assumptions = state_of(estimates), check_assumptions(estimates)
-            heads.append(ObservedHead(head, estimates, state, assumptions))
+            heads.append(ObservedHead(head, estimates, state_of(estimates)))
     if not heads:
         sides = [name for name, some in zip("qk", varied, strict=True) if not some]
         raise InputError(
@@ -525,35 +466,6 @@ def observe_model(
         )
     overall = {name: estimate(stack / len(heads)) for name, stack in total.items()}
     return Observation(model, divisor, tuple(heads), overall)
-
-
-def check_assumptions(found: Mapping[str, HeadEstimate]) -> tuple[Assumption, ...]:
-    """Return the assumptions about a head, the one with the largest `size` first."""
-    checked = []
-    for name in FACTORS:
-        factor = found.get(f"factor_{name}")
-        if factor is None or math.isnan(factor.value):
-            continue
-        interval = factor.interval(POINTWISE)
-        if factor.n_groups < FEWEST:
-            interval = Interval(factor.value, factor.value)
-        checked.append(Assumption(name, factor, judge_factor(interval)))
-    checked.sort(key=lambda one: -one.size)
-    return tuple(checked)
-
-
-def judge_factor(interval: Interval) -> str:
-    """Return whether a factor is 1, up to `TOLERANCE`, from its interval.
-
-    Returns
-    -------
-    {"supported", "refuted", "undecided"}
-    """
-    low, high = interval
-    if low >= 1.0 - TOLERANCE and high <= 1.0 + TOLERANCE:
-        return "supported"
-    is_off = high < 1.0 - TOLERANCE or low > 1.0 + TOLERANCE
-    return "refuted" if is_off else "undecided"
 
 
 def state_of(found: Mapping[str, HeadEstimate]) -> str:

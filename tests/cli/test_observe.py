@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
+from montecarlo.model.observing import PARTS
 from montecarlo.report.figures.applied_scale import build_scales
 from montecarlo.study.folder import STAGING, read_run
 from tests.commands import observe as main
@@ -66,8 +67,8 @@ def observed(planted):
 
 def test_terminal_has_the_numbers_of_the_table(observed):
     """Each head has a line with its values in observation.csv, rounded to four digits,
-    its divisor in applied-scale.csv or a dash, its state, and the assumptions that fail
-    on it, those farthest off first.
+    its divisor in applied-scale.csv or a dash, its state, and the largest parts of the
+    variance.
     """
     table = pd.read_csv(observed.folder / TABLE).set_index(["layer", "head"])
     scales = pd.read_csv(observed.folder / SCALES).set_index(["layer", "head"])
@@ -84,10 +85,11 @@ def test_terminal_has_the_numbers_of_the_table(observed):
         divisor = scales["implied_divisor"][int(layer), int(head)]
         assert applied == ("-" if np.isnan(divisor) else f"{divisor:.4g}")
         assert state == one["state"]
-        failing = [x for x in one["assumptions"] if x["verdict"] == "refuted"]
-        causes = ", ".join(f"{x['name']} {x['factor']:.3g}" for x in failing[:3])
-        assert line.rstrip().endswith(causes)
-        assert failing
+        shares = {n: values[f"part_{n}"] / values["score_variance"] for n in PARTS}
+        assert one["shares"] == pytest.approx(shares, rel=1e-9)
+        largest = sorted(shares, key=lambda name: -abs(shares[name]))[:3]
+        parts = ", ".join(f"{name} {shares[name]:.0%}" for name in largest)
+        assert line.rstrip().endswith(parts)
         seen.append((int(layer), int(head)))
         spreads.append(abs(np.log(values["scaled_row_variance"])))
     assert sorted(seen) == sorted(heads)
