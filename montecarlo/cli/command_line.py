@@ -189,14 +189,13 @@ class JudgeOptions(StudyOptions):
 class ObserveOptions:
     """Look at queries and keys of your own model.
 
-    What are scores divided by, does that fit, head by head, and if not, which
-    assumption of the texts fails?  Several .npz are further sequences; .npy are q and
-    k, then weights, or v and outputs; .pt hold a dict of tensors, which torch reads as
-    weights only.  Entries are float16, bfloat16, float32 or float64.
+    What are scores divided by, does that fit, head by head, and what makes their
+    variance?  Several files are further sequences; .pt hold a dict of tensors, which
+    torch reads as weights only.  Entries are float16, bfloat16, float32 or float64.
     """
 
     files: tuple[Path, ...] = first(
-        ".npz, .pt or .npy with q, k and what tells the applied scale: "
+        ".npz or .pt with q, k and what tells the applied scale: "
         "weights, or v and outputs",
         flag="files",
         nargs="+",

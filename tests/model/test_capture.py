@@ -133,5 +133,5 @@ def test_nothing_recorded_is_said():
     """A model that computes attention by itself has nothing to show."""
     with capture(torch.nn.Linear(4, 4)) as captured:
         pass
-    with pytest.raises(InputError, match="got none: name the layers that it"):
+    with pytest.raises(InputError, match="got none: give arrays that a hook keeps"):
         captured.applied_scale()
