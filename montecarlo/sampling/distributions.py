@@ -202,17 +202,6 @@ def _student_t(
     return angle.reshape(shape)
 
 
-def _make_student(freedom: int, kurtosis: float) -> Distribution:
-    """Return the entry of `DISTRIBUTIONS` for Student's t."""
-    return Distribution(
-        f"student_t{freedom}",
-        partial(_student_t, freedom),
-        kurtosis,
-        moments=float(freedom),
-        words=f"Student $t$ with ${freedom}$ degrees of freedom",
-    )
-
-
 #: The kurtosis of Student's t is 3 + 6/(freedom - 4).
 DISTRIBUTIONS = {
     distribution.name: distribution
@@ -222,9 +211,16 @@ DISTRIBUTIONS = {
         Distribution("laplace", _laplace, 6.0, words="Laplace"),
         Distribution("rademacher", _rademacher, 1.0, words="Rademacher, a fair sign"),
         Distribution("logistic", _logistic, 4.2, words="logistic"),
-        _make_student(10, kurtosis=4.0),
-        _make_student(5, kurtosis=9.0),
-        _make_student(3, kurtosis=math.inf),
+        *(
+            Distribution(
+                f"student_t{freedom}",
+                partial(_student_t, freedom),
+                kurtosis,
+                moments=float(freedom),
+                words=f"Student $t$ with ${freedom}$ degrees of freedom",
+            )
+            for freedom, kurtosis in ((10, 4.0), (5, 9.0), (3, math.inf))
+        ),
     )
 }
 
