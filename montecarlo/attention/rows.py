@@ -192,7 +192,7 @@ class RowBlock:
         return gradients.gradient_query(self.sums, product, self.scores.keys)
 
     @property
-    def gradient_key(self) -> Scores:
+    def gradient_key(self) -> Array:
         """Gradient by the keys times the divisor, summed over the queries.
 
         Shape (n_replicates, n_keys, d_k).
@@ -201,7 +201,8 @@ class RowBlock:
         differences = gradients.differences_to_largest(scores.by_weights, rows.gaps)
         by_scores = gradients.jacobian_times(rows, differences)
         by_scores *= self.sums.unit[..., np.newaxis]
-        return scores.gain * (by_scores.transpose(0, 2, 1) @ scores.queries)
+        gradient: Array = np.matmul(by_scores.transpose(0, 2, 1), scores.queries)
+        return scores.gain * gradient
 
     @property
     def gradient_value(self) -> Array:
