@@ -50,7 +50,7 @@ class Product(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Formula as it can be typed: factor, powers, and one root of all bases left.
+        """Formula as it can be typed: a factor, powers, and one square root.
 
         Examples
         --------

@@ -100,7 +100,7 @@ class ScoreBlock:
 
     @cached_property
     def element_gaps(self) -> Gaps:
-        """The same in float64 for the first rows.  Requires that there is no mask."""
+        """The same in float64 for the first `ELEMENT_ROWS` rows.  There is no mask."""
         n_rows = costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
         return measure_gaps(widen(self.scores[:, :n_rows]))
 
@@ -112,7 +112,7 @@ class ScoreBlock:
 
     @cached_property
     def matching(self) -> Array:
-        """Score of query i and key i minus the largest score of the row."""
+        """Score of query i and key i minus the largest score of the row of query i."""
         own = np.diagonal(self.scores, self.first_match, axis1=-2, axis2=-1)
         return own - self.gaps.largest
 
@@ -124,7 +124,7 @@ class ScoreBlock:
 
     @cached_property
     def by_weights(self) -> Floats:
-        """Gradient of the loss of ``by_output`` with respect to the weights."""
+        """Gradient with respect to the weights of the loss of ``by_output``."""
         return self.by_output @ self.values.transpose(0, 2, 1)
 
 
@@ -187,15 +187,15 @@ class RowBlock:
 
     @cached_property
     def gradient_query(self) -> Array:
-        """Norm of the gradient of v·p by the query, of `query_rows` rows or all."""
+        """Norm of the gradient of v·p with respect to q, of `query_rows` rows or all."""
         product = gradients.jacobian_times(self.rows, self.scores.differences)
         return gradients.gradient_query(self.sums, product, self.scores.keys)
 
     @property
     def gradient_key(self) -> Array:
-        """Gradient by the keys times the divisor, summed over the queries.
+        """Gradient of the loss with respect to the keys, times the divisor.
 
-        Shape (n_replicates, n_keys, d_k).
+        Summed over the queries; shape (n_replicates, n_keys, d_k).
         """
         scores, rows = self.scores, self.rows
         differences = gradients.differences_to_largest(scores.by_weights, rows.gaps)
@@ -206,5 +206,5 @@ class RowBlock:
 
     @property
     def gradient_value(self) -> Array:
-        """Gradient by the values, summed over the queries, in the same shape."""
+        """Gradient of the loss with respect to the values, in the same shape."""
         return weights_in_order(self.rows).transpose(0, 2, 1) @ self.scores.by_output

@@ -434,6 +434,7 @@ def _require_generator(name: str, draw: Draw) -> NDArray[np.float64]:
     must = f"sampler of {name!r} must draw from its generator and nothing else, got"
 
     def draws_of(shape: tuple[int, ...], n: int) -> NDArray[np.float32]:
+        """Return entries from generators of the seeds 0 to n - 1, a row for each."""
         generators = map(np.random.default_rng, range(n))
         return np.stack([draw(rng, shape).ravel() for rng in generators])
 
