@@ -173,7 +173,7 @@ class RowBlock:
 
     @property
     def jacobian_spectral(self) -> Array:
-        """Spectral norm of the softmax Jacobian, of `costly_rows` rows or all."""
+        """Spectral norm of the softmax Jacobian, for `costly_rows` rows."""
         n_rows = costly_rows(SPECTRAL_ROWS, self.rows.e.shape[-1])
         return gradients.jacobian_spectral(
             self.rows, None if self.scores.all_rows else n_rows
@@ -187,7 +187,7 @@ class RowBlock:
 
     @cached_property
     def gradient_query(self) -> Array:
-        """Norm of the gradient of v·p with respect to q, of `query_rows` rows or all."""
+        """Norm of the gradient of v·p with respect to q, for `query_rows` rows."""
         product = gradients.jacobian_times(self.rows, self.scores.differences)
         return gradients.gradient_query(self.sums, product, self.scores.keys)
 

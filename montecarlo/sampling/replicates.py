@@ -503,12 +503,12 @@ def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, 
 
     @lru_cache(maxsize=1)
     def exponentials(number_format: str, *, shifted: bool) -> Array:
-        """Return the exponentials in a format, of the last request without computing."""
+        """Return the exponentials in a format."""
         return exponentials_in(scores, ALL_FORMATS[number_format], shifted=shifted)
 
     @lru_cache(maxsize=1)
     def weights(number_format: str, softmax: str) -> Array:
-        """Return the weights in a format, likewise."""
+        """Return the weights in a format."""
         e = exponentials(number_format, shifted=softmax.startswith("shifted"))
         wide = softmax.endswith("_wide")
         return weights_in(e, ALL_FORMATS[number_format], wide=wide)
