@@ -49,7 +49,7 @@ class Product(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Formula as it can be typed: factor, powers, and one root of all bases left.
+        """Formula as it can be typed: a factor, powers, and one square root.
 
         Examples
         --------
@@ -222,10 +222,6 @@ def name_divisor(text: str) -> str:
     ('sqrt', 'none/d_k^0.6', '0.125*d_k')
     """
     parts = _split(text)
-    if len(parts) > 2:
-        raise InputError(
-            f"divisor must be one divisor or a ratio of two, got {show(text)}"
-        )
     is_plain = any(part in DIVISORS or part.startswith("(") for part in parts)
     if len(parts) == 2 and all(parts) and not is_plain:
         over, under = map(parse_divisor, parts)
@@ -237,9 +233,10 @@ def name_divisor(text: str) -> str:
             f"{show(text)}"
         )
     names = [parse_divisor(part).name for part in parts]
-    if len(names) == 2 and names[0] == names[1]:
+    if len(names) > 2 or len(set(names)) < len(names):
         raise InputError(
-            f"divisor must be a ratio of two that differ, got {show(text)}"
+            "divisor must be one divisor or a ratio of two that differ, got "
+            f"{show(text)}"
         )
     return "/".join(names)
 

@@ -1,7 +1,9 @@
 """The table of quantities that are estimated from sampled attention scores.
 
-A new quantity is one entry in `_TABLE` and, if necessary, a function that evaluates it.
-There are three kinds:
+A new quantity is one function with a decorator that states its kind, its symbol and its
+summaries.  The name of the function is that of the quantity, and its docstring is the
+description that tables and pages show, a message that is translated.  There are three
+kinds:
 
 pairs
     Functions of moments of the raw scores q·k over all pairs of a block.  For a
@@ -17,7 +19,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -176,22 +178,86 @@ class Quantity:
         return name if "/" in name or (self.divided and not self.given) else "none"
 
 
+_TABLE: list[Quantity] = []
+
+
+def _quantity(
+    of: Literal["pairs", "rows", "formats"], symbol: str, /, **more: Any
+) -> Callable[[Callable[..., Array]], Quantity]:
+    """Return a decorator that adds a function to the table as a quantity.
+
+    Its name is that of the function, and its words are the docstring, unless they are
+    given.  Other parameters are the attributes of `Quantity`.
+    """
+
+    def add(evaluate: Callable[..., Array]) -> Quantity:
+        """Add the quantity."""
+        summary = (evaluate.__doc__ or "").removesuffix(".")
+        words = more.pop("words", summary[:1].lower() + summary[1:])
+        _TABLE.append(Quantity(of, evaluate.__name__, symbol, words, evaluate, **more))
+        return _TABLE[-1]
+
+    return add
+
+
+_pairs = partial(_quantity, "pairs", summaries=("value",), within=NOT_NEGATIVE)
+_rows = partial(_quantity, "rows")
+#: Norms of gradients and Jacobians.
+_norm = partial(
+    _rows, within=NOT_NEGATIVE, summaries=SKEWED, grid=DEEP, compared=COMPARED
+)
+_formats = partial(_quantity, "formats", within=SHARE, moments=0.0)
+
+
+def _variance(means: Means, of: str) -> Array:
+    """Return the variance of the entries of ``q`` or ``k``, or of the scores ``s``."""
+    return means[f"{of}2"] - means[of] ** 2
+
+
+@_pairs(r"\operatorname{Var}(q_m)")
+def entry_variance_q(means: Means, d_k: int) -> Array:
+    """Variance of the entries of a query."""
+    return _variance(means, "q")
+
+
+@_pairs(r"\operatorname{Var}(k_m)")
+def entry_variance_k(means: Means, d_k: int) -> Array:
+    """Variance of the entries of a key."""
+    return _variance(means, "k")
+
+
+@_pairs(r"\operatorname{E}(q\cdot k)", within=ANY, moments=3.0, degree=1)
+def score_mean(means: Means, d_k: int) -> Array:
+    """Mean of the scores, products of a query and a key."""
+    return means["s"]
+
+
+@_pairs(r"\operatorname{Var}(q\cdot k)", degree=2)
 def score_variance(means: Means, d_k: int) -> Array:
-    """Return E s² - (E s)² for the raw scores s."""
-    return means["s2"] - means["s"] ** 2
+    """Variance of the scores over all pairs."""
+    return _variance(means, "s")
 
 
-def _variance_ratio(means: Means, d_k: int) -> Array:
-    """Return Var(s)/(d_k Var(q_m) Var(k_m)), all from the same draws."""
-    entries = (means["q2"] - means["q"] ** 2) * (means["k2"] - means["k"] ** 2)
-    return score_variance(means, d_k) / (d_k * entries)
+@_pairs(r"\operatorname{sd}(q\cdot k)", degree=1)
+def score_std(means: Means, d_k: int) -> Array:
+    """Standard deviation of the scores over all pairs."""
+    return np.sqrt(_variance(means, "s"))
 
 
-def _excess_kurtosis(means: Means, d_k: int) -> Array:
-    """Return the excess kurtosis of the scores, -2 or more."""
-    mean, second = means["s"], means["s2"]
-    fourth = means["s4"] - 4 * mean * means["s3"] + 6 * mean**2 * second - 3 * mean**4
-    return fourth / score_variance(means, d_k) ** 2 - 3.0
+@_pairs(
+    r"\frac{\operatorname{Var}(q\cdot k)}"
+    r"{d_k\operatorname{Var}(q_m)\operatorname{Var}(k_m)}"
+)
+def score_variance_ratio(means: Means, d_k: int) -> Array:
+    """Variance of the scores over what the variances of the entries give."""
+    entries = _variance(means, "q") * _variance(means, "k")
+    return _variance(means, "s") / (d_k * entries)
+
+
+@_pairs(r"\operatorname{E}\lvert q\cdot k\rvert", moments=3.0, degree=1)
+def score_abs(means: Means, d_k: int) -> Array:
+    """Mean absolute score."""
+    return means["abs"]
 
 
 def _from_reciprocal(reciprocal: Array) -> Array:
@@ -206,13 +272,206 @@ def _from_reciprocal(reciprocal: Array) -> Array:
 RECIPROCAL = Scale(lambda excess: -1.0 / (excess + 3.0), _from_reciprocal)
 
 
-def _entropy_identity(block: RowBlock) -> Array:
-    """Return H - ln Z + s² tr J with s = |q|/divisor, which has expectation 0.
+@_pairs(
+    r"\kappa(q\cdot k) - 3",
+    within=(-2.0, math.inf),
+    moments=12.0,
+    interval_scale=RECIPROCAL,
+)
+def score_excess_kurtosis(means: Means, d_k: int) -> Array:
+    """Excess kurtosis of the scores: how heavy their tails are."""
+    mean, second = means["s"], means["s2"]
+    fourth = means["s4"] - 4 * mean * means["s3"] + 6 * mean**2 * second - 3 * mean**4
+    return fourth / _variance(means, "s") ** 2 - 3.0
 
-    This holds for standard normal keys at every n and d_k.  Integration by parts
-    conditional on q gives E Σ p x = s² E Σ p (1 - p) for the divided scores x, and
-    H = ln Z - Σ p x.
-    """
+
+@_pairs(
+    r"F(x^{\ast}) - \Phi(x^{\ast})",
+    within=(-GAP_NORMAL, 1.0 - GAP_NORMAL),
+    moments=0.0,
+)
+def score_distribution_gap(means: Means, d_k: int) -> Array:
+    """Distance of the scores' distribution from the normal one, at one point."""
+    return means["gap"]
+
+
+@_rows(r"S^2", within=NOT_NEGATIVE, grid=FINE)
+def score_row_variance(block: RowBlock) -> Array:
+    """Variance of the scores within a row."""
+    return block.scores.gaps.variance / block.divisor**2
+
+
+@_rows(r"s_{\max}", grid=SIGNED)
+def score_max(block: RowBlock) -> Array:
+    """Largest score of a row."""
+    return block.sums.largest
+
+
+@_rows(r"p_{\max}", within=lambda n: (1.0 / n, 1.0), summaries=SKEWED, grid=FINE)
+def weight_max(block: RowBlock) -> Array:
+    """Largest weight of a row."""
+    return softmax.weight_max(block.sums)
+
+
+@_rows(r"p_{(2)}", within=(0.0, 0.5), grid=DEEP)
+def weight_second(block: RowBlock) -> Array:
+    """Second largest weight of a row."""
+    return block.sums.unit
+
+
+@_rows(r"\ln Z", grid=SIGNED)
+def log_partition(block: RowBlock) -> Array:
+    """Logarithm of the sum of exponentials of a row."""
+    return softmax.log_partition(block.sums)
+
+
+@_rows("H", within=lambda n: (0.0, math.log(n)), grid=FINE)
+def entropy(block: RowBlock) -> Array:
+    """Entropy of a row of weights, in nats."""
+    return block.entropy
+
+
+@_rows(
+    "e^H",
+    within=lambda n: (1.0, n),
+    summaries=SKEWED,
+    grid=FINE,
+    compared=COMPARED,
+)
+def effective_keys(block: RowBlock) -> Array:
+    """Effective keys of a row: over how many it spreads."""
+    return np.exp(block.entropy)
+
+
+@_rows(r"\sum p^2", within=lambda n: (1.0 / n, 1.0), grid=FINE)
+def inverse_participation(block: RowBlock) -> Array:
+    """Sum of the squared weights of a row."""
+    return softmax.inverse_participation(block.sums)
+
+
+@_rows(r"\operatorname{Var}(o_m)", within=lambda n: (1.0 / n, 1.0), grid=FINE)
+def output_variance(block: RowBlock) -> Array:
+    """Variance of an entry of the output, for independent values of variance $1$."""
+    return softmax.inverse_participation(block.sums)
+
+
+@_rows(
+    r"\operatorname{sd}(o_m)",
+    within=lambda n: (n**-0.5, 1.0),
+    root_of="output_variance",
+)
+def output_std(block: RowBlock) -> Array:
+    """Standard deviation of an entry of the output: root of its mean variance."""
+    return np.sqrt(softmax.inverse_participation(block.sums))
+
+
+@_norm(r"\operatorname{tr} J", within=lambda n: (0.0, 1.0 - 1.0 / n))
+def jacobian_trace(block: RowBlock) -> Array:
+    """Trace of the softmax Jacobian."""
+    return gradients.jacobian_trace(block.sums)
+
+
+@_norm(
+    r"\lVert J\rVert_F",
+    words="Frobenius norm of the softmax Jacobian",
+    within=(0.0, MOST_FROBENIUS),
+    compared=(*COMPARED, "median", SHARE_ABOVE),
+)
+def jacobian_frobenius(block: RowBlock) -> Array:
+    """Return the Frobenius norm of the softmax Jacobian."""
+    return gradients.jacobian_frobenius(block.sums)
+
+
+@_rows(r"\lVert J\rVert_F^2", within=(0.0, MOST_FROBENIUS**2), grid=DEEPER)
+def jacobian_frobenius_squared(block: RowBlock) -> Array:
+    """Squared Frobenius norm of the softmax Jacobian."""
+    return gradients.jacobian_frobenius_squared(block.sums)
+
+
+@_norm(r"\lVert J\rVert_2", within=(0.0, MOST_SPECTRAL))
+def jacobian_spectral(block: RowBlock) -> Array:
+    """Spectral norm of the softmax Jacobian."""
+    return block.jacobian_spectral
+
+
+@_norm(
+    r"\lVert \lambda K^{\top} J v\rVert",
+    compared=(*COMPARED, "median"),
+)
+def gradient_query(block: RowBlock) -> Array:
+    """Norm of the query gradient."""
+    return block.gradient_query
+
+
+@_norm(
+    r"\lVert K^{\top} J v\rVert",
+    summaries=TYPICAL,
+    compared=TYPICAL,
+    multiple_of="gradient_query",
+)
+def gradient_query_undivided(block: RowBlock) -> Array:
+    """Norm of the query gradient, times the divisor."""
+    return block.gradient_query * block.divisor
+
+
+@_rows(
+    r"\lVert \lambda K^{\top} J v\rVert^2",
+    within=NOT_NEGATIVE,
+    grid=DEEPER,
+)
+def gradient_query_squared(block: RowBlock) -> Array:
+    """Squared norm of the query gradient."""
+    return block.gradient_query**2
+
+
+_by_key = partial(_rows, within=NOT_NEGATIVE, needs="a mask", by_key=True)
+
+
+@_by_key(r"\lVert c\,\nabla_k L\rVert")
+def gradient_key(block: RowBlock) -> Array:
+    """Norm of the key gradient, times the divisor."""
+    return block.gradient_key
+
+
+@_by_key(r"\lVert\nabla_v L\rVert")
+def gradient_value(block: RowBlock) -> Array:
+    """Norm of the value gradient."""
+    return block.gradient_value
+
+
+@_rows(
+    "p(1-p)",
+    within=(0.0, 0.25),
+    summaries=SKEWED,
+    grid=DEEP,
+    needs="no mask",
+)
+def element_gradient(block: RowBlock) -> Array:
+    """Derivative of a weight by its own score."""
+    return block.element_gradient
+
+
+_planted = partial(_rows, within=SHARE, needs="planted keys")
+
+
+@_planted(r"p_{\ast}", summaries=SKEWED, grid=FINE, compared=COMPARED)
+def planted_weight(block: RowBlock) -> Array:
+    """Weight of the key that matches the query."""
+    return block.matching_weight
+
+
+@_planted(r"\mathbb{1}[p_{\ast} = p_{\max}]", indicator=True, compared=MEAN)
+def planted_rank_first(block: RowBlock) -> Array:
+    """Share of rows whose matching key has the largest weight."""
+    return block.matching_is_largest
+
+
+# For standard normal keys, H - ln Z + s² tr J with s = |q|/divisor has expectation 0 at
+# every n and d_k: with the divided scores x, H = ln Z - Σ p x, and integration by parts
+# conditional on q gives E Σ p x = s² E Σ p (1 - p).
+@_rows(r"H - \ln Z + \sigma^2 \operatorname{tr} J", needs="gaussian keys")
+def entropy_identity(block: RowBlock) -> Array:
+    """What is left of an identity, for Gaussian keys zero in the mean."""
     scale = block.scores.squared_norm / block.divisor**2
     residual = block.entropy - softmax.log_partition(block.sums)
     return residual + scale * gradients.jacobian_trace(block.sums)
@@ -223,334 +482,68 @@ def _is_saturated(threshold: float, block: RowBlock) -> Array:
     return np.asarray(softmax.weight_max(block.sums) >= threshold, dtype=np.float64)
 
 
-_of_pairs = partial(Quantity, "pairs", summaries=("value",), within=NOT_NEGATIVE)
-_of_rows = partial(Quantity, "rows")
-#: Values that are counted on the fine grid.
-_counted = partial(_of_rows, grid=FINE)
-#: Norms of gradients and Jacobians.
-_norm = partial(
-    _of_rows, within=NOT_NEGATIVE, summaries=SKEWED, grid=DEEP, compared=COMPARED
-)
-_of_formats = partial(Quantity, "formats", within=SHARE, moments=0.0)
-
-
 def _at_least(threshold: float) -> str:
     """Return LaTeX for a largest weight of at least ``threshold``."""
     return rf"p_{{\max}} \ge {threshold}"
 
 
-def _among_saturated(quantity: Quantity, given: str) -> Quantity:
-    """Return a quantity conditional on an indicator of `SATURATED`."""
-    return replace(
+_TABLE += [
+    Quantity(
+        "rows",
+        name,
+        rf"\mathbb{{1}}[{_at_least(threshold)}]",
+        f"share of rows with ${_at_least(threshold)}$",
+        partial(_is_saturated, threshold),
+        SHARE,
+        moments=SHARES,
+        indicator=True,
+    )
+    for name, threshold in SATURATED.items()
+]
+# conditional on an indicator of saturated rows
+_TABLE += [
+    replace(
         quantity,
         name=f"{quantity.name}_{given}",
-        symbol=rf"\left({quantity.symbol} | {_at_least(SATURATED[given])}\right)",
-        words=f"{quantity.words}, of rows with ${_at_least(SATURATED[given])}$ alone",
+        symbol=rf"\left({quantity.symbol} | {_at_least(threshold)}\right)",
+        words=f"{quantity.words}, of rows with ${_at_least(threshold)}$ alone",
         summaries=TYPICAL,
         compared=(),
         given=given,
     )
+    for quantity in (jacobian_trace, jacobian_frobenius, gradient_query)
+    for given, threshold in SATURATED.items()
+]
 
 
-_TRACE = _norm(
-    "jacobian_trace",
-    r"\operatorname{tr} J",
-    "trace of the softmax Jacobian",
-    lambda b: gradients.jacobian_trace(b.sums),
-    within=lambda n: (0.0, 1.0 - 1.0 / n),
-)
-_FROBENIUS = _norm(
-    "jacobian_frobenius",
-    r"\lVert J\rVert_F",
-    "Frobenius norm of the softmax Jacobian",
-    lambda b: gradients.jacobian_frobenius(b.sums),
-    within=(0.0, MOST_FROBENIUS),
-    compared=(*COMPARED, "median", SHARE_ABOVE),
-)
-_QUERY = _norm(
-    "gradient_query",
-    r"\lVert \lambda K^{\top} J v\rVert",
-    "norm of the query gradient",
-    lambda b: b.gradient_query,
-    compared=(*COMPARED, "median"),
-)
+@_formats(r"P_{\infty}", indicator=True)
+def format_overflow(weights: Array, exact: Array) -> Array:
+    """Share of rows whose weights overflow in a number format."""
+    return number_formats.overflows(weights)
 
-_TABLE = (
-    _of_pairs(
-        "entry_variance_q",
-        r"\operatorname{Var}(q_m)",
-        "variance of the entries of a query",
-        lambda m, d: m["q2"] - m["q"] ** 2,
-    ),
-    _of_pairs(
-        "entry_variance_k",
-        r"\operatorname{Var}(k_m)",
-        "variance of the entries of a key",
-        lambda m, d: m["k2"] - m["k"] ** 2,
-    ),
-    _of_pairs(
-        "score_mean",
-        r"\operatorname{E}(q\cdot k)",
-        "mean of the scores, products of a query and a key",
-        lambda m, d: m["s"],
-        within=ANY,
-        moments=3.0,
-        degree=1,
-    ),
-    _of_pairs(
-        "score_variance",
-        r"\operatorname{Var}(q\cdot k)",
-        "variance of the scores over all pairs",
-        score_variance,
-        degree=2,
-    ),
-    _of_pairs(
-        "score_std",
-        r"\operatorname{sd}(q\cdot k)",
-        "standard deviation of the scores over all pairs",
-        lambda m, d: np.sqrt(score_variance(m, d)),
-        degree=1,
-    ),
-    _of_pairs(
-        "score_variance_ratio",
-        r"\frac{\operatorname{Var}(q\cdot k)}"
-        r"{d_k\operatorname{Var}(q_m)\operatorname{Var}(k_m)}",
-        "variance of the scores over what the variances of the entries give",
-        _variance_ratio,
-    ),
-    _of_pairs(
-        "score_abs",
-        r"\operatorname{E}\lvert q\cdot k\rvert",
-        "mean absolute score",
-        lambda m, d: m["abs"],
-        moments=3.0,
-        degree=1,
-    ),
-    _of_pairs(
-        "score_excess_kurtosis",
-        r"\kappa(q\cdot k) - 3",
-        "excess kurtosis of the scores: how heavy their tails are",
-        _excess_kurtosis,
-        within=(-2.0, math.inf),
-        moments=12.0,
-        interval_scale=RECIPROCAL,
-    ),
-    _of_pairs(
-        "score_distribution_gap",
-        r"F(x^{\ast}) - \Phi(x^{\ast})",
-        "distance of the scores' distribution from the normal one, at one point",
-        lambda m, d: m["gap"],
-        within=(-GAP_NORMAL, 1.0 - GAP_NORMAL),
-        moments=0.0,
-    ),
-    _counted(
-        "score_row_variance",
-        r"S^2",
-        "variance of the scores within a row",
-        lambda b: b.scores.gaps.variance / b.divisor**2,
-        NOT_NEGATIVE,
-    ),
-    _of_rows(
-        "score_max",
-        r"s_{\max}",
-        "largest score of a row",
-        lambda b: b.sums.largest,
-        grid=SIGNED,
-    ),
-    _counted(
-        "weight_max",
-        r"p_{\max}",
-        "largest weight of a row",
-        lambda b: softmax.weight_max(b.sums),
-        lambda n: (1.0 / n, 1.0),
-        SKEWED,
-    ),
-    _of_rows(
-        "weight_second",
-        r"p_{(2)}",
-        "second largest weight of a row",
-        lambda b: b.sums.unit,
-        (0.0, 0.5),
-        grid=DEEP,
-    ),
-    _of_rows(
-        "log_partition",
-        r"\ln Z",
-        "logarithm of the sum of exponentials of a row",
-        lambda b: softmax.log_partition(b.sums),
-        grid=SIGNED,
-    ),
-    _counted(
-        "entropy",
-        "H",
-        "entropy of a row of weights, in nats",
-        lambda b: b.entropy,
-        lambda n: (0.0, math.log(n)),
-    ),
-    _counted(
-        "effective_keys",
-        "e^H",
-        "effective keys of a row: over how many it spreads",
-        lambda b: np.exp(b.entropy),
-        lambda n: (1.0, n),
-        SKEWED,
-        compared=COMPARED,
-    ),
-    _counted(
-        "inverse_participation",
-        r"\sum p^2",
-        "sum of the squared weights of a row",
-        lambda b: softmax.inverse_participation(b.sums),
-        lambda n: (1.0 / n, 1.0),
-    ),
-    _counted(
-        "output_variance",
-        r"\operatorname{Var}(o_m)",
-        "variance of an entry of the output, for independent values of variance $1$",
-        lambda b: softmax.inverse_participation(b.sums),
-        lambda n: (1.0 / n, 1.0),
-    ),
-    _of_rows(
-        "output_std",
-        r"\operatorname{sd}(o_m)",
-        "standard deviation of an entry of the output: root of its mean variance",
-        lambda b: np.sqrt(softmax.inverse_participation(b.sums)),
-        lambda n: (n**-0.5, 1.0),
-        root_of="output_variance",
-    ),
-    _TRACE,
-    _FROBENIUS,
-    _of_rows(
-        "jacobian_frobenius_squared",
-        r"\lVert J\rVert_F^2",
-        "squared Frobenius norm of the softmax Jacobian",
-        lambda b: gradients.jacobian_frobenius_squared(b.sums),
-        (0.0, MOST_FROBENIUS**2),
-        grid=DEEPER,
-    ),
-    _norm(
-        "jacobian_spectral",
-        r"\lVert J\rVert_2",
-        "spectral norm of the softmax Jacobian",
-        lambda b: b.jacobian_spectral,
-        within=(0.0, MOST_SPECTRAL),
-    ),
-    _QUERY,
-    _norm(
-        "gradient_query_undivided",
-        r"\lVert K^{\top} J v\rVert",
-        "norm of the query gradient, times the divisor",
-        lambda b: b.gradient_query * b.divisor,
-        summaries=TYPICAL,
-        compared=TYPICAL,
-        multiple_of="gradient_query",
-    ),
-    _of_rows(
-        "gradient_query_squared",
-        r"\lVert \lambda K^{\top} J v\rVert^2",
-        "squared norm of the query gradient",
-        lambda b: b.gradient_query**2,
-        NOT_NEGATIVE,
-        grid=DEEPER,
-    ),
-    _of_rows(
-        "gradient_key",
-        r"\lVert c\,\nabla_k L\rVert",
-        "norm of the key gradient, times the divisor",
-        lambda b: b.gradient_key,
-        NOT_NEGATIVE,
-        needs="a mask",
-        by_key=True,
-    ),
-    _of_rows(
-        "gradient_value",
-        r"\lVert\nabla_v L\rVert",
-        "norm of the value gradient",
-        lambda b: b.gradient_value,
-        NOT_NEGATIVE,
-        needs="a mask",
-        by_key=True,
-    ),
-    _of_rows(
-        "element_gradient",
-        "p(1-p)",
-        "derivative of a weight by its own score",
-        lambda b: b.element_gradient,
-        (0.0, 0.25),
-        SKEWED,
-        grid=DEEP,
-        needs="no mask",
-    ),
-    _counted(
-        "planted_weight",
-        r"p_{\ast}",
-        "weight of the key that matches the query",
-        lambda b: b.matching_weight,
-        SHARE,
-        SKEWED,
-        compared=COMPARED,
-        needs="planted keys",
-    ),
-    _of_rows(
-        "planted_rank_first",
-        r"\mathbb{1}[p_{\ast} = p_{\max}]",
-        "share of rows whose matching key has the largest weight",
-        lambda b: b.matching_is_largest,
-        SHARE,
-        indicator=True,
-        compared=MEAN,
-        needs="planted keys",
-    ),
-    _of_rows(
-        "entropy_identity",
-        r"H - \ln Z + \sigma^2 \operatorname{tr} J",
-        "what is left of an identity, for Gaussian keys zero in the mean",
-        _entropy_identity,
-        needs="gaussian keys",
-    ),
-    *(
-        _of_rows(
-            name,
-            rf"\mathbb{{1}}[{_at_least(threshold)}]",
-            f"share of rows with ${_at_least(threshold)}$",
-            partial(_is_saturated, threshold),
-            SHARE,
-            moments=SHARES,
-            indicator=True,
-        )
-        for name, threshold in SATURATED.items()
-    ),
-    *(
-        _among_saturated(quantity, given)
-        for quantity in (_TRACE, _FROBENIUS, _QUERY)
-        for given in SATURATED
-    ),
-    _of_formats(
-        "format_overflow",
-        r"P_{\infty}",
-        "share of rows whose weights overflow in a number format",
-        lambda weights, _: number_formats.overflows(weights),
-        indicator=True,
-    ),
-    _of_formats(
-        "format_distinct_share",
-        r"n_{\ne}/n",
-        "number of different weights of a row as a part of its keys",
-        lambda weights, _: number_formats.distinct_share(weights),
-    ),
-    _of_formats(
-        "format_error",
-        r"\delta",
-        "half the sum of the absolute errors of the weights of a row; "
-        "$1$ where it overflows",
-        number_formats.weight_error,
-        within=NOT_NEGATIVE,
-    ),
+
+@_formats(r"n_{\ne}/n")
+def format_distinct_share(weights: Array, exact: Array) -> Array:
+    """Number of different weights of a row as a part of its keys."""
+    return number_formats.distinct_share(weights)
+
+
+@_formats(
+    r"\delta",
+    words="half the sum of the absolute errors of the weights of a row; "
+    "$1$ where it overflows",
+    within=NOT_NEGATIVE,
 )
-QUANTITIES = {q.name: q for q in _TABLE}
-PAIR_QUANTITIES = {q.name: q for q in _TABLE if q.of == "pairs"}
-ROW_QUANTITIES = {q.name: q for q in _TABLE if q.of == "rows"}
-FORMAT_QUANTITIES = {q.name: q for q in _TABLE if q.of == "formats"}
+def format_error(weights: Array, exact: Array) -> Array:
+    """Return the error of the weights."""
+    return number_formats.weight_error(weights, exact)
+
+
+#: All quantities by name, and those of each kind.
+QUANTITIES = {one.name: one for one in _TABLE}
+PAIR_QUANTITIES = {one.name: one for one in _TABLE if one.of == "pairs"}
+ROW_QUANTITIES = {one.name: one for one in _TABLE if one.of == "rows"}
+FORMAT_QUANTITIES = {one.name: one for one in _TABLE if one.of == "formats"}
 
 
 def quantile_level(summary: str) -> float | None:

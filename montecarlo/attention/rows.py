@@ -100,7 +100,7 @@ class ScoreBlock:
 
     @cached_property
     def element_gaps(self) -> Gaps:
-        """The same in float64 for the first rows.  Requires that there is no mask."""
+        """The same in float64 for the first `ELEMENT_ROWS` rows.  There is no mask."""
         n_rows = costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
         return measure_gaps(widen(self.scores[:, :n_rows]))
 
@@ -112,7 +112,7 @@ class ScoreBlock:
 
     @cached_property
     def matching(self) -> Array:
-        """Score of query i and key i minus the largest score of the row."""
+        """Score of query i and key i minus the largest score of the row of query i."""
         own = np.diagonal(self.scores, self.first_match, axis1=-2, axis2=-1)
         return own - self.gaps.largest
 
@@ -124,7 +124,7 @@ class ScoreBlock:
 
     @cached_property
     def by_weights(self) -> Floats:
-        """Gradient of the loss of ``by_output`` with respect to the weights."""
+        """Gradient with respect to the weights of the loss of ``by_output``."""
         return self.by_output @ self.values.transpose(0, 2, 1)
 
 
@@ -132,8 +132,8 @@ class ScoreBlock:
 class RowBlock:
     """Softmax of a block of queries under one divisor, and gradients through it.
 
-    Arrays have the shape (n_replicates, n_queries), but for those of key and value
-    gradients.
+    Arrays have the shape (n_replicates, n_rows), except key and value gradients.  Costly
+    quantities have fewer rows than there are queries, unless ``scores.all_rows``.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class RowBlock:
 
     @property
     def jacobian_spectral(self) -> Array:
-        """Spectral norm of the softmax Jacobian, of `costly_rows` rows or all."""
+        """Spectral norm of the softmax Jacobian, for `costly_rows` rows."""
         n_rows = costly_rows(SPECTRAL_ROWS, self.rows.e.shape[-1])
         return gradients.jacobian_spectral(
             self.rows, None if self.scores.all_rows else n_rows
@@ -187,23 +187,24 @@ class RowBlock:
 
     @cached_property
     def gradient_query(self) -> Array:
-        """Norm of the gradient of v·p by the query, of `query_rows` rows or all."""
+        """Norm of the gradient of v·p with respect to q, for `query_rows` rows."""
         product = gradients.jacobian_times(self.rows, self.scores.differences)
         return gradients.gradient_query(self.sums, product, self.scores.keys)
 
     @property
-    def gradient_key(self) -> Scores:
-        """Gradient by the keys times the divisor, summed over the queries.
+    def gradient_key(self) -> Array:
+        """Gradient of the loss with respect to the keys, times the divisor.
 
-        Shape (n_replicates, n_keys, d_k).
+        Summed over the queries; shape (n_replicates, n_keys, d_k).
         """
         scores, rows = self.scores, self.rows
         differences = gradients.differences_to_largest(scores.by_weights, rows.gaps)
         by_scores = gradients.jacobian_times(rows, differences)
         by_scores *= self.sums.unit[..., np.newaxis]
-        return scores.gain * (by_scores.transpose(0, 2, 1) @ scores.queries)
+        gradient: Array = np.matmul(by_scores.transpose(0, 2, 1), scores.queries)
+        return scores.gain * gradient
 
     @property
     def gradient_value(self) -> Array:
-        """Gradient by the values, summed over the queries, in the same shape."""
+        """Gradient of the loss with respect to the values, in the same shape."""
         return weights_in_order(self.rows).transpose(0, 2, 1) @ self.scores.by_output

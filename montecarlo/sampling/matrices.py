@@ -1,15 +1,13 @@
-"""Drawing Q and K of a replicate, long ones in chunks of keys.
+"""Random matrices Q and K of a replicate.
 
-Q and K have entries of the point's distributions, K perhaps dependent on Q, or are
-projections of normalised tokens; then each may be normalised itself.  The shape of a
-chunk is a function of the point alone, and so are the draws.
+Entries are drawn from the distributions of the design point, and K may depend on Q; or
+Q and K are projections of normalised tokens.  Then queries and keys may be normalised.
 """
 
 import math
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from montecarlo.attention.rows import Floats
 from montecarlo.sampling.design_points import (
@@ -81,10 +79,18 @@ def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Fl
 
 
 def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
-    """Return each row with the length that a normalisation gives it, without its gain.
+    """Return normalised vectors, without the gain of the normalisation.
 
-    Where there is none, the same array.  A row of zeros stays one: in one dimension a
-    Gaussian entry is 0 once in 2**24 draws.
+    Parameters
+    ----------
+    vectors : ndarray of float32, shape (n_vectors, d_k)
+        With d_k = 1, a Gaussian vector is exactly 0 once in 2**24 draws, and stays 0.
+    normalisation : Normalisation
+        If there is none, ``vectors`` itself is returned.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_vectors, d_k)
     """
     if normalisation == AS_DRAWN:
         return vectors
@@ -96,21 +102,18 @@ def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
 
 
 def correlate(
-    queries: NDArray[np.float32],
-    keys: NDArray[np.float32],
-    rho: float,
-    rng: Generator | None,
-) -> NDArray[np.float32]:
-    """Return keys whose first rows are correlated with the queries.
+    queries: Floats, keys: Floats, rho: float, rng: Generator | None
+) -> Floats:
+    """Return keys of which key i is correlated with query i.
 
     Parameters
     ----------
     queries, keys : ndarray of float32, shapes (n_queries, d_k) and (n_keys, d_k)
-        Independent, of the same standardised distribution.
+        Independent entries of the same standardised distribution.
     rho : float
-        Correlation of the entries of key i with those of query i.
+        Correlation of the entries of key i with those of query i, from 0 to 1.
     rng : Generator or None
-        None for Gaussian entries; else what decides which entries are copied.
+        Decides which entries are copied; None for Gaussian entries.
 
     Returns
     -------
@@ -118,9 +121,9 @@ def correlate(
 
     Notes
     -----
-    Gaussian: k = rho q + sqrt(1 - rho²) z.  Other distributions: each entry copies the
-    query's with probability rho, which keeps the distribution of an entry; then
-    Var(q·k) = d_k (1 + rho (kurtosis - 1) - rho²).
+    Gaussian keys are rho q + sqrt(1 - rho²) z with independent z.  For other
+    distributions, each entry is copied from the query with probability rho, so that its
+    distribution stays the same.  Then Var(q·k) = d_k (1 + rho (kurtosis - 1) - rho²).
     """
     matched = min(len(queries), len(keys))
     source, fresh = queries[:matched], keys[:matched]
@@ -136,14 +139,14 @@ def correlate(
 def project(
     initialisation: Initialisation, n_tokens: int, d_k: int, rng: Generator
 ) -> Floats:
-    """Draw tokens and a projection, and return queries or keys of one head.
+    """Return queries or keys of one head: random tokens times a random projection.
 
     Parameters
     ----------
     initialisation : Initialisation
     n_tokens, d_k : int
     rng : Generator
-        The stream of Q or of K.
+        The random stream of Q or of K.
 
     Returns
     -------
@@ -159,5 +162,5 @@ def project(
         math.sqrt(initialisation.width * initialisation.weight_variance(d_k))
     )
     projected = tokens @ weights
-    projected /= length  # a normalised token has the length sqrt(width)
+    projected /= length  # a normalised token has the norm sqrt(width)
     return projected

@@ -45,24 +45,30 @@ from montecarlo.sampling.design_points import DesignPoint, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.matrices import draw_matrices
 
-#: Terms that are added up in the precision they come in; their sums are in float64.
+#: Number of terms that are summed in their own precision; sums of these are float64.
 ADDED_AT_ONCE = 2**12
 
 
 def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
-    """Draw some replicates of pairs and reduce them.
+    """Draw replicates of pairs and return their means.
 
-    The point has no rows.
+    Parameters
+    ----------
+    point : DesignPoint
+        Without rows.
+    seed : int
+    indices : range
+        Of the replicates.
 
     Returns
     -------
     ndarray, shape (n_replicates, n_means)
-        `PAIR_MEANS` of each block.
+        `PAIR_MEANS` of each replicate.
 
     Notes
     -----
-    Scores are float32.  Where entries have a mean, squares are much larger than the
-    variance that is made of them, so all is float64 from there on.
+    Scores are float32.  If entries have a mean other than 0, mean squares are much
+    larger than the variance, and they are computed in float64.
     """
     standard = point.distribution_q.is_standard and point.distribution_k.is_standard
     mean, variance = score_moments(point)
@@ -70,7 +76,7 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
     means = []
     for index in indices:
         q, k = draw_matrices(point, seed, index)
-        matching = point.dependence.kind != "none"  # only matching pairs count
+        matching = point.dependence.kind != "none"  # only scores of q_i and k_i count
         scores = np.vecdot(q, k) if matching else q @ k.T
         if point.is_normalised:
             scores *= np.float32(point.normalisation.gain)
@@ -82,11 +88,12 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
 
 
 def _reduce_pairs(drawn: list[Scores], at: float) -> list[float]:
-    """Return `PAIR_MEANS` of a block: entries of q, those of k, and scores.
+    """Return `PAIR_MEANS` of entries of q, entries of k and scores.
 
-    A distribution without a variance, for which ``at`` is infinite, has no gap.
+    ``at`` is the score up to which the gap counts scores; if it is infinite, as the
+    variance is not known, the gap is NaN.
     """
-    # cut into the rows along which they are added up
+    # reshaped to the rows along which terms are summed
     q, k, scores = (x.reshape(-1, math.gcd(x.size, ADDED_AT_ONCE)) for x in drawn)
     squares = np.square(scores)
     return [
@@ -100,30 +107,37 @@ def _reduce_pairs(drawn: list[Scores], at: float) -> list[float]:
 
 
 def _mean(values: Scores) -> float:
-    """Return the mean of all values."""
+    """Return the mean of all elements of an array."""
     return _mean_product(values, np.ones(values.shape[-1], values.dtype))
 
 
 def _mean_product(one: Scores, other: Scores) -> float:
-    """Return the mean of the elementwise product."""
-    sums: list[float] = np.vecdot(one, other).tolist()  # added up in float64
+    """Return the mean of the elementwise product of two arrays of one shape."""
+    sums: list[float] = np.vecdot(one, other).tolist()  # then summed in float64
     return sum(sums) / one.size
 
 
 def score_moments(point: DesignPoint) -> tuple[float, float]:
-    """Return mean and variance of a score: what its distribution is standardised by.
+    """Return mean and variance of a score q·k, by which it is standardised.
 
-    The point has no rows.  The variance is infinite where it is not known.
+    Parameters
+    ----------
+    point : DesignPoint
+        Without rows.
+
+    Returns
+    -------
+    mean, variance : float
+        The variance is infinite if it is not known.
 
     Notes
     -----
-    Entries are m_q + s_q a and m_k + s_k b, where a and b are standardised, symmetric
-    and, in matching pairs, dependent: a b has mean rho and variance 1 + rho² for
-    Gaussian entries, 1 + rho (kurtosis - 1) - rho² for copied ones.  A projection of a
-    token of length sqrt(width) has width times the variance of a weight.  Of normalised
-    entries of q, or of k, that are as likely with either sign, each, products of two
-    have mean 0, and the squares add up to that of the length: q·k has mean 0 and d_k
-    times the product of two such squares over d_k as its variance.
+    Entries are m_q + s_q a and m_k + s_k b with standardised a and b.  For dependent
+    pairs, a b has mean rho and variance 1 + rho² if they are Gaussian, and
+    1 + rho (kurtosis - 1) - rho² if entries are copied.  The entries of a projected
+    token of norm sqrt(width) have width times the variance of a weight.  If the entries
+    of q, or those of k, are symmetric about 0 and then normalised to the norm r, q·k
+    has mean 0 and variance r⁴/d_k, times the squared gain.
     """
     initialisation = point.initialisation
     if point.is_normalised:
@@ -133,11 +147,11 @@ def score_moments(point: DesignPoint) -> tuple[float, float]:
         entry = initialisation.width * initialisation.weight_variance(point.d_k)
         return 0.0, point.d_k * entry**2
     q, k = point.distribution_q, point.distribution_k
-    rho, of_product = point.dependence.rho, 1.0
+    rho, product_variance = point.dependence.rho, 1.0
     if rho:
         gaussian = point.distribution_k.family == "gaussian"
-        of_product += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
-    variance = of_product * (q.std * k.std) ** 2
+        product_variance += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
+    variance = product_variance * (q.std * k.std) ** 2
     variance += (q.mean * k.std) ** 2 + (k.mean * q.std) ** 2
     variance += 2.0 * rho * q.mean * k.mean * q.std * k.std
     mean = q.mean * k.mean + rho * q.std * k.std
@@ -217,17 +231,17 @@ def _stack_size(point: DesignPoint) -> int:
     return max(1, min(SCORES_AT_ONCE // scores, DRAWN_AT_ONCE // entries))
 
 
-#: Bytes just below the largest array, 32 MB, from which the C library learns.
+#: Bytes of the array in `keep_freed_memory`; glibc ignores arrays above 32 MiB.
 LESSON = 2**25 - 2**16
 
 
 def keep_freed_memory() -> None:
-    """Make the C library keep freed arrays for the next ones.
+    """Make the C library keep the memory of freed arrays for new ones.
 
-    glibc gives every freed array of more than 128 KB back to the system, until it has
-    seen a larger one freed; then it keeps what is smaller than that.  Blocks of pairs,
-    which are made and freed a thousand times a second, take a third of the time then.
-    Other C libraries are not harmed: the array is never touched.
+    glibc returns every freed array of more than 128 kB to the system, until a larger
+    one was freed; then it keeps arrays up to that size.  Blocks of pairs, which are
+    allocated and freed a thousand times a second, take a third of the time then.  With
+    other C libraries this has no effect, as the array is never used.
     """
     np.empty(LESSON, dtype=np.uint8)
 
@@ -236,22 +250,22 @@ keep_freed_memory()  # on import: once in every worker
 
 #: Scores of the replicates whose row values are counted together.
 SCORES_TOGETHER = 2**21
-#: Values of one replicate whose cubed counts are kept: sums of more are not exact.
+#: Largest number of values of a replicate for which sums of cubed counts are exact.
 MOST_CUBED = 2**12
-#: Values of one replicate from which on a sort by digits is the faster one.
+#: Number of values of a replicate from which on a radix sort is faster.
 LONG = 2**10
 
 
 class Columns(NamedTuple):
-    """What the replicates of a point are reduced to.
+    """Requested columns of a `Batch`.
 
     Attributes
     ----------
     means : tuple of (str, str)
-        The columns of `Batch.means`: divisor, and quantity, `rows_column` or
-        `format_column`.
+        Columns of `Batch.means`: a divisor, and the name of a quantity or a result of
+        `rows_column`, `end_column` or `format_column`.
     counts : tuple of (str, str)
-        Those whose rows are also counted, for `Batch.counts`.
+        The columns whose row values are also counted, for `Batch.counts`.
     """
 
     means: tuple[tuple[str, str], ...]
@@ -259,39 +273,39 @@ class Columns(NamedTuple):
 
     @property
     def divisors(self) -> tuple[str, ...]:
-        """The divisors of its columns."""
+        """Names of all divisors, each once."""
         return tuple(dict.fromkeys(name for name, _ in self.means))
 
 
-#: Parts the name of a column of a number format.
+#: Separator in the name of a column of a number format.
 FORMAT_SIGN = "@"
-#: Those of any pairs: all are made in one go.
+#: The columns of pairs, which are always computed together.
 PAIR_COLUMNS = Columns(tuple(("none", name) for name in PAIR_MEANS))
 
 
 def rows_column(quantity: str) -> str:
-    """Name the column of the share of rows that a quantity of some rows is one of."""
+    """Return the name of the column with the share of rows that a condition selects."""
     return f"{quantity}:rows"
 
 
 def end_column(quantity: str, summary: str) -> str:
-    """Name the column of a quantity of the first row, or of the last."""
+    """Return the name of the column for the first or the last row under a mask."""
     return f"{quantity}:{summary}"
 
 
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
-    """Name the column of a quantity in a number format."""
+    """Return the name of the column of a quantity in a number format."""
     return FORMAT_SIGN.join((quantity, number_format, softmax))
 
 
 @lru_cache(maxsize=1024)
 def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
-    """Return the grid that the rows of a quantity are counted on.
+    """Return the grid on which the row values of a quantity are counted.
 
     Raises
     ------
     LookupError
-        If its rows are not counted.
+        If they are not counted.
     """
     grid = ROW_QUANTITIES[quantity].grid_for(point.shape[1])
     if grid is None:
@@ -300,7 +314,7 @@ def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
 
 
 def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
-    """Tell whether a point has what a quantity of rows needs."""
+    """Return whether a quantity of rows is defined at a design point."""
     if quantity.needs in {"a mask", "no mask"}:
         return point.is_masked == (quantity.needs == "a mask")
     if quantity.needs == "planted keys":
@@ -489,10 +503,12 @@ def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, 
 
     @lru_cache(maxsize=1)
     def exponentials(number_format: str, *, shifted: bool) -> Array:
+        """Return the exponentials in a format."""
         return exponentials_in(scores, ALL_FORMATS[number_format], shifted=shifted)
 
     @lru_cache(maxsize=1)
     def weights(number_format: str, softmax: str) -> Array:
+        """Return the weights in a format."""
         e = exponentials(number_format, shifted=softmax.startswith("shifted"))
         wide = softmax.endswith("_wide")
         return weights_in(e, ALL_FORMATS[number_format], wide=wide)
@@ -503,69 +519,64 @@ def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, 
 
 
 def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) -> Counts:
-    """Count row values, and how powers of a replicate's cumulative count rise.
+    """Return the increments over bins of powers of the cumulative counts of rows.
 
     Parameters
     ----------
     bins : ndarray of int, shape (n_replicates, n_rows)
-        The bin of each row's value.
+        Bin of the value of each row.
     n_bins : int
 
     Returns
     -------
     ndarray of int64, shape (3, n_bins)
-        Of the count, of its square and of its cube; none of the cube for more than
-        `MOST_CUBED` rows, where sums of cubes would not be exact.
+        Their cumulative sums over bins are the sums over replicates of c, c² and c³,
+        where c is the number of rows of a replicate up to a bin.  The increments of c³
+        are 0 for more than `MOST_CUBED` rows, as sums would not be exact.
 
     Notes
     -----
-    A replicate's cumulative count rises from i - 1 to i at its i-th smallest value, so
-    its square rises by 2i - 1 there: the sum of squares over replicates is again a
-    sum of integers over bins, and the variance between replicates can be had from it;
-    from cubes, the skewness.
+    At the i-th smallest value of a replicate, c increases from i - 1 to i and c² by
+    2i - 1.  The variance of c between replicates follows from the sums of c and c², and
+    its skewness from those of c³.
     """
     n_replicates, n_rows = bins.shape
-    # sixteen bits hold any bin, and long rows of them are sorted by their digits
+    # integers of sixteen bits are sorted by radix sort if stable
     narrow = np.sort(bins.astype(np.uint16), stable=n_rows >= LONG)
     ordered = narrow.astype(np.intp).ravel()
     rank = np.arange(1.0, n_rows + 1.0)
     counts = np.zeros((3, n_bins), dtype=np.int64)
     counts[0] = np.bincount(ordered, minlength=n_bins)
     for power in (2, 3) if n_rows <= MOST_CUBED else (2,):
-        rises = np.tile(rank**power - (rank - 1.0) ** power, n_replicates)
-        counts[power - 1] = np.bincount(ordered, rises, n_bins)
+        increments = np.tile(rank**power - (rank - 1.0) ** power, n_replicates)
+        counts[power - 1] = np.bincount(ordered, increments, n_bins)
     return counts
 
 
 def count_some(values: Array, grid: LogGrid) -> Counts:
-    """Count values that only some rows of each replicate have.
+    """Return increments of cumulative counts for a conditional quantity.
 
     Parameters
     ----------
     values : ndarray, shape (n_replicates, n_rows)
-        NaN for the other rows; at most `MOST_CUBED` rows.
+        NaN for rows outside the condition; at most `MOST_CUBED` rows.
     grid : LogGrid
 
     Returns
     -------
     ndarray of int64, shape (6, n_bins)
-        As from `count_bins`, of the count c, its square and its cube; then, with m the
-        rows of a replicate that have a value, of c·m, c²·m and c·m²: what the
-        variance of a ratio of sums is made of.
-
-    Notes
-    -----
-    Values are gone through once, sorted: rows without one come last, so that they
-    change no rank.
+        Increments of c, c² and c³ as from `count_bins`; then of c m, c² m and c m²,
+        where m is the number of rows of a replicate inside the condition.  From these
+        follows the variance of a ratio of sums.
     """
-    ordered = np.sort(values, axis=-1)  # NaN goes to the end
-    there = ~np.isnan(ordered)
-    rank = (1.0 + np.nonzero(there)[-1]).astype(np.float64)
-    per_replicate = there.sum(axis=-1)
+    ordered = np.sort(values, axis=-1)  # NaN is last and changes no rank
+    inside = ~np.isnan(ordered)
+    rank = (1.0 + np.nonzero(inside)[-1]).astype(np.float64)
+    per_replicate = inside.sum(axis=-1)
     rows = np.repeat(per_replicate, per_replicate).astype(np.float64)
-    bins = grid.bins(ordered[there])
+    bins = grid.bins(ordered[inside])
     squares, cubes = 2.0 * rank - 1.0, 3.0 * rank * (rank - 1.0) + 1.0
-    rises = (None, squares, cubes, rows, squares * rows, rows * rows)
+    increments = (None, squares, cubes, rows, squares * rows, rows * rows)
     return np.stack(
-        [np.bincount(bins, rise, grid.n_bins).astype(np.int64) for rise in rises]
+        [np.bincount(bins, one, grid.n_bins).astype(np.int64) for one in increments]
     )
