@@ -108,9 +108,9 @@ class Estimate:
         return self if self.bounds is None else replace(self, bounds=ends.__getitem__)
 
     def with_bounds(self, bounds: Callable[[float], Interval]) -> "Estimate":
-        """Return a copy with other intervals, and the standard error that fits them.
+        """Return a copy with the intervals ``bounds`` and a standard error from them.
 
-        That is the one whose t interval is as wide as the 95 % interval.
+        It is half the width of the 95 % interval over the quantile of Student's t.
         """
         low, high = bounds(POINTWISE)
         width = 2.0 * t_quantile(POINTWISE, max(2, self.n_replicates))
@@ -236,6 +236,7 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
     value, n, (low, high) = estimate.value, estimate.n_replicates, within
 
     def bounds(error_rate: float) -> Interval:
+        """Return Hoeffding's interval."""
         half_width = (high - low) * math.sqrt(-math.log(error_rate) / (2.0 * n))
         return Interval(max(low, value - half_width), min(high, value + half_width))
 
@@ -254,10 +255,10 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
 
     Notes
     -----
-    The interval covers that of Clopper and Pearson, since the rows of a replicate are
-    independent given its keys and can only add variance.  It also covers the t
-    interval.  The standard error of the latter is at least the binomial one, at a share
-    moved by half a row from 0 and 1: replicates may be equal by chance.
+    Given its keys, the rows of a replicate are independent, so the variance is at least
+    the binomial one: the interval covers that of Clopper and Pearson.  It also covers
+    the t interval.  The standard error of the latter is at least the binomial one, at a
+    share moved by half a row from 0 and 1, since replicates may be equal by chance.
     """
     moments, n = mean_moments(values), len(values)
     rows = n_rows * n
@@ -267,6 +268,7 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     moments = moments._replace(std_error=np.maximum(moments.std_error, floor))
 
     def bounds(error_rate: float) -> Interval:
+        """Return the smallest interval that covers the binomial and the t interval."""
         # finite, however skewed: the binomial interval allows for rare rows
         low, high = map(float, interval_ends(moments, n, error_rate))
         least, most = clopper_pearson(hits, rows, error_rate)
@@ -325,6 +327,7 @@ def jackknife(
     inner = _estimate(scaled, n)
 
     def back(end: float) -> float:
+        """Return an end of the interval on the scale of the function."""
         return float(scale.back(np.asarray(end)))
 
     return replace(plain, bounds=lambda rate: inner.interval(rate).mapped(back))
@@ -338,6 +341,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
     """
 
     def divide(one: Interval, other: Interval) -> Interval:
+        """Return the range of ratios of values in two intervals."""
         low = max(0.0, one.low) * _reciprocal(other.high)
         high = max(0.0, one.high) * _reciprocal(other.low)
         # 0/0 and 0 * inf are NaN: any ratio is possible
@@ -346,6 +350,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
         )
 
     def bounds(error_rate: float) -> Interval:
+        """Return the range of ratios for both intervals at half of the error rate."""
         each = 0.5 * error_rate
         return divide(over.interval(each), under.interval(each))
 
@@ -398,6 +403,7 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
     n = len(values)
 
     def bounds(error_rate: float) -> Interval:
+        """Return the interval between two order statistics, or (-inf, inf)."""
         # number of order statistics below which P(binomial <= number) < error_rate
         probabilities = scipy.special.bdtr(np.arange(n), n, 0.5)
         below = int(np.searchsorted(probabilities, error_rate))
@@ -466,6 +472,7 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
     value = math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
 
     def combine(intervals: Sequence[Interval]) -> Interval:
+        """Return the interval of the slope from those of the estimates."""
         down = up = 0.0
         for weight, centre, (low, high) in zip(weights, logs, intervals, strict=True):
             below, above = centre - _log(low), _log(high) - centre
@@ -477,6 +484,7 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
         return Interval(value - math.sqrt(down), value + math.sqrt(up))
 
     def bounds(error_rate: float) -> Interval:
+        """Return the interval of the slope."""
         return combine([estimate.interval(error_rate) for estimate in estimates])
 
     bins = [one.smallest_interval for one in estimates if one.smallest_interval]

@@ -123,7 +123,7 @@ def write_report(
         store, ready = SampleStore(edition.journal), partial(_ready, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
             results = run_study(study, executor, advance, store, sampled=ready)
-        edition.note_time("sampling")
+        edition.end_part("sampling")
         edition.timing["claims"] = seconds_by_claim(study, results.replicates)
         edition.record = write_data(results, edition.folder, own=own_file is not None)
         languages = list(target.languages)
@@ -135,7 +135,7 @@ def write_report(
         make(findings, target.languages, edition.folder, drawing)
         if not with_data:
             _remove(DATA_FILES, edition.folder)
-        edition.note_time("rendering")
+        edition.end_part("rendering")
     return findings, edition.written
 
 
@@ -193,7 +193,7 @@ def render_again(
             make(findings, languages, edition.folder, executor)
         if not with_data:
             _remove(held, edition.folder)
-        edition.note_time("rendering")
+        edition.end_part("rendering")
     return findings, edition.written
 
 

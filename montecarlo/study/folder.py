@@ -26,7 +26,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from montecarlo.errors import InputError, UnfinishedError, lacks_files, writing
+from montecarlo.errors import InputError, UnfinishedError, is_file_limit, writing
 from montecarlo.estimation.engine import PART
 from montecarlo.small_files import read_small
 
@@ -177,8 +177,8 @@ class Edition:
     written: Sequence[Path] = ()
     _part_started: float = field(default_factory=time.perf_counter)
 
-    def note_time(self, part: str) -> None:
-        """Add to ``timing`` the seconds since the part before it ended."""
+    def end_part(self, part: str) -> None:
+        """Add the seconds of a part of the run, which ends now, to ``timing``."""
         now = time.perf_counter()
         seconds = round(now - self._part_started, 3)
         self.timing.setdefault("seconds", {})[part] = seconds
@@ -221,7 +221,7 @@ def publishing(
     KeyboardInterrupt
         On Ctrl-C, with a message that says how to continue.
     """
-    with _claiming(output):
+    with _locked(output):
         staging = output / STAGING
         if (staging / RUN_FILE).exists():
             _commit(output)
@@ -229,7 +229,8 @@ def publishing(
         edition = Edition(staging, journal, {"command": list(typed)})
         try:
             try:
-                shutil.rmtree(staging, ignore_errors=True)  # of a run that was killed
+                if staging.exists():  # of a run that was killed
+                    shutil.rmtree(staging)
                 staging.mkdir()
                 yield edition
                 write_json(staging / TIMING_FILE, edition.timing)
@@ -253,7 +254,7 @@ def publishing(
 
 
 @contextmanager
-def _claiming(output: Path) -> Iterator[None]:
+def _locked(output: Path) -> Iterator[None]:
     """Make and lock an output folder for a with block.
 
     Folders that are still empty in the end are removed again.
@@ -272,7 +273,7 @@ def _claiming(output: Path) -> Iterator[None]:
                 f"{str(output)!r}"
             ) from None
         except OSError as error:
-            if lacks_files(error):
+            if is_file_limit(error):
                 raise
             raise InputError(
                 "output must be a folder that can be written, "

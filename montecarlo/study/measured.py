@@ -303,6 +303,7 @@ def round_to(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str
         return f"{value:.8g}"
 
     def rounded(digits: int) -> float:
+        """Return the value rounded to a number of significant digits."""
         return float(Context(digits, rounding).create_decimal(repr(float(value))))
 
     if not error > 0.0 or not math.isfinite(error):
