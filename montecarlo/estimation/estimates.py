@@ -73,22 +73,20 @@ class Estimate:
         Each end misses the true value with probability ``error_rate``, between 0 and
         0.5.
         """
-        low, high = self.ends(error_rate)
-        return Interval(clip(low, self.within), clip(high, self.within))
+        return self.ends(error_rate).mapped(lambda end: clip(end, self.within))
 
     def ends(self, error_rate: float) -> Interval:
         """Return the confidence interval before it is clipped.
 
         Without ``bounds`` it is that of `interval_ends`, in the arithmetic of Python,
-        which is ten times faster for one estimate.  It is infinite if nearly all of the
-        variance may come from fewer than `FEWEST_OUTLIERS` replicates: an even larger
-        and rarer value may not have been drawn yet.
+        which is ten times faster for one estimate, and infinite if that
+        `depends_on_outliers`.
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
         t = t_quantile(error_rate, self.n_replicates)
         a = self.skewness / math.sqrt(self.n_replicates)
-        if abs(a) > MOST_SKEWED:
+        if self.depends_on_outliers:
             return Interval(-math.inf, math.inf)
         above, below = t, -t
         if abs(a) > SYMMETRIC:
@@ -114,8 +112,7 @@ class Estimate:
         """
         low, high = bounds(POINTWISE)
         width = 2.0 * t_quantile(POINTWISE, max(2, self.n_replicates))
-        error = (high - low) / width
-        return replace(self, std_error=error, skewness=0.0, bounds=bounds)
+        return replace(self, std_error=(high - low) / width, bounds=bounds)
 
     @property
     def is_binned(self) -> bool:
@@ -149,8 +146,16 @@ class Estimate:
     @property
     def is_bounded(self) -> bool:
         """Whether both ends of the 95 % interval are finite before it is clipped."""
-        low, high = self.ends(POINTWISE)
-        return math.isfinite(high - low)
+        return all(map(math.isfinite, self.ends(POINTWISE)))
+
+    @property
+    def depends_on_outliers(self) -> bool:
+        """Whether nearly all of the variance may come from very few replicates.
+
+        These are fewer than `FEWEST_OUTLIERS`.  An even larger and rarer value may not
+        have been drawn yet.
+        """
+        return abs(self.skewness) > MOST_SKEWED * math.sqrt(self.n_replicates)
 
     def in_range(self, within: Range, slack: float = ROUNDING) -> "Estimate":
         """Return a copy with the range of its quantity, to which the value is clipped.
@@ -187,7 +192,8 @@ class Estimate:
             value,
             self.std_error / (2.0 * value),
             self.n_replicates,
-            bounds=lambda rate: self.interval(rate).mapped(
+            self.skewness,
+            lambda rate: self.interval(rate).mapped(
                 lambda end: math.sqrt(max(0.0, end))
             ),
         )

@@ -175,14 +175,13 @@ class Edition:
     timing: dict[str, Any]
     record: dict[str, Any] = field(default_factory=dict)
     written: Sequence[Path] = ()
-    _part_started: float = field(default_factory=time.perf_counter)
+    _started: float = field(default_factory=time.perf_counter)
 
     def end_part(self, part: str) -> None:
         """Add the seconds of a part of the run, which ends now, to ``timing``."""
         now = time.perf_counter()
-        seconds = round(now - self._part_started, 3)
-        self.timing.setdefault("seconds", {})[part] = seconds
-        self._part_started = now
+        self.timing.setdefault("seconds", {})[part] = round(now - self._started, 3)
+        self._started = now
 
 
 @contextmanager
@@ -378,12 +377,11 @@ def _require_free(output: Path, name: str, *digests: str | None) -> None:
     for place in (path, *path.parents):
         if place == output:
             return
-        is_right = place.is_file() if place == path else place.is_dir()
-        is_other = place == path and is_right and digests
+        fits = place.is_file() if place == path else place.is_dir()
         if (
             place.is_symlink()
-            or (place.exists() and not is_right)
-            or (is_other and file_hash(path) not in digests)
+            or (place.exists() and not fits)
+            or (place == path and fits and digests and file_hash(path) not in digests)
         ):
             raise InputError(
                 "output must hold no other files in the place of new ones, got "

@@ -82,8 +82,9 @@ MOST, MOST_SECONDS = 2**17, 60.0
 #: Sampling of a row ends early if it needs this many times more replicates than its
 #: budget.  A smaller factor could end it by mistake: the need is an estimate.
 UNREACHABLE = 2.0
-#: Number of replicates at which sampling ends if the row still has no finite interval.
-MOST_WITHOUT_INTERVAL = 2**12
+#: Number of replicates from which on the standard error of an estimate that depends on
+#: outliers is taken as it is.
+MOST_WITH_OUTLIERS = 2**12
 #: Largest number of points of a grid, and of elements of each of its lists.
 MOST_POINTS = 4096
 #: A string or a list of strings.
@@ -408,16 +409,20 @@ class PreciseRows:
         """
         if math.isnan(estimate.std_error):
             return math.nan
-        if not estimate.is_bounded:  # a few replicates make nearly all of the variance
-            n = estimate.n_replicates
-            return 2.0 * n if n < MOST_WITHOUT_INTERVAL else math.nan
+        n, is_bounded = estimate.n_replicates, estimate.is_bounded
         target = self.target_error(estimate)
-        if estimate.std_error <= target:
-            return float(estimate.n_replicates)
+        if is_bounded and estimate.std_error <= target:
+            return float(n)
+        if n < MOST_WITH_OUTLIERS and (estimate.depends_on_outliers or not is_bounded):
+            return (
+                2.0 * n
+            )  # more replicates may reduce the error by far more than usual
+        if not is_bounded:
+            return math.nan
         if target == 0.0 or estimate.is_binned:
             return math.inf
         ratio = estimate.std_error / target
-        return estimate.n_replicates * (ratio * ratio)  # ratio**2 may raise on overflow
+        return n * (ratio * ratio)  # ratio**2 may raise on overflow
 
     def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:
         """Sample until every row reaches the target, or cannot.
