@@ -414,9 +414,7 @@ class PreciseRows:
         if is_bounded and estimate.std_error <= target:
             return float(n)
         if n < MOST_WITH_OUTLIERS and (estimate.depends_on_outliers or not is_bounded):
-            return (
-                2.0 * n
-            )  # more replicates may reduce the error by far more than usual
+            return 2.0 * n  # the error may fall by far more than usual
         if not is_bounded:
             return math.nan
         if target == 0.0 or estimate.is_binned:
