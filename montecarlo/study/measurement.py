@@ -404,8 +404,9 @@ class PreciseRows:
     def replicates_needed(self, estimate: Estimate) -> float:
         """Return the estimated number of replicates that reach the target.
 
-        inf if none do, for a relative error of 0 or an estimate that is known to a bin.
-        NaN if there is no standard error or, after many replicates, no interval.
+        Twice the present number for an estimate that depends on outliers.  inf if no
+        number reaches it: the target is relative and the estimate 0, or the interval is
+        one bin.  NaN without a standard error or, after many replicates, an interval.
         """
         if math.isnan(estimate.std_error):
             return math.nan
