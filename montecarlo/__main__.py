@@ -40,12 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def list_commands() -> str:
     """Return the general help: usage, and each command with its purpose."""
-    lines = [f"  {name:<10} {purpose_of(name)}" for name in COMMANDS]
     return "\n".join(
         [
             "usage: python -m montecarlo COMMAND [options]",
             "",
-            *lines,
+            *(f"  {name:<10} {purpose_of(name)}" for name in COMMANDS),
             "",
             "python -m montecarlo COMMAND --help describes its options;",
             "python -m montecarlo --list [KIND] lists names, such as quantities;",

@@ -29,7 +29,8 @@ MOST_SEED = 2**63 - 1
 MOST_JOBS = 1024
 #: Largest number of replicates of a design point.
 MOST_REPLICATES = 2**20
-#: Range of a nominal error rate; lower rates cannot be verified by simulation.
+#: Exclusive limits of a nominal error rate.  Lower ones cannot be verified by
+#: simulation.
 LEAST_ERROR_RATE, MOST_ERROR_RATE = 1e-12, 0.5
 #: Largest d_k or number of keys, in the range of a float; only far less can be sampled.
 MOST_SIZE = 10**MOST_DIGITS
@@ -109,13 +110,16 @@ def parse_folder(name: str, typed: str) -> Path:
     return folder
 
 
-def parse_whole(name: str, typed: str) -> int:
+def parse_whole(
+    name: str, typed: str, least: float = -math.inf, most: float = math.inf
+) -> int:
     """Return the integer in a text of ASCII digits, with an optional sign.
 
     Raises
     ------
     InputError
-        If it is no integer, or has more than `MOST_DIGITS` characters.
+        If it is no integer, has more than `MOST_DIGITS` characters, or is not from
+        ``least`` to ``most``.
     """
     if len(typed) > MOST_DIGITS:
         raise InputError(
@@ -124,12 +128,7 @@ def parse_whole(name: str, typed: str) -> int:
         )
     if _INTEGER.fullmatch(typed) is None:
         raise InputError(f"{name} must be a whole number, got {typed!r}")
-    return int(typed)
-
-
-def parse_within(name: str, typed: str, least: int, most: int) -> int:
-    """Return the integer in a text; it must be from ``least`` to ``most``."""
-    number = parse_whole(name, typed)
+    number = int(typed)
     if not least <= number <= most:
         raise InputError(f"{name} must lie between {least} and {most}, got {number}")
     return number
@@ -155,11 +154,9 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
 
     Python's and NumPy's integers are accepted; bools are not.
     """
-    number = (
-        int(value)
-        if isinstance(value, Integral) and not is_bool_or_timedelta(value)
-        else None
-    )
+    number = None
+    if isinstance(value, Integral) and not is_bool_or_timedelta(value):
+        number = int(value)
     if number is None or number < least:
         raise InputError(
             f"{name} must be an integer of at least {least}, got {show(value)}"
@@ -206,20 +203,6 @@ def require_number(
         return number
     limits = f" between {least:g} and {most:g}" if least > -math.inf else ""
     raise InputError(f"{name} must be a number{limits}, got {show(value)}")
-
-
-def require_error_rate(name: str, value: object) -> float:
-    """Return ``value`` as a float if it is a valid nominal error rate.
-
-    That is from `LEAST_ERROR_RATE` to below `MOST_ERROR_RATE`.
-    """
-    number = require_number(name, value)
-    if not LEAST_ERROR_RATE <= number < MOST_ERROR_RATE:
-        raise InputError(
-            f"{name} must be at least {LEAST_ERROR_RATE} and below {MOST_ERROR_RATE}, "
-            f"got {show(value)}"
-        )
-    return number
 
 
 def require_executor(value: object) -> None:

@@ -35,10 +35,11 @@ from montecarlo.claims.verdicts import (
     replicates_needed,
 )
 from montecarlo.claims.z_scores import ZScores
+from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, factor_of, round_end
 from montecarlo.small_files import read_small
-from montecarlo.study.folder import RUN_FILE, ResultsError, read_run
+from montecarlo.study.folder import RUN_FILE, read_run
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.theory.limits import Limit
 
@@ -525,7 +526,7 @@ def read_claims(folder: Path) -> ClaimsRecord:
 
     Raises
     ------
-    ResultsError
+    InputError
         If it is not in the format of this version; the message is one line.
     """
     try:
@@ -533,7 +534,7 @@ def read_claims(folder: Path) -> ClaimsRecord:
         return msgspec.json.decode(content, type=ClaimsRecord)
     except (msgspec.DecodeError, RecursionError) as error:
         reason = str(error).split("\n", maxsplit=1)[0]
-        raise ResultsError(
+        raise InputError(
             f"{CLAIMS_FILE} must be what this version writes, got: {reason}"
         ) from None
 
@@ -543,17 +544,17 @@ def read_report_run(folder: Path) -> dict[str, Any]:
 
     Raises
     ------
-    ResultsError
+    InputError
         If a check fails, or it is not from a report; the message is one line.
     """
     run = read_run(folder)
     if "kind" in run:
-        raise ResultsError(
+        raise InputError(
             f"results must be those of a report, got an {run['kind']!s:.40}"
         )
     for name in (MEASUREMENTS, CLAIMS_FILE):
         if name not in run["sha256"]:
-            raise ResultsError(
+            raise InputError(
                 f"results must have {name!r} among the files of their {RUN_FILE}, got "
                 f"{len(run['sha256'])} others"
             )

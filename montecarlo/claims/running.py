@@ -37,7 +37,7 @@ from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import POINTWISE, Interval
 from montecarlo.estimation.row_distribution import RowDistribution
 from montecarlo.estimation.summaries import RowKey, columns_of, every_key
-from montecarlo.names import require_error_rate
+from montecarlo.names import LEAST_ERROR_RATE, MOST_ERROR_RATE, require_number
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.executors import finish
@@ -91,7 +91,8 @@ class Study:
     whole_grid: bool = True
 
     def __post_init__(self) -> None:
-        require_error_rate("error_rate", self.error_rate)
+        limits = LEAST_ERROR_RATE, MOST_ERROR_RATE
+        require_number("error_rate", self.error_rate, *limits, ends=False)
 
 
 @dataclass(frozen=True, slots=True)

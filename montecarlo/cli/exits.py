@@ -17,7 +17,7 @@ from montecarlo.errors import (
     InputError,
     NotReachedError,
     UnfinishedError,
-    lacks_files,
+    is_file_limit,
     reason_of,
 )
 from montecarlo.printing import prepare_streams, print_lines
@@ -99,7 +99,7 @@ def run_work(parser: Parser, work: Work, typed: Sequence[str]) -> int:
             ended = status == INTERRUPTED and _terminated.is_set()
             return TERMINATED if ended else status
         except Exception as error:  # noqa: BLE001 - whatever it is, it is ours to mend
-            if isinstance(error, OSError) and lacks_files(error):
+            if isinstance(error, OSError) and is_file_limit(error):
                 return complain(parser.command, f"error: {reason_of(error)}", FAILED)
             print_lines("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
             again = shlex.join([*parser.prog.split(), *typed])

@@ -42,7 +42,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
             track=partial(_track, quiet=options.quiet or options.json),
             **recorded,
         )
-        edition.note_time("observing")
+        edition.end_part("observing")
         for name, table in observed.make_tables(observation, answer).items():
             table.to_csv(edition.folder / name, index=False, lineterminator="\n")
         record = observed.finite(observed.record_observation(observation, answer))
@@ -52,7 +52,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
             from montecarlo.report.figures.applied_scale import draw_scales
 
             draw_scales(answer, edition.folder)
-        edition.note_time("writing")
+        edition.end_part("writing")
         edition.record = {
             "kind": "observation",
             "options": recorded,

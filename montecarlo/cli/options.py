@@ -22,7 +22,6 @@ from montecarlo.names import (
     parse_decimal,
     parse_folder,
     parse_whole,
-    parse_within,
     suggest,
 )
 from montecarlo.printing import write_out
@@ -61,8 +60,8 @@ TYPES: dict[Any, tuple[str, Callable[[str, str], Any]]] = {
     range: ("A:B", parse_indices),
     Path: ("FILE", lambda _, typed: Path(typed)),
     Folder: ("DIR", parse_folder),
-    Seed: ("N", partial(parse_within, least=0, most=MOST_SEED)),
-    Jobs: ("N", partial(parse_within, least=1, most=MOST_JOBS)),
+    Seed: ("N", partial(parse_whole, least=0, most=MOST_SEED)),
+    Jobs: ("N", partial(parse_whole, least=1, most=MOST_JOBS)),
 }
 
 

@@ -73,22 +73,20 @@ class Estimate:
         Each end misses the true value with probability ``error_rate``, between 0 and
         0.5.
         """
-        low, high = self.ends(error_rate)
-        return Interval(clip(low, self.within), clip(high, self.within))
+        return self.ends(error_rate).mapped(lambda end: clip(end, self.within))
 
     def ends(self, error_rate: float) -> Interval:
         """Return the confidence interval before it is clipped.
 
         Without ``bounds`` it is that of `interval_ends`, in the arithmetic of Python,
-        which is ten times faster for one estimate.  It is infinite if nearly all of the
-        variance may come from fewer than `FEWEST_OUTLIERS` replicates: an even larger
-        and rarer value may not have been drawn yet.
+        which is ten times faster for one estimate, and infinite if that
+        `depends_on_outliers`.
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
         t = t_quantile(error_rate, self.n_replicates)
         a = self.skewness / math.sqrt(self.n_replicates)
-        if abs(a) > MOST_SKEWED:
+        if self.depends_on_outliers:
             return Interval(-math.inf, math.inf)
         above, below = t, -t
         if abs(a) > SYMMETRIC:
@@ -108,14 +106,13 @@ class Estimate:
         return self if self.bounds is None else replace(self, bounds=ends.__getitem__)
 
     def with_bounds(self, bounds: Callable[[float], Interval]) -> "Estimate":
-        """Return a copy with other intervals, and the standard error that fits them.
+        """Return a copy with the intervals ``bounds`` and a standard error from them.
 
-        That is the one whose t interval is as wide as the 95 % interval.
+        It is half the width of the 95 % interval over the quantile of Student's t.
         """
         low, high = bounds(POINTWISE)
         width = 2.0 * t_quantile(POINTWISE, max(2, self.n_replicates))
-        error = (high - low) / width
-        return replace(self, std_error=error, bounds=bounds)
+        return replace(self, std_error=(high - low) / width, bounds=bounds)
 
     @property
     def is_binned(self) -> bool:
@@ -149,12 +146,15 @@ class Estimate:
     @property
     def is_bounded(self) -> bool:
         """Whether both ends of the 95 % interval are finite before it is clipped."""
-        low, high = self.ends(POINTWISE)
-        return math.isfinite(high - low)
+        return all(map(math.isfinite, self.ends(POINTWISE)))
 
     @property
-    def depends_on_few(self) -> bool:
-        """Whether a few replicates make nearly all of the variance."""
+    def depends_on_outliers(self) -> bool:
+        """Whether nearly all of the variance may come from very few replicates.
+
+        These are fewer than `FEWEST_OUTLIERS`.  An even larger and rarer value may not
+        have been drawn yet.
+        """
         return abs(self.skewness) > MOST_SKEWED * math.sqrt(self.n_replicates)
 
     def in_range(self, within: Range, slack: float = ROUNDING) -> "Estimate":
@@ -193,7 +193,7 @@ class Estimate:
             self.std_error / (2.0 * value),
             self.n_replicates,
             self.skewness,
-            bounds=lambda rate: self.interval(rate).mapped(
+            lambda rate: self.interval(rate).mapped(
                 lambda end: math.sqrt(max(0.0, end))
             ),
         )
@@ -242,6 +242,7 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
     value, n, (low, high) = estimate.value, estimate.n_replicates, within
 
     def bounds(error_rate: float) -> Interval:
+        """Return Hoeffding's interval."""
         half_width = (high - low) * math.sqrt(-math.log(error_rate) / (2.0 * n))
         return Interval(max(low, value - half_width), min(high, value + half_width))
 
@@ -260,10 +261,10 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
 
     Notes
     -----
-    The interval covers that of Clopper and Pearson, since the rows of a replicate are
-    independent given its keys and can only add variance.  It also covers the t
-    interval.  The standard error of the latter is at least the binomial one, at a share
-    moved by half a row from 0 and 1: replicates may be equal by chance.
+    Given its keys, the rows of a replicate are independent, so the variance is at least
+    the binomial one: the interval covers that of Clopper and Pearson.  It also covers
+    the t interval.  The standard error of the latter is at least the binomial one, at a
+    share moved by half a row from 0 and 1, since replicates may be equal by chance.
     """
     moments, n = mean_moments(values), len(values)
     rows = n_rows * n
@@ -273,6 +274,7 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     moments = moments._replace(std_error=np.maximum(moments.std_error, floor))
 
     def bounds(error_rate: float) -> Interval:
+        """Return the smallest interval that covers the binomial and the t interval."""
         # finite, however skewed: the binomial interval allows for rare rows
         low, high = map(float, interval_ends(moments, n, error_rate))
         least, most = clopper_pearson(hits, rows, error_rate)
@@ -331,6 +333,7 @@ def jackknife(
     inner = _estimate(scaled, n)
 
     def back(end: float) -> float:
+        """Return an end of the interval on the scale of the function."""
         return float(scale.back(np.asarray(end)))
 
     return replace(plain, bounds=lambda rate: inner.interval(rate).mapped(back))
@@ -344,6 +347,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
     """
 
     def divide(one: Interval, other: Interval) -> Interval:
+        """Return the range of ratios of values in two intervals."""
         low = max(0.0, one.low) * _reciprocal(other.high)
         high = max(0.0, one.high) * _reciprocal(other.low)
         # 0/0 and 0 * inf are NaN: any ratio is possible
@@ -352,6 +356,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
         )
 
     def bounds(error_rate: float) -> Interval:
+        """Return the range of ratios for both intervals at half of the error rate."""
         each = 0.5 * error_rate
         return divide(over.interval(each), under.interval(each))
 
@@ -404,6 +409,7 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
     n = len(values)
 
     def bounds(error_rate: float) -> Interval:
+        """Return the interval between two order statistics, or (-inf, inf)."""
         # number of order statistics below which P(binomial <= number) < error_rate
         probabilities = scipy.special.bdtr(np.arange(n), n, 0.5)
         below = int(np.searchsorted(probabilities, error_rate))
@@ -472,6 +478,7 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
     value = math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
 
     def combine(intervals: Sequence[Interval]) -> Interval:
+        """Return the interval of the slope from those of the estimates."""
         down = up = 0.0
         for weight, centre, (low, high) in zip(weights, logs, intervals, strict=True):
             below, above = centre - _log(low), _log(high) - centre
@@ -483,6 +490,7 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
         return Interval(value - math.sqrt(down), value + math.sqrt(up))
 
     def bounds(error_rate: float) -> Interval:
+        """Return the interval of the slope."""
         return combine([estimate.interval(error_rate) for estimate in estimates])
 
     bins = [one.smallest_interval for one in estimates if one.smallest_interval]

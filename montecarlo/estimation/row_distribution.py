@@ -229,6 +229,7 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
         return Interval(max(0.0, least), min(1.0, most))
 
     def bounds(error_rate: float) -> Interval:
+        """Return the interval of the share above the threshold."""
         half = 0.5 * error_rate
         return share_range(threshold.interval(half), *rows.share_ends(half))
 

@@ -271,6 +271,7 @@ class Summaries:
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.point.d_k
 
         def function(means: Array) -> Array:
+            """Return the quantity, undivided, from means in the order `PAIR_MEANS`."""
             return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
 
         divisor = parse_divisor(key.divisor).value(d_k)

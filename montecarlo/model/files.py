@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from montecarlo.errors import InputError, lacks_files, reading
+from montecarlo.errors import InputError, is_file_limit, reading
 from montecarlo.model.arrays import (
     NAMES,
     Model,
@@ -136,7 +136,7 @@ def _reading(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        if isinstance(error, OSError) and lacks_files(error):
+        if isinstance(error, OSError) and is_file_limit(error):
             raise  # the file is not the reason
         reason = str(error).partition("\n")[0] or "one that is cut off"
         raise InputError(

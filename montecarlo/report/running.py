@@ -23,6 +23,7 @@ from montecarlo.claims.running import (
     write_results,
 )
 from montecarlo.claims.schema import Catalogue
+from montecarlo.errors import InputError
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.names import look_up
 from montecarlo.report.content.curves import (
@@ -38,7 +39,7 @@ from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_all, make_report
 from montecarlo.study.executors import PROCESSES, Workers, make_executor
-from montecarlo.study.folder import ResultsError, publishing
+from montecarlo.study.folder import publishing
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.progress import progress_bar
 
@@ -122,7 +123,7 @@ def write_report(
         store, ready = SampleStore(edition.journal), partial(_ready, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
             results = run_study(study, executor, advance, store, sampled=ready)
-        edition.note_time("sampling")
+        edition.end_part("sampling")
         edition.timing["claims"] = seconds_by_claim(study, results.replicates)
         edition.record = write_data(results, edition.folder, own=own_file is not None)
         languages = list(target.languages)
@@ -134,7 +135,7 @@ def write_report(
         make(findings, target.languages, edition.folder, drawing)
         if not with_data:
             _remove(DATA_FILES, edition.folder)
-        edition.note_time("rendering")
+        edition.end_part("rendering")
     return findings, edition.written
 
 
@@ -192,7 +193,7 @@ def render_again(
             make(findings, languages, edition.folder, executor)
         if not with_data:
             _remove(held, edition.folder)
-        edition.note_time("rendering")
+        edition.end_part("rendering")
     return findings, edition.written
 
 
@@ -208,7 +209,7 @@ def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
 
     Raises
     ------
-    ResultsError
+    InputError
         If they were judged by a catalogue, or on a record, of another version.
     """
     own = "own_claims" in record
@@ -218,7 +219,7 @@ def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
         catalogue = catalogue.only(tuple(record["only"]))
     judged_by = catalogue.digest(), records_digest()
     if judged_by != (record["catalogue"], record.get("training")):
-        raise ResultsError(
+        raise InputError(
             "results must be of the claims and records of this version, got others; "
             "the version that wrote them renders them"
         )

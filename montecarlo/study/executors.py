@@ -27,10 +27,11 @@ from typing import Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.estimation.engine import Task
 from montecarlo.names import PROJECT, look_up
 
 T = TypeVar("T")
+#: Positional arguments of the function that a worker calls.
+Task = tuple[Any, ...]
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
 EXECUTORS = dict.fromkeys((THREADS, PROCESSES, DASK))
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s:/]+:[0-9]{1,5}")

@@ -82,9 +82,9 @@ MOST, MOST_SECONDS = 2**17, 60.0
 #: Sampling of a row ends early if it needs this many times more replicates than its
 #: budget.  A smaller factor could end it by mistake: the need is an estimate.
 UNREACHABLE = 2.0
-#: Number of replicates up to which sampling goes on without a finite interval, or while
-#: a few replicates make nearly all of the variance.
-MOST_WHILE_FEW = 2**12
+#: Number of replicates from which on the standard error of an estimate that depends on
+#: outliers is taken as it is.
+MOST_WITH_OUTLIERS = 2**12
 #: Largest number of points of a grid, and of elements of each of its lists.
 MOST_POINTS = 4096
 #: A string or a list of strings.
@@ -404,8 +404,9 @@ class PreciseRows:
     def replicates_needed(self, estimate: Estimate) -> float:
         """Return the estimated number of replicates that reach the target.
 
-        inf if none do, for a relative error of 0 or an estimate that is known to a bin.
-        NaN if there is no standard error or, after many replicates, no interval.
+        Twice the present number for an estimate that depends on outliers.  inf if no
+        number reaches it: the target is relative and the estimate 0, or the interval is
+        one bin.  NaN without a standard error or, after many replicates, an interval.
         """
         if math.isnan(estimate.std_error):
             return math.nan
@@ -413,8 +414,8 @@ class PreciseRows:
         target = self.target_error(estimate)
         if is_bounded and estimate.std_error <= target:
             return float(n)
-        if n < MOST_WHILE_FEW and (estimate.depends_on_few or not is_bounded):
-            return 2.0 * n  # with more replicates the error may be much smaller
+        if n < MOST_WITH_OUTLIERS and (estimate.depends_on_outliers or not is_bounded):
+            return 2.0 * n  # the error may fall by far more than usual
         if not is_bounded:
             return math.nan
         if target == 0.0 or estimate.is_binned:

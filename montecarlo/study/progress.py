@@ -54,6 +54,7 @@ def _quarter_printer(task: str) -> Callable[..., object]:
     started, quarters_printed = time.perf_counter(), 0
 
     def update(total: float, completed: float) -> None:
+        """Print a line if a further quarter is completed."""
         nonlocal quarters_printed
         seconds = time.perf_counter() - started
         quarters = min(3, int(4.0 * completed / total) if total else 0)
@@ -90,6 +91,7 @@ def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
         has_begun = quiet or sys.stderr.isatty()
 
         def advance(point: DesignPoint, finished: int, requested: int) -> None:
+            """Update the bar: replicates of a point have finished or are requested."""
             nonlocal total, done, largest_share, has_begun
             seconds = replicate_seconds(point, n_divisors)
             points.add(point)

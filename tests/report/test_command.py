@@ -147,7 +147,7 @@ REFUSED = """
 --jobs 0 | jobs must lie between 1 and 1024, got 0
 --jobs nan | jobs must be
 --config none.toml | config must be a readable file, got 'none.toml'
---config PATH | config must be a readable file, got .*Is a directory
+--config PATH | config must be a regular file, got
 --config PATH/binary.toml | binary.toml
 --from nowhere | nowhere
 --from PATH/observed | those of a report, got an observation

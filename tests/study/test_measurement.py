@@ -18,12 +18,7 @@ from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.estimates import bounded_estimate
 from montecarlo.estimation.intervals import FEWEST_OUTLIERS, round_end
 from montecarlo.study import measurement
-from montecarlo.study.measurement import (
-    MOST_WHILE_FEW,
-    PreciseRows,
-    grid,
-    measure,
-)
+from montecarlo.study.measurement import MOST_WITH_OUTLIERS, PreciseRows, grid, measure
 from montecarlo.study.table import COLUMNS
 from montecarlo.theory import expected_row
 from tests.commands import measure as main
@@ -466,12 +461,12 @@ def test_lists_of_all_that_names_a_row():
 
 
 @pytest.mark.parametrize("of", [lambda mean: mean, lambda mean: mean.root()])
-def test_error_from_one_replicate_ends_no_sampling(of):
-    """Its bound does not tell what more replicates make of it."""
+def test_error_that_rests_on_one_replicate_ends_no_sampling(of):
+    """Its bound says nothing of what more replicates make of it."""
     rare = np.r_[0.5, np.full(511, 0.002)]
     few = of(bounded_estimate(rare, (0.001, 1.0)))
     assert PreciseRows({}).replicates_needed(few) == 1024
     assert PreciseRows({}, absolute_error=1.0).replicates_needed(few) == 512
     many = of(bounded_estimate(np.repeat(rare, 8), (0.001, 1.0)))
-    assert many.n_replicates == MOST_WHILE_FEW
-    assert PreciseRows({}).replicates_needed(many) > 2 * MOST_WHILE_FEW
+    assert many.n_replicates == MOST_WITH_OUTLIERS
+    assert PreciseRows({}).replicates_needed(many) > 2 * MOST_WITH_OUTLIERS

@@ -309,7 +309,7 @@ def read_results(
 
     Raises
     ------
-    montecarlo.study.folder.ResultsError
+    InputError
         If run.json is missing, or a file does not agree with it.
     """
     run = read_report_run(folder) if run is None else run

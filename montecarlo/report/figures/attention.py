@@ -9,6 +9,7 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 from pandas import DataFrame
 
+from montecarlo.errors import InputError
 from montecarlo.report.content.curves import EXAMPLE, Curves
 from montecarlo.report.figures.drawing import Key, Picture
 from montecarlo.report.figures.labels import Label, message
@@ -20,7 +21,6 @@ from montecarlo.report.figures.palette import (
     keep_looks,
 )
 from montecarlo.report.figures.specs import Fact, FigureSpec
-from montecarlo.study.folder import ResultsError
 
 Weights = NDArray[np.float64]
 #: A shade, and its cells: line, first key, and the one after the last.
@@ -42,7 +42,7 @@ def example_weights(curves: Curves) -> Iterator[tuple[str, Weights]]:
         n_keys = int(mine["n_keys"].iloc[0])
         weights = mine["weight"].to_numpy(dtype=np.float64)
         if len(weights) % n_keys:
-            raise ResultsError(
+            raise InputError(
                 f"curves/{EXAMPLE}.csv must hold example rows of {n_keys} weights "
                 f"each, got {len(weights)} under the divisor {divisor}"
             )
