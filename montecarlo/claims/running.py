@@ -181,14 +181,9 @@ def run_study(
 
     def undecided(store: SampleStore) -> set[DesignPoint]:
         """Return the points that need more replicates."""
-        # a point that failed may have fewer replicates than its first analysis
-        analysed = {
-            point: number
-            for point, number in most.items()
-            if point not in budgets
-            or store.n_replicates(point) >= grid_budgets[point].first
-        }
-        evidence = evidence_on(analysed)
+        # where sampling failed there may be fewer replicates than a first analysis has
+        failed = {c for c in budgets if store.n_replicates(c) < budgets[c].first}
+        evidence = evidence_on({c: n for c, n in most.items() if c not in failed})
         # z scores are judged once, at the end
         return undecided_points(_judge(study, rates, evidence), evidence)
 

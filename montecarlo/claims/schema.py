@@ -264,15 +264,9 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
         """Return the ids of the interpretations that vote, for one text or for all."""
         voting = [one.id for one in self.interpretation if not one.beyond]
-        if text is None:
-            return tuple(voting)
-        named = {
-            name
-            for source in self.source
-            if source.text == text
-            for name in source.admits or voting
-        }
-        return tuple(name for name in voting if name in named)
+        sources = [source for source in self.source if source.text == text]
+        admitted = {name for source in sources for name in source.admits or voting}
+        return tuple(name for name in voting if text is None or name in admitted)
 
     def sentences(self) -> Iterator[tuple[Sentence, str]]:
         """Yield every sentence about the claim, with its name for messages."""

@@ -83,7 +83,7 @@ Exact = Callable[[DesignPoint, RowKey], float | None]
 
 
 #: The tables of points before sampling: none.
-NOT_SAMPLED: Mapping[DesignPoint, PointTable] = {}
+NO_TABLES: Mapping[DesignPoint, PointTable] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Evidence:
     budgets: Mapping[DesignPoint, int]
     divisors: Collection[str]
     reference: Exact
-    summaries: Callable[[DesignPoint], PointTable] = NOT_SAMPLED.__getitem__
+    summaries: Callable[[DesignPoint], PointTable] = NO_TABLES.__getitem__
     record: Record | None = None
     _cache: dict[Check, dict[CaseKey, Points]] = field(default_factory=dict)
 
