@@ -165,10 +165,10 @@ def _require_sizes(check: Check, *, no_rows: bool) -> None:
     requirement = "must be 0 as the case has no such size"
     for field in ("expected", "low", "high"):
         level = getattr(check, field)
-        for size, lacking in (("d_k", check.along_d_k), ("n_keys", no_rows)):
+        for size, missing in (("d_k", check.along_d_k), ("n_keys", no_rows)):
             power = getattr(level, f"{size}_power", 0.0)
-            excluded = lacking and power
-            _require(f"{field}.{size}_power", not excluded, requirement, power)
+            allowed = not (missing and power)
+            _require(f"{field}.{size}_power", allowed, requirement, power)
 
 
 def _require_bounds(check: Check) -> None:
@@ -233,8 +233,8 @@ def require_words(words: Words) -> None:
     if not texts:
         raise InputError(f"must be a text, got {words!r}")
     for text in texts:
-        if found := _CONTROL.search(text):
-            raise InputError(f"must have no control character, got {found[0]!a}")
+        if match := _CONTROL.search(text):
+            raise InputError(f"must have no control character, got {match[0]!a}")
 
 
 def require_sentence(
@@ -387,7 +387,7 @@ def _entries(
                 message = validation_message(error)
                 raise InputError(message + _choices(message, kind)) from None
             except (UnicodeEncodeError, RecursionError) as error:
-                raise InputError(f"must be what a file may hold: {error}") from None
+                raise InputError(f"must be valid TOML data: {error}") from None
     _require_unique(f"{table}.{key}", [entry[key] for entry in entries])
 
 

@@ -24,7 +24,7 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
     join_by_case,
-    round_error,
+    six_digits,
 )
 from montecarlo.claims.schema import (
     OTHERS,
@@ -287,7 +287,7 @@ class Judge:
             sources=claim.source,
             verdict=ruling.verdict,
             reason=ruling.reason,
-            error_rate=round_error(self.error_rates.get(claim.id, 0.0)) or 0.0,
+            error_rate=six_digits(self.error_rates.get(claim.id, 0.0)) or 0.0,
             texts=texts,
             tested=claim.tested,
             changed=claim.changed,
@@ -357,6 +357,10 @@ def rule_on_cases(
     interpretation: Interpretation, cases: Sequence[Case], *, reached: bool
 ) -> Ruling:
     """Return the ruling on an interpretation from its cases.
+
+    It is ``vague`` if a word has no measure, or for ``usually``.  Otherwise the
+    quantifier joins the cases.  A premise that the sentence omits may make it
+    ``partly``, and so does an equality in distribution that holds within a tolerance.
 
     Parameters
     ----------

@@ -116,14 +116,14 @@ def _exact_quantity(
 ) -> RecordedQuantity:
     """Return a recorded quantity; ``values`` returns the exact value of each case."""
     return RecordedQuantity(
-        lambda *_: {case: exactly(value) for case, value in values().items()},
+        lambda *_: {case: exact_estimate(value) for case, value in values().items()},
         symbol,
         words,
         exact=True,
     )
 
 
-def exactly(value: float) -> Estimate:
+def exact_estimate(value: float) -> Estimate:
     """Return a number as an estimate without error."""
     return Estimate(value, 0.0, 2)
 
@@ -226,7 +226,7 @@ def rescaled_differences(_: Check, record: Record) -> Estimates:
     without rounding.
     """
     return {
-        CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): exactly(one.weights)
+        CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): exact_estimate(one.weights)
         for one in record.rescaled
         if one.optimiser == "sgd" and np.log2(one.factor) % 2.0 == 0.0
     }

@@ -164,8 +164,8 @@ def run_study(
         """Return the exact value of a row, computed at most once; None if unknown."""
         if key not in known[point]:
             known[point][key] = find_reference(point, key)
-        found = known[point][key]
-        return None if found is None else found.value
+        reference = known[point][key]
+        return None if reference is None else reference.value
 
     def evidence_on(points: Mapping[DesignPoint, int]) -> Evidence:
         """Return the evidence on points, whose tables are updated first."""
@@ -239,7 +239,7 @@ def _judge(
     evidence: Evidence,
     measurements: pd.DataFrame | None = None,
 ) -> ClaimsRecord:
-    """Return the outcomes on some evidence; without measurements, without z scores."""
+    """Return the outcomes of a study's catalogue; z scores need measurements."""
     compared = tabulate(()) if measurements is None else measurements
     return Judge(evidence, rates.stated, rates.claims).judge(
         study.catalogue,
@@ -351,8 +351,8 @@ def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
 
 def exact_value(point: DesignPoint, key: RowKey) -> float | None:
     """Return the exact value of a row; None if theory has none."""
-    found = find_reference(point, key)
-    return None if found is None else found.value
+    reference = find_reference(point, key)
+    return None if reference is None else reference.value
 
 
 def error_rates_of(

@@ -102,7 +102,7 @@ class MeasureOptions:
         "what to measure: python -m montecarlo --list quantities"
     )
     d_k: int = first("dimension of queries and keys", 64)
-    keys: int | None = first("keys per row; none for quantities of pairs")
+    keys: int | None = first("keys per row; omit for quantities of pairs")
     divisor: str = first(
         "none, sqrt, 13.5, 'd_k/8', 'sqrt(d_k*ln(n))', or a ratio: none/sqrt", "sqrt"
     )

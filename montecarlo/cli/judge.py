@@ -162,7 +162,7 @@ def _json_record(study: Study, record: ClaimsRecord) -> dict[str, Any]:
 
 
 def _name_undecided(record: ClaimsRecord) -> Iterator[str]:
-    """Yield a line for each check that theory does not decide, with its first case."""
+    """Yield a message for each check that exact values leave undecided in some case."""
     for claim in record.claims:
         for one in claim.interpretations:
             for check in one.checks:
@@ -179,7 +179,7 @@ def _name_undecided(record: ClaimsRecord) -> Iterator[str]:
 def _result_lines(
     study: Study, record: ClaimsRecord, typed: Sequence[str], *, exact: bool
 ) -> Iterator[str]:
-    """Yield the lines of output for one file."""
+    """Yield the output for one file: claims, the error rate, and undecided cases."""
     for claim in record.claims:
         yield from _claim_lines(claim)
     if exact:
@@ -228,7 +228,10 @@ def _claim_lines(claim: ClaimOutcome) -> Iterator[str]:
 
 
 def _case_ranges(one: InterpretationOutcome) -> Iterator[str]:
-    """Yield the sizes of an interpretation's cases, after several distributions."""
+    """Yield the sizes of an interpretation's cases as texts, such as "d_k = 64, 256".
+
+    If there are several distributions or conditions, their names come first.
+    """
     cases = [case for check in one.checks for case in check.cases]
     conditions = dict.fromkeys(case.context or case.distribution for case in cases)
     if len(conditions) > 1:

@@ -128,7 +128,7 @@ def _require_effective(options: MeasureOptions) -> None:
 
 
 def _command_with_seed(typed: Sequence[str]) -> str:
-    """Return the command line as a command, with its default seed made explicit."""
+    """Return the typed arguments as a command, with the default seed made explicit."""
     seeded = any(word.partition("=")[0] in {"--seed", "--exact"} for word in typed)
     words = [*typed, *([] if seeded else ["--seed", "1"])]
     return f"python -m montecarlo measure {shlex.join(words)}"
@@ -235,7 +235,10 @@ def _measure_row(options: MeasureOptions) -> Result:
 def _shortfall(
     measured: Measurement, effort: Effort, needed: float, seconds: float
 ) -> str:
-    """Return why the target error was not reached, and what would reach it."""
+    """Return why the target error was not reached, and what would reach it.
+
+    ``needed``: replicates for the target error; ``seconds``: of one replicate.
+    """
     if math.isnan(needed):
         return f"no interval {_reason_without_interval(measured)}"
     if math.isinf(needed) and measured.estimate == 0.0:

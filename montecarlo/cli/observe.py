@@ -76,7 +76,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
 
 
 def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
-    """Yield items, with a progress bar."""
+    """Yield items while a progress bar counts them; ``name`` is its label."""
     with open_bar(name, quiet=quiet) as update:
         update(total=len(items))
         for done, item in enumerate(items, start=1):

@@ -123,7 +123,10 @@ def _flag(one: Field[Any]) -> str:
 
 
 def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
-    """Return whether a field holds a list, and the type of its values."""
+    """Return whether a type hint is that of a list, and the type of its values.
+
+    None in a union is left out.
+    """
     args = get_args(hint)
     if NoneType in args:
         return _type_of(next(one for one in args if one is not NoneType))
@@ -218,7 +221,7 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"option must be listed by --help, got {show(name)}.{hint}")
 
     def _value(self, one: Field[Any], given: Any) -> Any:  # noqa: ANN401
-        """Return the value of a field from its text.
+        """Return the value of a field from its text, or the default.
 
         An empty value comes from ``--config=``, or from ``--seed=--``, for which
         argparse up to Python 3.12 returns an empty list.
@@ -234,7 +237,10 @@ class Parser(argparse.ArgumentParser):
         return tuple(values) if several else values[0]
 
     def complete(self, known: Mapping[str, object]) -> None:
-        """Set shtab's completions, by the placeholder of a value in the help."""
+        """Set shtab's completions for values.
+
+        ``known``: placeholder of a value in the help -> completion.
+        """
         for action in self._actions:
             if (shown := str(action.metavar)) in known:
                 vars(action)["complete"] = known[shown]

@@ -49,7 +49,10 @@ def summary_lines(results: Findings, written: Sequence[Path]) -> list[str]:
 def command_again(
     options: ReportOptions, typed: Sequence[str], run: Mapping[str, Any]
 ) -> str:
-    """Return the command that writes the same files: as typed, with its seed."""
+    """Return the command that writes the same files again: as typed, with its seed.
+
+    ``run``: content of run.json.
+    """
     words = [*typed]
     if options.seed is None and not (options.source or options.config):
         words += ["--seed", str(run["seed"])]

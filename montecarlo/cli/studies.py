@@ -85,7 +85,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
         target = Target(output, languages, typed, only=only or ())
         return render_again(options.source, target, make, with_data=with_data)
     check_executor(options.executor, options.jobs, options.scheduler)
-    study = _configured(options, only)
+    study = _study_of(options, only)
     target = Target(
         output,
         choose_languages(options.lang or ("all",)),
@@ -109,8 +109,11 @@ def _require_other_folder(source: Path, output: Path) -> None:
         )
 
 
-def _configured(options: ResultsOptions, only: Sequence[str] | None) -> Study:
-    """Return the study of a configuration file, with options that override it."""
+def _study_of(options: ResultsOptions, only: Sequence[str] | None) -> Study:
+    """Return the study of a configuration file and of options, which override it.
+
+    ``only``: ids of the requested claims; None for those of the file, or all.
+    """
     settings: dict[str, Any] = {}
     if options.config is not None:
         name = f"config {str(options.config)!r}"
@@ -119,7 +122,7 @@ def _configured(options: ResultsOptions, only: Sequence[str] | None) -> Study:
         settings.pop("grid", None)
     flags = {"seed": options.seed, "only": only}
     settings |= {name: value for name, value in flags.items() if value is not None}
-    configuration = _validate(settings, options.config)
+    configuration = _parse_settings(settings, options.config)
     preset = "" if configuration.grid else options.preset or PRESET
     grid = configuration.grid or look_up("preset", preset, PRESETS)
     grid.points()  # raises InputError for an invalid grid
@@ -137,8 +140,8 @@ def _configured(options: ResultsOptions, only: Sequence[str] | None) -> Study:
     )
 
 
-def _validate(settings: Mapping[str, Any], file: Path | None) -> Configuration:
-    """Return valid settings; ``file`` is that of the settings, for messages."""
+def _parse_settings(settings: Mapping[str, Any], file: Path | None) -> Configuration:
+    """Return settings as a configuration; ``file`` is their file, for messages."""
     try:
         return msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:
