@@ -17,6 +17,7 @@ from montecarlo.attention.quantities import ANY, Range, Scale, clip
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import (
     POINTWISE,
+    RARE,
     Interval,
     Moments,
     interval_ends,
@@ -122,6 +123,11 @@ class Estimate:
         low, high = self.ends(POINTWISE)
         return math.isfinite(high - low)
 
+    @property
+    def rests_on_few(self) -> bool:
+        """Whether so few replicates make most of the variance that it says little."""
+        return abs(self.skewness) > RARE * math.sqrt(self.n_replicates)
+
     def in_range(self, within: Range, slack: float = ROUNDING) -> "Estimate":
         """Return the same estimate of a quantity whose values lie in a range.
 
@@ -159,7 +165,7 @@ class Estimate:
 
         value = math.sqrt(self.value)
         error = self.std_error / (2.0 * value)
-        return Estimate(value, error, self.n_replicates, bounds=bounds)
+        return Estimate(value, error, self.n_replicates, self.skewness, bounds)
 
 
 def mean_estimate(values: Array) -> Estimate:
@@ -204,7 +210,7 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
         return Interval(max(low, value - half_width), min(high, value + half_width))
 
     error = half_width_error(bounds, max(2, n))
-    return replace(estimate, std_error=error, skewness=0.0, bounds=bounds)
+    return replace(estimate, std_error=error, bounds=bounds)
 
 
 def share_estimate(values: Array, n_rows: int) -> Estimate:

@@ -75,8 +75,8 @@ MOST, MOST_SECONDS = 2**17, 60.0
 #: How many times as many replicates as there may be a row must seem to need for its
 #: sampling to end at once: what it needs is known as roughly as its error.
 UNREACHABLE = 2.0
-#: Replicates without an interval from which on none is waited for.
-MOST_WITHOUT_INTERVAL = 2**12
+#: Replicates from which on an error that rests on few of them is believed.
+MOST_WHILE_FEW = 2**12
 #: Points of a grid, and entries of each of its lists, at most.
 MOST_POINTS = 4096
 #: One, or a list of them.
@@ -409,16 +409,18 @@ class Effort:
         """
         if math.isnan(estimate.std_error):
             return math.nan
-        if not estimate.is_bounded:  # a few replicates make all of the variance
-            n = estimate.n_replicates
-            return 2.0 * n if n < MOST_WITHOUT_INTERVAL else math.nan
+        n, is_bounded = estimate.n_replicates, estimate.is_bounded
         wanted = self.wanted(estimate)
-        if estimate.std_error <= wanted:
-            return float(estimate.n_replicates)
+        if is_bounded and estimate.std_error <= wanted:
+            return float(n)
+        if n < MOST_WHILE_FEW and (estimate.rests_on_few or not is_bounded):
+            return 2.0 * n  # more replicates may well make its error much smaller
+        if not is_bounded:
+            return math.nan
         if wanted == 0.0 or estimate.is_binned:
             return math.inf
         ratio = estimate.std_error / wanted
-        return estimate.n_replicates * (ratio * ratio)  # a power of it may overflow
+        return n * (ratio * ratio)  # a power of it may overflow
 
 
 @dataclass(slots=True)

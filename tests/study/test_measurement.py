@@ -15,9 +15,10 @@ from montecarlo.claims.checks import Check
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
+from montecarlo.estimation.estimates import bounded_estimate
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
 from montecarlo.study import measurement
-from montecarlo.study.measurement import grid, measure
+from montecarlo.study.measurement import MOST_WHILE_FEW, Effort, grid, measure
 from montecarlo.study.table import COLUMNS
 from montecarlo.theory import expected_row
 from tests.commands import measure as main
@@ -457,3 +458,15 @@ def test_lists_of_all_that_names_a_row():
     ):
         with pytest.raises(InputError, match=what):
             grid(d_k=4, **wrong)
+
+
+@pytest.mark.parametrize("of", [lambda mean: mean, lambda mean: mean.root()])
+def test_error_that_rests_on_one_replicate_ends_no_sampling(of):
+    """Its bound says nothing of what more replicates make of it."""
+    rare = np.r_[0.5, np.full(511, 0.002)]
+    few = of(bounded_estimate(rare, (0.001, 1.0)))
+    assert Effort().needed(few) == 1024
+    assert Effort(absolute_error=1.0).needed(few) == 512
+    many = of(bounded_estimate(np.repeat(rare, 8), (0.001, 1.0)))
+    assert many.n_replicates == MOST_WHILE_FEW
+    assert Effort().needed(many) > 2 * MOST_WHILE_FEW
