@@ -13,17 +13,16 @@ first to the same quantity under the second, from the same draws.
 """
 
 import ast
+import difflib
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from montecarlo.errors import InputError, show
-from montecarlo.names import require_number, suggest
+from montecarlo.names import require_number
 
-#: Longest formula, in characters.
 MOST_CHARACTERS = 100
 
 
@@ -48,8 +47,30 @@ class Product(NamedTuple):
         return Product(self.factor**power, *(0.0 + power * one for one in self[1:]))
 
 
+def read_formula(text: str) -> Product:
+    """Parse a formula.
+
+    Raises
+    ------
+    ValueError
+        If it is no product of powers.
+
+    Examples
+    --------
+    >>> read_formula("2*sqrt(d_k*ln(n))")
+    Product(factor=2.0, d_k=0.5, n=0.0, log_n=0.5)
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"formula must have at most {MOST_CHARACTERS} characters")
+    try:
+        tree = ast.parse(text.strip().replace("^", "**"), mode="eval")
+        return _evaluate(tree.body)
+    except (SyntaxError, ArithmeticError, TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+
+
 def name_formula(product: Product) -> str:
-    """Return the formula of a product, from which `parse_divisor` reads the same.
+    """Write a product so that `read_formula` reads the same.
 
     Examples
     --------
@@ -268,20 +289,16 @@ def parse_divisor(text: str) -> Divisor:
 
 @lru_cache(maxsize=1024)
 def _parse_formula(formula: str) -> Divisor:
-    """Return the divisor of a formula that is no name in `DIVISORS`."""
-    product = None
-    if len(formula) <= MOST_CHARACTERS:
-        with suppress(
-            ValueError, SyntaxError, ArithmeticError, TypeError, RecursionError
-        ):
-            tree = ast.parse(formula.replace("^", "**"), mode="eval")
-            product = _evaluate(tree.body)
-    if product is None:
+    try:
+        product = read_formula(formula)
+    except ValueError:
+        near = difflib.get_close_matches(formula, DIVISORS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InputError(
             f"divisor must be one of {', '.join(DIVISORS)}, a number above 0, or a "
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
-            f"got {show(formula)}.{suggest(formula, DIVISORS)}"
-        )
+            f"got {show(formula)}.{hint}"
+        ) from None
     require_number("divisor", product.factor, LEAST_FACTOR, MOST_FACTOR)
     if max(map(abs, product[1:])) > MOST_POWER:
         raise InputError(
