@@ -74,16 +74,13 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     )
 
 
-def look_up_all(
-    kind: str, names: Sequence[str], table: Mapping[str, Entry]
-) -> list[Entry]:
-    """Return the entries of a table for several names, and ``[]`` for ``["none"]``.
+def require_names(kind: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Return names that must all be known, and ``[]`` for ``["none"]``.
 
-    Parameters and errors are those of `look_up`.
+    Errors are those of `look_up`.
     """
-    if list(names) == [NONE]:
-        return []
-    return [look_up(kind, name, table) for name in names]
+    table = {name: name for name in known}
+    return [] if list(names) == [NONE] else [look_up(kind, x, table) for x in names]
 
 
 def parse_folder(name: str, typed: str) -> Path:

@@ -41,9 +41,10 @@ def read_calibration() -> dict[str, Any]:
 
 
 def kind_of(check: Check) -> str:
-    """Return the kind of interval by which a check is judged, as in the record.
+    """Return the kind of interval by which a check is judged, such as ``quantile``.
 
-    A share above a mean is judged by the interval of a mean.
+    Kinds are those of the calibration record, and `EXACT`.  A share above a mean is
+    judged by the interval of a mean.
     """
     if check.quantity in RECORDED:
         return EXACT
@@ -59,20 +60,20 @@ def kind_of(check: Check) -> str:
     return "share" if QUANTITIES[check.quantity].indicator else "mean"
 
 
-def nominal_rate(wanted: float, kind: str) -> float:
-    """Return the error rate that an interval states, to miss no more often than wanted.
+def nominal_rate(target: float, kind: str) -> float:
+    """Return the error rate that an interval must state for a given rate of misses.
 
     Parameters
     ----------
-    wanted : float
-        One-sided error rate, between 0 and 1.
+    target : float
+        Largest one-sided rate of misses, between 0 and 1.
     kind : str
         Kind of interval: one of the record, or `EXACT`.
 
     Returns
     -------
     float
-        One-sided, at most ``wanted``.
+        One-sided error rate, at most ``target``.
 
     Notes
     -----
@@ -83,13 +84,13 @@ def nominal_rate(wanted: float, kind: str) -> float:
     This exceeds any power law.
     """
     growth = 0.0 if kind == EXACT else read_calibration()["growth"][kind]
-    return wanted * math.exp(-growth * math.log(wanted) ** 2)
+    return target * math.exp(-growth * math.log(target) ** 2)
 
 
 def calibrate(share: float) -> Calibration:
-    """Return how much smaller than its share of the error rate each interval's rate is.
+    """Return the calibration record with the correction for each kind of interval.
 
-    ``share`` is that of one end of an interval.
+    ``share``: part of the error rate for one end of an interval.
     """
     record = read_calibration()
     factors = {

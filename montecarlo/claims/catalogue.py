@@ -142,7 +142,7 @@ def _require_recorded(check: Check) -> None:
     """Require that a check of a recorded quantity names recorded cases."""
     quantity, domain = RECORDED[check.quantity], check.domain
     _require_name("divisor", check.divisor, quantity.divisors)
-    _require_name("summary", check.summary, summaries_named(check.quantity))
+    _require_name("summary", check.summary, summaries_of(check.quantity))
     for name in domain.initialisation:
         _require_name("domain.initialisation", name, quantity.initialisations)
     for name in domain.part:
@@ -165,10 +165,10 @@ def _require_sizes(check: Check, *, no_rows: bool) -> None:
     requirement = "must be 0 as the case has no such size"
     for field in ("expected", "low", "high"):
         level = getattr(check, field)
-        for size, lacking in (("d_k", check.along_d_k), ("n_keys", no_rows)):
+        for size, missing in (("d_k", check.along_d_k), ("n_keys", no_rows)):
             power = getattr(level, f"{size}_power", 0.0)
-            excluded = lacking and power
-            _require(f"{field}.{size}_power", not excluded, requirement, power)
+            allowed = not (missing and power)
+            _require(f"{field}.{size}_power", allowed, requirement, power)
 
 
 def _require_bounds(check: Check) -> None:
@@ -220,7 +220,7 @@ def _require_row(check: Check) -> None:
     require_row(point, row_key(check))
 
 
-def summaries_named(quantity: str) -> tuple[str, ...]:
+def summaries_of(quantity: str) -> tuple[str, ...]:
     """Return the available summaries of a sampled or recorded quantity."""
     if quantity in RECORDED:
         return (RECORDED[quantity].summary,)
@@ -233,8 +233,8 @@ def require_words(words: Words) -> None:
     if not texts:
         raise InputError(f"must be a text, got {words!r}")
     for text in texts:
-        if found := _CONTROL.search(text):
-            raise InputError(f"must have no control character, got {found[0]!a}")
+        if match := _CONTROL.search(text):
+            raise InputError(f"must have no control character, got {match[0]!a}")
 
 
 def require_sentence(
@@ -384,10 +384,10 @@ def _entries(
             try:
                 yield msgspec.convert(_resolve("", entry, by_name), kind, strict=True)
             except msgspec.ValidationError as error:
-                message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
+                message = validation_message(error)
                 raise InputError(message + _choices(message, kind)) from None
             except (UnicodeEncodeError, RecursionError) as error:
-                raise InputError(f"must be what a file may hold: {error}") from None
+                raise InputError(f"must be valid TOML data: {error}") from None
     _require_unique(f"{table}.{key}", [entry[key] for entry in entries])
 
 
@@ -419,6 +419,11 @@ def _resolve(
             f"{field} must be a text, a number or a list, got {show(value)}"
         )
     return value
+
+
+def validation_message(error: msgspec.ValidationError) -> str:
+    """Return an error of msgspec in words: with the path of the field in the entry."""
+    return str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
 
 
 def _choices(message: str, kind: type[Struct]) -> str:

@@ -154,7 +154,7 @@ def region_of(
     """
     if check.relation != "equals":
         low, high = (_level_at(x, d_k, n_keys) for x in (check.low, check.high))
-        return or_infinite(low, high)
+        return infinite_if_none(low, high)
     expected = exact
     if check.expected != "reference":
         expected = _level_at(check.expected, d_k, n_keys)
@@ -164,7 +164,7 @@ def region_of(
     return expected - margin, expected + margin
 
 
-def or_infinite(low: float | None, high: float | None) -> tuple[float, float]:
+def infinite_if_none(low: float | None, high: float | None) -> tuple[float, float]:
     """Return the ends of an interval, infinite in place of None."""
     return -math.inf if low is None else low, math.inf if high is None else high
 

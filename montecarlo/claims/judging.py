@@ -24,7 +24,7 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
     join_by_case,
-    round_error,
+    six_digits,
 )
 from montecarlo.claims.schema import (
     OTHERS,
@@ -81,10 +81,7 @@ def judge_sentence(
     """
     by_id = {interpretation.id: interpretation for interpretation in interpretations}
     checks = tuple(judge_check(check) for check in sentence.check)
-    candidates = {
-        name: _find_number(value, checks, by_id)
-        for name, value in sentence.value.items()
-    }
+    candidates = {n: _find_number(v, checks, by_id) for n, v in sentence.value.items()}
     numbers = {name: one for name, one in candidates.items() if one is not None}
     holds = (
         sentence.verdict in (None, verdict)
@@ -154,12 +151,8 @@ def _find_number(
         matching = [case for case in counted if _matches(case, value)]
         count = float(_count(matching, value.count))
         return NumberOutcome(value=count, std_error=None, row="", percent=False)
-    numbers = [
-        number
-        for case in cases
-        if _matches(case, value)
-        for number in _numbers_of(case, value)
-    ]
+    matching = [case for case in cases if _matches(case, value)]
+    numbers = [number for case in matching for number in _numbers_of(case, value)]
     if value.pick == "only":
         return numbers[0] if len(numbers) == 1 else None
     pick = min if value.pick == "lowest" else max
@@ -294,7 +287,7 @@ class Judge:
             sources=claim.source,
             verdict=ruling.verdict,
             reason=ruling.reason,
-            error_rate=round_error(self.error_rates.get(claim.id, 0.0)) or 0.0,
+            error_rate=six_digits(self.error_rates.get(claim.id, 0.0)) or 0.0,
             texts=texts,
             tested=claim.tested,
             changed=claim.changed,
@@ -364,6 +357,10 @@ def rule_on_cases(
     interpretation: Interpretation, cases: Sequence[Case], *, reached: bool
 ) -> Ruling:
     """Return the ruling on an interpretation from its cases.
+
+    It is ``vague`` if a word has no measure, or for ``usually``.  Otherwise the
+    quantifier joins the cases.  A premise that the sentence omits may make it
+    ``partly``, and so does an equality in distribution that holds within a tolerance.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from montecarlo.claims.checks import Check, or_infinite
+from montecarlo.claims.checks import Check, infinite_if_none
 from montecarlo.claims.schema import (
     Form,
     ModelSize,
@@ -75,9 +75,9 @@ class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         dependence = "" if self.dependence == "none" else self.dependence
         if self.part:
             return f"{self.part} {self.initialisation}".strip()
-        found = self.arithmetic or dependence or self.initialisation
+        condition = self.arithmetic or dependence or self.initialisation
         named = [one for one in (self.normalisation, self.mask) if one != "none"]
-        return " ".join([found, *named]).strip()
+        return " ".join([condition, *named]).strip()
 
 
 def case_key(case: CaseKey, **changed: None) -> CaseKey:
@@ -146,12 +146,12 @@ class Case(CaseKey, frozen=True, kw_only=True):
     @property
     def region(self) -> tuple[float, float]:
         """The equivalence region, ends included; infinite where it is unbounded."""
-        return or_infinite(self.region_low, self.region_high)
+        return infinite_if_none(self.region_low, self.region_high)
 
     @property
     def interval(self) -> tuple[float, float]:
         """The simultaneous interval; infinite where it is unbounded or missing."""
-        return or_infinite(self.simultaneous_low, self.simultaneous_high)
+        return infinite_if_none(self.simultaneous_low, self.simultaneous_high)
 
 
 def finite_or_none(value: float) -> float | None:
@@ -159,7 +159,7 @@ def finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def round_error(value: float) -> float | None:
+def six_digits(value: float) -> float | None:
     """Return a number rounded to six digits; None if it is not finite."""
     return finite_or_none(float(f"{value:.6g}"))
 
@@ -207,7 +207,7 @@ def decide_case(  # noqa: PLR0913 - results of evidence
     limit: Limit | None = None,
     most: int | None = None,
     by_theory: bool = True,
-    **found: Any,  # noqa: ANN401 - fields of a case
+    **others: Any,  # noqa: ANN401 - fields of a case
 ) -> Case:
     """Return a case of a check with its outcome.
 
@@ -230,7 +230,7 @@ def decide_case(  # noqa: PLR0913 - results of evidence
     by_theory : bool
         Whether an exact value decides if the sample does not.  It never does if the
         check compares with that value.
-    **found
+    **others
         Further fields of the case: ``rows`` and ``d_k_range``.
 
     Returns
@@ -239,12 +239,12 @@ def decide_case(  # noqa: PLR0913 - results of evidence
     """
     low, high = map(finite_or_none, region)
     fields = msgspec.structs.asdict(where) | {"region_low": low, "region_high": high}
-    fields |= found
+    fields |= others
     if estimate is None:
         return Case(**fields)
     fields |= {
         "estimate": finite_or_none(estimate.value),
-        "std_error": round_error(estimate.reported_error),
+        "std_error": six_digits(estimate.reported_error),
         "n_replicates": estimate.n_replicates,
         "exact": None if exact is None else finite_or_none(exact),
     }
@@ -380,7 +380,7 @@ class SentenceOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class PassageOutcome(SentenceOutcome, frozen=True, kw_only=True):
-    """The same for a sentence that belongs to no claim."""
+    """Whether a sentence that belongs to no claim holds, and its numbers."""
 
     #: in the catalogue
     id: str
@@ -431,12 +431,12 @@ class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
         Without interpretations, that is the verdict on the claim.
         """
-        said = {
+        verdicts = {
             one.verdict
             for one in self.interpretations
             if one.votes and (not source.admits or one.id in source.admits)
         }
-        return said or {self.verdict}
+        return verdicts or {self.verdict}
 
     def sentences(self) -> Iterator[SentenceOutcome]:
         """Yield the outcome of every sentence about the claim."""
@@ -501,7 +501,7 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         for self_check in self.self_checks:
             yield from self_check.checks
 
-    def said_checks(self) -> Iterator[CheckOutcome]:
+    def sentence_checks(self) -> Iterator[CheckOutcome]:
         """Yield every check that a sentence asserts."""
         for claim in self.claims:
             for sentence in claim.sentences():

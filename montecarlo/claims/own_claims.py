@@ -66,8 +66,7 @@ class JudgedClaims(dict[str, Any]):
     """
 
     def __init__(self, record: ClaimsRecord, not_judged: Sequence[str]) -> None:
-        content: dict[str, Any] = msgspec.to_builtins(record)
-        super().__init__(content, not_judged=list(not_judged))
+        super().__init__(msgspec.to_builtins(record), not_judged=list(not_judged))
         self._record = record
 
     def frame(self) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import CaseKey
 from montecarlo.claims.training import ARMS, COMPARED, D_K, SLOPE, STEPS, Record
 from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
+from montecarlo.study.presets import PRACTICE_D_K
 from montecarlo.theory.score_distribution import kolmogorov_distance
 
 #: The recorded cases, each with its estimate.
@@ -55,8 +56,6 @@ class RecordedQuantity(NamedTuple):
     exact: bool = False
 
 
-#: Values of d_k at which two distribution functions are compared.
-PRACTICE = (64, 128, 256)
 #: Largest weights of rows, and numbers of other keys, whose weights are equal.
 PEAKS, OTHER_KEYS = (0.9, 0.99, 0.999), (1, 127, 16383)
 #: Largest minus smallest score of a row.
@@ -86,7 +85,7 @@ def normal_distances() -> Values:
     """
     return {
         CaseKey(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
-        for d_k in PRACTICE
+        for d_k in PRACTICE_D_K
     }
 
 
@@ -117,14 +116,14 @@ def _exact_quantity(
 ) -> RecordedQuantity:
     """Return a recorded quantity; ``values`` returns the exact value of each case."""
     return RecordedQuantity(
-        lambda *_: {case: exactly(value) for case, value in values().items()},
+        lambda *_: {case: exact_estimate(value) for case, value in values().items()},
         symbol,
         words,
         exact=True,
     )
 
 
-def exactly(value: float) -> Estimate:
+def exact_estimate(value: float) -> Estimate:
     """Return a number as an estimate without error."""
     return Estimate(value, 0.0, 2)
 
@@ -227,7 +226,7 @@ def rescaled_differences(_: Check, record: Record) -> Estimates:
     without rounding.
     """
     return {
-        CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): exactly(one.weights)
+        CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): exact_estimate(one.weights)
         for one in record.rescaled
         if one.optimiser == "sgd" and np.log2(one.factor) % 2.0 == 0.0
     }

@@ -164,8 +164,8 @@ def run_study(
         """Return the exact value of a row, computed at most once; None if unknown."""
         if key not in known[point]:
             known[point][key] = find_reference(point, key)
-        found = known[point][key]
-        return None if found is None else found.value
+        reference = known[point][key]
+        return None if reference is None else reference.value
 
     def evidence_on(points: Mapping[DesignPoint, int]) -> Evidence:
         """Return the evidence on points, whose tables are updated first."""
@@ -181,14 +181,9 @@ def run_study(
 
     def undecided(store: SampleStore) -> set[DesignPoint]:
         """Return the points that need more replicates."""
-        # a point that failed may have fewer replicates than its first analysis
-        analysed = {
-            point: number
-            for point, number in most.items()
-            if point not in budgets
-            or store.n_replicates(point) >= grid_budgets[point].first
-        }
-        evidence = evidence_on(analysed)
+        # where sampling failed there may be fewer replicates than a first analysis has
+        failed = {c for c in budgets if store.n_replicates(c) < budgets[c].first}
+        evidence = evidence_on({c: n for c, n in most.items() if c not in failed})
         # z scores are judged once, at the end
         return undecided_points(_judge(study, rates, evidence), evidence)
 
@@ -244,7 +239,7 @@ def _judge(
     evidence: Evidence,
     measurements: pd.DataFrame | None = None,
 ) -> ClaimsRecord:
-    """Return the outcomes on some evidence; without measurements, without z scores."""
+    """Return the outcomes of a study's catalogue; z scores need measurements."""
     compared = tabulate(()) if measurements is None else measurements
     return Judge(evidence, rates.stated, rates.claims).judge(
         study.catalogue,
@@ -356,8 +351,8 @@ def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
 
 def exact_value(point: DesignPoint, key: RowKey) -> float | None:
     """Return the exact value of a row; None if theory has none."""
-    found = find_reference(point, key)
-    return None if found is None else found.value
+    reference = find_reference(point, key)
+    return None if reference is None else reference.value
 
 
 def error_rates_of(

@@ -262,17 +262,15 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     together: Words | None = None
 
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
-        """Return the ids of the interpretations that vote, for one text or for all."""
+        """Return the ids of the interpretations that vote, in the claim's order.
+
+        Those that one text admits, or with ``text`` None all that do not go beyond what
+        texts state.
+        """
         voting = [one.id for one in self.interpretation if not one.beyond]
-        if text is None:
-            return tuple(voting)
-        named = {
-            name
-            for source in self.source
-            if source.text == text
-            for name in source.admits or voting
-        }
-        return tuple(name for name in voting if name in named)
+        sources = [source for source in self.source if source.text == text]
+        admitted = {name for source in sources for name in source.admits or voting}
+        return tuple(name for name in voting if text is None or name in admitted)
 
     def sentences(self) -> Iterator[tuple[Sentence, str]]:
         """Yield every sentence about the claim, with its name for messages."""
@@ -400,8 +398,8 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
             If a claim id is unknown.
         """
         by_id = {claim.id: claim for claim in self.claim}
-        kept = tuple(look_up("claim", name, by_id) for name in dict.fromkeys(ids))
-        return msgspec.structs.replace(self, claim=kept, passage=())
+        claims = tuple(look_up("claim", name, by_id) for name in dict.fromkeys(ids))
+        return msgspec.structs.replace(self, claim=claims, passage=())
 
     def digest(self) -> str:
         """Return the SHA-256 of the catalogue and the table of words, in hex digits."""

@@ -83,7 +83,7 @@ Exact = Callable[[DesignPoint, RowKey], float | None]
 
 
 #: The tables of points before sampling: none.
-NOT_SAMPLED: Mapping[DesignPoint, PointTable] = {}
+NO_TABLES: Mapping[DesignPoint, PointTable] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Evidence:
     budgets: Mapping[DesignPoint, int]
     divisors: Collection[str]
     reference: Exact
-    summaries: Callable[[DesignPoint], PointTable] = NOT_SAMPLED.__getitem__
+    summaries: Callable[[DesignPoint], PointTable] = NO_TABLES.__getitem__
     record: Record | None = None
     _cache: dict[Check, dict[CaseKey, Points]] = field(default_factory=dict)
 
@@ -191,7 +191,10 @@ class Evidence:
         return self._cache[check]
 
     def _can_compare(self, check: Check, case: CaseKey, points: Points) -> bool:
-        """Return whether theory has the limit or exact value that a check refers to."""
+        """Return whether theory has the limit or exact value that a check refers to.
+
+        True if the check refers to none.
+        """
         if check.relation == "tends_to":
             return limit_in(check, case) is not None
         exact = check.expected == "reference"
@@ -248,7 +251,7 @@ def check_rows(
 
 
 def case_of(check: Check, point: DesignPoint) -> CaseKey:
-    """Return the case of a check that a single design point is."""
+    """Return the key of the case that a check has at a single design point."""
     in_formats = check.quantity in FORMAT_QUANTITIES
     return CaseKey(
         distribution=point.label,
@@ -448,13 +451,13 @@ def undecided_points(judged: ClaimsRecord, evidence: Evidence) -> set[DesignPoin
         for check in judged.judged_checks(voting=True)
         for case in check.cases
     ]
-    for check in judged.said_checks():
+    for check in judged.sentence_checks():
         cases += ((check, case) for case in check.cases if case.exact is None)
-    wanted: set[DesignPoint] = set()
+    points_to_sample: set[DesignPoint] = set()
     for check, case in cases:
         if case.outcome == Outcome.UNDECIDED and case.replicates_needed is not None:
             points = evidence.points_by_case(check.check)[case_key(case)]
             budget = min(evidence.budgets[point] for point in points)
             if case.replicates_needed <= UNREACHABLE * budget:
-                wanted.update(points)
-    return wanted
+                points_to_sample.update(points)
+    return points_to_sample

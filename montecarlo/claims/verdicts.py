@@ -85,9 +85,10 @@ DECIDED = frozenset({Outcome.SUPPORTED, Outcome.REFUTED})
 
 
 def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
-    """Return the outcome for an interval and an equivalence region, ends included.
+    """Return the outcome for an interval and an equivalence region (low, high).
 
-    An interval with a NaN end is undecided.
+    Supported inside the region, ends included; refuted outside; undecided across an
+    end, or if an end of the interval is NaN.
     """
     if math.isnan(interval.low) or math.isnan(interval.high):
         return Outcome.UNDECIDED
@@ -99,9 +100,10 @@ def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
 
 
 def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
-    """Return the outcome for an exact value and an equivalence region, ends included.
+    """Return the outcome for an exact value and an equivalence region (low, high).
 
-    A value within its numerical error of an end, but not equal to it, is undecided.
+    The ends are included.  A value within its numerical error of an end, but not equal
+    to it, is undecided.
     """
     slack = NUMERICAL * max(1.0, abs(exact))
     if any(0.0 < abs(exact - end) <= slack for end in region):

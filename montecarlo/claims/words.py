@@ -23,8 +23,7 @@ def read_thresholds() -> Mapping[str, float]:
 
     They are the project's choice for vague words and for "about".
     """
-    numbers: dict[str, float] = read_package_toml("claims/words.toml")["threshold"]
-    return numbers
+    return dict(read_package_toml("claims/words.toml")["threshold"])
 
 
 def without_measure(names: Iterable[str]) -> tuple[str, ...]:

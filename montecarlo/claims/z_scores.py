@@ -91,16 +91,16 @@ def judge_z_scores(measurements: pd.DataFrame) -> ZScores:
     ``measurements`` has the columns of measurements.csv.
     """
     scores = z_scores(measurements)
-    if scores.empty:
-        outcome, numbers = Outcome.NOT_APPLICABLE, np.zeros(5)
-    else:
+    outcome, numbers = Outcome.NOT_APPLICABLE, (0.0,) * 5
+    if not scores.empty:
         z = scores["z"].to_numpy()
         sizes = np.asarray(scores.groupby("point").size(), dtype=np.float64)
         low, high = mean_square_limits(sizes)
-        found = [np.square(z).mean(), low, high, np.abs(z).max(), largest_limit(len(z))]
-        inside = low <= found[0] <= high and found[3] <= found[4]
+        mean_square, largest = float(np.square(z).mean()), float(np.abs(z).max())
+        limit = largest_limit(len(z))
+        inside = low <= mean_square <= high and largest <= limit
         outcome = Outcome.SUPPORTED if inside else Outcome.REFUTED
-        numbers = np.array(found)
+        numbers = mean_square, low, high, largest, limit
     names = ZScores.__struct_fields__[4:]
     return ZScores(
         outcome=outcome,

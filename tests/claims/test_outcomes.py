@@ -130,7 +130,7 @@ def test_all_that_is_judged_reads_back(judged):
     catalogue = read_catalogue()
     back = written(judged)
     assert back == judged
-    checks = [*back.judged_checks(), *back.said_checks()]
+    checks = [*back.judged_checks(), *back.sentence_checks()]
     assert {one.check for one in checks} == set(catalogue.checks())
     assert sum(len(check.cases) for check in checks) > 400
     outcomes = {case.outcome for check in checks for case in check.cases}
