@@ -1,4 +1,4 @@
-"""What grows or fades with d_k: variance of the scores, weights and gradients."""
+"""Figures over d_k: variance of the scores, weights, and gradients through softmax."""
 
 from collections.abc import Iterator, Sequence
 
@@ -31,7 +31,7 @@ from montecarlo.report.figures.specs import (
     LEAST_D_K,
     MOST_D_K,
     OF_KEYS,
-    PRACTICE_D_K,
+    TYPICAL_D_K,
     Fact,
     FigureSpec,
     at_nearest,
@@ -50,9 +50,9 @@ def shown_rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
 
 # --- Variance of the scores ---------------------------------------------------------
 
-#: How many points the words of each line are above its last mark.
+#: Divisors, and how far the label of a line is above its last mark, in points.
 VARIANCE_DIVISORS = {"none": 0.0, "sqrt": 13.0}
-#: By how much every estimate may be off where the headline has the answer.
+#: Largest relative error of an estimate with which the headline states the result.
 NEAR = 0.05
 VARIANCE_ANSWERED = message(
     r"Undivided, the variance is $d_k$; divided by $\sqrt{d_k}$, it is $1$"
@@ -61,15 +61,15 @@ VARIANCE_ASKED = message("The variance of the scores")
 
 
 def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name the variances of Gaussian scores, raw and divided by the root."""
+    """Yield the score variance for Gaussian entries, undivided and by sqrt(d_k)."""
     pairs = gaussian_points(points, with_rows=False)
     return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
 
 
 def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build the variance of scores against d_k: a straight line and a flat one.
+    """Build the figure: score variance against d_k, undivided and by sqrt(d_k).
 
-    Marks are estimates with their intervals, lines are exact.
+    Marks are estimates with intervals, lines are exact values.
     """
     rows = with_interval(measurements).sort_values("d_k")
     if rows["d_k"].nunique() < FEWEST_POINTS:
@@ -96,7 +96,7 @@ def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def pick_variances(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Pick the variances of Gaussian scores under two divisors."""
+    """Return the score variances, undivided and by sqrt(d_k), at the largest d_k."""
     rows = measurements[measurements["d_k"].le(MOST_D_K)]
     return pick_two(rows, "divisor", "none", "sqrt")
 
@@ -121,14 +121,15 @@ VARIANCE = FigureSpec(
 
 # --- Effective keys and saturated rows ----------------------------------------------
 
-#: By quantity: what stands above a panel.
+#: Title of the panel, by quantity.
 SHARES = {
     "effective_keys": Label(message("Effective keys, of %(symbol)s")),
     "saturated": Label(
         message("Queries with $90\\,\\%%$ or more on one key, in per cent")
     ),
 }
-#: In practice, undivided and divided: so few keys, part of all; so many; saturated.
+#: Limits of the headline's statement: shares of keys that are few and many, and share
+#: of rows that hardly any are.
 FEW, MANY, HARDLY = 0.1, 0.5, 0.01
 WEIGHTS_ANSWERED = message(
     "Undivided, a few keys take most of the weight; divided, many share it"
@@ -137,13 +138,13 @@ WEIGHTS_ASKED = message("How many keys share the weight of a query")
 
 
 def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name effective keys and saturated rows of Gaussian entries, for one n."""
+    """Yield effective keys and shares of saturated rows, for one number of keys."""
     rows = of_key_counts(shown_rows(points), [N_KEYS], 1)
     return every_row(rows, SHARES, ["mean"], ["none", "sqrt"])
 
 
 def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build effective keys and saturated rows beside each other, against d_k."""
+    """Build the figure: panels of effective keys and saturated rows against d_k."""
     if with_interval(measurements).empty:
         return None
     n_keys = float(measurements["n_keys"].iloc[0])
@@ -173,8 +174,8 @@ def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def _few_and_many(rows: DataFrame) -> bool:
-    """Tell whether few keys share the weight undivided, and many divided."""
-    rows = rows[rows["d_k"].ge(PRACTICE_D_K)]
+    """Return whether few keys share the weight undivided, and many keys divided."""
+    rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
     part = keys["estimate"] / keys["n_keys"]
     divided = keys["divisor"].eq("sqrt")
@@ -184,8 +185,8 @@ def _few_and_many(rows: DataFrame) -> bool:
 
 
 def pick_saturated(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Pick effective keys under two divisors, and undivided rows that are saturated."""
-    rows = with_interval(at_nearest(measurements, "d_k", PRACTICE_D_K))
+    """Return effective keys for both divisors, and the share of saturated rows."""
+    rows = with_interval(at_nearest(measurements, "d_k", TYPICAL_D_K))
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
     fact = pick_two(keys, "divisor", "none", "sqrt")
     mine = saturated[saturated["divisor"].eq("none")]
@@ -218,13 +219,13 @@ WEIGHTS = FigureSpec(
 
 # --- What softmax passes on, undivided over divided ---------------------------------
 
-#: A line for each of these n, where the grid has them.
+#: Numbers of keys that have a line, if the grid has them.
 LINES = {
     128: Look(BLUE, "o"),
     1024: Look(GREEN, "s"),
     16384: Look(PURPLE, "^"),
 }
-#: Of the width of the panel, right of the lines: for their names.
+#: Share of the panel's width right of the lines, for their labels.
 NAMES = 0.26
 PASSED_ON_ANSWERED = message(
     "As $d_k$ grows, softmax passes on less undivided than divided; with more keys, "
@@ -234,13 +235,17 @@ PASSED_ON_ASKED = message("What softmax passes on, undivided over divided")
 
 
 def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name ratios of medians of ‖KᵀJv‖, undivided over divided by the root."""
+    """Yield ratios of medians of ‖KᵀJv‖: undivided over divided by sqrt(d_k).
+
+    J is the Jacobian of softmax, K the keys, v a standard normal gradient with respect
+    to the weights.
+    """
     lines = of_key_counts(shown_rows(points), LINES, len(LINES))
     return every_row(lines, ["gradient_query_undivided"], ["median"], ["none/sqrt"])
 
 
 def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build the ratio of what softmax passes on against d_k, a line for each n."""
+    """Build the figure: the ratio against d_k, with a line for each number of keys."""
     rows = with_interval(measurements).sort_values("d_k")
     if rows.empty:
         return None
@@ -259,7 +264,7 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
     draw.logarithmic(panel.axes)
     draw.powers_of_two(panel.axes, rows["d_k"], columns=1)
     draw.room_right(panel.axes, NAMES)
-    draw.level(panel.axes, 1.0)
+    draw.mark_level(panel.axes, 1.0)
     (left, right), (low, high) = panel.axes.get_xlim(), panel.axes.get_ylim()
     below = Label(message("below $1$: less is passed on"))
     above = Label(message("above $1$: more is passed on"))
@@ -269,8 +274,8 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def _falls(rows: DataFrame) -> bool:
-    """Tell whether ratios fall with d_k in practice, below 1, and rise with n."""
-    rows = rows[rows["d_k"].ge(PRACTICE_D_K)]
+    """Return whether ratios fall with d_k, reach values below 1, and rise with n."""
+    rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     table = rows.pivot_table("estimate", "d_k", "n_keys")
     falls = table.diff().max().max() < 0.0
     rises = table.T.diff().min().min() > 0.0
@@ -278,10 +283,10 @@ def _falls(rows: DataFrame) -> bool:
 
 
 def pick_passed_on(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Pick the ratios of the fewest keys at the ends of practice."""
+    """Return the ratios for the fewest keys, at `TYPICAL_D_K` and at `MOST_D_K`."""
     rows = with_interval(measurements)
     rows = at_nearest(rows, "n_keys", min(LINES))
-    ends = [at_nearest(rows, "d_k", d_k) for d_k in (PRACTICE_D_K, MOST_D_K)]
+    ends = [at_nearest(rows, "d_k", d_k) for d_k in (TYPICAL_D_K, MOST_D_K)]
     if rows.empty:
         return None
     d_k, most = (one["d_k"].iloc[0] for one in ends)
@@ -311,15 +316,15 @@ PASSED_ON = FigureSpec(
 # --- Norms of the Jacobian over rows ------------------------------------------------
 
 DIVISORS = keep_looks(DIVISOR_LOOKS, ("none", "sqrt"))
-#: Where rows are looked at.
+#: Design points of the figure.
 ROWS_D_K, ROWS_N_KEYS = 64, (128, 16384)
 JACOBIAN = "jacobian_frobenius"
-#: Eight bars a factor of ten; the leftmost has all rows with less.
+#: Edges of the bars, eight for a factor of ten; the first bar has all smaller norms.
 BARS = np.logspace(-3.5, 0.0, 29)
 
 
 def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name how rows are distributed."""
+    """Yield the distributions of the Jacobian's norm over rows."""
     rows = [
         point
         for point in gaussian_points(points, with_rows=True)
@@ -329,7 +334,7 @@ def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def build_jacobians(_: DataFrame, curves: Curves) -> Picture | None:
-    """Build the distribution of the Jacobian's norm over rows, a panel for each n."""
+    """Build the figure: histograms of ‖J‖_F over rows, by number of keys."""
     rows = curves[JACOBIAN_ROWS]
     counts = sorted(set(rows["n_keys"]))
     if not counts:
@@ -346,7 +351,7 @@ def build_jacobians(_: DataFrame, curves: Curves) -> Picture | None:
 
 
 def plot_rows(panel: Panel, table: DataFrame) -> None:
-    """Draw how many rows have what norm."""
+    """Draw the histograms of ‖J‖_F over rows for both divisors."""
     axes = panel.axes
     for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
         mine = table[table["divisor"].eq(divisor)].sort_values(JACOBIAN)
@@ -356,7 +361,7 @@ def plot_rows(panel: Panel, table: DataFrame) -> None:
         axes.stairs(bars, BARS, color=look.colour, linewidth=1.5)
         peak = BARS[np.argmax(bars)], bars.max()
         note = Note(look.label, *peak, "end", -6.0, -3.0, look.colour)
-        if divisor == "none":  # to the right of the other, and lower
+        if divisor == "none":  # below the label of the other, at the right end
             note = note._replace(x=1.0, dx=0.0, dy=9.0)
         panel.notes.append(note)
     draw.logarithmic(axes, BARS[0], BARS[-1], x=True)
@@ -366,7 +371,7 @@ def plot_rows(panel: Panel, table: DataFrame) -> None:
 
 
 def pick_rows(_: DataFrame, curves: Curves) -> Fact | None:
-    """Pick the medians over rows of the norms, at the fewest keys."""
+    """Return the medians of ‖J‖_F over rows for both divisors, at the fewest keys."""
     rows = curves[JACOBIAN_ROWS]
     rows = rows[rows["n_keys"].eq(rows["n_keys"].min())]
     if not {*DIVISORS} <= {*rows["divisor"]}:

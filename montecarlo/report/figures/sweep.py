@@ -1,4 +1,4 @@
-"""A figure of a question of one's own: what `montecarlo.grid` found, over a size."""
+"""The public function `figure`: estimates from `montecarlo.grid` over d_k or n."""
 
 from collections.abc import Iterator
 from io import BytesIO
@@ -20,29 +20,30 @@ from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.palette import MARKERS, MUTED, SERIES_COLOURS, Look
 from montecarlo.study.measured import plain_words, summary_words
 
-#: What may stand on the x axis, and what else may tell series apart.
+#: Columns that can be the x axis, and columns that can differ between series.
 SIZES = ("d_k", "n_keys")
 VARIED = (
     *("divisor", "distribution_q", "distribution_k", "dependence", "initialisation"),
     *("normalisation", "mask", "number_format", "softmax", *SIZES),
 )
-#: What else a frame holds.
+#: Further columns that a frame must have.
 COLUMNS = ("quantity", "summary", "estimate", "ci_low", "ci_high", "reference")
-#: From these ratios of ends on, an axis is logarithmic.
+#: Ratios of largest to smallest value from which the x and the y axis are logarithmic.
 WIDE, TALL = 8.0, 30.0
-#: Series of a panel that marks and colours tell apart.
+#: Most series of a panel: each has a mark of its own.
 MOST_SERIES = len(MARKERS)
-#: Characters of a title across a figure.
+#: Characters of a title that fit the width of a figure.
 TITLE_WIDTH = 80
 LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
-#: What stands before a value that does not say whose it is.
+#: Prefixes of values in a legend, by column.
 _PLAIN = {"distribution_q": "q ", "distribution_k": "k ", "mask": "mask "}
 
 
 class Picture(Figure):
-    """A figure that a notebook shows, whichever its backend."""
+    """A matplotlib figure that a notebook shows as PNG, with any backend."""
 
     def _repr_png_(self) -> bytes:
+        """Return the figure as PNG, for notebooks."""
         content = BytesIO()
         self.savefig(content, format="png", dpi=120)
         return content.getvalue()
@@ -54,8 +55,8 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     Parameters
     ----------
     frame : DataFrame
-        From `montecarlo.grid`, or rows of measurements.csv; a panel for each quantity
-        and summary, a series for each of what else differs.
+        From `montecarlo.grid`, or rows of measurements.csv.  Each quantity and summary
+        gets a panel, each combination of the other columns that vary a series.
     x : str, optional
         ``d_k`` or ``n_keys``; by default the one with more values.
 
@@ -67,7 +68,7 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     Raises
     ------
     InputError
-        If there is nothing to draw, or are too many series for a panel.
+        If the frame is empty or lacks a column, or there are too many series.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     x = x or max(SIZES, key=lambda size: frame[size].nunique())
     varied = frame[[name for name in VARIED if name != x]].nunique().gt(1)
     names = list(varied.index[varied])
-    labels = frame.apply(lambda row: ", ".join(_labels(row, names)), axis=1)
+    labels = frame.apply(lambda row: ", ".join(_describe_series(row, names)), axis=1)
     if labels.nunique() > MOST_SERIES:
         raise InputError(
             f"frame must have at most {MOST_SERIES} series, got {labels.nunique()}: "
@@ -132,7 +133,7 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
 
 
 def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
-    """Return a frame of `montecarlo.grid`, with the column ``mask``."""
+    """Return the frame with a column ``mask``, after checking the arguments."""
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame must be a DataFrame, got {show(frame)}")
     if "mask" not in frame:  # as in a measurements.csv where there is none
@@ -151,7 +152,7 @@ def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
 
 
 def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
-    """Draw the series of a panel, on a logarithmic y axis where values differ much."""
+    """Draw the series of a panel, with logarithmic axes for wide ranges of values."""
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
         series = series.astype({x: float})
@@ -169,8 +170,8 @@ def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
         axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
 
 
-def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
-    """Say what tells a series from the others."""
+def _describe_series(row: "Series[Any]", names: list[str]) -> Iterator[str]:
+    """Yield the parts of a series' label: the values of the columns that vary."""
     for name in names:
         value = row[name]
         if isna(value):  # pairs have no keys
@@ -187,13 +188,13 @@ def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
             yield f"{_PLAIN.get(name, '')}{value}"
 
 
-#: What mathtext lacks, and what it has for it.
+#: LaTeX that mathtext lacks, and its replacement.
 _SPELLED = {r"\lVert": r"\|", r"\rVert": r"\|", r"\lvert": "|", r"\rvert": "|"}
 _SPELLED |= {r"\mathbb{1}": "1", r"\ge": r"\geq", r"\left(": "(", r"\right)": ")"}
 
 
 def symbol_of(quantity: str) -> str:
-    """Return a quantity's symbol in the part of LaTeX that mathtext knows."""
+    """Return the symbol of a quantity in the LaTeX that mathtext understands."""
     symbol = QUANTITIES[quantity].symbol
     for known, spelled in _SPELLED.items():
         symbol = symbol.replace(known, spelled)
