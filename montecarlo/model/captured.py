@@ -365,8 +365,9 @@ def capture(
     before.
 
     The model computes what it computes without, except that torch does not use its
-    fused layers (``torch.backends.mha``), rounds singular values otherwise under any
-    mode, and fails the check of ``torch.jit.trace``.
+    fused layers (``torch.backends.mha``), and rounds singular values otherwise under
+    any mode.  In the block ``torch.jit.trace`` fails, and a copy of the model is
+    recorded as the model is.
 
     Raises
     ------

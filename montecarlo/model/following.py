@@ -213,13 +213,13 @@ class ProvenanceTracker:
         """Return the method that updates provenances after an operation ran."""
         name = base_name(func)
         is_elementwise = name in ELEMENTWISE or torch.Tag.pointwise in func.tags
+        is_view = name in RESHAPING or (func.is_view and name != "as_strided")
         handlers = (
             (name in PRODUCTS, self._track_product),
             (name in SOFTMAX, self._track_softmax),
-            (name in RESHAPING and "dtype" not in func.name(), self._track_reshaping),
             (is_elementwise, self._track_elementwise),
             (name == "cat", self._track_concatenation),
-            (func.is_view and name != "as_strided", self._track_view),
+            (is_view, self._track_view),
             (True, self._track_other),
         )
         return next(handler for applies, handler in handlers if applies)
@@ -251,28 +251,25 @@ class ProvenanceTracker:
 
         self._provenances[number] = weakref.ref(tensor, drop), provenance
 
-    def _track_reshaping(self, operation: Operation) -> None:
-        """Add a reshape to the provenance."""
-        source, result = operation.args[0], operation.result
-        shape = tuple(result.shape)
-        self._set(result, self._provenance(source).moved(lambda x: _reshape(x, shape)))
-
     def _track_view(self, operation: Operation) -> None:
-        """Add a view to the provenance; an operation may return several."""
+        """Add a view or a reshape to the provenance; a view may return several."""
         func, (source, *rest), kwargs, result = operation
         if not isinstance(source, Tensor):
             return
         provenance = self._provenance(source)
-        if isinstance(result, Tensor):
+        if operation.name in RESHAPING:
+            shape = tuple(result.shape)
+            self._set(result, provenance.moved(lambda x: _reshape(x, shape)))
+        elif isinstance(result, Tensor):
             self._set(result, provenance.moved(lambda x: func(x, *rest, **kwargs)))
-            return
-        for number, one in enumerate(result):
+        else:
+            for number, one in enumerate(result):
 
-            def pick(x: Tensor, number: int = number) -> Tensor:
-                chosen: Tensor = func(x, *rest, **kwargs)[number]
-                return chosen
+                def pick(x: Tensor, number: int = number) -> Tensor:
+                    chosen: Tensor = func(x, *rest, **kwargs)[number]
+                    return chosen
 
-            self._set(one, provenance.moved(pick))
+                self._set(one, provenance.moved(pick))
 
     def _track_elementwise(self, operation: Operation) -> None:
         """Continue the provenance of an argument; add factors, masks and the cap."""

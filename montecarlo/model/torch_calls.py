@@ -63,22 +63,6 @@ PROJECTIONS = {
 OF_ROWS = ("q", "weights", "outputs")
 
 
-class Hook:
-    """A hook of a module; copies of the module, and saved files, get an empty one."""
-
-    def __init__(self, call: Callable[..., None] | None = None) -> None:
-        self._call = call
-
-    def __call__(self, *called: object) -> None:
-        """Hand on what a module was called with, unless this is a copy."""
-        if self._call is not None:
-            self._call(*called)
-
-    def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
-        """Return how to make an empty one."""
-        return Hook, ()
-
-
 @contextmanager
 def recording(
     receiver: Receiver,
@@ -96,7 +80,7 @@ def recording(
     with ExitStack() as stack:
         mode = _Recorder(receiver)
         if model is not None:
-            hook = model.register_forward_pre_hook(Hook(lambda *_: begin()))
+            hook = model.register_forward_pre_hook(lambda *_: begin())
             stack.callback(hook.remove)
             stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
@@ -151,10 +135,6 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if torch._C._current_autograd_node() is not None:
             return func(*args, **kwargs)  # the backward pass
-        if func is torch.ops.aten._local_scalar_dense.default:
-            tensor, *_ = args
-            if not isinstance(tensor, torch.Tensor):  # as `torch.jit.trace` calls it
-                return tensor
         name = base_name(func) if isinstance(func, OpOverload) else func.name()
         if kind := _unreadable(*args, *kwargs.values()):
             self._report(name, kind)
@@ -320,7 +300,7 @@ class Projections:
                 for name, child in parent.named_children():
                     if name in kinds:
                         measure = partial(self._measure, (id(parent), kinds[name]))
-                        hook = child.register_forward_hook(Hook(measure))
+                        hook = child.register_forward_hook(measure)
                         stack.callback(hook.remove)
             yield
 
