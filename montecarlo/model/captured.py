@@ -198,9 +198,8 @@ class Captured:
     def callers(self) -> tuple[Caller, ...]:
         """The module that called attention in each layer, and its configuration."""
         return tuple(
-            one["caller"]
-            if "caller" in one
-            else Caller("", self.config, is_whole=one["source"] == "written out")
+            one.get("caller")
+            or Caller("", self.config, is_whole=one["source"] == "written out")
             for one in self._first
         )
 

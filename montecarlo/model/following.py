@@ -75,27 +75,27 @@ class Product:
     def __init__(
         self, tensors: Sequence[Tensor], provenances: Sequence["Provenance"]
     ) -> None:
-        left, right = (one.detach() for one in tensors)
-        if left.ndim == 2:
-            left, right = left[None], right[None]
-            provenances = [one.moved(lambda x: x[None]) for one in provenances]
-        self.left, self.right = left, right.transpose(1, 2)
-        transposed = provenances[1].moved(lambda x: x.transpose(1, 2))
-        self.provenances = provenances[0], transposed
-        self._versions = self._current_versions()
+        def with_blocks(x: Tensor) -> Tensor:
+            return x.reshape(-1, *x.shape[-2:])
 
-    def _current_versions(self) -> list[int]:
-        """Return the counters that torch increases where it writes into a tensor."""
-        both = (self.left, self.right)
-        return [0 if one.is_inference() else one._version for one in both]
+        self.left, right = (with_blocks(one.detach()) for one in tensors)
+        self.right = right.transpose(1, 2)
+        of_left, of_right = (one.moved(with_blocks) for one in provenances)
+        self.provenances = of_left, of_right.moved(lambda x: x.transpose(1, 2))
+        self._tensors, self._versions = tensors, _versions_of(tensors)
 
     @property
     def is_unmodified(self) -> bool:
         """Whether nothing was written into the two tensors since."""
-        return self._current_versions() == self._versions
+        return _versions_of(self._tensors) == self._versions
 
     def __str__(self) -> str:
         return f"a product of {tuple(self.left.shape)} and {tuple(self.right.shape)}"
+
+
+def _versions_of(tensors: Sequence[Tensor]) -> list[int]:
+    """Return the counters that torch increases where it writes into a tensor."""
+    return [0 if one.is_inference() else one._version for one in tensors]
 
 
 class Weights:

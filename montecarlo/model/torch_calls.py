@@ -200,13 +200,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
             mask = mask.expand(*query.shape[:-1], shape[-1])
         arrays["added"] = _added_by(_with_heads(mask)[:room], shape)
-        passed = {
-            "source": "torch",
-            "scale": given.get("scale"),
-            "mask": "causal" if is_causal else _kind_of(passed_mask),
-            "cap": None,
-            "queries": n_rows[0],
-        }
+        kind = "causal" if is_causal else _kind_of(passed_mask)
+        passed = _options("torch", given.get("scale"), kind, None, n_rows[0])
         self.receiver.add(arrays, passed)
 
     def _record_flex(self, operation: Operation) -> None:
@@ -235,8 +230,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         added = once.masked_fill(is_hidden, HIDDEN)
         shape = (*arrays["q"].shape[:3], key.shape[2])
         arrays["added"] = _added_by(added, shape)
-        passed = {"source": FLEX, "scale": scale, "mask": "of booleans", "cap": None}
-        self.receiver.add(arrays, {**passed, "queries": query.shape[2]})
+        passed = _options(FLEX, scale, "of booleans", None, query.shape[2])
+        self.receiver.add(arrays, passed)
 
     def to_arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
         """Return the rows and sequences that are kept of tensors, as arrays.
@@ -406,9 +401,17 @@ def _kind_of(mask: object) -> str:
     return "of booleans" if mask.dtype == torch.bool else "added"
 
 
-#: Modes that record now, each with its thread; the functions to undo the wrapping.
+def _options(
+    source: str, scale: object, mask: str, cap: object, queries: int
+) -> dict[str, Any]:
+    """Return the options of a call, as `Captured.passed` has them."""
+    names = ("source", "scale", "mask", "cap", "queries")
+    return dict(zip(names, (source, scale, mask, cap, queries), strict=True))
+
+
+#: Modes that record now, each with its thread; what they wrap.
 _MODES: list[tuple[int, _Recorder]] = []
-_RESTORE: list[Callable[[], None]] = []
+_WRAPPED: list[Callable[..., Any]] = []
 _WRAPPING = threading.Lock()
 
 
@@ -422,19 +425,8 @@ def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
         return
     with _WRAPPING:
         if not _MODES:
-            original = AttentionInterface.get_interface
-
-            def get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
-                attend: Callable[..., Any] = original(*args, **kwargs)
-                for thread, one in _MODES:
-                    if thread == threading.get_ident():
-                        attend = _record_calls(attend, one)
-                return attend
-
-            AttentionInterface.get_interface = get_interface
-            _RESTORE.append(
-                partial(setattr, AttentionInterface, "get_interface", original)
-            )
+            _WRAPPED[:] = [AttentionInterface.get_interface]
+            AttentionInterface.get_interface = _get_interface
         entry = threading.get_ident(), mode
         _MODES.append(entry)
     try:
@@ -443,7 +435,16 @@ def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
         with _WRAPPING:
             _MODES.remove(entry)
             if not _MODES:
-                _RESTORE.pop()()
+                AttentionInterface.get_interface = _WRAPPED[0]
+
+
+def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
+    """Return an attention function that records for the modes of this thread."""
+    attend: Callable[..., Any] = _WRAPPED[0](*args, **kwargs)
+    for thread, mode in _MODES:
+        if thread == threading.get_ident():
+            attend = _record_calls(attend, mode)
+    return attend
 
 
 def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
@@ -497,23 +498,18 @@ def _record_call(
     within, given = more
     receiver, (query, key, value), mask = mode.receiver, tensors, given["mask"]
     outputs, weights = result[0], result[1]
-    passed = {
-        "source": "transformers",
-        "scale": given.get("scaling"),
-        "mask": _kind_of(mask),
-        "cap": given.get("softcap"),
-        "caller": Caller(
-            type(module).__name__,
-            config_of(module) or receiver.config,
-            getattr(module, "layer_idx", None),
-            mode.projections.factor(module, query, key, value),
-            by_position=mode.projections.by_position(module, query, key),
-        ),
-    }
-    inner: Arrays = {}
-    if len(within) == 1:
-        inner, inner_passed = within[0]
-        passed["cap"] = inner_passed["cap"]
+    caller = Caller(
+        type(module).__name__,
+        config_of(module) or receiver.config,
+        getattr(module, "layer_idx", None),
+        mode.projections.factor(module, query, key, value),
+        by_position=mode.projections.by_position(module, query, key),
+    )
+    inner, inner_passed = within[0] if len(within) == 1 else ({}, {})
+    cap = inner_passed.get("cap", given.get("softcap"))
+    scale, n_queries = given.get("scaling"), query.shape[2]
+    passed = _options("transformers", scale, _kind_of(mask), cap, n_queries)
+    passed["caller"] = caller
     if "added" in inner:  # some keys of a static cache are not used yet
         n_keys = np.shape(inner["added"])[-1]
         key, value = key[:, :, :n_keys], value[:, :, :n_keys]
@@ -527,7 +523,6 @@ def _record_call(
         if "added" in inner:  # heads that share keys may have come as rows
             shape = (*arrays["q"].shape[:3], key.shape[2])
             arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
-    passed["queries"] = query.shape[2]
     if isinstance(mask, torch.Tensor) and mask.ndim == 4:
         mask = mask[: receiver.room(), :, -arrays["q"].shape[2] :]
         passed["hidden"] = to_numpy(mask[..., : key.shape[2]])

@@ -313,6 +313,17 @@ def test_what_cannot_be_followed_is_refused_with_the_way_out(attend):
         assert_attention_scale(arrays, "sqrt", rtol=1e-4, axes=axes)
 
 
+def test_queries_that_were_overwritten_are_refused():
+    """What is read after the product with values is not what was multiplied."""
+    q, k, v = torch.randn(3, 2, HEADS, TOKENS, D_K)
+    with capture() as captured:
+        weights = (q @ k.mT * SCALE).softmax(-1)
+        q.zero_()
+        weights @ v
+    with pytest.raises(InputError, match="queries or keys were written into"):
+        captured.applied_scale()
+
+
 def test_softmax_over_the_queries_is_told():
     """What sums with values says which axis is that of the keys."""
 
