@@ -500,6 +500,7 @@ THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
             lambda s: plain(s) | {"before": [1e4]},
             lambda s, way=way: {"before": [way]},
             ("rotary", said),
+            expect=None,
         )
         for name, (way, said) in ROTATIONS.items()
     },
