@@ -265,12 +265,10 @@ def _unreadable(*values: object) -> str:
     return ""
 
 
-def _sum_of_squares(
-    tensor: torch.Tensor, axes: tuple[int, ...] | None = None
-) -> torch.Tensor:
-    """Return the sum of squares of entries along axes, by default all, in float32."""
+def _sum_of_squares(tensor: torch.Tensor) -> float:
+    """Return the sum of the squares of all entries, in float32."""
     with _disable_current_modes():  # the tracker need not see this
-        return tensor.detach().float().square().sum(axes)
+        return float(tensor.detach().float().square().sum())
 
 
 class Projections:
@@ -284,7 +282,6 @@ class Projections:
     def __init__(self) -> None:
         #: Of the last output: number of entries, and sum of their squares.
         self._last: dict[tuple[int, str], tuple[int, float]] = {}
-        self._queries: dict[int, torch.Tensor] = {}  # squared norms of rows
 
     @contextmanager
     def watching(self, model: torch.nn.Module) -> Iterator[None]:
@@ -306,23 +303,7 @@ class Projections:
         self._last.pop(place, None)
         output = called[-1]
         if isinstance(output, torch.Tensor) and not _unreadable(output):
-            self._last[place] = output.numel(), float(_sum_of_squares(output))
-            if place[1] == "q" and output.ndim == 3:
-                self._queries[place[0]] = _sum_of_squares(output, (-1,))
-
-    def by_position(
-        self, module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor
-    ) -> tuple[float, ...]:
-        """Return the factor of the queries at each position, from the first on.
-
-        Empty where outputs of the projection are not known, or keys are cached.
-        """
-        before = self._queries.pop(id(module), None)
-        now = _sum_of_squares(query, (1, 3))
-        is_cached = query.shape[2] != key.shape[2]
-        if before is None or before.shape != now.shape or is_cached:
-            return ()
-        return tuple((now.sum(0) / before.sum(0)).sqrt().tolist())
+            self._last[place] = output.numel(), _sum_of_squares(output)
 
     def factor(
         self,
@@ -344,7 +325,7 @@ class Projections:
             return math.nan
         (n_q, before_q), (n_k, before_k), (n_all, before_all) = found
         sizes = [one.numel() for one in (query, key, value)]
-        of_q, of_k, of_v = (float(_sum_of_squares(one)) for one in (query, key, value))
+        of_q, of_k, of_v = map(_sum_of_squares, (query, key, value))
         if n_q != sizes[0] and n_all == sum(sizes):
             # values and keys are taken to be as they were
             n_q, before_q = sizes[0], before_all - of_k - of_v
@@ -503,7 +484,6 @@ def _record_call(
         config_of(module) or receiver.config,
         getattr(module, "layer_idx", None),
         mode.projections.factor(module, query, key, value),
-        by_position=mode.projections.by_position(module, query, key),
     )
     inner, inner_passed = within[0] if len(within) == 1 else ({}, {})
     cap = inner_passed.get("cap", given.get("softcap"))
