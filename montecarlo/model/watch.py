@@ -231,7 +231,7 @@ class ScoreWatch:
     def frame(self) -> "pd.DataFrame":
         """Summaries as a table: a row per look, layer and head.
 
-        Columns are ``step`` and those of `montecarlo.Captured.summary`.
+        Columns are ``step`` and those of `Captured.summary`.
         """
         import pandas as pd
 
