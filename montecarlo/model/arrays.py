@@ -149,6 +149,18 @@ def _suggestion(shape: Sequence[int]) -> str:
     return f", perhaps --axes {','.join(axes)}"
 
 
+def _require_more_tokens(name: str, queries: NDArray[Any]) -> None:
+    """Refuse queries with more heads than tokens, unless their axes were named."""
+    _, _, heads, tokens, _ = queries.shape
+    if heads <= tokens or tokens < 2:  # too few tokens are refused later
+        return
+    raise InputError(
+        f"{name} has {heads} heads of {tokens} tokens, shape {queries.shape}: if these "
+        "are swapped, type --axes sequence,layer,token,head,d; if not, --axes "
+        f"{','.join(AXES)}"
+    )
+
+
 def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return names of axes, each one of `AXES`."""
     given: Any = axes
@@ -227,6 +239,8 @@ def make_sequences(
         )
         for name in used
     }
+    if axes is None:
+        _require_more_tokens(labels["q"], arranged["q"])
     _require_fit(arranged, labels, causal=causal, fewest=fewest)
     return [
         SequenceArrays(n, labels, {name: array[n] for name, array in arranged.items()})
