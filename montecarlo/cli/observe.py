@@ -44,7 +44,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
         edition.end_part("observing")
         for name, table in observed.make_tables(observation, answer).items():
             table.to_csv(edition.folder / name, index=False, lineterminator="\n")
-        record = observed.finite(observed.record_observation(observation, answer))
+        record = observed.record_observation(observation, answer)
         write_json(edition.folder / "observation.json", record)
         if answer.scales.heads:
             # imports Matplotlib, which may take longer than the rest

@@ -25,13 +25,6 @@ class NotFiniteError(InputError):
 AXES = ("sequence", "layer", "head", "token", "d")
 #: Other names of axes that are accepted.
 ALSO = {"batch": "sequence"}
-#: Axes that are suggested, by their number.
-COMMON_AXES = {
-    2: ("token", "d"),
-    3: ("head", "token", "d"),
-    4: ("sequence", "head", "token", "d"),
-    5: AXES,
-}
 #: Axes that every array must have; weights have keys in place of ``d``.
 NEEDED = ("token", "d")
 KEY = "key"
@@ -147,13 +140,12 @@ def axes_of(last: str) -> tuple[str, ...]:
 
 def _suggestion(shape: Sequence[int]) -> str:
     """Return the axes that an array of a shape probably has, as an option."""
-    axes = COMMON_AXES.get(len(shape))
-    if axes is None:
+    n = len(shape)
+    if not 2 <= n <= len(AXES):
         return " with --axes"
-    if "head" in axes:
-        head = axes.index("head")
-        if shape[head] > shape[head + 1]:  # models have more tokens than heads
-            axes = (*axes[:head], "token", "head", *axes[head + 2 :])
+    axes = [axis for axis in AXES if axis != "layer" or n == len(AXES)][-n:]
+    if n > 2 and shape[-3] > shape[-2]:  # models have more tokens than heads
+        axes[-3:-1] = "token", "head"
     return f", perhaps --axes {','.join(axes)}"
 
 

@@ -198,9 +198,8 @@ class Captured:
     def callers(self) -> tuple[Caller, ...]:
         """The module that called attention in each layer, and its configuration."""
         return tuple(
-            one["caller"]
-            if "caller" in one
-            else Caller("", self.config, is_whole=one["source"] == "written out")
+            one.get("caller")
+            or Caller("", self.config, is_whole=one["source"] == "written out")
             for one in self._first
         )
 
@@ -365,8 +364,9 @@ def capture(
     before.
 
     The model computes what it computes without, except that torch does not use its
-    fused layers (``torch.backends.mha``), rounds singular values otherwise under any
-    mode, and fails the check of ``torch.jit.trace``.
+    fused layers (``torch.backends.mha``), and rounds singular values otherwise under
+    any mode.  In the block ``torch.jit.trace`` fails, and a copy of the model is
+    recorded as the model is.
 
     Raises
     ------

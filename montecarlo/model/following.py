@@ -75,27 +75,27 @@ class Product:
     def __init__(
         self, tensors: Sequence[Tensor], provenances: Sequence["Provenance"]
     ) -> None:
-        left, right = (one.detach() for one in tensors)
-        if left.ndim == 2:
-            left, right = left[None], right[None]
-            provenances = [one.moved(lambda x: x[None]) for one in provenances]
-        self.left, self.right = left, right.transpose(1, 2)
-        transposed = provenances[1].moved(lambda x: x.transpose(1, 2))
-        self.provenances = provenances[0], transposed
-        self._versions = self._current_versions()
+        def with_blocks(x: Tensor) -> Tensor:
+            return x.reshape(-1, *x.shape[-2:])
 
-    def _current_versions(self) -> list[int]:
-        """Return the counters that torch increases where it writes into a tensor."""
-        both = (self.left, self.right)
-        return [0 if one.is_inference() else one._version for one in both]
+        self.left, right = (with_blocks(one.detach()) for one in tensors)
+        self.right = right.transpose(1, 2)
+        of_left, of_right = (one.moved(with_blocks) for one in provenances)
+        self.provenances = of_left, of_right.moved(lambda x: x.transpose(1, 2))
+        self._tensors, self._versions = tensors, _versions_of(tensors)
 
     @property
     def is_unmodified(self) -> bool:
         """Whether nothing was written into the two tensors since."""
-        return self._current_versions() == self._versions
+        return _versions_of(self._tensors) == self._versions
 
     def __str__(self) -> str:
         return f"a product of {tuple(self.left.shape)} and {tuple(self.right.shape)}"
+
+
+def _versions_of(tensors: Sequence[Tensor]) -> list[int]:
+    """Return the counters that torch increases where it writes into a tensor."""
+    return [0 if one.is_inference() else one._version for one in tensors]
 
 
 class Weights:
@@ -213,13 +213,13 @@ class ProvenanceTracker:
         """Return the method that updates provenances after an operation ran."""
         name = base_name(func)
         is_elementwise = name in ELEMENTWISE or torch.Tag.pointwise in func.tags
+        is_view = name in RESHAPING or (func.is_view and name != "as_strided")
         handlers = (
             (name in PRODUCTS, self._track_product),
             (name in SOFTMAX, self._track_softmax),
-            (name in RESHAPING and "dtype" not in func.name(), self._track_reshaping),
             (is_elementwise, self._track_elementwise),
             (name == "cat", self._track_concatenation),
-            (func.is_view and name != "as_strided", self._track_view),
+            (is_view, self._track_view),
             (True, self._track_other),
         )
         return next(handler for applies, handler in handlers if applies)
@@ -251,28 +251,25 @@ class ProvenanceTracker:
 
         self._provenances[number] = weakref.ref(tensor, drop), provenance
 
-    def _track_reshaping(self, operation: Operation) -> None:
-        """Add a reshape to the provenance."""
-        source, result = operation.args[0], operation.result
-        shape = tuple(result.shape)
-        self._set(result, self._provenance(source).moved(lambda x: _reshape(x, shape)))
-
     def _track_view(self, operation: Operation) -> None:
-        """Add a view to the provenance; an operation may return several."""
+        """Add a view or a reshape to the provenance; a view may return several."""
         func, (source, *rest), kwargs, result = operation
         if not isinstance(source, Tensor):
             return
         provenance = self._provenance(source)
-        if isinstance(result, Tensor):
+        if operation.name in RESHAPING:
+            shape = tuple(result.shape)
+            self._set(result, provenance.moved(lambda x: _reshape(x, shape)))
+        elif isinstance(result, Tensor):
             self._set(result, provenance.moved(lambda x: func(x, *rest, **kwargs)))
-            return
-        for number, one in enumerate(result):
+        else:
+            for number, one in enumerate(result):
 
-            def pick(x: Tensor, number: int = number) -> Tensor:
-                chosen: Tensor = func(x, *rest, **kwargs)[number]
-                return chosen
+                def pick(x: Tensor, number: int = number) -> Tensor:
+                    chosen: Tensor = func(x, *rest, **kwargs)[number]
+                    return chosen
 
-            self._set(one, provenance.moved(pick))
+                self._set(one, provenance.moved(pick))
 
     def _track_elementwise(self, operation: Operation) -> None:
         """Continue the provenance of an argument; add factors, masks and the cap."""

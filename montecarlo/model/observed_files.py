@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from montecarlo.model import observing
 from montecarlo.model.answers import (
     MOST_FINDINGS,
@@ -95,9 +97,12 @@ def make_tables(
 
 
 def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[str, Any]:
-    """Return an observation as data; ``applied`` has the scales and the answer."""
+    """Return an observation as data for JSON, with None for NaN and infinity.
+
+    ``applied`` has the scales and the answer.
+    """
     model, scales = observation.model, answer.scales.heads
-    return {
+    record = {
         "d_k": model.d_k,
         "layers": model.layers,
         "heads_per_layer": len(model.head_labels),
@@ -124,16 +129,8 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
             "heads": [describe(one) for one in scales],
         },
     }
-
-
-def finite(value: Any) -> Any:  # noqa: ANN401 - any data
-    """Return data for JSON, with None in place of infinity and NaN."""
-    if isinstance(value, dict):
-        return {name: finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
-    is_number = not isinstance(value, float) or math.isfinite(value)
-    return value if is_number else None
+    data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
+    return data
 
 
 def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:

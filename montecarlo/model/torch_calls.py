@@ -63,22 +63,6 @@ PROJECTIONS = {
 OF_ROWS = ("q", "weights", "outputs")
 
 
-class Hook:
-    """A hook of a module; copies of the module, and saved files, get an empty one."""
-
-    def __init__(self, call: Callable[..., None] | None = None) -> None:
-        self._call = call
-
-    def __call__(self, *called: object) -> None:
-        """Hand on what a module was called with, unless this is a copy."""
-        if self._call is not None:
-            self._call(*called)
-
-    def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
-        """Return how to make an empty one."""
-        return Hook, ()
-
-
 @contextmanager
 def recording(
     receiver: Receiver,
@@ -96,7 +80,7 @@ def recording(
     with ExitStack() as stack:
         mode = _Recorder(receiver)
         if model is not None:
-            hook = model.register_forward_pre_hook(Hook(lambda *_: begin()))
+            hook = model.register_forward_pre_hook(lambda *_: begin())
             stack.callback(hook.remove)
             stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
@@ -151,10 +135,6 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if torch._C._current_autograd_node() is not None:
             return func(*args, **kwargs)  # the backward pass
-        if func is torch.ops.aten._local_scalar_dense.default:
-            tensor, *_ = args
-            if not isinstance(tensor, torch.Tensor):  # as `torch.jit.trace` calls it
-                return tensor
         name = base_name(func) if isinstance(func, OpOverload) else func.name()
         if kind := _unreadable(*args, *kwargs.values()):
             self._report(name, kind)
@@ -220,13 +200,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
             mask = mask.expand(*query.shape[:-1], shape[-1])
         arrays["added"] = _added_by(_with_heads(mask)[:room], shape)
-        passed = {
-            "source": "torch",
-            "scale": given.get("scale"),
-            "mask": "causal" if is_causal else _kind_of(passed_mask),
-            "cap": None,
-            "queries": n_rows[0],
-        }
+        kind = "causal" if is_causal else _kind_of(passed_mask)
+        passed = _options("torch", given.get("scale"), kind, None, n_rows[0])
         self.receiver.add(arrays, passed)
 
     def _record_flex(self, operation: Operation) -> None:
@@ -255,8 +230,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         added = once.masked_fill(is_hidden, HIDDEN)
         shape = (*arrays["q"].shape[:3], key.shape[2])
         arrays["added"] = _added_by(added, shape)
-        passed = {"source": FLEX, "scale": scale, "mask": "of booleans", "cap": None}
-        self.receiver.add(arrays, {**passed, "queries": query.shape[2]})
+        passed = _options(FLEX, scale, "of booleans", None, query.shape[2])
+        self.receiver.add(arrays, passed)
 
     def to_arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
         """Return the rows and sequences that are kept of tensors, as arrays.
@@ -290,12 +265,10 @@ def _unreadable(*values: object) -> str:
     return ""
 
 
-def _sum_of_squares(
-    tensor: torch.Tensor, axes: tuple[int, ...] | None = None
-) -> torch.Tensor:
-    """Return the sum of squares of entries along axes, by default all, in float32."""
+def _sum_of_squares(tensor: torch.Tensor) -> float:
+    """Return the sum of the squares of all entries, in float32."""
     with _disable_current_modes():  # the tracker need not see this
-        return tensor.detach().float().square().sum(axes)
+        return float(tensor.detach().float().square().sum())
 
 
 class Projections:
@@ -309,7 +282,6 @@ class Projections:
     def __init__(self) -> None:
         #: Of the last output: number of entries, and sum of their squares.
         self._last: dict[tuple[int, str], tuple[int, float]] = {}
-        self._queries: dict[int, torch.Tensor] = {}  # squared norms of rows
 
     @contextmanager
     def watching(self, model: torch.nn.Module) -> Iterator[None]:
@@ -320,7 +292,7 @@ class Projections:
                 for name, child in parent.named_children():
                     if name in kinds:
                         measure = partial(self._measure, (id(parent), kinds[name]))
-                        hook = child.register_forward_hook(Hook(measure))
+                        hook = child.register_forward_hook(measure)
                         stack.callback(hook.remove)
             yield
 
@@ -331,23 +303,7 @@ class Projections:
         self._last.pop(place, None)
         output = called[-1]
         if isinstance(output, torch.Tensor) and not _unreadable(output):
-            self._last[place] = output.numel(), float(_sum_of_squares(output))
-            if place[1] == "q" and output.ndim == 3:
-                self._queries[place[0]] = _sum_of_squares(output, (-1,))
-
-    def by_position(
-        self, module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor
-    ) -> tuple[float, ...]:
-        """Return the factor of the queries at each position, from the first on.
-
-        Empty where outputs of the projection are not known, or keys are cached.
-        """
-        before = self._queries.pop(id(module), None)
-        now = _sum_of_squares(query, (1, 3))
-        is_cached = query.shape[2] != key.shape[2]
-        if before is None or before.shape != now.shape or is_cached:
-            return ()
-        return tuple((now.sum(0) / before.sum(0)).sqrt().tolist())
+            self._last[place] = output.numel(), _sum_of_squares(output)
 
     def factor(
         self,
@@ -369,7 +325,7 @@ class Projections:
             return math.nan
         (n_q, before_q), (n_k, before_k), (n_all, before_all) = found
         sizes = [one.numel() for one in (query, key, value)]
-        of_q, of_k, of_v = (float(_sum_of_squares(one)) for one in (query, key, value))
+        of_q, of_k, of_v = map(_sum_of_squares, (query, key, value))
         if n_q != sizes[0] and n_all == sum(sizes):
             # values and keys are taken to be as they were
             n_q, before_q = sizes[0], before_all - of_k - of_v
@@ -426,9 +382,17 @@ def _kind_of(mask: object) -> str:
     return "of booleans" if mask.dtype == torch.bool else "added"
 
 
-#: Modes that record now, each with its thread; the functions to undo the wrapping.
+def _options(
+    source: str, scale: object, mask: str, cap: object, queries: int
+) -> dict[str, Any]:
+    """Return the options of a call, as `Captured.passed` has them."""
+    names = ("source", "scale", "mask", "cap", "queries")
+    return dict(zip(names, (source, scale, mask, cap, queries), strict=True))
+
+
+#: Modes that record now, each with its thread; what they wrap.
 _MODES: list[tuple[int, _Recorder]] = []
-_RESTORE: list[Callable[[], None]] = []
+_WRAPPED: list[Callable[..., Any]] = []
 _WRAPPING = threading.Lock()
 
 
@@ -442,19 +406,8 @@ def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
         return
     with _WRAPPING:
         if not _MODES:
-            original = AttentionInterface.get_interface
-
-            def get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
-                attend: Callable[..., Any] = original(*args, **kwargs)
-                for thread, one in _MODES:
-                    if thread == threading.get_ident():
-                        attend = _record_calls(attend, one)
-                return attend
-
-            AttentionInterface.get_interface = get_interface
-            _RESTORE.append(
-                partial(setattr, AttentionInterface, "get_interface", original)
-            )
+            _WRAPPED[:] = [AttentionInterface.get_interface]
+            AttentionInterface.get_interface = _get_interface
         entry = threading.get_ident(), mode
         _MODES.append(entry)
     try:
@@ -463,7 +416,16 @@ def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
         with _WRAPPING:
             _MODES.remove(entry)
             if not _MODES:
-                _RESTORE.pop()()
+                AttentionInterface.get_interface = _WRAPPED[0]
+
+
+def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
+    """Return an attention function that records for the modes of this thread."""
+    attend: Callable[..., Any] = _WRAPPED[0](*args, **kwargs)
+    for thread, mode in _MODES:
+        if thread == threading.get_ident():
+            attend = _record_calls(attend, mode)
+    return attend
 
 
 def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
@@ -517,23 +479,17 @@ def _record_call(
     within, given = more
     receiver, (query, key, value), mask = mode.receiver, tensors, given["mask"]
     outputs, weights = result[0], result[1]
-    passed = {
-        "source": "transformers",
-        "scale": given.get("scaling"),
-        "mask": _kind_of(mask),
-        "cap": given.get("softcap"),
-        "caller": Caller(
-            type(module).__name__,
-            config_of(module) or receiver.config,
-            getattr(module, "layer_idx", None),
-            mode.projections.factor(module, query, key, value),
-            by_position=mode.projections.by_position(module, query, key),
-        ),
-    }
-    inner: Arrays = {}
-    if len(within) == 1:
-        inner, inner_passed = within[0]
-        passed["cap"] = inner_passed["cap"]
+    caller = Caller(
+        type(module).__name__,
+        config_of(module) or receiver.config,
+        getattr(module, "layer_idx", None),
+        mode.projections.factor(module, query, key, value),
+    )
+    inner, inner_passed = within[0] if len(within) == 1 else ({}, {})
+    cap = inner_passed.get("cap", given.get("softcap"))
+    scale, n_queries = given.get("scaling"), query.shape[2]
+    passed = _options("transformers", scale, _kind_of(mask), cap, n_queries)
+    passed["caller"] = caller
     if "added" in inner:  # some keys of a static cache are not used yet
         n_keys = np.shape(inner["added"])[-1]
         key, value = key[:, :, :n_keys], value[:, :, :n_keys]
@@ -547,7 +503,6 @@ def _record_call(
         if "added" in inner:  # heads that share keys may have come as rows
             shape = (*arrays["q"].shape[:3], key.shape[2])
             arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
-    passed["queries"] = query.shape[2]
     if isinstance(mask, torch.Tensor) and mask.ndim == 4:
         mask = mask[: receiver.room(), :, -arrays["q"].shape[2] :]
         passed["hidden"] = to_numpy(mask[..., : key.shape[2]])

@@ -231,7 +231,7 @@ class ScoreWatch:
     def frame(self) -> "pd.DataFrame":
         """Summaries as a table: a row per look, layer and head.
 
-        Columns are ``step`` and those of `montecarlo.Captured.summary`.
+        Columns are ``step`` and those of `Captured.summary`.
         """
         import pandas as pd
 
@@ -312,15 +312,12 @@ class ScoreWatch:
                 ]
                 if new:
                     self._warned |= {(kind, *one[:2]) for one in new}
-                    alarms.append(self._alarm(kind, layer, new))
+                    numbers = tuple(one.head for one in new)
+                    plural = "s" * (len(new) > 1)
+                    place = f"layer {layer}, head{plural} {say_numbers(numbers)}"
+                    text = f"step {self._step}: {place}: {self._reason(kind, new)}"
+                    alarms.append(Alarm(self._step, kind, layer, numbers, text))
         return alarms
-
-    def _alarm(self, kind: str, layer: int, heads: Sequence[HeadSummary]) -> Alarm:
-        """Return the alarm of a kind about heads of a layer."""
-        numbers = tuple(one.head for one in heads)
-        place = f"layer {layer}, head{'s' * (len(heads) > 1)} {say_numbers(numbers)}"
-        text = f"step {self._step}: {place}: {self._reason(kind, heads)}"
-        return Alarm(self._step, kind, layer, numbers, text)
 
     def _is(self, kind: str, one: HeadSummary) -> bool:
         """Return whether a head is hot, growing or frozen."""
