@@ -236,8 +236,8 @@ def _shortfall(
 ) -> str:
     """Return why the target error was not reached, and what would reach it.
 
-    ``wanted``: the target error; ``needed``: replicates for it; ``seconds``: CPU time of
-    one replicate.
+    ``wanted``: the target error; ``needed``: replicates for it; ``seconds``: CPU time
+    of one replicate.
     """
     if math.isnan(needed):
         return f"no interval {_reason_without_interval(measured)}"

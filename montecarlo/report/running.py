@@ -123,7 +123,7 @@ def write_report(
         store, warm = SampleStore(edition.journal), partial(_warm, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
             results = run_study(study, executor, advance, store, sampled=warm)
-        edition.note_time("sampling")
+        edition.end_part("sampling")
         edition.timing["claims"] = seconds_by_claim(study, results.replicates)
         edition.record = write_data(results, edition.folder, own=own_file is not None)
         languages = list(target.languages)

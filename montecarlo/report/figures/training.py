@@ -43,8 +43,8 @@ SHOWN = {
 }
 #: Points that labels are above the last mark: for the largest, second, third value.
 NAMES = (1.0, 24.0, -14.0)
-#: The headline if undivided takes the most steps at every d_k, and at least `SLOWER` times
-#: as many as the others from `TYPICAL_D_K` on; the headline otherwise.
+#: The headline if undivided takes the most steps at every d_k, and at least `SLOWER`
+#: times as many as the others from `TYPICAL_D_K` on; the headline otherwise.
 ANSWERED = message("Undivided, learning takes longest")
 ASKED = message("Steps to learn")
 SLOWER = 1.334
