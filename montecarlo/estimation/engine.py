@@ -50,7 +50,7 @@ class SampleStore:
         self._batches.setdefault(point, {})[start, stop] = file or packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Add a batch that the journal has; return whether it has."""
+        """Add a batch if its file is in the journal; return whether it is."""
         file = self._file(point, start, stop)
         if file is None or not file.exists():
             return False
@@ -163,7 +163,7 @@ def run(
     """
 
     def missing(wanted: Mapping[DesignPoint, int]) -> Iterator[Task]:
-        """Yield the tasks of `sample_packed` that are neither stored nor recalled."""
+        """Yield the tasks of `sample_packed` for batches that are not stored yet."""
         for point, stop in wanted.items():
             advance(point, 0, stop - store.n_replicates(point))
         for point, stop in wanted.items():

@@ -73,10 +73,10 @@ class RowDistribution:
         return self.bin_range(int(bin_of(high, level)), int(bin_of(low, level)))
 
     def bin_range(self, first: int, last: int) -> Interval:
-        """Return the lower edge of bin ``first`` and the upper edge of bin ``last``.
+        """Return the range of values in the bins ``first`` to ``last``.
 
-        Both are indices into ``edges``.  The first bin has the smallest possible value
-        as its lower edge; ``last`` = n_bins means values above all of them.
+        These are indices into ``edges``; ``last`` = n_bins stands for larger values.
+        The lower edge of bin 0 is the smallest value on the grid.
         """
         place = self.start + last
         is_open = place == self.grid.n_bins - 1 and place in self.grid.open_bins
@@ -89,7 +89,7 @@ class RowDistribution:
 def row_distribution(
     counts: Counts, grid: LogGrid, n_replicates: int
 ) -> RowDistribution:
-    """Return the distribution function from the counts of rows in bins.
+    """Return the distribution function from the counts of attention rows in bins.
 
     Parameters
     ----------
@@ -119,13 +119,13 @@ def row_distribution(
 
 
 def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
-    """Return shares of rows, with standard errors and skewness between replicates.
+    """Return shares of attention rows, with errors and skewness between replicates.
 
     Parameters
     ----------
     sums : ndarray, shape (3, ...)
-        Sums over replicates of c, c² and c³, where c is the number of rows of the
-        replicate up to some edge.
+        Sums over replicates of c, c² and c³, where c is the number of attention rows of
+        the replicate with a value up to some edge.
     n_rows : float
         Number of rows of all replicates, each of which has as many.
     n_replicates : int
@@ -151,7 +151,9 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
 
 
 def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
-    """Return `shares` of the rows that have a value, which differ between replicates.
+    """Return `shares` for a quantity that only some attention rows have.
+
+    The number of these rows differs between replicates.
 
     Parameters
     ----------
@@ -188,7 +190,7 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
 
 
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
-    """Return the estimate of the quantile at ``level``, between 0 and 1.
+    """Return the estimate of the quantile over attention rows at ``level``, in (0, 1).
 
     Its interval inverts that of the distribution function.  Where the quantile lies
     beyond the smallest or largest value of the grid, value and standard error are NaN,
@@ -204,7 +206,7 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
 
 
 def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
-    """Return the estimate of the share of rows above an estimated threshold.
+    """Return the estimate of the share of attention rows above an estimated threshold.
 
     Parameters
     ----------
@@ -260,7 +262,7 @@ def bin_of(curves: Array, level: float) -> Bins:
 
 
 def _quantile_in_bin(rows: RowDistribution, level: float, bin_: int) -> float:
-    """Return the quantile at ``level``, which lies in the bin with this index.
+    """Return the quantile at ``level``, which lies in the bin with index ``bin_``.
 
     F is interpolated linearly in the logarithm of the value, or in the value itself in
     a bin next to 0.

@@ -132,7 +132,7 @@ def _row_quantity_keys(
 
 
 def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
-    """Return the columns to which replicates are reduced to estimate some rows."""
+    """Return the columns of replicates that the rows ``keys`` are estimated from."""
     if not point.has_rows:
         return PAIR_COLUMNS
     means: dict[tuple[str, str], None] = {}
@@ -151,7 +151,7 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
 
 
 def _sampled_parts(key: RowKey) -> Iterator[RowKey]:
-    """Yield the rows that a row is computed from, each sampled and of one divisor."""
+    """Yield the sampled rows, each of one divisor, that give the row of ``key``."""
     quantity = QUANTITIES[key.quantity]
     base = quantity.multiple_of or quantity.root_of or key.quantity
     key = key._replace(quantity=base)
@@ -170,7 +170,7 @@ def _column_name(key: RowKey) -> str:
 
 
 def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
-    """Return the possible summaries of a quantity of rows, for a message."""
+    """Return the possible summaries of a quantity of attention rows, for a message."""
     if quantity.grid is None:
         return quantity.summaries
     return (*dict.fromkeys((*quantity.summaries, "median")), ANY_QUANTILE)
@@ -237,7 +237,7 @@ class Summaries:
         return (self._row_estimate if self.point.has_rows else self._pair_estimate)(key)
 
     def _row_estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a sampled quantity of rows."""
+        """Return the estimate of a sampled quantity of attention rows."""
         if "/" in key.divisor:
             return self._ratio(key)
         if QUANTITIES[key.quantity].given:
@@ -252,7 +252,7 @@ class Summaries:
         return ratio(high, low)
 
     def _mean(self, key: RowKey) -> Estimate:
-        """Return the estimate of a mean over rows, or of that of an end row."""
+        """Return the estimate of a mean over attention rows, or of one of the ends."""
         shape, in_format = self.point.shape, key.quantity in FORMAT_QUANTITIES
         n_rows = compared_rows(*shape) if in_format else shape[0]
         column = _column_name(key)
@@ -296,7 +296,7 @@ class Summaries:
             return jackknife(np.stack(columns), lambda means: means[0] / means[1])
 
     def _conditional_estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a mean or quantile over the rows with a property.
+        """Return the estimate of a summary over the attention rows with a property.
 
         Only replicates with such a row are used.  With fewer than `FEWEST_OUTLIERS` of
         them the estimate is NaN.
@@ -321,9 +321,10 @@ class Summaries:
     def distribution(
         self, divisor: str, quantity: str, n_replicates: int | None = None
     ) -> RowDistribution:
-        """Return the distribution over rows of a quantity whose rows were counted.
+        """Return the distribution of a quantity over attention rows, cached.
 
-        ``n_replicates`` is the number of replicates that have such rows; default: all.
+        ``n_replicates`` is the number of replicates in which a row has the quantity;
+        default: all.  ``columns.counts`` must have the quantity, or its base.
         """
         if base := ROW_QUANTITIES[quantity].multiple_of:
             rows = self.distribution(divisor, base)
@@ -352,7 +353,7 @@ _NEEDS = {
 
 
 def reason_missing(point: DesignPoint, key: RowKey) -> str:
-    """Return why a point lacks the quantity of a row, for a message; or "".
+    """Return why a point lacks a quantity, for a message; "" if it does not.
 
     The divisor and the summary of the row are not considered.
     """

@@ -175,7 +175,7 @@ class Measurement:
 
     @property
     def digits(self) -> float:
-        """The error that determines how many digits are shown.
+        """The error to which numbers are rounded.
 
         It is the standard error, or a quarter of the width of a bin.
         """

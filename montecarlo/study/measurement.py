@@ -445,7 +445,7 @@ class PreciseRows:
                 yield point
 
     def _estimates(self, point: DesignPoint) -> Iterator[tuple[RowKey, Estimate]]:
-        """Yield the rows of a point; none if it has too few replicates."""
+        """Yield keys and estimates of a point; none if it has too few replicates."""
         if self.store.n_replicates(point) >= LEAST:
             samples = join(self.store.packed(point))
             summaries = Summaries(point, samples, self.columns[point])
@@ -457,7 +457,10 @@ class PreciseRows:
                 yield key, estimate
 
     def estimates(self) -> list[tuple[Measurement, Estimate]]:
-        """Return the rows of the points that have enough replicates."""
+        """Return the rows as Measurements and as Estimates.
+
+        Those of points with too few replicates are omitted.
+        """
         return [
             (_measurement(point, key, *estimate.numbers), estimate)
             for point in self.requested

@@ -46,7 +46,7 @@ _KNOWN: Mapping[str, Iterable[str]] = {
 
 
 def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return the different keys of each point, in the order of the rows."""
+    """Return the rows grouped by point: the different keys of each, in order."""
     keys_of: dict[DesignPoint, dict[RowKey, None]] = {}
     for point, key in rows:
         keys_of.setdefault(point, {})[key] = None
