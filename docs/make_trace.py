@@ -107,7 +107,7 @@ def follow(folder: Path) -> list[Stop]:
         stop_at(
             PointTable, "`table_of`: what a worker answers, and measurements.csv has"
         ),
-        stop_at(case, f"`case_on`: {ends} within {region}, so {case.outcome}"),
+        stop_at(case, f"`decide_case`: {ends} within {region}, so {case.outcome}"),
         stop_at(
             claim, f"`Judge`: {claim.verdict}, {claim.reason}; as it is, in claims.json"
         ),

@@ -23,6 +23,8 @@ from montecarlo.claims.running import (
     write_results,
 )
 from montecarlo.claims.schema import Catalogue
+from montecarlo.errors import InputError
+from montecarlo.estimation.engine import SampleStore
 from montecarlo.names import look_up
 from montecarlo.report.content.curves import (
     CURVE_FILES,
@@ -37,7 +39,7 @@ from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import import_modules, make_report
 from montecarlo.study.executors import PROCESSES, Workers, make_executor
-from montecarlo.study.folder import JournaledStore, ResultsError, publishing
+from montecarlo.study.folder import publishing
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.progress import progress_bar
 
@@ -131,10 +133,10 @@ def write_report(
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
         # matplotlib is not thread-safe, and a cluster may lack it
         drawing = executor if executor.kind == PROCESSES else None
-        store, warm = JournaledStore(journal=edition.journal), partial(_warm, drawing)
+        store, warm = SampleStore(edition.journal), partial(_warm, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
             results = run_study(study, executor, advance, store, sampled=warm)
-        edition.note_time("sampling")
+        edition.end_part("sampling")
         edition.timing["claims"] = seconds_by_claim(study, results.replicates)
         edition.record = write_data(results, edition.folder, own=own_file is not None)
         languages = list(target.languages)
@@ -146,7 +148,7 @@ def write_report(
         make(findings, target.languages, edition.folder, drawing)
         if not with_data:
             _remove(DATA_FILES, edition.folder)
-        edition.note_time("rendering")
+        edition.end_part("rendering")
     return findings, edition.written
 
 
@@ -217,7 +219,7 @@ def render_again(
             make(findings, languages, edition.folder, executor)
         if not with_data:
             _remove(held, edition.folder)
-        edition.note_time("rendering")
+        edition.end_part("rendering")
     return findings, edition.written
 
 
@@ -233,7 +235,7 @@ def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalog
 
     Raises
     ------
-    ResultsError
+    InputError
         If the catalogue or the training records have changed since.
     """
     own = "own_claims" in record
@@ -243,7 +245,7 @@ def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalog
         catalogue = catalogue.only(tuple(record["only"]))
     judged_by = catalogue.digest(), records_digest()
     if judged_by != (record["catalogue"], record.get("training")):
-        raise ResultsError(
+        raise InputError(
             "results must be of the claims and records of this version, got others; "
             "the version that wrote them renders them"
         )

@@ -23,15 +23,15 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import (
     Case,
+    CaseKey,
     CheckOutcome,
     ClaimOutcome,
     ClaimsRecord,
     InterpretationOutcome,
-    Located,
     NumberOutcome,
     SelfCheckOutcome,
     SentenceOutcome,
-    locate,
+    case_key,
     read_claims,
     read_report_run,
 )
@@ -345,7 +345,7 @@ def read_results(
 
     Raises
     ------
-    montecarlo.study.folder.ResultsError
+    InputError
         If run.json is missing, or the hash of a file differs from that in it.
     """
     run = read_report_run(folder) if run is None else run
@@ -404,9 +404,9 @@ def lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
     A line is a case with its distribution and number of keys, and the cases in the
     order of `columns`; None where there is no case.
     """
-    found: dict[Located, dict[Ends, Case]] = {}
+    found: dict[CaseKey, dict[Ends, Case]] = {}
     for case in check.cases:
-        found.setdefault(locate(case, d_k=None), {})[case.d_k_range] = case
+        found.setdefault(case_key(case, d_k=None), {})[case.d_k_range] = case
     heads = columns(check)
     return [
         (next(iter(line.values())), [line.get(ends) for ends in heads])

@@ -156,7 +156,7 @@ def brace(written: str) -> str:
 
 
 def template_folder() -> Path:
-    """Return the folder of the templates, in the package or beside it."""
+    """Return the folder of templates: in the package, or beside it in a checkout."""
     for place in (_PACKAGE, _PACKAGE.parent):
         if (folder := place / "report_templates").is_dir():
             return folder

@@ -39,7 +39,7 @@ UNQUOTED = re.compile(r"[\w./-]*\w")
 
 
 class Layout(NamedTuple):
-    """Exponent of the power of ten of a number, and decimals of its mantissa."""
+    """Layout of a number: exponent of its power of ten, decimals of its mantissa."""
 
     exponent: int
     decimals: int
@@ -302,7 +302,7 @@ class NumberFormat:
         return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
 
     def bound(self, low: float | None, high: float | None) -> Markup:
-        """Return an interval, or ≤ or ≥ its only end, rounded outwards."""
+        """Return an interval, or ≤ or ≥ one end, rounded outwards to two digits."""
         if low is not None and high is not None:
             return self.interval(low, high, (None, None))
         sign, rounding = (FROM, ROUND_FLOOR) if high is None else (UP_TO, ROUND_CEILING)

@@ -59,7 +59,7 @@ def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
 
     Raises
     ------
-    montecarlo.claims.catalogue.CatalogueError
+    InputError
         If it is no valid catalogue, or pages cannot show a text: its language is
         unknown, or a formula is malformed.
     """
