@@ -217,7 +217,7 @@ class Findings:
         return (sentence, line) if sentence and line else None
 
     def concedes(self, claim: ClaimOutcome) -> FilledSentence | None:
-        """Return the sentence about what is right in a claim that fails, or None."""
+        """Return the sentence on what is right in a claim that fails, or None."""
         words = self.words_of(claim).concedes
         if words is None or Verdict.FAILS not in claim.verdicts:
             return None

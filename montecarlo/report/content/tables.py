@@ -132,12 +132,15 @@ def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
 
 
 def _pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points with pairs, for the d_k that are shown."""
+    """Return the Gaussian points that sample pairs, for the d_k that are shown."""
     return thin_points(gaussian_points(points, with_rows=False))
 
 
 def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points with rows of about `N_KEYS` keys, for d_k shown."""
+    """Return the Gaussian points with the number of keys nearest to `N_KEYS`.
+
+    Of these, the ones for the d_k that are shown.
+    """
     rows = gaussian_points(points, with_rows=True)
     sizes = sorted({point.n_keys or 0 for point in rows})
     n_keys = min(sizes, default=0, key=lambda n: abs(n - N_KEYS))

@@ -104,7 +104,10 @@ def plot_weights(axes: Axes, weights: Weights) -> None:
 
 
 def pick_attention(_: DataFrame, curves: Curves) -> Fact | None:
-    """Return the mean largest weight over the sampled queries, in per cent."""
+    """Return the caption's numbers: the mean largest weight, for both divisors.
+
+    Over the sampled queries, in per cent; and the sizes of the sample.
+    """
     drawn = [weights for _, weights in example_weights(curves)]
     if len(drawn) < len(EXAMPLE_DIVISORS):
         return None

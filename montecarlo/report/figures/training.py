@@ -125,7 +125,10 @@ def _plot_steps(
 
 
 def pick_steps(_: DataFrame, curves: Curves) -> Fact | None:
-    """Return the median steps with gradient descent, undivided and by sqrt(d_k)."""
+    """Return the caption's numbers: median steps, undivided and by sqrt(d_k).
+
+    For gradient descent at the largest d_k.
+    """
     rows = curves[TRAINING_START].dropna(subset=["steps"])
     rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]
     rows = rows.assign(estimate=rows["steps"], std_error=np.nan, n_keys=0)

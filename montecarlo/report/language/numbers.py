@@ -223,7 +223,7 @@ class NumberFormat:
         return self._of_layout((value, error), layout, row)
 
     def percent(self, value: float, error: float | None, row: str = "") -> Markup:
-        """Return a share in per cent, with its standard error if known.
+        """Return a share, in [0, 1], in per cent, with its standard error if known.
 
         The exact value is the share; ``data-percent`` marks that 100 times it is shown.
         """
@@ -262,8 +262,8 @@ class NumberFormat:
     ) -> Markup:
         """Return a number for prose, with at most ``digits`` significant digits.
 
-        The last digit is at most the first one of its standard error.  With ``percent``
-        the value is a share, shown in per cent.
+        It has no digits beyond the first one of its standard error.  With ``percent``
+        the value is a share, in [0, 1], that is shown in per cent.
         """
         shown = as_decimal(value).scaleb(2) if percent else as_decimal(value)
         size = abs(float(shown))
