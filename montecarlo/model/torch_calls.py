@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import HIDDEN, Arrays, Receiver, to_numpy
+from montecarlo.model.arrays import HIDDEN, OF_QUERIES, Arrays, Receiver, to_numpy
 from montecarlo.model.expected import Caller
 
 try:
@@ -59,8 +59,6 @@ PROJECTIONS = {
     ),
     "joined": ("c_attn", "qkv", "qkv_proj", "query_key_value", "Wqkv"),
 }
-#: Arrays that have a row for each query.
-OF_ROWS = ("q", "weights", "outputs")
 
 
 @contextmanager
@@ -161,8 +159,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if name.endswith("backward"):
             return
         if is_attention or reason.startswith(FAILED):
-            told = f"{name} of {reason}".partition("\n")[0]
-            self.receiver.miss(told, is_certain=is_attention)
+            line = f"{name} of {reason}".partition("\n")[0]
+            self.receiver.miss(line, is_certain=is_attention)
 
     def _handler_of(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
         """Return the function that records an operation after it ran."""
@@ -241,7 +239,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         room, arrays = self.receiver.room(), {}
         for name, tensor in tensors.items():
             kept = tensor[:room]
-            if name in OF_ROWS and self.receiver.rows is not None:
+            if name in OF_QUERIES and self.receiver.rows is not None:
                 kept = kept[:, :, -self.receiver.rows :]
             arrays[name] = to_numpy(kept)
         return arrays
@@ -440,6 +438,7 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
         *more: Any,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
+        """Call the attention function, and record the call as a whole."""
         receiver = mode.receiver
         outside, receiver.within = receiver.within, []
         try:
@@ -456,9 +455,8 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             given = kwargs | {"mask": attention_mask}
             _record_call(mode, module, (query, key, value), result, (within, given))
         except Exception as error:  # noqa: BLE001 - the model must go on
-            reason = str(error).partition("\n")[0]
-            told = f"{name}: {type(error).__name__}: {reason}"
-            receiver.miss(told, is_certain=True)
+            reason = f"{name}: {type(error).__name__}: {error}"
+            receiver.miss(reason.partition("\n")[0], is_certain=True)
         return result
 
     return recorded
