@@ -340,6 +340,17 @@ def test_a_watch_ends_with_its_object():
     assert is_free(model)
 
 
+def test_a_watch_leaves_what_took_its_place():
+    """As where a model is compiled while it is watched."""
+    model = Attention()
+    watch = ScoreWatch(model)
+    watch(0)
+    model.compile(backend="eager")
+    compiled = model._compiled_call_impl
+    watch.close()
+    assert model._compiled_call_impl is compiled
+
+
 def test_watches_of_several_threads():
     """Each sees its own passes, and transformers is as it was when all have ended."""
     handed_out = transformers.modeling_utils.AttentionInterface.get_interface
