@@ -465,6 +465,22 @@ def test_flex_attention():
     assert set(captured.applied_scale()["mask"]) == {"window"}
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_a_cap_in_flex_attention_is_no_bias():
+    """A function of the score itself adds nothing that is known without it."""
+    from torch.nn.attention import flex_attention as flex  # noqa: PLC0415
+
+    torch.manual_seed(3)
+    q, k, v = torch.randn(3, 2, HEADS, TOKENS, D_K)
+    with torch.no_grad(), capture() as captured:
+        flex.flex_attention(
+            3 * q, k, v, score_mod=lambda score, *_: 2 * torch.tanh(score / 2)
+        )
+    frame = captured.applied_scale()
+    assert set(frame["form"]) == {"cap"}
+    assert frame["parameter"].to_numpy() == pytest.approx(2.0, rel=1e-3)
+
+
 #: Masks of the layers of tiny models of transformers.
 MASKS = {
     "mistral-window": ["window", "window"],
