@@ -188,13 +188,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         arrays = self.to_arrays({name: _with_heads(t) for name, t in tensors.items()})
         n_rows = query.shape[-2], arrays["q"].shape[2]
         shape = (*arrays["q"].shape[:3], key.shape[-2])
+        mask = torch.zeros(1, 1) if passed_mask is None else passed_mask
         if is_causal:
             row = torch.arange(n_rows[0] - n_rows[1], n_rows[0])[:, None]
             mask = torch.arange(shape[-1]) <= row
-        elif passed_mask is None:
-            mask = torch.zeros(1, 1)
-        else:
-            mask = passed_mask
         if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
             mask = mask.expand(*query.shape[:-1], shape[-1])
         arrays["added"] = _added_by(_with_heads(mask)[:room], shape)
@@ -210,8 +207,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         query, key, value, function, blocks, scale, _, *buffers = operation.args
         if not (room := self.receiver.room()):
             return
-        tensors = {"q": query, "k": key, "v": value, "outputs": operation.result[0]}
-        arrays = self.to_arrays(tensors)
+        outputs = operation.result[0]
+        arrays = self.to_arrays({"q": query, "k": key, "v": value, "outputs": outputs})
         keys = key[:room].repeat_interleave(query.shape[1] // key.shape[1], 1)
         once, twice = (
             after - before
@@ -225,9 +222,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         is_hidden = once.isneginf()
         if (once - twice)[~is_hidden].abs().max() > SAME:  # not a sum, as with a cap
             once = torch.zeros_like(once)
-        added = once.masked_fill(is_hidden, HIDDEN)
         shape = (*arrays["q"].shape[:3], key.shape[2])
-        arrays["added"] = _added_by(added, shape)
+        arrays["added"] = _added_by(once.masked_fill(is_hidden, HIDDEN), shape)
         passed = _options(FLEX, scale, "of booleans", None, query.shape[2])
         self.receiver.add(arrays, passed)
 
