@@ -54,6 +54,14 @@ def test_what_was_not_followed_is_no_yes():
     assert answer_scales(scales, expected, missed=("one",)).answer == UNDETERMINED
 
 
+def test_axes_are_those_of_arrays_beside_something_captured():
+    """Which has its own."""
+    arrays = {name: one[:, 0] for name, one in arrays_of().items()}
+    axes = ("sequence", "head", "token", "d")
+    assert compare(arrays, captured_of(), axes=axes).first is None
+    assert_attention_scale(captured_of(), axes=axes)
+
+
 def test_a_comparison_of_some_rows_says_so():
     """Of the last 64 of 200; where all were captured nothing is said."""
     told = str(compare(captured_of(64, tokens=200), captured_of(64, tokens=200)))
