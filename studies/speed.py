@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.gradients import SECULAR_STEPS
-from montecarlo.attention.quantities import (
+from montecarlo.attention.rows import (
     ELEMENT_ROWS,
     SPECTRAL_ROWS,
     costly_rows,
@@ -453,7 +453,7 @@ STAGES = {
     "overflow probabilities": (f"{SAMPLING}rare_events",),
     "number formats": (
         *(f"{SAMPLING}replicates:_format_columns", f"{SOFTMAX}number_formats"),
-        f"{SAMPLING}replicates:_compared_scores",
+        f"{SAMPLING}replicates:_format_means",
     ),
     "spectral norms": (f"{SOFTMAX}gradients:jacobian_spectral",),
     "gradients by the query": (f"{SOFTMAX}gradients:gradient_query",),
@@ -471,14 +471,13 @@ STAGES = {
             f"{SAMPLING}matrices",
             f"{SAMPLING}design_points",
         ),
-        f"{SAMPLING}replicates:_draw",
     ),
     "moments of pairs": (f"{SAMPLING}replicates:_reduce_pairs",),
     "exponentials and sums": (f"{SOFTMAX}softmax:softmax_rows",),
     "largest scores": (f"{SOFTMAX}softmax:measure_gaps",),
     "other quantities of rows": (f"{SAMPLING}replicates:_row_columns",),
     "products of queries and keys": (
-        *(f"{SAMPLING}replicates:_reduce_rows", f"{SAMPLING}replicates:pair_means"),
+        *(f"{SAMPLING}replicates:score_blocks", f"{SAMPLING}replicates:pair_means"),
     ),
     "batches and journal": (
         *(f"{SAMPLING}batches", f"{SAMPLING}replicates", "montecarlo.study.folder:add"),

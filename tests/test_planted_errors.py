@@ -29,12 +29,17 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from montecarlo.attention import gradients, softmax
+from montecarlo.attention import gradients, rows, softmax
 from montecarlo.attention.divisors import DIVISORS, Product
 from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.number_formats import NumberFormat
 from montecarlo.attention.quantities import ROW_QUANTITIES
-from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
+from montecarlo.attention.softmax import (
+    RowSums,
+    SoftmaxRows,
+    measure_gaps,
+    softmax_rows,
+)
 from montecarlo.claims import simulation
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, run_study
@@ -89,12 +94,12 @@ def plant_wrong_axis(monkeypatch):
         sums = replace(one.sums, s1=1.0 / np.exp(wrong.largest) - 1.0, divisor=divisor)
         return SoftmaxRows(gaps, sums, one.e.astype(gaps.rest.dtype))
 
-    monkeypatch.setattr(replicates, "softmax_rows", over_queries)
+    monkeypatch.setattr(rows, "softmax_rows", over_queries)
 
 
 def plant_normaliser_without_largest(monkeypatch):
     """The largest exponential is missing in the sum that they are divided by."""
-    monkeypatch.setattr(softmax, "normaliser", lambda s1: s1)
+    monkeypatch.setattr(RowSums, "z", property(lambda sums: sums.s1))
 
 
 def plant_same_stream(monkeypatch):
@@ -233,7 +238,7 @@ def compare_printed_weights(monkeypatch):
     """A planted key is first by weights of three decimals: a ratio is 1.16 for 1."""
 
     def first(block):
-        own = np.round(softmax.matching_weight(block.sums, block.matching), 3)
+        own = np.round(block.matching_weight, 3)
         largest = np.round(softmax.weight_max(block.sums), 3)
         return (own >= largest).astype(np.float64)
 

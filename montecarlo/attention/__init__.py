@@ -1,5 +1,5 @@
-"""Attention itself: divisors, softmax, gradients, quantities; arrays in, arrays out.
+"""Attention: masks, divisors, softmax, gradients and the quantities that are measured.
 
-Nothing here is random.  The last axis of an array of scores is the keys of a row,
-the axis before it the queries; any axes before those are replicates.
+Functions take and return arrays, and nothing is random.  In an array of scores the last
+axis is the keys, the one before it the queries, and any others are replicates.
 """

@@ -1,33 +1,34 @@
-r"""What scores are divided by before softmax.
+r"""Divisors: the numbers by which attention scores are divided before softmax.
 
 A divisor is a factor times powers of d_k, of the number of keys n and of ln(n).  Those
-of the reports stand in one table; any other is written as a formula and named by it.
+of the reports are in `DIVISORS`; any other is given as a formula, which is also its
+name.
 
 >>> parse_divisor("3*d_k^0.6").value(64)
 36.377...
 >>> parse_divisor("sqrt(d_k * ln(n))").name
 'sqrt(d_k*ln(n))'
 
-A *pair* of divisors, written ``none/sqrt``, names the ratio of a quantity under the
-first to the same quantity under the second, from the same draws.
+A *pair* of divisors, written ``none/sqrt``, denotes the ratio of a quantity under the
+first divisor to the same quantity under the second, from the same draws.
 """
 
 import ast
-import difflib
 import math
-from collections.abc import Callable, Sequence
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from montecarlo.errors import InputError, show
-from montecarlo.names import require_number
+from montecarlo.names import require_number, suggest
 
+#: Largest number of characters of a formula.
 MOST_CHARACTERS = 100
 
 
 class Product(NamedTuple):
-    """A factor, and the powers of d_k, n and ln(n)."""
+    """A factor, and the exponents of d_k, n and ln(n)."""
 
     factor: float
     d_k: float = 0.0
@@ -35,7 +36,7 @@ class Product(NamedTuple):
     log_n: float = 0.0
 
     def times(self, other: "Product", sign: float = 1.0) -> "Product":
-        """Multiply by another; with the sign -1 divide by it."""
+        """Return the product with another, or with sign -1 the quotient."""
         powers = (a + sign * b for a, b in zip(self[1:], other[1:], strict=True))
         factor = (
             self.factor * other.factor if sign > 0.0 else self.factor / other.factor
@@ -43,76 +44,41 @@ class Product(NamedTuple):
         return Product(factor, *powers)
 
     def to(self, power: float) -> "Product":
-        """Raise to a power."""
+        """Return the product raised to a power."""
         return Product(self.factor**power, *(0.0 + power * one for one in self[1:]))
 
+    @property
+    def text(self) -> str:
+        """Formula as it can be typed: a factor, powers, and one square root.
 
-def read_formula(text: str) -> Product:
-    """Parse a formula.
-
-    Raises
-    ------
-    ValueError
-        If it is no product of powers.
-
-    Examples
-    --------
-    >>> read_formula("2*sqrt(d_k*ln(n))")
-    Product(factor=2.0, d_k=0.5, n=0.0, log_n=0.5)
-    """
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"formula must have at most {MOST_CHARACTERS} characters")
-    try:
-        tree = ast.parse(text.strip().replace("^", "**"), mode="eval")
-        return _evaluate(tree.body)
-    except (SyntaxError, ArithmeticError, TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
-
-
-def name_formula(product: Product) -> str:
-    """Write a product so that `read_formula` reads the same.
-
-    Examples
-    --------
-    >>> name_formula(Product(2.0, d_k=0.6, log_n=0.5))
-    '2*d_k^0.6*sqrt(ln(n))'
-    """
-    bases, powers = ("d_k", "n", "ln(n)"), ("d_k^{}", "n^{}", "ln(n)^{}")
-    return _write(product, bases, powers, "sqrt({})", "*", _spell_number)
+        Examples
+        --------
+        >>> Product(2.0, d_k=0.6, log_n=0.5).text
+        '2*d_k^0.6*sqrt(ln(n))'
+        """
+        powers = dict(zip(("d_k", "n", "ln(n)"), self[1:], strict=True))
+        factors = [
+            base if power == 1.0 else f"{base}^{_type_number(power)}"
+            for base, power in powers.items()
+            if power not in {0.0, 0.5}
+        ]
+        if under_root := [base for base, power in powers.items() if power == 0.5]:
+            factors.append(f"sqrt({'*'.join(under_root)})")
+        if self.factor != 1.0 or not factors:
+            factors.insert(0, _type_number(self.factor))
+        return "*".join(factors)
 
 
-def _write(  # noqa: PLR0913, PLR0917 - a notation
-    product: Product,
-    bases: Sequence[str],
-    powers: Sequence[str],
-    root: str,
-    joint: str,
-    number: Callable[[float], str],
-) -> str:
-    """Write a product of powers: the factor, powers, and one root of the rest."""
-    written, under_root = [], []
-    for base, power, exponent in zip(bases, powers, product[1:], strict=True):
-        if exponent == 0.5:
-            under_root.append(base)
-        elif exponent != 0.0:
-            written.append(base if exponent == 1.0 else power.format(number(exponent)))
-    if under_root:
-        written.append(root.format(joint.join(under_root)))
-    if product.factor != 1.0 or not written:
-        written.insert(0, number(product.factor))
-    return joint.join(written)
-
-
-def _spell_number(value: float) -> str:
-    """Write a number as it can be typed: 2, 0.5, 1e-5."""
+def _type_number(value: float) -> str:
+    """Return a number as it can be typed: 2, 0.5, 1e-5."""
     mantissa, _, exponent = repr(value).partition("e")
     mantissa = mantissa.removesuffix(".0")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
-def _typeset_number(value: float) -> str:
-    """Write a number as LaTeX, to six digits."""
-    mantissa, _, exponent = f"{value:g}".partition("e")
+def _typeset_number(match: re.Match[str]) -> str:
+    """Return the number in a match as LaTeX, rounded to six digits."""
+    mantissa, _, exponent = f"{float(match[0]):g}".partition("e")
     return rf"{mantissa}\times 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
@@ -124,8 +90,15 @@ _BASES = {
 
 
 def _evaluate(node: ast.expr) -> Product:
-    if (known := _BASES.get(ast.unparse(node))) is not None:
-        return known
+    """Return the product that a parsed formula denotes.
+
+    Raises
+    ------
+    ValueError
+        If it is no product of powers.
+    """
+    if (base := _BASES.get(ast.unparse(node))) is not None:
+        return base
     match node:
         case ast.Constant(int() | float() as number) if number is not True:
             if number > 0:
@@ -142,7 +115,7 @@ def _evaluate(node: ast.expr) -> Product:
 
 
 def _exponent(node: ast.expr) -> float:
-    """Return an exponent: a number, or a fraction of two."""
+    """Return the value of an exponent: a number, or a quotient of numbers."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_exponent(node.operand)
     factor, *powers = _evaluate(node)
@@ -153,14 +126,13 @@ def _exponent(node: ast.expr) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Divisor:
-    """A rule that turns d_k, and perhaps n, into the number that scores are divided by.
+    """A function of d_k, and possibly of n, whose value divides the scores.
 
     Attributes
     ----------
     name : str
-        As in tables; of one that is not in `DIVISORS` its formula.
+        As in the tables; the formula, unless the divisor is in `DIVISORS`.
     formula : Product
-        What it is.
     """
 
     name: str
@@ -168,30 +140,38 @@ class Divisor:
 
     @property
     def needs_keys(self) -> bool:
-        """Whether it depends on the number of keys."""
+        """Whether the value depends on the number of keys."""
         return any(self.formula[2:])
 
     @property
     def text(self) -> str:
-        """Its formula as it can be typed: ``sqrt(d_k)``."""
-        return name_formula(self.formula)
+        """Formula as it can be typed, such as ``sqrt(d_k)``."""
+        return self.formula.text
 
     @property
     def symbol(self) -> str:
-        """Its formula as LaTeX, numbers to six digits."""
-        bases = ("d_k", "n", r"\ln n")
-        powers = ("d_k^{{{}}}", "n^{{{}}}", r"(\ln n)^{{{}}}")
-        root, joint = r"\sqrt{{{}}}", r"\,"
-        return _write(self.formula, bases, powers, root, joint, _typeset_number)
+        """Formula as LaTeX, with numbers rounded to six digits."""
+        tex = self.text.replace("*", r"\,")
+        tex = tex.replace("ln(n)^", r"(\ln n)^").replace("ln(n)", r"\ln n")
+        tex = re.sub(r"\^([-\d.e]+)", r"^{\1}", tex)
+        tex = re.sub(r"sqrt\((.*)\)", r"\\sqrt{\1}", tex)
+        return re.sub(r"\d[\d.]*(?:e-?\d+)?", _typeset_number, tex)
 
     def value(self, d_k: int, n_keys: int | None = None) -> float:
-        """Return the number that scores are divided by.
+        """Return the number by which scores are divided.
+
+        Parameters
+        ----------
+        d_k : int
+            At least 1.
+        n_keys : int, optional
+            Number of keys of a row; required if the divisor depends on it.
 
         Raises
         ------
         InputError
-            If it depends on n and there are no keys, or only one; or if the number is
-            beyond all use.
+            If the divisor depends on n and ``n_keys`` is missing or 1, or if the value
+            is not between `LEAST_VALUE` and `MOST_VALUE`.
         """
         factor, power, n_power, log_power = self.formula
         value = float(factor * d_k**power)
@@ -213,28 +193,28 @@ DIVISORS = {
     )
 }
 
-#: Every other divisor is compared with this one.
+#: Ratios between divisors are to this one.
 BASELINE = "sqrt"
-#: What scores may be divided by.  Rows want more of it: see `require_spread`.
+#: Range of the value of a divisor; for rows see also `require_spread`.
 LEAST_VALUE, MOST_VALUE = 1e-8, 1e20
-#: Far beyond any use, and so that no value overflows with sizes up to 2**20.
+#: Ranges of exponents and factor, so that no value overflows with sizes up to 2**20.
 MOST_POWER, LEAST_FACTOR, MOST_FACTOR = 8.0, 1e-30, 1e30
 
 
 def name_divisor(text: str) -> str:
-    """Return the name, in tables, of a divisor or of a pair of them.
+    """Return the canonical name of a divisor or of a pair of divisors.
 
     Parameters
     ----------
     text : str
-        Names or formulas, as `parse_divisor` takes them; a ``/`` that stands in no
-        brackets parts a pair, but for a number below a formula that has a name:
-        ``d_k/8``.
+        One or two names or formulas as for `parse_divisor`.  A ``/`` outside of all
+        parentheses separates a pair, except between a formula of `DIVISORS` and a
+        number: ``d_k/8`` is one divisor.
 
     Raises
     ------
     InputError
-        If it is neither, or could be a fraction as well.
+        If it is neither, or if it could be a fraction as well as a pair.
 
     Examples
     --------
@@ -242,46 +222,43 @@ def name_divisor(text: str) -> str:
     ('sqrt', 'none/d_k^0.6', '0.125*d_k')
     """
     parts = _split(text)
-    if len(parts) > 2:
-        raise InputError(
-            f"divisor must be one divisor or a ratio of two, got {show(text)}"
-        )
     is_plain = any(part in DIVISORS or part.startswith("(") for part in parts)
     if len(parts) == 2 and all(parts) and not is_plain:
         over, under = map(parse_divisor, parts)
         if over.name in DIVISORS and not any(under.formula[1:]):
-            return parse_divisor(text).name  # no pair is named so: linear/8 is one
+            return parse_divisor(text).name  # not a pair: linear/8 would be one
         raise InputError(
             "divisor must have brackets around all of a fraction, (n/8), or around "
             "a part of a ratio of two divisors, d_k^0.6/(8): it could be either, got "
             f"{show(text)}"
         )
     names = [parse_divisor(part).name for part in parts]
-    if len(names) == 2 and names[0] == names[1]:
+    if len(names) > 2 or len(set(names)) < len(names):
         raise InputError(
-            f"divisor must be a ratio of two that differ, got {show(text)}"
+            "divisor must be one divisor or a ratio of two that differ, got "
+            f"{show(text)}"
         )
     return "/".join(names)
 
 
 def parse_divisor(text: str) -> Divisor:
-    """Return a divisor by its name or formula.
+    """Return the divisor with a given name or formula.
 
     Parameters
     ----------
     text : str
-        A name in `DIVISORS`, a number, or a product of powers: ``d_k^0.6``,
+        A key of `DIVISORS`, a number, or a product of powers: ``d_k^0.6``,
         ``2*sqrt(d_k)``, ``sqrt(d_k*ln(n))``, ``d_k^(1/3)``.
 
     Returns
     -------
     Divisor
-        The one of the table where the formula says the same.
+        That of `DIVISORS` with this formula, if there is one.
 
     Raises
     ------
     InputError
-        If it is none, or beyond all use.
+        If the text is neither, or if exponents or factor are out of range.
     """
     formula = text.strip()
     return DIVISORS[formula] if formula in DIVISORS else _parse_formula(formula)
@@ -289,15 +266,15 @@ def parse_divisor(text: str) -> Divisor:
 
 @lru_cache(maxsize=1024)
 def _parse_formula(formula: str) -> Divisor:
+    """Return the divisor with a formula, as `parse_divisor` does."""
+    source = formula.replace("^", "**") if len(formula) <= MOST_CHARACTERS else ""
     try:
-        product = read_formula(formula)
-    except ValueError:
-        near = difflib.get_close_matches(formula, DIVISORS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        product = _evaluate(ast.parse(source, mode="eval").body)
+    except (SyntaxError, ArithmeticError, TypeError, ValueError, RecursionError):
         raise InputError(
             f"divisor must be one of {', '.join(DIVISORS)}, a number above 0, or a "
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
-            f"got {show(formula)}.{hint}"
+            f"got {show(formula)}.{suggest(formula, DIVISORS)}"
         ) from None
     require_number("divisor", product.factor, LEAST_FACTOR, MOST_FACTOR)
     if max(map(abs, product[1:])) > MOST_POWER:
@@ -305,14 +282,12 @@ def _parse_formula(formula: str) -> Divisor:
             f"divisor must have powers between -{MOST_POWER:g} and {MOST_POWER:g}, "
             f"got {show(formula)}"
         )
-    for known in DIVISORS.values():
-        if product == known.formula:
-            return known
-    return Divisor(name_formula(product), product)
+    same = (one for one in DIVISORS.values() if one.formula == product)
+    return next(same, None) or Divisor(product.text, product)
 
 
 def _split(text: str) -> list[str]:
-    """Split at every slash that stands in no brackets."""
+    """Return the parts between slashes outside of all parentheses."""
     depth, parts = 0, [""]
     for character in text:
         depth += (character == "(") - (character == ")")

@@ -1,12 +1,8 @@
-"""The softmax Jacobian J = diag(p) - p pᵀ and gradients through it.
+"""The softmax Jacobian J = diag(p) - p pᵀ and gradients that pass through it.
 
-J is never formed, and nothing cancels (see `softmax`).
-
-All of J is by the divided scores.  ``gradient_query``, which is by q, carries the chain
-rule's factor 1/divisor.
+J is the derivative of a row's weights p with respect to its divided scores.  It is
+never formed, and nothing cancels; see `softmax` for the notation.
 """
-
-from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,38 +15,38 @@ from montecarlo.attention.softmax import (
     SoftmaxRows,
     add_up,
     put,
-    weights_in_order,
     widen,
 )
 
-#: Steps of the secular iteration; it converges quadratically, and six steps leave a
-#: relative error below 1e-9 for every row tried.
+#: Steps of the iteration for the spectral norm.  It converges quadratically; after six
+#: steps the relative error was below 1e-9 in every row tried.
 SECULAR_STEPS = 6
-#: Largest weights that differ by less, relatively, are taken for equal.
+#: The two largest weights count as equal if they differ by less, relatively.
 TIED = 1e-14
-#: Below this nothing is divided by.
+#: Smallest positive normal float64; prevents division by 0.
 SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def jacobian_trace(sums: RowSums) -> Array:
-    """Return tr J = 1 - Σ p².
+    """Return tr J = 1 - Σ p² for each row, from 0 to 1 - 1/n.
 
     Notes
     -----
-    (2 s1 + s1² - s2)/z²; s1² - s2 is a sum of products of different terms, at least
-    0, and at most as large as what it is subtracted from can resolve.
+    Computed as (2 s1 + s1² - s2)/z², with the sums s1, s2 and z of `RowSums`.  Since
+    each of their terms is at most 1, s2 is at most s1, and the subtraction loses no
+    precision.
     """
     return (2.0 * sums.s1 + (sums.s1**2 - sums.s2)) / sums.z**2
 
 
 def jacobian_frobenius_squared(sums: RowSums) -> Array:
-    """Return ‖J‖_F² = Σ p² - 2 Σ p³ + (Σ p²)².
+    """Return ‖J‖_F² = Σ p² - 2 Σ p³ + (Σ p²)² for each row, from 0 to 1/4.
 
     Notes
     -----
-    With a2 = Σ' p², a3 = Σ' p³ over the rest and p1 = 1/z the largest weight:
-    (p1(1 - p1))² + (a2 - 2 a3) + 2 p1² a2 + a2².  The textbook form is exactly 0 in
-    many rows at large d_k, where this one keeps its relative precision.
+    Computed as (p₁(1 - p₁))² + (a₂ - 2 a₃) + 2 p₁² a₂ + a₂², with the largest weight p₁
+    and the sums over the rest a₂ = Σ' p² and a₃ = Σ' p³.  The form above is exactly 0
+    in many rows at large d_k; this one keeps its relative precision.
     """
     z2 = sums.z**2
     a2, a3 = sums.s2 / z2, sums.s3 / (z2 * sums.z)
@@ -58,36 +54,50 @@ def jacobian_frobenius_squared(sums: RowSums) -> Array:
 
 
 def jacobian_frobenius(sums: RowSums) -> Array:
-    """Return the Frobenius norm of J."""
+    """Return the Frobenius norm of J for each row, from 0 to 1/2."""
     return np.sqrt(jacobian_frobenius_squared(sums))
 
 
-def jacobian_spectral(rows: SoftmaxRows) -> Array:
-    """Return the largest eigenvalue of J, its spectral norm.
+def jacobian_spectral(rows: SoftmaxRows, n_rows: int | None = None) -> Array:
+    """Return the spectral norm of J, its largest eigenvalue, from 0 to 1/2.
+
+    Parameters
+    ----------
+    rows : SoftmaxRows
+        With queries i = 0, 1, ...
+    n_rows : int, optional
+        Only the rows i < n_rows are evaluated; by default all.
+
+    Returns
+    -------
+    ndarray, shape (..., n_rows)
 
     Notes
     -----
-    The eigenvalues of diag(p) - p pᵀ solve Σ p²/(p - x) = 1; the largest lies between
-    the second largest weight p2 and the largest p1.  With p1 split off, 1 - p1 = s1/z
-    and in units of p2, so that no square underflows (r = p/p2, x = p2(1 + y)):
-    (y + 1 - p1 s1/(z p2))/(p1 - p2 - p2 y) = Σ' r²/(y + 1 - r).  Each step replaces the
-    right side by c + b/y of the same value and slope, and solves the quadratic.
+    The eigenvalues x of diag(p) - p pᵀ solve the secular equation Σ p²/(p - x) = 1.
+    The largest lies between the second largest weight p₂ and the largest p₁.  With
+    r = p/p₂ and x = p₂(1 + y), and with the term of p₁ separated, the equation is
+    (y + 1 - p₁ s1/(z p₂))/(p₁ - p₂ - p₂ y) = Σ' r²/(y + 1 - r), where no square
+    underflows and 1 - p₁ = s1/z.  Each step replaces the right-hand side by c + b/y
+    with the same value and slope at the current y, and solves the resulting quadratic.
 
     References
     ----------
     Bunch, Nielsen and Sorensen (1978), Rank-one modification of the symmetric
     eigenproblem, Numer. Math. 31.
     """
-    sums, r = rows.sums, rows.e
-    alone = sums.second == 0.0  # one-hot: J is 0
-    second = np.where(alone, 1.0, sums.second)
-    p1, p2 = 1.0 / sums.z, second / sums.z
+    r = rows.e[..., :n_rows, :]
+    second, s1, z = (
+        sums[..., :n_rows] for sums in (rows.sums.second, rows.sums.s1, rows.sums.z)
+    )
+    one_hot = second == 0.0  # J = 0
+    second = np.where(one_hot, 1.0, second)
+    p1, p2 = 1.0 / z, second / z
     squares, behind = r * r, 1.0 - r
-    gap = (1.0 - second) / sums.z
     untied = second < 1.0 - TIED
-    gap = np.where(untied, gap, 1.0)
-    others = np.maximum(sums.s1 / second, 1.0)  # at most n - 1
-    shift = 1.0 - others / sums.z
+    gap = np.where(untied, (1.0 - second) / z, 1.0)
+    others = np.maximum(s1 / second, 1.0)  # at most n - 1
+    shift = 1.0 - others / z
     y = 0.5 * np.minimum(gap / np.maximum(p2, SMALLEST), others)
     for _ in range(SECULAR_STEPS):
         share = y.astype(r.dtype)[..., np.newaxis] + behind
@@ -102,16 +112,17 @@ def jacobian_spectral(rows: SoftmaxRows) -> Array:
         low = gap * b / np.maximum(np.abs(half) + root, SMALLEST)
         high = (root - half) / (1.0 + p2 * c)
         y = np.maximum(np.where(half > 0.0, low, high), SMALLEST)
-    largest = np.where(untied, p2 * (1.0 + y), p1)  # tied weights are an eigenvalue
-    return np.where(alone, 0.0, largest)
+    largest = np.where(untied, p2 * (1.0 + y), p1)  # a tied weight is an eigenvalue
+    return np.where(one_hot, 0.0, largest)
 
 
 def element_gradient(rows: SoftmaxRows) -> Array:
-    """Return p(1 - p), the diagonal of J, for all elements of all rows.
+    """Return p(1 - p), the diagonal of J, for all keys of all rows.
 
     Returns
     -------
     ndarray, shape (..., n_queries * n_keys)
+        From 0 to 1/4.
     """
     p = rows.e * rows.sums.unit[..., np.newaxis]
     elements = p * (1.0 - p)
@@ -119,111 +130,71 @@ def element_gradient(rows: SoftmaxRows) -> Array:
     return elements.reshape(*elements.shape[:-2], -1)
 
 
-def differences_to_largest(vector: Scores, gaps: Gaps) -> Scores:
+def differences_to_largest(
+    vector: Scores, gaps: Gaps, n_rows: int | None = None
+) -> Scores:
     """Return v minus its value at the key of the largest score, for each row.
 
     Parameters
     ----------
-    vector : ndarray, shape (..., 1, n_keys)
-        One v per replicate.
+    vector : ndarray, shape (..., 1 or n_queries, n_keys)
+        One v for each replicate or for each row.
     gaps : Gaps
+    n_rows : int, optional
+        Only this number of first rows is returned; by default all.
 
     Returns
     -------
-    ndarray, shape (..., n_queries, n_keys)
+    ndarray, shape (..., n_rows, n_keys)
     """
-    v = np.broadcast_to(vector, gaps.rest.shape)
-    return v - np.take_along_axis(v, gaps.where[..., np.newaxis], axis=-1)
+    where = gaps.where[..., :n_rows, np.newaxis]
+    v = np.broadcast_to(vector, (*where.shape[:-1], vector.shape[-1]))
+    return v - np.take_along_axis(v, where, axis=-1)
 
 
 def jacobian_times(rows: SoftmaxRows, differences: Scores) -> Scores:
-    """Return J v for each row, in units of the row's second largest weight.
+    """Return J v divided by the second largest weight, for the first rows.
 
     Parameters
     ----------
     rows : SoftmaxRows
-    differences : ndarray, shape (..., n_queries, n_keys)
+    differences : ndarray, shape (..., n_rows, n_keys)
         Of v, from `differences_to_largest`.
 
     Returns
     -------
-    ndarray, shape (..., n_queries, n_keys)
-        J v over `RowSums.unit`: no row is small.
+    ndarray, shape (..., n_rows, n_keys)
+        J v divided by `RowSums.unit`, so that its entries are not all tiny.
 
     Notes
     -----
-    J v = p (v - p·v).  Written with u = v - v at the largest key, p·v is replaced by
-    the sum Σ' p u over the rest, which is small where J is small.
+    J v = p (v - p·v).  With u, the differences of v to its value at the largest score,
+    J v = p (u - Σ' p u).  The sum over the rest is small where J is.
     """
-    sums, e = rows.sums, rows.e
-    mean = widen(np.vecdot(e, differences)) / sums.z  # Σ' p u, in the same units
-    kind = differences.dtype
-    product = differences - (sums.second * mean).astype(kind)[..., np.newaxis]
+    n_rows = differences.shape[-2]
+    e = rows.e[..., :n_rows, :]
+    second, z = rows.sums.second[..., :n_rows], rows.sums.z[..., :n_rows]
+    mean = widen(np.vecdot(e, differences)) / z  # Σ' p u over the unit
+    product = differences - (second * mean).astype(differences.dtype)[..., np.newaxis]
     product *= e
-    put(product, rows.gaps.where, -mean)
+    put(product, rows.gaps.where[..., :n_rows], -mean)
     return product
 
 
-def gradient_query(
-    sums: Sequence[RowSums],
-    products: Sequence[Scores],
-    keys: Iterable[NDArray[np.float32]],
-    most: int | None = None,
-) -> list[Array]:
-    """Return ‖Kᵀ J v‖/divisor for each divisor: the gradient of v·p by the query.
+def gradient_query(sums: RowSums, product: Scores, keys: NDArray[np.float32]) -> Array:
+    """Return ‖Kᵀ J v‖/divisor, the norm of the gradient of v·p with respect to q.
 
     Parameters
     ----------
-    sums : sequence of RowSums
-        One for each divisor.
-    products : sequence of ndarray, shape (..., n_queries, n_keys)
-        From `jacobian_times`: in units in which float32 loses nothing.
-    keys : iterable of ndarray of float32, shape (..., some keys, d_k)
-        Chunks of the keys, in order; gone through once.
-    most : int or None
-        Of the first rows alone, so many at most.
+    sums : RowSums
+    product : ndarray, shape (..., n_rows, n_keys)
+        From `jacobian_times`, for the first rows.
+    keys : ndarray of float32, shape (..., n_keys, d_k)
 
     Returns
     -------
-    list of ndarray, shape (..., n_rows)
+    ndarray, shape (..., n_rows)
     """
-    start = 0
-    gradients: list[Scores] = []
-    for chunk in keys:
-        part = np.s_[..., :most, start : start + chunk.shape[-2]]
-        added = [p[part].astype(np.float32, copy=False) @ chunk for p in products]
-        if start:
-            added = [a + b for a, b in zip(gradients, added, strict=True)]
-        gradients, start = added, start + chunk.shape[-2]
-    return [
-        np.sqrt(widen(np.vecdot(gradient, gradient)))
-        * one.unit[..., :most]
-        / one.divisor
-        for one, gradient in zip(sums, gradients, strict=True)
-    ]
-
-
-def add_key_gradients(
-    rows: SoftmaxRows,
-    by_weights: Scores,
-    queries: NDArray[np.float32],
-    by_output: NDArray[np.float32],
-    sums: tuple[NDArray[np.float32], NDArray[np.float32]],
-) -> None:
-    """Add what some queries pass back to the keys and values that they see, in place.
-
-    Parameters
-    ----------
-    rows : SoftmaxRows
-    by_weights : ndarray, shape (..., n_queries, n_keys)
-        Gradient by the weights: of the output times the values.
-    queries, by_output : ndarray of float32, shape (..., n_queries, d_k)
-        Gradient by the output of each query.
-    sums : tuple of ndarray of float32, shape (..., n_keys, d_k)
-        Gradients by the keys, without the factor 1/divisor, and by the values.
-    """
-    by_scores = jacobian_times(rows, differences_to_largest(by_weights, rows.gaps))
-    by_scores *= rows.sums.unit[..., np.newaxis]
-    to_keys, to_values = sums
-    to_keys += by_scores.swapaxes(-1, -2) @ queries
-    to_values += weights_in_order(rows).swapaxes(-1, -2) @ by_output
+    gradient = product.astype(np.float32, copy=False) @ keys
+    norm = np.sqrt(widen(np.vecdot(gradient, gradient)))
+    return norm * sums.unit[..., : norm.shape[-1]] / sums.divisor

@@ -1,8 +1,8 @@
-"""Masks: which keys each query sees, and blocks of queries with the keys that they see.
+"""Attention masks, and blocks of queries with the keys that are visible to them.
 
-Under a mask there are as many queries as keys; query i and key i are those of token i.
-A block has the keys alone that one of its queries sees, and says which of its scores
-are hidden: they are near the ends of the rows, so that hiding them costs little.
+Under a mask there is one query for each key; query i and key i belong to token i.  A
+block contains only the keys that are visible to at least one of its queries.  Its
+hidden scores lie near both ends of the rows, so that masking costs little.
 """
 
 import re
@@ -15,41 +15,36 @@ from numpy.typing import NDArray
 
 from montecarlo.errors import InputError, show
 
-#: Summaries under a mask, where rows differ: means of the first and of the last row,
-#: or key.
+#: Summaries that exist only under a mask, where rows differ: the mean over replicates
+#: of the first and of the last query or key.
 ENDS = ("first", "last")
-_MASK = re.compile(r"none|full|causal|window\(([0-9]{1,7})\)")
+_WINDOW = re.compile(r"window\(([0-9]{1,7})\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Which keys a query sees.
+    """The keys that are visible to each query.
 
     Attributes
     ----------
-    kind : {"none", "full", "causal", "window"}
-        ``none``: all, and there are fewer queries than keys where rows are long;
-        ``full``: all; ``causal``: its own and earlier ones; ``window``: of these the
-        last ``width``.
+    name : str
+        Canonical.  ``none``: all keys, and fewer queries than keys in long rows;
+        ``full``: all keys, and one query for each; ``causal``: the query's own and all
+        earlier keys; ``window(w)``: the last w of these.
     width : int
-        Of a window, its own key included; 0 for the others.
+        Length w of a window, including the query's own key; 0 without a window.
     """
 
-    kind: str
+    name: str
     width: int = 0
-
-    @property
-    def name(self) -> str:
-        """Canonical name, for example ``window(128)``."""
-        return f"window({self.width})" if self.kind == "window" else self.kind
 
     @property
     def is_causal(self) -> bool:
         """Whether later keys are hidden."""
-        return self.kind in {"causal", "window"}
+        return self.name not in {"none", "full"}
 
     def longest(self, n_keys: int) -> int:
-        """Return how many keys the last query sees; no other sees more."""
+        """Return the number of keys visible to the last query, the largest of all."""
         return self.width or n_keys
 
 
@@ -57,33 +52,41 @@ NO_MASK = Mask("none")
 
 
 def parse_mask(name: str) -> Mask:
-    """Return the mask that a name stands for.
+    """Return the mask with a given name.
 
     Parameters
     ----------
     name : str
         ``none``, ``full``, ``causal`` or ``window(w)`` with a width w of at least 1.
+
+    Raises
+    ------
+    InputError
+        For any other name.
     """
-    match = _MASK.fullmatch(name.replace(" ", ""))
-    width = int(match[1]) if match and match[1] else 0
-    if match is None or (match[1] and not width):
+    plain = name.replace(" ", "")
+    match = _WINDOW.fullmatch(plain)
+    width = int(match[1]) if match else 0
+    if not width and plain not in {"none", "full", "causal"}:
         raise InputError(
             "mask must be none, full, causal or window(w) with a width w of at least "
             f"1, got {show(name)}"
         )
-    return Mask("window" if width else match[0], width)
+    return Mask(f"window({width})" if width else plain, width)
 
 
 class QueryBlock(NamedTuple):
-    """Some queries, and the keys that any of them sees.
+    """Consecutive queries and the keys that are visible to at least one of them.
 
     Attributes
     ----------
     queries, keys : slice
+        Their positions.
     hidden : tuple of (slice, ndarray of bool)
-        Columns of the scores of the block, and which of these scores are hidden.
+        Ranges of columns of the scores of the block, each with a mask that is True
+        where a score is hidden; shape (n_queries, n_columns).
     n_visible : ndarray of int, shape (n_queries,)
-        How many keys each query sees.
+        Number of keys visible to each query.
     """
 
     queries: slice
@@ -91,43 +94,46 @@ class QueryBlock(NamedTuple):
     hidden: tuple[tuple[slice, NDArray[np.bool_]], ...]
     n_visible: NDArray[np.intp]
 
-    def hide(self, values: NDArray[np.floating], value: float) -> None:
-        """Set what is hidden to a value, in place.
+    def hide(self, scores: NDArray[np.floating], value: float) -> None:
+        """Set the hidden scores to a value, in place.
 
-        ``values`` has one for each score, shape (..., n_queries, n_keys).
+        Parameters
+        ----------
+        scores : ndarray, shape (..., n_queries, n_keys)
+        value : float
         """
         for columns, hidden in self.hidden:
-            np.copyto(values[..., columns], value, where=hidden)
+            np.copyto(scores[..., columns], value, where=hidden)
 
 
-def query_blocks(mask: Mask, n_keys: int, size: int) -> Iterator[QueryBlock]:
-    """Yield all queries in blocks of at most ``size``, in order."""
-    for first in range(0, n_keys, size):
-        yield query_block(mask, n_keys, first, min(first + size, n_keys))
+def query_blocks(mask: Mask, shape: tuple[int, int], size: int) -> Iterator[QueryBlock]:
+    """Yield all queries in order, in blocks of at most ``size``.
 
-
-def query_block(mask: Mask, n_keys: int, first: int, stop: int) -> QueryBlock:
-    """Return the block of the queries from ``first`` to ``stop - 1``.
-
-    There is a mask.
+    Parameters
+    ----------
+    mask : Mask
+    shape : (int, int)
+        Numbers of queries and keys; equal if the mask is causal.
+    size : int
+        At least 1.
     """
-    i = np.arange(first, stop)
-    if not mask.is_causal:
-        every = slice(0, n_keys)
-        return QueryBlock(slice(first, stop), every, (), np.full(i.size, n_keys))
-    width = mask.longest(n_keys)
-    start = max(0, first + 1 - width)
-    # columns that the last query no longer sees, and those that the first does not yet
-    early, late = max(0, stop - width - start), first + 1 - start
-    ends = [(0, early), (late, stop - start)]
-    if early > late:
-        ends = [(0, stop - start)]
-    hidden = []
-    for low, high in ends:
-        j = np.arange(start + low, start + high)
-        later, gone = j > i[:, np.newaxis], j <= i[:, np.newaxis] - width
-        if j.size:
-            hidden.append((slice(low, high), later | gone))
-    return QueryBlock(
-        slice(first, stop), slice(start, stop), tuple(hidden), np.minimum(i + 1, width)
-    )
+    n_queries, n_keys = shape
+    for first in range(0, n_queries, size):
+        stop = min(first + size, n_queries)
+        queries = slice(first, stop)
+        if not mask.is_causal:
+            visible = np.full(stop - first, n_keys)
+            yield QueryBlock(queries, slice(0, n_keys), (), visible)
+            continue
+        width = mask.longest(n_keys)
+        start = max(0, first + 1 - width)
+        # columns hidden from the last query, and columns hidden from the first
+        early = max(0, stop - width - start)
+        late = max(early, first + 1 - start)
+        i, j = np.arange(first, stop), np.arange(start, stop)
+        hidden = tuple(
+            (columns, (age < 0) | (age >= width))
+            for columns in (slice(0, early), slice(late, None))
+            for age in [i[:, np.newaxis] - j[columns]]  # in tokens
+        )
+        yield QueryBlock(queries, slice(start, stop), hidden, np.minimum(i + 1, width))

@@ -1,18 +1,18 @@
-"""Softmax in a number format: float16, bfloat16, float32, float64; float8 weights.
+"""Softmax computed in a number format: float16, bfloat16, float32, float64, or float8.
 
-Every operation is rounded to the format, to nearest even.  Three ways to compute:
-``naive`` exponentiates the scores as they are; ``shifted`` subtracts the largest first,
-as libraries do; both add the exponentials up in the format, one by one.  The ``_wide``
-ones add them up in float64 and round the sum.
+In the first four, each operation is rounded to the format, to nearest even, in one of
+four ways.  ``naive`` exponentiates the scores as they are, ``shifted`` subtracts the
+largest score first, as libraries do; both then sum the exponentials one by one in the
+format.  With the suffix ``_wide`` the sum is computed in float64 and rounded once.
 
-In eight bits, e4m3 and e5m2, only exponentials are stored, less the largest score: they
-are made and added up in float64, then rounded, as kernels do before the product with
-the values.
+In the two formats of eight bits, e4m3 and e5m2, exponentials are only stored.  They are
+computed and summed in float64 as ``shifted_wide`` and then rounded, as kernels do
+before the product with the values.
 
-Short formats are rounded here by their bits, not by ml_dtypes: its casts from float64
-go by way of float32, which rounds one in seven of a million values beside ties twice,
-make NaN of what is too large for e4m3, and of long rows take three times as long, but
-for bfloat16 (a third).
+Rounding is done on the bits of a float64 and not by ml_dtypes.  The casts of ml_dtypes
+from float64 go through float32, so that one in seven of a million values next to a tie
+is rounded twice, and turn what is too large for e4m3 into NaN.  For long rows they take
+three times as long, or a third of the time for bfloat16.
 """
 
 from dataclasses import dataclass
@@ -22,35 +22,35 @@ import numpy as np
 
 from montecarlo.attention.softmax import Array
 
+#: Ways to compute softmax.
 SOFTMAXES = ("naive", "naive_wide", "shifted", "shifted_wide")
-#: Rows, and scores, of a replicate on which number formats are compared at most.
+#: Largest numbers of rows and of scores of a replicate that are computed in formats.
 FORMAT_ROWS = 16
 FORMAT_SCORES = 2**16
-#: An emulated sum takes a step per key: beyond this many it is left out.
+#: Largest number of keys for an emulated sum, which takes one step for each key.
 MOST_STEPS = 4096
-#: The exponent among the bits of a float64.
+#: Bits of the exponent of a float64.
 EXPONENT = np.uint64(0x7FF << 52)
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A floating-point format.
+    """A binary floating-point format.
 
     Attributes
     ----------
     name : str
     bits : int
-        Of a number's fraction, the leading one included; rounding moves a number by
-        2**-bits of itself at most.
+        Precision: bits of the significand, including the leading one.  The relative
+        rounding error of a normal number is at most 2**-bits.
     least_exponent : int
-        Of the least number that has all of these bits; below it the distance of
-        numbers stays.
+        Exponent of the smallest positive normal number, 2**least_exponent.
     largest : float
-        The largest finite number.
+        Largest finite number.
     native : type or None
-        NumPy's type, None where it is emulated.
+        The type of NumPy; None if sums in the format are emulated.
     storage_only : bool
-        Whether exponentials are stored in it, and nothing is computed.
+        Whether exponentials are only stored in the format.
     """
 
     name: str
@@ -67,19 +67,20 @@ class NumberFormat:
 
     @cached_property
     def _lifting(self) -> tuple[np.uint64, np.uint64]:
-        """The bits of the least power of 2, and what makes an anchor of one.
+        """Two integers from which `round` computes the bits of an anchor.
 
-        An anchor is 1.5 times 2**(53 - bits) times a number's power of 2: added to the
-        number and taken away again, it leaves it rounded to its last place.
+        They are the bits of 2**least_exponent, and the number to add to those of a
+        power of 2.  The anchor of a number is 1.5 times 2**(53 - bits) times its power
+        of 2.  Adding the anchor and subtracting it rounds the number to the format.
         """
         lift = (53 - self.bits << 52) + (1 << 51)
         return np.uint64(1023 + self.least_exponent << 52), np.uint64(lift)
 
     def round(self, values: Array) -> Array:
-        """Return the nearest numbers of the format, as float64.
+        """Return values rounded to the nearest number of the format, as float64.
 
-        Beyond the largest, infinity, also in e4m3, which has none.  Of float16 ten
-        times as fast as NumPy's own.
+        Values that round beyond the largest number become infinite, also in e4m3, which
+        has no infinity.  For float16 this is ten times as fast as NumPy's cast.
         """
         if self.native is np.float64:
             return values
@@ -108,25 +109,27 @@ NUMBER_FORMATS = {
         NumberFormat("float64", 53, -1022, float(np.finfo("f8").max), np.float64),
     )
 }
-#: Formats of eight bits.  e4m3 is the one without an infinity: NVIDIA and others,
-#: "FP8 Formats for Deep Learning", arXiv:2209.05433.
+#: Formats of eight bits: Micikevicius et al. (2022), FP8 formats for deep learning,
+#: arXiv:2209.05433.
 FLOAT8 = {
     "e4m3": NumberFormat("e4m3", 4, -6, 448.0, storage_only=True),
     "e5m2": NumberFormat("e5m2", 3, -14, 57344.0, storage_only=True),
 }
-#: The way in which they are computed.
+#: The way in which softmax with formats of eight bits is computed.
 FLOAT8_SOFTMAX = "shifted_wide"
 ALL_FORMATS = NUMBER_FORMATS | FLOAT8
 
 
 def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Array:
-    """Compute the weights of rows of divided scores in a number format.
+    """Return the weights of rows of divided scores, computed in a number format.
 
     Parameters
     ----------
     scores : ndarray, shape (..., n_keys)
+        Divided scores.
     number_format : NumberFormat
     softmax : {"naive", "naive_wide", "shifted", "shifted_wide"}
+        Way to compute softmax.
 
     Returns
     -------
@@ -141,21 +144,31 @@ def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Arra
 def exponentials_in(
     scores: Array, number_format: NumberFormat, *, shifted: bool
 ) -> Array:
-    """Exponentiate rows of divided scores in a number format, as float64.
+    """Return the exponentials of divided scores, computed in a number format.
 
-    Where a format only stores them, they are not rounded yet.
+    Parameters
+    ----------
+    scores : ndarray, shape (..., n_keys)
+    number_format : NumberFormat
+    shifted : bool
+        Whether the largest score of a row is subtracted first.
+
+    Returns
+    -------
+    ndarray, shape (..., n_keys)
+        As float64; not rounded if the format is for storage only.
     """
     exact = NUMBER_FORMATS["float64"]
     rounded = (exact if number_format.storage_only else number_format).round
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         x = rounded(scores)
-        if shifted:  # from an infinite score nothing is left
+        if shifted:  # NaN if the largest score is infinite
             x = rounded(x - x.max(axis=-1, keepdims=True))
         return rounded(np.exp(x))
 
 
 def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
-    """Divide exponentials by their sum in a number format, as float64.
+    """Return exponentials divided by their sum in a number format, as float64.
 
     Parameters
     ----------
@@ -163,7 +176,11 @@ def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
         From `exponentials_in`.
     number_format : NumberFormat
     wide : bool
-        Whether they are added up in float64.
+        Whether the sum is computed in float64.
+
+    Returns
+    -------
+    ndarray, shape (..., n_keys)
     """
     rounded = number_format.round
     if number_format.storage_only:
@@ -174,10 +191,10 @@ def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
 
 
 def _sum_in(values: Array, number_format: NumberFormat) -> Array:
-    """Add along the last axis, one by one, rounding every partial sum."""
+    """Return the sum along the last axis with every partial sum rounded."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if number_format.native is not None:
-            # accumulate, not sum: it rounds each step and adds in order
+            # accumulate adds in order and rounds each partial sum; sum does not
             parts = np.add.accumulate(values.astype(number_format.native), axis=-1)
             return parts[..., -1].astype(np.float64)
         total = np.zeros(values.shape[:-1])
@@ -187,12 +204,12 @@ def _sum_in(values: Array, number_format: NumberFormat) -> Array:
 
 
 def compared_rows(n_queries: int, n_keys: int) -> int:
-    """Return the rows of a replicate on which number formats are compared."""
+    """Return the number of rows of a replicate that are computed in number formats."""
     return max(1, min(FORMAT_ROWS, FORMAT_SCORES // n_keys, n_queries))
 
 
 def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
-    """Return the formats and ways of softmax that are compared at a number of keys."""
+    """Return the pairs of format and way of softmax for rows of ``n_keys`` keys."""
     return [
         (number_format, softmax)
         for number_format in NUMBER_FORMATS.values()
@@ -202,26 +219,46 @@ def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
 
 
 def overflows(weights: Array) -> Array:
-    """Return 1 for rows that overflowed, else 0.
+    """Return 1 for each row of weights that overflowed, else 0.
 
-    An overflowing exponential leaves a weight that is no finite number; an overflowing
-    sum leaves no weight above 0.
+    If an exponential overflows, a weight is not finite; if the sum does, all weights
+    are 0.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (..., n_keys)
+
+    Returns
+    -------
+    ndarray, shape (...)
     """
-    lost = ~np.isfinite(weights).all(axis=-1) | ~(weights > 0.0).any(axis=-1)
-    return np.asarray(lost, dtype=np.float64)
+    overflowed = ~np.isfinite(weights).all(axis=-1) | ~(weights > 0.0).any(axis=-1)
+    return np.asarray(overflowed, dtype=np.float64)
 
 
 def distinct_share(weights: Array) -> Array:
-    """Return the number of different weights in a row over the number of keys."""
+    """Return the number of different weights of each row over the number of keys.
+
+    Shapes are those of `overflows`; weights that are not finite count as 0.
+    """
     ordered = np.sort(np.where(np.isfinite(weights), weights, 0.0))
     changes = (ordered[..., 1:] != ordered[..., :-1]).sum(axis=-1)
     return np.asarray((changes + 1.0) / weights.shape[-1])
 
 
 def weight_error(weights: Array, exact: Array) -> Array:
-    """Return half the sum of absolute errors of a row, 1 where the format overflows.
+    """Return half the sum of the absolute errors of the weights of each row.
 
-    Above 1 where the sum of exponentials stands still, so that weights are too large.
+    It is 1 for a row that overflowed, and may exceed 1: if partial sums stop growing
+    because of rounding, weights are too large.
+
+    Parameters
+    ----------
+    weights, exact : ndarray, shape (..., n_keys)
+
+    Returns
+    -------
+    ndarray, shape (...)
     """
     with np.errstate(invalid="ignore"):
         error = 0.5 * np.abs(weights - exact).sum(axis=-1)
@@ -229,13 +266,14 @@ def weight_error(weights: Array, exact: Array) -> Array:
 
 
 def most_weight_error(number_format: NumberFormat, n_keys: int, softmax: str) -> float:
-    """Return a bound of `weight_error`.
+    """Return an upper bound of `weight_error`.
 
     Notes
     -----
-    It is at most half of 1 and the sum of the weights.  Each step of a sum that is
-    rounded loses at most 2**-bits of the result, so that what n weights add up to is
-    at most 1 + 2 n 2**-bits, with their own rounding.
+    The error is at most half the sum of the exact and of the computed weights.  The
+    exact ones sum to 1.  Each rounded step of the sum of exponentials loses at most
+    2**-bits of it, so that the computed weights sum to at most 1 + 2 n 2**-bits,
+    including their own rounding.
     """
     if number_format.storage_only or softmax.endswith("_wide"):
         return 1.0

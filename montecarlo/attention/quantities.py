@@ -1,31 +1,33 @@
-"""The table of quantities: what is measured of pairs, of rows, and in number formats.
+"""The table of quantities that are estimated from sampled attention scores.
 
-A new quantity is one entry in `QUANTITIES` and, where there is none yet, its function.
+A new quantity is one function with a decorator that states its kind, its symbol and its
+summaries.  The name of the function is that of the quantity, and its docstring is the
+description that tables and pages show, a message that is translated.  There are three
+kinds:
 
-Of pairs
-    A function of moments of q·k over a block of pairs, estimated once, for raw scores;
-    a divisor c turns it into itself over c**degree.
-Of rows
-    A function of one row of weights, under each divisor.
-Of formats
-    A function of one row of weights computed in a number format.
+pairs
+    Functions of moments of the raw scores q·k over all pairs of a block.  For a
+    divisor c they are divided by c**degree.
+rows
+    Functions of one row of scores or weights, evaluated for each divisor.
+formats
+    Functions of one row of weights that is computed in a number format.
 """
 
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, number_formats, softmax
 from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, LogGrid
-from montecarlo.attention.masks import QueryBlock
 from montecarlo.attention.number_formats import ALL_FORMATS
-from montecarlo.attention.softmax import Array, Gaps, RowSums, Scores, SoftmaxRows
+from montecarlo.attention.rows import RowBlock
+from montecarlo.attention.softmax import Array
 
 Range = tuple[float, float]
 ANY: Range = (-math.inf, math.inf)
@@ -33,51 +35,42 @@ NOT_NEGATIVE: Range = (0.0, math.inf)
 #: Of weights, and of shares of rows or keys.
 SHARE: Range = (0.0, 1.0)
 
-#: What part of the rows lies below each quantile that the table has.
+#: Levels of the quantiles over rows that have a name.
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
-#: Any other: its percentage.
-_PERCENTILE = re.compile(r"q([0-9]{1,2}(?:\.[0-9]{1,3})?)\Z")
-#: The ratio q90 over q10: how far apart rows of a point lie.
+#: Names of other quantiles, by their percentage: q99, q0.5.
+_PERCENTILE = re.compile(r"q([0-9]{1,2}(?:\.[0-9]{1,3})?)")
+#: The summary q90/q10.
 QUANTILE_RATIO = "spread"
-#: The share of the rows under the first of two divisors that lie above the mean under
-#: the second.
+#: The summary of two divisors: share of the rows under the first with a larger value
+#: than the mean under the second.
 SHARE_ABOVE = "share_above"
 MEAN = ("mean",)
 SKEWED = ("mean", "median", "q10", "q90", QUANTILE_RATIO)
 TYPICAL = ("mean", "median")
-#: Of two divisors.
+#: Summaries of which ratios between two divisors are estimated.
 COMPARED = ("mean", QUANTILE_RATIO)
 
-#: Moments of the entries that an interval needs: three times the power of a score that
-#: is averaged, for the skewness of the replicates to exist.  Weights are bounded, but
-#: near uniform they vary like squared scores.
+#: Order of the moment of the entries that has to be finite for an interval: three times
+#: the power of a score that is averaged, so that replicates have a skewness.  Weights
+#: are bounded, but near uniform they vary like squared scores.
 SQUARES = 6.0
-#: Of shares: with a key far larger than the others, all rows of a replicate saturate
-#: together; with three moments such keys come too rarely, and intervals were counted to
-#: miss up to six times as often as stated.
+#: The same for shares.  If one key is far larger than the others, all rows of a
+#: replicate saturate together.  With three finite moments such keys are so rare that
+#: intervals missed up to six times as often as stated in simulations.
 SHARES = 4.0
-#: Largest weights from which on a row counts as saturated, by the indicator's name.
+#: Thresholds of the largest weight for saturated rows, by name of the indicator.
 SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
-#: The largest norms that a softmax Jacobian can have.  Spectral: uᵀJu is the variance
-#: of u under the weights, at most a quarter of its squared range, and that is at most
-#: 2.  Frobenius, squared: with a = Σ p², Σ p³ is at least a², so it is at most a - a².
+#: Upper bounds of the norms of a softmax Jacobian J.  Spectral: for a unit vector u,
+#: uᵀJu is the variance of u under the weights, at most a quarter of its squared range,
+#: which is at most 2.  Frobenius, squared: at most a - a² with a = Σ p², as Σ p³ ≥ a².
 MOST_SPECTRAL = MOST_FROBENIUS = 0.5
 
-#: Rows of a replicate on which the costly quantities are evaluated: the spectral norm,
-#: and what is looked at key by key (the sorted weights, the elements p(1 - p)).
-SPECTRAL_ROWS = 16
-ELEMENT_ROWS = 8
-#: Keys up to which these are so many rows; of longer ones they are fewer.
-COSTLY_KEYS = 512
-#: Rows, and scores of these, for the gradient by the query, which costs d_k products a
-#: score.
-QUERY_ROWS = 64
-QUERY_SCORES = 2**19
-
-#: Means over a block of pairs that the quantities of pairs are made of.
+#: Means over a block of pairs, from which the quantities of pairs are computed: of the
+#: entries of q and k, of the scores s and of powers of these; ``gap`` is the share of
+#: scores up to `GAP_AT` standard deviations minus `GAP_NORMAL`.
 PAIR_MEANS = ("q", "q2", "k", "k2", "s", "abs", "s2", "s3", "s4", "gap")
-#: Where the distribution of the standardised score differs most from the normal one:
-#: the positive zero of d/dx [(x³ - 3x) φ(x)] nearest to 0.
+#: Standardised score x at which the distribution function of a score differs most from
+#: the normal one: the positive zero of d/dx [(x³ - 3x) φ(x)] nearest to 0.
 GAP_AT = 0.742
 GAP_NORMAL = 0.5 * math.erfc(-GAP_AT / math.sqrt(2.0))
 Means = Mapping[str, Array]
@@ -92,53 +85,53 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is measured, how, and what the tables hold of it.
+    """Definition of a quantity, and its summaries in the tables.
 
     Attributes
     ----------
     of : {"pairs", "rows", "formats"}
+        Kind, as in the docstring of the module.
     name, symbol : str
-        The name in the tables; LaTeX.
+        Name in the tables; LaTeX.
     words : str
-        What it is, in English: a message, to be translated.
+        Description in English, a message that is translated.
     evaluate : callable
-        Of pairs: (means by name, d_k) -> value, over any leading axes.  Of rows:
-        `RowBlock` -> ndarray, shape (n_replicates, n_rows).  Of formats: (weights in
-        the format, weights without it) of shape (..., n_keys) -> ndarray, shape (...).
+        Pairs: (mapping of `PAIR_MEANS` to arrays, d_k) -> array of the same shape.
+        Rows: `RowBlock` -> array, shape (n_replicates, n_rows); if ``by_key``, the
+        block's contribution to a gradient, shape (n_replicates, n_keys, d_k).
+        Formats: (weights in the format, exact weights), both of shape (..., n_keys) ->
+        array, shape (...).
     within : (float, float) or callable
-        The range of its values, or the number of keys -> the range.
+        Range of the values; or number of keys -> range.
     summaries : tuple of str
-        Which summaries the table holds.
+        Summaries in the tables.
     moments : float
-        Moments of the entries that its interval needs, see `SQUARES`.
+        Order up to which moments of the entries have to be finite for an interval.
     indicator : bool
-        Whether it is 0 or 1.
+        Whether values are 0 or 1.
     degree : int
-        Of pairs: a divisor c turns the value into value / c**degree; 0: it has one
-        value for all divisors.
+        Pairs: power of the divisor by which the value is divided; 0 if the divisor has
+        no effect.
     interval_scale : Scale or None
-        Where its interval is made, if not as it is.
+        Scale on which the interval is symmetric, if not that of the quantity.
     grid : LogGrid or None
-        Of rows: what quantiles are read from, if there are any; see `grid_for`.
+        Rows: grid for counting values, without which there are no quantiles; see
+        `grid_for`.
     compared : tuple of str
-        Of which summaries the table holds comparisons of two divisors, `SHARE_ABOVE`
-        among them; none: it is not compared.
+        Summaries for which ratios between two divisors are estimated, and
+        `SHARE_ABOVE`.
     needs : {"", "gaussian keys", "planted keys", "a mask", "no mask"}
-        What it means something for only: rows of Gaussian keys; rows where key i is
-        planted for query i; as many queries as keys; rows of one length.
+        Points for which the quantity is defined: independent Gaussian keys; key i
+        planted for query i; one query for each key; all rows of one length.
     given : str
-        The indicator of the rows that it is a quantity of, under the divisor ``none``
-        alone: elsewhere there are hardly any.  Empty: all rows, every divisor.
+        Indicator on which a quantity is conditional, under the divisor ``none`` only,
+        as under others such rows are rare.  Empty if unconditional.
     multiple_of : str
-        The quantity that it is the divisor times, so that it is not sampled; empty: it
-        is sampled.
+        Quantity of which this is the divisor times the value; empty for others.
     root_of : str
-        The quantity of whose mean it is the square root, so that it is not sampled;
-        empty: it is sampled.
-    by_query : bool
-        Whether it is made of the gradient by the query: that costs a pass of its own.
+        Quantity of whose mean this is the square root; empty for others.
     by_key : bool
-        Whether it is of keys, not of rows: their gradients cost a pass of their own.
+        Whether there is a value for each key, the norm of a gradient, not for each row.
     """
 
     of: Literal["pairs", "rows", "formats"]
@@ -158,505 +151,403 @@ class Quantity:
     given: str = ""
     multiple_of: str = ""
     root_of: str = ""
-    by_query: bool = False
     by_key: bool = False
 
     def grid_for(self, n_keys: int) -> LogGrid | None:
-        """Return the grid of rows of a number of keys: it has the top that they have.
+        """Return the grid for rows of ``n_keys`` keys, with the top of their range.
 
-        Near it values are counted by their distance from it: nearly even rows are told
-        apart as well as nearly one-hot ones.
+        Near the top, values are counted by their distance to it, so that nearly uniform
+        rows are distinguished as finely as nearly one-hot ones.
         """
         return self.grid and replace(self.grid, top=self.range_at(n_keys)[1])
 
     def range_at(self, n_keys: int) -> Range:
-        """Return the range of its values in rows of a number of keys."""
+        """Return the range of the values in rows of ``n_keys`` keys."""
         return self.within(n_keys) if callable(self.within) else self.within
 
     @property
     def divided(self) -> bool:
-        """Whether it has a value under each divisor, or one for all."""
+        """Whether the value depends on the divisor."""
         return self.of != "pairs" or self.degree != 0
 
     def divisor(self, name: str) -> str:
-        """Return what names its row under a divisor: ``none`` where all have one."""
+        """Return the divisor in the key of a table row: ``none`` if it has no effect.
+
+        Ratios of two divisors stay as they are.
+        """
         return name if "/" in name or (self.divided and not self.given) else "none"
 
 
-@dataclass(frozen=True)
-class FirstRows:
-    """Raw scores of the first rows of some replicates: costly quantities are of these.
+_TABLE: list[Quantity] = []
 
-    Attributes
-    ----------
-    scores : ndarray of float32, shape (n_replicates, `SPECTRAL_ROWS` at most, n_keys)
-        Under a mask those of all rows of a block.
-    block : QueryBlock or None
-        What a mask hides.
+
+def _quantity(
+    of: Literal["pairs", "rows", "formats"], symbol: str, /, **more: Any
+) -> Callable[[Callable[..., Array]], Quantity]:
+    """Return a decorator that adds a function to the table as a quantity.
+
+    Its name is that of the function, and its words are the docstring, unless they are
+    given.  Other parameters are the attributes of `Quantity`.
     """
 
-    scores: Scores
-    block: QueryBlock | None = None
+    def add(evaluate: Callable[..., Array]) -> Quantity:
+        """Add the quantity."""
+        summary = (evaluate.__doc__ or "").removesuffix(".")
+        words = more.pop("words", summary[:1].lower() + summary[1:])
+        _TABLE.append(Quantity(of, evaluate.__name__, symbol, words, evaluate, **more))
+        return _TABLE[-1]
 
-    @cached_property
-    def gaps(self) -> Gaps:
-        """Their gaps."""
-        return softmax.measure_gaps(self.scores, self.block)
-
-    @cached_property
-    def wide_gaps(self) -> Gaps:
-        """Those of fewer rows, in float64: exponentials of float32 end at 1e-38."""
-        rows = costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
-        return softmax.measure_gaps(softmax.widen(self.scores[:, :rows]))
+    return add
 
 
-@dataclass(frozen=True)
-class RowBlock:
-    """Rows of some replicates under one divisor.
-
-    Attributes
-    ----------
-    sums : RowSums
-        Shape (n_replicates, n_queries), as all that follows.
-    gradient_query : ndarray
-        Of one v ~ N(0, I) per replicate, and of the first `query_rows` only, but under
-        a mask of all; empty where no quantity needs it.
-    gradient_key, gradient_value : ndarray, shape (n_replicates, n_keys)
-        Of a standard normal gradient of the output; empty where no quantity needs
-        them, and but in the last block of a mask's queries.
-    squared_norm : ndarray
-        |q|².
-    variance : ndarray
-        Variance of the raw scores within each row, n - 1 in the denominator.
-    where : ndarray of int
-        The key of the largest score.
-    matching : ndarray
-        From `softmax.matching_gaps`; 0 where no key is planted.
-    compared : ndarray of float64, shape (n_replicates, some rows, n_keys)
-        Raw scores of the rows that number formats are compared on; none where a point
-        has no formats.
-    first_rows : FirstRows
-    """
-
-    sums: RowSums
-    gradient_query: Array
-    gradient_key: Array
-    gradient_value: Array
-    squared_norm: Array
-    variance: Array
-    where: NDArray[np.intp]
-    matching: Array
-    compared: Array
-    first_rows: FirstRows
-
-    @cached_property
-    def spectral(self) -> SoftmaxRows:
-        """The first rows, for the spectral norm."""
-        return softmax.softmax_rows(self.first_rows.gaps, self.sums.divisor)
-
-    @cached_property
-    def elements(self) -> SoftmaxRows:
-        """Fewer rows, in float64, for what is looked at key by key."""
-        return softmax.softmax_rows(self.first_rows.wide_gaps, self.sums.divisor)
-
-    @cached_property
-    def entropy(self) -> Array:
-        """Entropy of each row in nats."""
-        return softmax.entropy(self.sums)
+_pairs = partial(_quantity, "pairs", summaries=("value",), within=NOT_NEGATIVE)
+_rows = partial(_quantity, "rows")
+#: Norms of gradients and Jacobians.
+_norm = partial(
+    _rows, within=NOT_NEGATIVE, summaries=SKEWED, grid=DEEP, compared=COMPARED
+)
+_formats = partial(_quantity, "formats", within=SHARE, moments=0.0)
 
 
-def costly_rows(most: int, n_keys: int) -> int:
-    """Return how many of ``most`` rows a costly quantity is evaluated on."""
-    return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
+def _variance(means: Means, of: str) -> Array:
+    """Return the variance of the entries of ``q`` or ``k``, or of the scores ``s``."""
+    return means[f"{of}2"] - means[of] ** 2
 
 
-def query_rows(n_keys: int) -> int:
-    """Return how many rows the gradient by the query is evaluated on, at most."""
-    return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
+@_pairs(r"\operatorname{Var}(q_m)")
+def entry_variance_q(means: Means, d_k: int) -> Array:
+    """Variance of the entries of a query."""
+    return _variance(means, "q")
 
 
+@_pairs(r"\operatorname{Var}(k_m)")
+def entry_variance_k(means: Means, d_k: int) -> Array:
+    """Variance of the entries of a key."""
+    return _variance(means, "k")
+
+
+@_pairs(r"\operatorname{E}(q\cdot k)", within=ANY, moments=3.0, degree=1)
+def score_mean(means: Means, d_k: int) -> Array:
+    """Mean of the scores, products of a query and a key."""
+    return means["s"]
+
+
+@_pairs(r"\operatorname{Var}(q\cdot k)", degree=2)
 def score_variance(means: Means, d_k: int) -> Array:
-    """Return E s² - (E s)² of the raw scores."""
-    return means["s2"] - means["s"] ** 2
+    """Variance of the scores over all pairs."""
+    return _variance(means, "s")
 
 
-def _variance_ratio(means: Means, d_k: int) -> Array:
-    """Score variance over what the entry variances of the same draws predict."""
-    entries = (means["q2"] - means["q"] ** 2) * (means["k2"] - means["k"] ** 2)
-    return score_variance(means, d_k) / (d_k * entries)
+@_pairs(r"\operatorname{sd}(q\cdot k)", degree=1)
+def score_std(means: Means, d_k: int) -> Array:
+    """Standard deviation of the scores over all pairs."""
+    return np.sqrt(_variance(means, "s"))
 
 
-def _excess_kurtosis(means: Means, d_k: int) -> Array:
-    mean, second = means["s"], means["s2"]
-    fourth = means["s4"] - 4 * mean * means["s3"] + 6 * mean**2 * second - 3 * mean**4
-    return fourth / score_variance(means, d_k) ** 2 - 3.0
+@_pairs(
+    r"\frac{\operatorname{Var}(q\cdot k)}"
+    r"{d_k\operatorname{Var}(q_m)\operatorname{Var}(k_m)}"
+)
+def score_variance_ratio(means: Means, d_k: int) -> Array:
+    """Variance of the scores over what the variances of the entries give."""
+    entries = _variance(means, "q") * _variance(means, "k")
+    return _variance(means, "s") / (d_k * entries)
+
+
+@_pairs(r"\operatorname{E}\lvert q\cdot k\rvert", moments=3.0, degree=1)
+def score_abs(means: Means, d_k: int) -> Array:
+    """Mean absolute score."""
+    return means["abs"]
 
 
 def _from_reciprocal(reciprocal: Array) -> Array:
+    """Return the excess kurtosis for -1/kurtosis; infinite from 0 on."""
     with np.errstate(divide="ignore"):
         kurtosis = -1.0 / np.asarray(reciprocal)
     return np.where(reciprocal < 0.0, kurtosis, np.inf) - 3.0
 
 
-#: Where few large scores make a fourth moment, replicates that lack them give a small
-#: kurtosis and a standard error that is too small with it; one over it does not.
+#: If a few large scores dominate the fourth moment, replicates without one have a small
+#: kurtosis and also a small standard error.  The reciprocal has no such dependence.
 RECIPROCAL = Scale(lambda excess: -1.0 / (excess + 3.0), _from_reciprocal)
 
 
-def _entropy_identity(block: RowBlock) -> Array:
-    """H - ln Z + s² tr J with s = |q|/divisor: 0 in expectation for Gaussian keys.
+@_pairs(
+    r"\kappa(q\cdot k) - 3",
+    within=(-2.0, math.inf),
+    moments=12.0,
+    interval_scale=RECIPROCAL,
+)
+def score_excess_kurtosis(means: Means, d_k: int) -> Array:
+    """Excess kurtosis of the scores: how heavy their tails are."""
+    mean, second = means["s"], means["s2"]
+    fourth = means["s4"] - 4 * mean * means["s3"] + 6 * mean**2 * second - 3 * mean**4
+    return fourth / _variance(means, "s") ** 2 - 3.0
 
-    Gaussian integration by parts, given q: E Σ p x = s² E Σ p (1 - p), and
-    H = ln Z - Σ p x.  Holds at every n and d_k, so it needs no table.
-    """
-    scale = block.squared_norm / block.sums.divisor**2
+
+@_pairs(
+    r"F(x^{\ast}) - \Phi(x^{\ast})",
+    within=(-GAP_NORMAL, 1.0 - GAP_NORMAL),
+    moments=0.0,
+)
+def score_distribution_gap(means: Means, d_k: int) -> Array:
+    """Distance of the scores' distribution from the normal one, at one point."""
+    return means["gap"]
+
+
+@_rows(r"S^2", within=NOT_NEGATIVE, grid=FINE)
+def score_row_variance(block: RowBlock) -> Array:
+    """Variance of the scores within a row."""
+    return block.scores.gaps.variance / block.divisor**2
+
+
+@_rows(r"s_{\max}", grid=SIGNED)
+def score_max(block: RowBlock) -> Array:
+    """Largest score of a row."""
+    return block.sums.largest
+
+
+@_rows(r"p_{\max}", within=lambda n: (1.0 / n, 1.0), summaries=SKEWED, grid=FINE)
+def weight_max(block: RowBlock) -> Array:
+    """Largest weight of a row."""
+    return softmax.weight_max(block.sums)
+
+
+@_rows(r"p_{(2)}", within=(0.0, 0.5), grid=DEEP)
+def weight_second(block: RowBlock) -> Array:
+    """Second largest weight of a row."""
+    return block.sums.unit
+
+
+@_rows(r"\ln Z", grid=SIGNED)
+def log_partition(block: RowBlock) -> Array:
+    """Logarithm of the sum of exponentials of a row."""
+    return softmax.log_partition(block.sums)
+
+
+@_rows("H", within=lambda n: (0.0, math.log(n)), grid=FINE)
+def entropy(block: RowBlock) -> Array:
+    """Entropy of a row of weights, in nats."""
+    return block.entropy
+
+
+@_rows(
+    "e^H",
+    within=lambda n: (1.0, n),
+    summaries=SKEWED,
+    grid=FINE,
+    compared=COMPARED,
+)
+def effective_keys(block: RowBlock) -> Array:
+    """Effective keys of a row: over how many it spreads."""
+    return np.exp(block.entropy)
+
+
+@_rows(r"\sum p^2", within=lambda n: (1.0 / n, 1.0), grid=FINE)
+def inverse_participation(block: RowBlock) -> Array:
+    """Sum of the squared weights of a row."""
+    return softmax.inverse_participation(block.sums)
+
+
+@_rows(r"\operatorname{Var}(o_m)", within=lambda n: (1.0 / n, 1.0), grid=FINE)
+def output_variance(block: RowBlock) -> Array:
+    """Variance of an entry of the output, for independent values of variance $1$."""
+    return softmax.inverse_participation(block.sums)
+
+
+@_rows(
+    r"\operatorname{sd}(o_m)",
+    within=lambda n: (n**-0.5, 1.0),
+    root_of="output_variance",
+)
+def output_std(block: RowBlock) -> Array:
+    """Standard deviation of an entry of the output: root of its mean variance."""
+    return np.sqrt(softmax.inverse_participation(block.sums))
+
+
+@_norm(r"\operatorname{tr} J", within=lambda n: (0.0, 1.0 - 1.0 / n))
+def jacobian_trace(block: RowBlock) -> Array:
+    """Trace of the softmax Jacobian."""
+    return gradients.jacobian_trace(block.sums)
+
+
+@_norm(
+    r"\lVert J\rVert_F",
+    words="Frobenius norm of the softmax Jacobian",
+    within=(0.0, MOST_FROBENIUS),
+    compared=(*COMPARED, "median", SHARE_ABOVE),
+)
+def jacobian_frobenius(block: RowBlock) -> Array:
+    """Return the Frobenius norm of the softmax Jacobian."""
+    return gradients.jacobian_frobenius(block.sums)
+
+
+@_rows(r"\lVert J\rVert_F^2", within=(0.0, MOST_FROBENIUS**2), grid=DEEPER)
+def jacobian_frobenius_squared(block: RowBlock) -> Array:
+    """Squared Frobenius norm of the softmax Jacobian."""
+    return gradients.jacobian_frobenius_squared(block.sums)
+
+
+@_norm(r"\lVert J\rVert_2", within=(0.0, MOST_SPECTRAL))
+def jacobian_spectral(block: RowBlock) -> Array:
+    """Spectral norm of the softmax Jacobian."""
+    return block.jacobian_spectral
+
+
+@_norm(
+    r"\lVert \lambda K^{\top} J v\rVert",
+    compared=(*COMPARED, "median"),
+)
+def gradient_query(block: RowBlock) -> Array:
+    """Norm of the query gradient."""
+    return block.gradient_query
+
+
+@_norm(
+    r"\lVert K^{\top} J v\rVert",
+    summaries=TYPICAL,
+    compared=TYPICAL,
+    multiple_of="gradient_query",
+)
+def gradient_query_undivided(block: RowBlock) -> Array:
+    """Norm of the query gradient, times the divisor."""
+    return block.gradient_query * block.divisor
+
+
+@_rows(
+    r"\lVert \lambda K^{\top} J v\rVert^2",
+    within=NOT_NEGATIVE,
+    grid=DEEPER,
+)
+def gradient_query_squared(block: RowBlock) -> Array:
+    """Squared norm of the query gradient."""
+    return block.gradient_query**2
+
+
+_by_key = partial(_rows, within=NOT_NEGATIVE, needs="a mask", by_key=True)
+
+
+@_by_key(r"\lVert c\,\nabla_k L\rVert")
+def gradient_key(block: RowBlock) -> Array:
+    """Norm of the key gradient, times the divisor."""
+    return block.gradient_key
+
+
+@_by_key(r"\lVert\nabla_v L\rVert")
+def gradient_value(block: RowBlock) -> Array:
+    """Norm of the value gradient."""
+    return block.gradient_value
+
+
+@_rows(
+    "p(1-p)",
+    within=(0.0, 0.25),
+    summaries=SKEWED,
+    grid=DEEP,
+    needs="no mask",
+)
+def element_gradient(block: RowBlock) -> Array:
+    """Derivative of a weight by its own score."""
+    return block.element_gradient
+
+
+_planted = partial(_rows, within=SHARE, needs="planted keys")
+
+
+@_planted(r"p_{\ast}", summaries=SKEWED, grid=FINE, compared=COMPARED)
+def planted_weight(block: RowBlock) -> Array:
+    """Weight of the key that matches the query."""
+    return block.matching_weight
+
+
+@_planted(r"\mathbb{1}[p_{\ast} = p_{\max}]", indicator=True, compared=MEAN)
+def planted_rank_first(block: RowBlock) -> Array:
+    """Share of rows whose matching key has the largest weight."""
+    return block.matching_is_largest
+
+
+# For standard normal keys, H - ln Z + s² tr J with s = |q|/divisor has expectation 0 at
+# every n and d_k: with the divided scores x, H = ln Z - Σ p x, and integration by parts
+# conditional on q gives E Σ p x = s² E Σ p (1 - p).
+@_rows(r"H - \ln Z + \sigma^2 \operatorname{tr} J", needs="gaussian keys")
+def entropy_identity(block: RowBlock) -> Array:
+    """What is left of an identity, for Gaussian keys zero in the mean."""
+    scale = block.scores.squared_norm / block.divisor**2
     residual = block.entropy - softmax.log_partition(block.sums)
     return residual + scale * gradients.jacobian_trace(block.sums)
 
 
 def _is_saturated(threshold: float, block: RowBlock) -> Array:
+    """Return 1 for rows with a weight of at least ``threshold``, else 0."""
     return np.asarray(softmax.weight_max(block.sums) >= threshold, dtype=np.float64)
 
 
-_of_pairs = partial(Quantity, "pairs", summaries=("value",), within=NOT_NEGATIVE)
-_of_rows = partial(Quantity, "rows")
-#: Of the size of a gradient.
-_norm = partial(
-    _of_rows, within=NOT_NEGATIVE, summaries=SKEWED, grid=DEEP, compared=COMPARED
-)
-_of_formats = partial(Quantity, "formats", within=SHARE, moments=0.0)
-
-
 def _at_least(threshold: float) -> str:
+    """Return LaTeX for a largest weight of at least ``threshold``."""
     return rf"p_{{\max}} \ge {threshold}"
 
 
-def _among_saturated(quantity: Quantity, given: str) -> Quantity:
-    """Make a quantity of the saturated rows alone."""
-    return replace(
+_TABLE += [
+    Quantity(
+        "rows",
+        name,
+        rf"\mathbb{{1}}[{_at_least(threshold)}]",
+        f"share of rows with ${_at_least(threshold)}$",
+        partial(_is_saturated, threshold),
+        SHARE,
+        moments=SHARES,
+        indicator=True,
+    )
+    for name, threshold in SATURATED.items()
+]
+# conditional on an indicator of saturated rows
+_TABLE += [
+    replace(
         quantity,
         name=f"{quantity.name}_{given}",
-        symbol=rf"\left({quantity.symbol} | {_at_least(SATURATED[given])}\right)",
-        words=f"{quantity.words}, of rows with ${_at_least(SATURATED[given])}$ alone",
+        symbol=rf"\left({quantity.symbol} | {_at_least(threshold)}\right)",
+        words=f"{quantity.words}, of rows with ${_at_least(threshold)}$ alone",
         summaries=TYPICAL,
         compared=(),
         given=given,
     )
+    for quantity in (jacobian_trace, jacobian_frobenius, gradient_query)
+    for given, threshold in SATURATED.items()
+]
 
 
-_TRACE = _norm(
-    "jacobian_trace",
-    r"\operatorname{tr} J",
-    "trace of the softmax Jacobian",
-    lambda b: gradients.jacobian_trace(b.sums),
-    within=lambda n: (0.0, 1.0 - 1.0 / n),
-)
-_FROBENIUS = _norm(
-    "jacobian_frobenius",
-    r"\lVert J\rVert_F",
-    "Frobenius norm of the softmax Jacobian",
-    lambda b: gradients.jacobian_frobenius(b.sums),
-    within=(0.0, MOST_FROBENIUS),
-    compared=(*COMPARED, "median", SHARE_ABOVE),
-)
-_QUERY = _norm(
-    "gradient_query",
-    r"\lVert \lambda K^{\top} J v\rVert",
-    "norm of the query gradient",
-    lambda b: b.gradient_query,
-    compared=(*COMPARED, "median"),
-    by_query=True,
-)
+@_formats(r"P_{\infty}", indicator=True)
+def format_overflow(weights: Array, exact: Array) -> Array:
+    """Share of rows whose weights overflow in a number format."""
+    return number_formats.overflows(weights)
 
-_TABLE = (
-    _of_pairs(
-        "entry_variance_q",
-        r"\operatorname{Var}(q_m)",
-        "variance of the entries of a query",
-        lambda m, d: m["q2"] - m["q"] ** 2,
-    ),
-    _of_pairs(
-        "entry_variance_k",
-        r"\operatorname{Var}(k_m)",
-        "variance of the entries of a key",
-        lambda m, d: m["k2"] - m["k"] ** 2,
-    ),
-    _of_pairs(
-        "score_mean",
-        r"\operatorname{E}(q\cdot k)",
-        "mean of the scores, products of a query and a key",
-        lambda m, d: m["s"],
-        within=ANY,
-        moments=3.0,
-        degree=1,
-    ),
-    _of_pairs(
-        "score_variance",
-        r"\operatorname{Var}(q\cdot k)",
-        "variance of the scores over all pairs",
-        score_variance,
-        degree=2,
-    ),
-    _of_pairs(
-        "score_std",
-        r"\operatorname{sd}(q\cdot k)",
-        "standard deviation of the scores over all pairs",
-        lambda m, d: np.sqrt(score_variance(m, d)),
-        degree=1,
-    ),
-    _of_pairs(
-        "score_variance_ratio",
-        r"\frac{\operatorname{Var}(q\cdot k)}"
-        r"{d_k\operatorname{Var}(q_m)\operatorname{Var}(k_m)}",
-        "variance of the scores over what the variances of the entries give",
-        _variance_ratio,
-    ),
-    _of_pairs(
-        "score_abs",
-        r"\operatorname{E}\lvert q\cdot k\rvert",
-        "mean absolute score",
-        lambda m, d: m["abs"],
-        moments=3.0,
-        degree=1,
-    ),
-    _of_pairs(
-        "score_excess_kurtosis",
-        r"\kappa(q\cdot k) - 3",
-        "excess kurtosis of the scores: how heavy their tails are",
-        _excess_kurtosis,
-        within=(-2.0, math.inf),
-        moments=12.0,
-        interval_scale=RECIPROCAL,
-    ),
-    _of_pairs(
-        "score_distribution_gap",
-        r"F(x^{\ast}) - \Phi(x^{\ast})",
-        "distance of the scores' distribution from the normal one, at one point",
-        lambda m, d: m["gap"],
-        within=(-GAP_NORMAL, 1.0 - GAP_NORMAL),
-        moments=0.0,
-    ),
-    _of_rows(
-        "score_row_variance",
-        r"S^2",
-        "variance of the scores within a row",
-        lambda b: b.variance / b.sums.divisor**2,
-        NOT_NEGATIVE,
-        grid=FINE,
-    ),
-    _of_rows(
-        "score_max",
-        r"s_{\max}",
-        "largest score of a row",
-        lambda b: b.sums.largest,
-        grid=SIGNED,
-    ),
-    _of_rows(
-        "weight_max",
-        r"p_{\max}",
-        "largest weight of a row",
-        lambda b: softmax.weight_max(b.sums),
-        lambda n: (1.0 / n, 1.0),
-        SKEWED,
-        grid=FINE,
-    ),
-    _of_rows(
-        "weight_second",
-        r"p_{(2)}",
-        "second largest weight of a row",
-        lambda b: b.sums.unit,
-        (0.0, 0.5),
-        grid=DEEP,
-    ),
-    _of_rows(
-        "log_partition",
-        r"\ln Z",
-        "logarithm of the sum of exponentials of a row",
-        lambda b: softmax.log_partition(b.sums),
-        grid=SIGNED,
-    ),
-    _of_rows(
-        "entropy",
-        "H",
-        "entropy of a row of weights, in nats",
-        lambda b: b.entropy,
-        lambda n: (0.0, math.log(n)),
-        grid=FINE,
-    ),
-    _of_rows(
-        "effective_keys",
-        "e^H",
-        "effective keys of a row: over how many it spreads",
-        lambda b: np.exp(b.entropy),
-        lambda n: (1.0, n),
-        SKEWED,
-        grid=FINE,
-        compared=COMPARED,
-    ),
-    _of_rows(
-        "inverse_participation",
-        r"\sum p^2",
-        "sum of the squared weights of a row",
-        lambda b: softmax.inverse_participation(b.sums),
-        lambda n: (1.0 / n, 1.0),
-        grid=FINE,
-    ),
-    _of_rows(
-        "output_variance",
-        r"\operatorname{Var}(o_m)",
-        "variance of an entry of the output, for independent values of variance $1$",
-        lambda b: softmax.inverse_participation(b.sums),
-        lambda n: (1.0 / n, 1.0),
-        grid=FINE,
-    ),
-    _of_rows(
-        "output_std",
-        r"\operatorname{sd}(o_m)",
-        "standard deviation of an entry of the output: root of its mean variance",
-        lambda b: np.sqrt(softmax.inverse_participation(b.sums)),
-        lambda n: (n**-0.5, 1.0),
-        root_of="output_variance",
-    ),
-    _TRACE,
-    _FROBENIUS,
-    _of_rows(
-        "jacobian_frobenius_squared",
-        r"\lVert J\rVert_F^2",
-        "squared Frobenius norm of the softmax Jacobian",
-        lambda b: gradients.jacobian_frobenius_squared(b.sums),
-        (0.0, MOST_FROBENIUS**2),
-        grid=DEEPER,
-    ),
-    _norm(
-        "jacobian_spectral",
-        r"\lVert J\rVert_2",
-        "spectral norm of the softmax Jacobian",
-        lambda b: gradients.jacobian_spectral(b.spectral),
-        within=(0.0, MOST_SPECTRAL),
-    ),
-    _QUERY,
-    _norm(
-        "gradient_query_undivided",
-        r"\lVert K^{\top} J v\rVert",
-        "norm of the query gradient, times the divisor",
-        lambda b: b.gradient_query * b.sums.divisor,
-        summaries=TYPICAL,
-        compared=TYPICAL,
-        multiple_of="gradient_query",
-        by_query=True,
-    ),
-    _of_rows(
-        "gradient_query_squared",
-        r"\lVert \lambda K^{\top} J v\rVert^2",
-        "squared norm of the query gradient",
-        lambda b: b.gradient_query**2,
-        NOT_NEGATIVE,
-        grid=DEEPER,
-        by_query=True,
-    ),
-    _of_rows(
-        "gradient_key",
-        r"\lVert c\,\nabla_k L\rVert",
-        "norm of the key gradient, times the divisor",
-        lambda b: b.gradient_key,
-        NOT_NEGATIVE,
-        needs="a mask",
-        by_key=True,
-    ),
-    _of_rows(
-        "gradient_value",
-        r"\lVert\nabla_v L\rVert",
-        "norm of the value gradient",
-        lambda b: b.gradient_value,
-        NOT_NEGATIVE,
-        needs="a mask",
-        by_key=True,
-    ),
-    _of_rows(
-        "element_gradient",
-        "p(1-p)",
-        "derivative of a weight by its own score",
-        lambda b: gradients.element_gradient(b.elements),
-        (0.0, 0.25),
-        SKEWED,
-        grid=DEEP,
-        needs="no mask",
-    ),
-    _of_rows(
-        "planted_weight",
-        r"p_{\ast}",
-        "weight of the key that matches the query",
-        lambda b: softmax.matching_weight(b.sums, b.matching),
-        SHARE,
-        SKEWED,
-        grid=FINE,
-        compared=COMPARED,
-        needs="planted keys",
-    ),
-    _of_rows(
-        "planted_rank_first",
-        r"\mathbb{1}[p_{\ast} = p_{\max}]",
-        "share of rows whose matching key has the largest weight",
-        lambda b: softmax.matching_is_largest(b.where),
-        SHARE,
-        indicator=True,
-        compared=MEAN,
-        needs="planted keys",
-    ),
-    _of_rows(
-        "entropy_identity",
-        r"H - \ln Z + \sigma^2 \operatorname{tr} J",
-        "what is left of an identity, for Gaussian keys zero in the mean",
-        _entropy_identity,
-        needs="gaussian keys",
-    ),
-    *(
-        _of_rows(
-            name,
-            rf"\mathbb{{1}}[{_at_least(threshold)}]",
-            f"share of rows with ${_at_least(threshold)}$",
-            partial(_is_saturated, threshold),
-            SHARE,
-            moments=SHARES,
-            indicator=True,
-        )
-        for name, threshold in SATURATED.items()
-    ),
-    *(
-        _among_saturated(quantity, given)
-        for quantity in (_TRACE, _FROBENIUS, _QUERY)
-        for given in SATURATED
-    ),
-    _of_formats(
-        "format_overflow",
-        r"P_{\infty}",
-        "share of rows whose weights overflow in a number format",
-        lambda weights, _: number_formats.overflows(weights),
-        indicator=True,
-    ),
-    _of_formats(
-        "format_distinct_share",
-        r"n_{\ne}/n",
-        "number of different weights of a row as a part of its keys",
-        lambda weights, _: number_formats.distinct_share(weights),
-    ),
-    _of_formats(
-        "format_error",
-        r"\delta",
-        "half the sum of the absolute errors of the weights of a row; "
-        "$1$ where it overflows",
-        number_formats.weight_error,
-        within=NOT_NEGATIVE,
-    ),
+
+@_formats(r"n_{\ne}/n")
+def format_distinct_share(weights: Array, exact: Array) -> Array:
+    """Number of different weights of a row as a part of its keys."""
+    return number_formats.distinct_share(weights)
+
+
+@_formats(
+    r"\delta",
+    words="half the sum of the absolute errors of the weights of a row; "
+    "$1$ where it overflows",
+    within=NOT_NEGATIVE,
 )
-QUANTITIES = {q.name: q for q in _TABLE}
-PAIR_QUANTITIES = {q.name: q for q in _TABLE if q.of == "pairs"}
-ROW_QUANTITIES = {q.name: q for q in _TABLE if q.of == "rows"}
-FORMAT_QUANTITIES = {q.name: q for q in _TABLE if q.of == "formats"}
+def format_error(weights: Array, exact: Array) -> Array:
+    """Return the error of the weights."""
+    return number_formats.weight_error(weights, exact)
+
+
+#: All quantities by name, and those of each kind.
+QUANTITIES = {one.name: one for one in _TABLE}
+PAIR_QUANTITIES = {one.name: one for one in _TABLE if one.of == "pairs"}
+ROW_QUANTITIES = {one.name: one for one in _TABLE if one.of == "rows"}
+FORMAT_QUANTITIES = {one.name: one for one in _TABLE if one.of == "formats"}
 
 
 def quantile_level(summary: str) -> float | None:
-    """Return the part of the rows below a quantile, None for what is none.
+    """Return the level of a quantile from its name, or None for other summaries.
 
     Examples
     --------
@@ -665,8 +556,8 @@ def quantile_level(summary: str) -> float | None:
     """
     if summary in QUANTILES:
         return QUANTILES[summary]
-    found = _PERCENTILE.match(summary)
-    percent = float(found[1]) if found else 0.0
+    match = _PERCENTILE.fullmatch(summary)
+    percent = float(match[1]) if match else 0.0
     has_one_name = summary == f"q{percent:g}" and percent not in (0.0, 50.0)
     return percent / 100.0 if has_one_name else None
 
@@ -677,9 +568,17 @@ def range_of(
     number_format: str = "float64",
     way: str = "shifted",
 ) -> Range:
-    """Return the range of a quantity's values, and so of their means and quantiles.
+    """Return the range of a quantity, which its means and quantiles share.
 
-    Only errors of weights have one that depends on the format and the way of softmax.
+    Parameters
+    ----------
+    name : str
+        A key of `QUANTITIES`.
+    n_keys : int or None
+        Number of keys of a row; None for pairs.
+    number_format, way : str
+        Keys of `ALL_FORMATS` and `SOFTMAXES`; only the range of ``format_error``
+        depends on them.
     """
     if name == "format_error":
         one = ALL_FORMATS[number_format]
@@ -688,11 +587,11 @@ def range_of(
 
 
 def clip(value: float, within: Range) -> float:
-    """Return the value of a range that is nearest to a number; NaN as it is."""
+    """Return the number in a range that is nearest to ``value``; NaN stays NaN."""
     low, high = within
-    return min(max(value, low), high)  # in this order: NaN stays where it comes first
+    return min(max(value, low), high)  # in this order, NaN is returned
 
 
 def is_share(name: str) -> bool:
-    """Tell whether a quantity is a share, of rows or of a row's keys."""
+    """Return whether a quantity is a share, of rows or of keys, from 0 to 1."""
     return name in QUANTITIES and QUANTITIES[name].within == SHARE

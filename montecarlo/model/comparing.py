@@ -120,19 +120,27 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """The differences between a port and its reference.
+    """The differences between a port and its reference; it prints as sentences.
 
     Attributes
     ----------
+    first : Finding or None
+        The first of ``findings``; None if no head differs by more than rounding.
     findings : tuple of Finding
-        Differences with their causes, in the order of the computation; empty where no
-        head differs by more than rounding.
+        What the port does differently, in the order in which a model computes.
     frame : DataFrame
-        One row per head and quantity: norms of both sides, their relative difference,
-        and the bound of its rounding error.
+        A row per layer, head and quantity: ``port`` and ``reference``, the norms on
+        both sides; ``difference``, the norm of the difference over that of the
+        reference; ``rounding``, the difference that rounding can make.
+    rtol : float
+        Difference from which on what nothing explains counts.
     left_out : tuple of str
-        What was not compared: rows that were not captured, and attention that was not
-        followed.  Then no finding does not mean that no head differs.
+        What was not compared, such as rows that were not captured.  If there is any,
+        a comparison without findings is not conclusive.
+    n_layers, n_heads : int
+        Numbers of layers, and of heads of a layer, that were compared.
+    note : str
+        A remark on the whole comparison; mostly empty.
     """
 
     findings: tuple[Finding, ...]

@@ -285,7 +285,6 @@ class Caller:
     #: Whether the scale that is found includes factors of queries and keys, as where
     #: attention is written out.
     is_whole: bool = False
-    by_position: tuple[float, ...] = ()  # the factor of queries at each position
 
 
 class Said(NamedTuple):

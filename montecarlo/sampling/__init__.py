@@ -1,4 +1,4 @@
-"""Drawing Q and K: distributions of the entries, dependence, points, replicates.
+"""Sampling of Q and K: distributions, design points, random streams and replicates.
 
-The only folder that draws random numbers.
+No other package of montecarlo draws random numbers.
 """

@@ -1,6 +1,6 @@
-"""Batches: the means and counts of replicates, packed to be kept and sent.
+"""Batches: means and counts of replicates, and their serialisation.
 
-A packed batch is bytes; it leaves out the empty bins, which are nearly all of them.
+A packed batch omits empty bins, which are nearly all of them.
 """
 
 import zlib
@@ -15,22 +15,21 @@ from numpy.typing import NDArray
 from montecarlo.attention.softmax import Array
 
 Counts = NDArray[np.int64]
-#: NumPy parses headers as Python, which before 3.12 no two threads may do at once where
-#: the garbage collector has callbacks (cpython issue 106905).
+#: NumPy parses headers as Python source.  Before Python 3.12, two threads must not do
+#: that at once if the garbage collector has callbacks (cpython issue 106905).
 _reading = Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Means and counts of consecutive replicates of a point, or of all of them.
+    """Results of consecutive replicates of a design point.
 
     Attributes
     ----------
     means : ndarray, shape (n_replicates, n_columns)
-        One line per replicate; the columns are those of `mean_columns`.
+        For each replicate and for each of `Columns.means`.
     counts : tuple of ndarray of int64, shape (3, n_bins) or (6, n_bins)
-        For each of `count_columns`: what `count_bins` or `count_some` returns, summed
-        over replicates.
+        For each of `Columns.counts`, from `count_bins` or `count_some`.
     """
 
     means: Array
@@ -43,13 +42,13 @@ class Batch:
 
 
 def pack(batch: Batch) -> bytes:
-    """Return a batch as bytes: an archive of NumPy's, without the empty bins.
+    """Return a batch as bytes, an archive of NumPy without the empty bins.
 
-    Of the filled ones, in all counts laid end to end, it holds by how much the place of
-    each rises above the one before, and its count.
+    The counts are concatenated.  The archive contains the differences between the
+    positions of consecutive nonempty bins, and their counts.
     """
     flat = np.concatenate([np.zeros(0, np.int64), *map(np.ravel, batch.counts)])
-    places = np.flatnonzero(flat != 0)  # twice as fast as of numbers
+    places = np.flatnonzero(flat != 0)  # bools take half the time of integers
     bins = np.array([np.diff(places, prepend=0), flat[places]], np.int64)
     file = BytesIO()
     np.savez(
@@ -62,9 +61,9 @@ def pack(batch: Batch) -> bytes:
 
 
 def join(parts: Iterable[bytes]) -> Batch:
-    """Put packed batches of one point together, in the order given.
+    """Return one batch with the replicates of packed batches of a point, in order.
 
-    There is at least one.
+    There is at least one packed batch.
     """
     with _reading:
         files = [{**np.load(BytesIO(part))} for part in parts]
@@ -74,7 +73,7 @@ def join(parts: Iterable[bytes]) -> Batch:
     for file in files:
         bins = np.frombuffer(zlib.decompress(file["bins"]), np.int64)
         rises, counts = bins.reshape(2, -1)
-        flat[np.cumsum(rises)] += counts  # no place stands twice in a part
+        flat[np.cumsum(rises)] += counts  # positions within a part differ
     pieces = np.split(flat, ends[:-1]) if len(ends) else []
     counts_of = tuple(map(np.reshape, pieces, shapes))
     return Batch(np.concatenate([file["means"] for file in files]), counts_of)

@@ -1,9 +1,10 @@
-"""What is sampled: a point, its name, its shape and its random streams.
+"""Design points: what is sampled, under which name, and from which random streams.
 
-A point is two distributions of entries, how K depends on Q, perhaps projections at
-initialisation and a normalisation of q and k, a mask, d_k and the number of keys.  The
-streams depend on the seed, the point's name and the replicate's index and on nothing
-else, so a point gives the same numbers alone, in any grid, on any workers.
+A design point is given by the distributions of the entries of Q and K, the dependence
+of K on Q, optional projections at initialisation, a normalisation of queries and keys,
+a mask, d_k and the number of keys.  Its random streams depend only on the seed, the
+name of the point and the index of the replicate.  Results are therefore the same in any
+grid and for any number of workers.
 """
 
 import hashlib
@@ -31,15 +32,15 @@ _DEPENDENCE = re.compile(r"none|(pairs|planted)\((-?[0-9]*\.?[0-9]+(?:e-?[0-9]+)
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """How K is drawn given Q.
+    """Dependence of the keys on the queries.
 
     Attributes
     ----------
     kind : {"none", "pairs", "planted"}
-        ``pairs``: query i and key i are dependent, and only these pairs count.
-        ``planted``: key i is planted for query i, an ordinary key for the others.
+        ``pairs``: query i and key i are dependent, and only their scores are used.
+        ``planted``: query i and key i are dependent, and each row has all keys.
     rho : float
-        The correlation of matching entries; 0 for ``none``.
+        Correlation of the entries of query i with those of key i, from 0 to 1.
     """
 
     kind: str
@@ -55,12 +56,17 @@ INDEPENDENT = Dependence("none")
 
 
 def parse_dependence(name: str) -> Dependence:
-    """Return the dependence that a name stands for.
+    """Return the dependence with a given name.
 
     Parameters
     ----------
     name : str
         ``none``, ``pairs(rho)`` or ``planted(rho)`` with rho from 0 to 1.
+
+    Raises
+    ------
+    InputError
+        For any other name.
     """
     match = _DEPENDENCE.fullmatch(name.replace(" ", ""))
     rho = float(match[2]) if match and match[2] else 0.0
@@ -72,23 +78,24 @@ def parse_dependence(name: str) -> Dependence:
     return Dependence(match[1] or "none", rho)
 
 
-NORMALISATIONS = ("none", "l2", "rms")
-#: Gains that leave float32 products their precision.
+#: Range of a gain, in which float32 products keep their precision.
 LEAST_GAIN, MOST_GAIN = 1e-6, 1e6
-_NORMALISATION = re.compile(r"(\w+)(?:\(gain=([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\))?")
+_NORMALISATION = re.compile(
+    r"none|(l2|rms)(?:\(gain=([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Normalisation:
-    """What is done to each query and key before the product.
+    """Normalisation of each query and key before the product.
 
     Attributes
     ----------
     kind : {"none", "l2", "rms"}
-        ``l2``: each is divided by its length; ``rms``: by the root of the mean square
-        of its entries, which leaves it a length of sqrt(d_k).
+        ``l2``: each vector is divided by its norm; ``rms``: by the root mean square of
+        its entries, so that its norm is sqrt(d_k).
     gain : float
-        What the product is multiplied by, once; 1 for ``none``.
+        Factor on the product of a query and a key; 1 for ``none``.
     """
 
     kind: str
@@ -96,11 +103,11 @@ class Normalisation:
 
     @property
     def name(self) -> str:
-        """Canonical name, for example ``l2(gain=10.0)``; a gain of 1 is left out."""
+        """Canonical name, for example ``l2(gain=10.0)``; a gain of 1 is omitted."""
         return self.kind if self.gain == 1.0 else f"{self.kind}(gain={self.gain!r})"
 
     def length(self, d_k: int) -> float:
-        """Return the length of a normalised query or key; there is a normalisation."""
+        """Return the norm of a normalised query or key; ``kind`` is not ``none``."""
         return 1.0 if self.kind == "l2" else math.sqrt(d_k)
 
 
@@ -108,30 +115,30 @@ AS_DRAWN = Normalisation("none")
 
 
 def parse_normalisation(name: str) -> Normalisation:
-    """Return the normalisation that a name stands for.
+    """Return the normalisation with a given name.
 
     Parameters
     ----------
     name : str
         ``none``, ``l2``, ``rms``, ``l2(gain=g)`` or ``rms(gain=g)``.
+
+    Raises
+    ------
+    InputError
+        For any other name, or if the gain is out of range.
     """
     match = _NORMALISATION.fullmatch(name.replace(" ", ""))
     gain = float(match[2]) if match and match[2] else 1.0
-    known = match is not None and match[1] in NORMALISATIONS
-    if (
-        match is None
-        or not known
-        or not LEAST_GAIN <= gain <= MOST_GAIN
-        or (match[1] == "none" and match[2])
-    ):
+    if match is None or not LEAST_GAIN <= gain <= MOST_GAIN:
         raise InputError(
             "normalisation must be none, l2(gain=g) or rms(gain=g) with a gain from "
             f"{LEAST_GAIN:g} to {MOST_GAIN:g}, got {show(name)}"
         )
-    return Normalisation(match[1], gain)
+    return Normalisation(match[1] or "none", gain)
 
 
-#: (fan in, fan out) -> variance of a weight, and the distribution it is drawn from.
+#: For each initialisation, the variance of a weight as a function of (fan in, fan out),
+#: and the distribution of the weights.
 WEIGHT_KINDS: dict[str, tuple[Callable[[int, int], float], str]] = {
     "xavier_uniform": (lambda i, o: 2.0 / (i + o), "uniform"),
     "xavier_normal": (lambda i, o: 2.0 / (i + o), "gaussian"),
@@ -141,8 +148,8 @@ WEIGHT_KINDS: dict[str, tuple[Callable[[int, int], float], str]] = {
     "normal_002": (lambda i, o: 0.02**2, "gaussian"),
 }
 NORMS = ("layer", "rms")
-#: What a weight matrix holds: the projection of one head, of all heads of Q, or of all
-#: heads of Q, K and V together.  It decides the fan out.
+#: Contents of one weight matrix, which determine the fan out: the projection of one
+#: head, of all heads of Q, or of all heads of Q, K and V.
 SHAPES = ("head", "full", "fused")
 
 _INITIALISATION = re.compile(
@@ -152,18 +159,18 @@ _INITIALISATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Initialisation:
-    """Projections at initialisation.
+    """Initialisation of the projections that map tokens to queries and keys.
 
     Attributes
     ----------
     kind : str
         A key of `WEIGHT_KINDS`.
     norm : {"layer", "rms"}
-        What tokens have been through.
+        Normalisation of the tokens.
     shape : {"head", "full", "fused"}
-        What a weight matrix holds.
+        Contents of one weight matrix, see `SHAPES`.
     width : int
-        Length of a token, the model's input dimension.
+        Dimension of a token, from 1 to 2**20.
     """
 
     kind: str
@@ -180,19 +187,25 @@ class Initialisation:
         )
 
     def weight_variance(self, d_k: int) -> float:
-        """Return the variance of a weight of the projection to heads of size d_k."""
+        """Return the variance of a weight of a projection to heads of dimension d_k."""
         fan_out = {"head": d_k, "full": self.width, "fused": 3 * self.width}[self.shape]
         variance, _ = WEIGHT_KINDS[self.kind]
         return variance(self.width, fan_out)
 
 
 def name_of(initialisation: Initialisation | None) -> str:
-    """Return a canonical name; empty for none."""
+    """Return the canonical name of an initialisation; empty for None."""
     return initialisation.name if initialisation else ""
 
 
 def parse_initialisation(name: str) -> Initialisation | None:
-    """Return the initialisation that a name stands for, None for ``none`` or empty."""
+    """Return the initialisation with a given name; None for ``none`` and empty.
+
+    Raises
+    ------
+    InputError
+        For an unknown name.
+    """
     if name in {"", "none"}:
         return None
     match = _INITIALISATION.fullmatch(name.replace(" ", ""))
@@ -209,47 +222,54 @@ def parse_initialisation(name: str) -> Initialisation | None:
     return Initialisation(kind, norm, shape, int(match[4]))
 
 
-#: Queries and keys of a block of pairs: best standard error per second (measured).
+#: Numbers of queries and of keys in a block of pairs, with the smallest standard error
+#: for a given time (measured).
 PAIR_BLOCK = 256
-#: Scores of one block of rows at most, unless one query has more keys.  Long keys cost
-#: more to draw than a few dozen queries take to score.
+#: Largest numbers of scores of a replicate of rows, unless one row has more, and of its
+#: queries.  Many keys take longer to draw than a few dozen queries take to score.
 ROW_BLOCK = 2**20
 MOST_QUERIES = 128
-#: Queries of a masked block at least, and the part of a row that they are: a block of
-#: causal attention scores half as many keys in vain as it has queries.
-FEWEST_QUERIES, BLOCKS_OF_A_ROW = 32, 64
-#: Children of a replicate's seed.
+#: Under a mask, smallest number of queries in a block, and number of keys for each of
+#: them.  In a causal block of m queries, m/2 scores of a row are hidden on average.
+FEWEST_QUERIES, KEYS_PER_QUERY = 32, 64
+#: Names of the random streams of a replicate.
 STREAMS = ("q", "k", "v", "copy", "tail", "values", "by_output")
-#: Words that `SeedSequence` keeps of a seed at least.
+#: `SeedSequence` pads seeds to at least this number of words.
 POOL = 4
-#: From this d_k or number of keys on, a replicate is large: fewer of them are drawn.
+#: Replicates with a d_k or number of keys from here on are large, and fewer are drawn.
 LARGE = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class DesignPoint:
-    """What is sampled.
+    """A setting in which queries and keys are sampled.
 
     Attributes
     ----------
     distribution_q, distribution_k : Distribution
-        Of the entries.
+        Of the entries of queries and of keys.
     d_k : int
-        Length of a query or key, at least 1.
+        Dimension of a query or key, at least 1.
     n_keys : int or None
-        Keys of an attention row, at least 2; None: no rows, but blocks of queries
-        against keys, of which each pair is looked at alone.
+        Number of keys of an attention row, at least 2.  None for pairs: scores of
+        queries and keys without rows, and hence without softmax.
     dependence : Dependence
-        How K is drawn given Q.
+        Of the keys on the queries.
     initialisation : Initialisation or None
-        What stands before q and k; None: nothing.
+        Of the projections from tokens to queries and keys; None if entries are drawn
+        directly.
     normalisation : Normalisation
-        What is done to each query and key before the product.
+        Of queries and keys.
     mask : Mask
-        Which keys each query sees; with one there are as many queries as keys.
+        Keys visible to each query.  Under a mask there are as many queries as keys.
     formats : bool
-        Whether rows can be asked for in number formats.  Not part of the name: the
-        draws are the same.
+        Whether rows are also computed in number formats.  This is not part of the name,
+        as the draws are the same.
+
+    Raises
+    ------
+    InputError
+        If a size is too small, or if attributes cannot be combined.
     """
 
     distribution_q: Distribution
@@ -267,12 +287,11 @@ class DesignPoint:
         if self.n_keys is not None:
             require_whole("n_keys", self.n_keys, 2)
         kind = self.dependence.kind
-        if kind == "pairs" and self.has_rows:
+        if kind != "none" and self.has_rows != (kind == "planted"):
             raise InputError(
-                "dependence pairs(rho) must have no n_keys: it has no rows"
+                "dependence pairs(rho) must have no n_keys, as it has no rows, and "
+                f"planted(rho) must have n_keys, got {kind} and {self.n_keys}"
             )
-        if kind == "planted" and not self.has_rows:
-            raise InputError("dependence planted(rho) must have n_keys: it needs rows")
         if self.is_masked and self.n_keys is None:
             raise InputError(
                 f"mask must be none without n_keys, got {self.mask.name}: pairs have "
@@ -298,7 +317,10 @@ class DesignPoint:
 
     @property
     def names(self) -> tuple[str, str, str, str, str, str]:
-        """Distributions, normalisation and what else there is, as tables name them."""
+        """Values of the first columns of the tables.
+
+        Distributions of q and k, normalisation, dependence, initialisation and mask.
+        """
         return (
             self.distribution_q.name,
             self.distribution_k.name,
@@ -310,18 +332,18 @@ class DesignPoint:
 
     @property
     def label(self) -> str:
-        """Its distributions: one name where q and k share it."""
+        """Names of the distributions of q and k, or one name if they are equal."""
         q, k = self.distribution_q.name, self.distribution_k.name
         return k if q == k else f"{q} * {k}"
 
     @property
     def has_rows(self) -> bool:
-        """Whether attention rows are looked at, or pairs."""
+        """Whether there are attention rows, not pairs."""
         return self.n_keys is not None
 
     @property
     def is_independent(self) -> bool:
-        """Whether products are of entries that are drawn independently, as they are."""
+        """Whether the entries in the products are those drawn, all independent."""
         drawn = self.dependence == INDEPENDENT and self.initialisation is None
         return drawn and not self.is_normalised
 
@@ -332,21 +354,24 @@ class DesignPoint:
 
     @property
     def is_masked(self) -> bool:
-        """Whether there is a mask, and so a query for each key."""
+        """Whether there is a mask, and thus one query for each key."""
         return self.mask != NO_MASK
 
     @property
     def has_symmetric_entries(self) -> bool:
-        """Whether each entry of q, or each of k, is as likely with either sign.
+        """Whether the entries of q, or those of k, are known to be symmetric about 0.
 
-        Given all others; one's own distributions are not known to be symmetric.
+        Registered distributions and those of SciPy count as not known.
         """
         sides = self.distribution_q, self.distribution_k
         return any(one.mean == 0.0 and one.family in DISTRIBUTIONS for one in sides)
 
     @property
     def name(self) -> str:
-        """Canonical name: what the random streams are keyed by, in its first words."""
+        """Canonical name, from which random streams are derived.
+
+        The words law and setup stay, as other names would give other draws.
+        """
         design = "pairs" if self.n_keys is None else f"n_keys={self.n_keys}"
         return (
             f"law_q={self.distribution_q.name};law_k={self.distribution_k.name};"
@@ -358,31 +383,35 @@ class DesignPoint:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Queries and keys of one replicate; a function of the point alone."""
+        """Numbers of queries and of keys of one replicate."""
         if self.n_keys is None:
             return PAIR_BLOCK, PAIR_BLOCK
         if self.is_masked:
             return self.n_keys, self.n_keys
         n_queries = max(1, min(MOST_QUERIES, ROW_BLOCK // self.n_keys))
-        if self.dependence != INDEPENDENT:  # each query needs a key of its own
+        if self.dependence != INDEPENDENT:  # each query has a planted key
             n_queries = min(n_queries, self.n_keys)
         return n_queries, self.n_keys
 
     @property
     def queries_at_once(self) -> int:
-        """Queries whose scores are there at once; there are rows."""
+        """Largest number of queries in a block whose scores are computed together.
+
+        Requires rows.
+        """
         n_queries, n_keys = self.shape
         if not self.is_masked:
             return n_queries
         longest = self.mask.longest(n_keys)
-        wanted = max(FEWEST_QUERIES, longest // BLOCKS_OF_A_ROW)
+        wanted = max(FEWEST_QUERIES, longest // KEYS_PER_QUERY)
         return max(1, min(MOST_QUERIES, wanted, ROW_BLOCK // longest))
 
     @property
     def row_spread(self) -> float:
-        """Standard deviation of the undivided scores of a row, about: |q| times std(k).
+        """Approximate standard deviation of the undivided scores of a row.
 
-        Initialisations give entries a variance near 1, which they are counted with.
+        It is the norm of a query times the standard deviation of an entry of k; with an
+        initialisation, that of Gaussian entries.
         """
         if self.is_normalised:
             length = self.normalisation.length(self.d_k)
@@ -392,7 +421,7 @@ class DesignPoint:
 
     @property
     def is_large(self) -> bool:
-        """Whether its sizes make a replicate expensive."""
+        """Whether a replicate is expensive because of its sizes."""
         width = self.initialisation.width if self.initialisation else 0
         return max(self.d_k, self.n_keys or 0, width) >= LARGE
 
@@ -409,22 +438,23 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     *,
     formats: bool = False,
 ) -> DesignPoint:
-    """Return the point that names stand for.
+    """Return the design point with given names and sizes.
 
     Parameters
     ----------
     distribution_q, distribution_k, dependence, initialisation, normalisation : str
-        As in the tables, and so is ``mask``.
+        Names as in the tables; also ``mask``.
     d_k : int
+        At least 1.
     n_keys : int, optional
-        By default pairs.
-    formats
-        As in `DesignPoint`.
+        At least 2; by default there are pairs.
+    formats : bool
+        Whether rows are also computed in number formats.
 
     Raises
     ------
     InputError
-        If a name or size is none, or they do not go together; says which and why.
+        If a name is unknown, a size too small, or if they cannot be combined.
     """
     return DesignPoint(
         parse_distribution(distribution_q),
@@ -440,15 +470,15 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
 
 
 def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
-    """Return the generator of one matrix of one replicate.
+    """Return the random generator of one matrix of one replicate.
 
     Parameters
     ----------
     seed : int
-        The study's seed, at least 0.
+        Seed of the study, at least 0.
     point : DesignPoint
     index : int
-        The replicate's index, at least 0.
+        Index of the replicate, at least 0.
     which : str
         One of `STREAMS`.
     """
@@ -457,9 +487,9 @@ def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
 
 
 def _words(seed: int, child: tuple[int, ...]) -> NDArray[np.uint32]:
-    """Return the words that ``SeedSequence(seed, spawn_key=child)`` makes of these.
+    """Return the entropy of ``SeedSequence(seed, spawn_key=child)`` as 32-bit words.
 
-    Handing it the words takes a third of the time: converting a tuple is slow.
+    With an array of words, `SeedSequence` takes a third of the time.
     """
     own = [seed >> shift & 0xFFFFFFFF for shift in range(0, seed.bit_length(), 32)]
     padding = [0] * (POOL - len(own))
@@ -468,6 +498,6 @@ def _words(seed: int, child: tuple[int, ...]) -> NDArray[np.uint32]:
 
 @lru_cache(maxsize=4096)
 def point_key(name: str) -> tuple[int, ...]:
-    """Turn a canonical name into four 32-bit words by SHA-256."""
+    """Return the first four 32-bit words of the SHA-256 hash of a name."""
     digest = hashlib.sha256(name.encode()).digest()[:16]
     return tuple(int(word) for word in np.frombuffer(digest, dtype="<u4"))

@@ -1,8 +1,9 @@
-"""Distributions of one entry of Q or K, of mean 0 and variance 1, with exact moments.
+"""Distributions of one entry of Q or K, standardised, with exact moments.
 
-A new distribution is one entry in `DISTRIBUTIONS`; `distribution` names one of the
-user's own, and ``scipy.gamma(a=2.0)`` is one of SciPy's.  Each may be shifted and
-rescaled: ``gaussian(mean=0.5,std=2.0)``.
+They have mean 0 and variance 1.  A new distribution is one entry in `DISTRIBUTIONS`.
+Users register their own by `distribution`, and name those of SciPy as
+``scipy.gamma(a=2.0)``.  Parameters mean and std shift and scale any of them, as in
+``gaussian(mean=0.5,std=2.0)``.
 """
 
 import math
@@ -27,24 +28,26 @@ Draw = Callable[[Generator, tuple[int, ...]], NDArray[np.float32]]
 class Distribution:
     """The distribution of one entry.
 
+    Distributions with the same name are equal.
+
     Attributes
     ----------
     name : str
-        Canonical: parameters sorted, defaults dropped, ``repr`` of each float.
+        Canonical: parameters sorted, defaults omitted, ``repr`` of each float.
     draw : callable
-        (generator, shape) -> float32 array of the standardised distribution, mean 0,
+        (generator, shape) -> float32 array of independent entries with mean 0 and
         variance 1.
     kurtosis : float
-        Exact fourth standardised moment; infinite where there is none.
+        Exact fourth standardised moment; infinite if it does not exist.
     moments : float
-        Every absolute moment of an order below this one is finite.
+        All absolute moments of an order below this one are finite.
     mean, std : float
         Exact mean and standard deviation.
     words : str
-        What it is called on pages, in English: a message, to be translated.
+        Name on pages in English, a message that is translated.
     """
 
-    name: str  # which tells it from others
+    name: str
     draw: Draw = field(compare=False, repr=False)
     kurtosis: float = field(compare=False)
     moments: float = field(default=math.inf, compare=False)
@@ -54,39 +57,39 @@ class Distribution:
 
     @property
     def family(self) -> str:
-        """Its name without mean and standard deviation."""
-        base, _, given = self.name.partition("(")
+        """Name without the parameters mean and std."""
+        base, _, given = self.name.rstrip(")").partition("(")
         shape = [one for one in _parameters(given) if one[0] not in ("mean", "std")]
         return _canonical(base, shape)
 
     @property
     def is_standard(self) -> bool:
-        """Whether mean and standard deviation are 0 and 1."""
+        """Whether the mean is 0 and the standard deviation 1."""
         return self.mean == 0.0 and self.std == 1.0
 
     def sample(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Draw entries of this distribution as float32, shape ``shape``."""
+        """Return independent entries of this distribution as float32."""
         return self.rescale(self.draw(rng, shape))
 
     def rescale(self, standard: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Give standardised entries this distribution's mean and standard deviation."""
+        """Return standardised entries with this mean and standard deviation."""
         if self.is_standard:
             return standard
         return np.float32(self.mean) + np.float32(self.std) * standard
 
 
 def _uniforms(rng: Generator, size: int) -> NDArray[np.float32]:
-    """Draw uniforms from [0, 1): those of ``random``, in half the time."""
+    """Return uniforms on [0, 1), those of ``Generator.random`` in half the time."""
     return _in_unit(_words(rng, size))
 
 
 def _words(rng: Generator, size: int) -> NDArray[np.uint32]:
-    """Draw words of 32 bits; of an odd number, half a word of 64 is not kept."""
+    """Return random words of 32 bits, each half of one of 64 bits."""
     return rng.bit_generator.random_raw((size + 1) // 2).view(np.uint32)[:size]
 
 
 def _in_unit(words: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Turn words, which are used up, into uniforms from [0, 1) of 24 bits."""
+    """Return uniforms on [0, 1) of 24 bits from random words, which are overwritten."""
     words >>= np.uint32(8)
     uniforms = words.astype(np.float32)
     uniforms *= np.float32(2.0**-24)
@@ -94,25 +97,25 @@ def _in_unit(words: NDArray[np.uint32]) -> NDArray[np.float32]:
 
 
 def _open(uniforms: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Turn uniforms into ones from (0, 1], in place: one in 2**24 is exactly 0."""
+    """Map uniforms to (0, 1] in place, as one in 2**24 is exactly 0."""
     return np.subtract(np.float32(1.0), uniforms, out=uniforms)
 
 
 def _signs(uniforms: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Turn uniforms into 1 and -1, in place: small integers are buffered."""
+    """Map uniforms to random signs 1 and -1 in place."""
     uniforms -= np.float32(0.5)
     return np.copysign(np.float32(1.0), uniforms, out=uniforms)
 
 
-#: Draws of each kind that go through all steps together, so that they stay in cache.
+#: Number of pairs of uniforms that are transformed together, to stay in the cache.
 DRAWS_TOGETHER = 2**15
 
 
 def _gaussian(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Box-Muller over whole arrays: four times as fast as NumPy's own normal draws.
+    """Return standard normal draws by the method of Box and Muller.
 
-    The 24 bits of a float32 uniform end the tail at 5.77 standard deviations, beyond
-    which 8e-9 of the draws would lie.
+    It is four times as fast as NumPy's.  Uniforms of 24 bits limit the draws to 5.77
+    standard deviations; a normal draw exceeds that with probability 8e-9.
     """
     size = math.prod(shape)
     half = (size + 1) // 2
@@ -131,7 +134,7 @@ def _gaussian(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def _uniform(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Uniform on (-sqrt 3, sqrt 3)."""
+    """Return uniform draws on (-sqrt(3), sqrt(3))."""
     draws = _uniforms(rng, math.prod(shape))
     draws -= np.float32(0.5 - 2.0**-25)
     draws *= np.float32(2.0 * math.sqrt(3.0))
@@ -139,12 +142,12 @@ def _uniform(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def _rademacher(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Either 1 or -1."""
+    """Return random signs 1 and -1."""
     return _signs(_uniforms(rng, math.prod(shape))).reshape(shape)
 
 
 def _laplace(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Double exponential of scale 1/sqrt 2: magnitude and sign from two uniforms."""
+    """Return Laplace draws of scale 1/sqrt(2): exponential draws with random signs."""
     size = math.prod(shape)
     uniforms = _uniforms(rng, 2 * size)
     draws, signs = _open(uniforms[:size]), _signs(uniforms[size:])
@@ -155,9 +158,9 @@ def _laplace(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def _logistic(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Logit of a uniform, divided by its standard deviation pi/sqrt 3.
+    """Return logistic draws: logits of uniforms over their std, pi/sqrt(3).
 
-    In double precision: float32 uniforms would be too coarse near 1.
+    Computed in float64, as float32 uniforms are too coarse near 1.
     """
     u = rng.random(shape)
     np.maximum(u, 2.0**-54, out=u)
@@ -170,13 +173,13 @@ def _logistic(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 def _student_t(
     freedom: int, rng: Generator, shape: tuple[int, ...]
 ) -> NDArray[np.float32]:
-    """Student's t, divided by its standard deviation sqrt(freedom/(freedom - 2)).
+    """Return draws of Student's t over its standard deviation.
 
-    The radius of a circle and its first coordinate, as for a normal: with U and V
-    uniform, sqrt(freedom (U**(-2/freedom) - 1)) cos(2 pi V).  The second coordinate is
-    not independent of the first.  Six times as fast as NumPy's own draws.  U has 32
-    bits, which end the tail of 3 degrees of freedom at 2000 standard deviations; 24
-    bits would cost half a per cent of its variance.
+    With f degrees of freedom and independent uniforms U and V, a draw is
+    sqrt(f (U**(-2/f) - 1)) cos(2 pi V), and its standard deviation sqrt(f/(f - 2)).
+    This is six times as fast as NumPy's method.  U has 32 bits, which limit draws with
+    3 degrees of freedom to 2000 standard deviations; 24 bits would lose half a per cent
+    of their variance.
 
     References
     ----------
@@ -199,17 +202,7 @@ def _student_t(
     return angle.reshape(shape)
 
 
-def _make_student(freedom: int, kurtosis: float) -> Distribution:
-    return Distribution(
-        f"student_t{freedom}",
-        partial(_student_t, freedom),
-        kurtosis,
-        moments=float(freedom),
-        words=f"Student $t$ with ${freedom}$ degrees of freedom",
-    )
-
-
-#: Kurtosis of Student's t is 3 + 6/(freedom - 4); of the others, textbook values.
+#: The kurtosis of Student's t is 3 + 6/(freedom - 4).
 DISTRIBUTIONS = {
     distribution.name: distribution
     for distribution in (
@@ -218,88 +211,93 @@ DISTRIBUTIONS = {
         Distribution("laplace", _laplace, 6.0, words="Laplace"),
         Distribution("rademacher", _rademacher, 1.0, words="Rademacher, a fair sign"),
         Distribution("logistic", _logistic, 4.2, words="logistic"),
-        _make_student(10, kurtosis=4.0),
-        _make_student(5, kurtosis=9.0),
-        _make_student(3, kurtosis=math.inf),
+        *(
+            Distribution(
+                f"student_t{freedom}",
+                partial(_student_t, freedom),
+                kurtosis,
+                moments=float(freedom),
+                words=f"Student $t$ with ${freedom}$ degrees of freedom",
+            )
+            for freedom, kurtosis in ((10, 4.0), (5, 9.0), (3, math.inf))
+        ),
     )
 }
 
-#: Distributions named by `distribution`, for the life of the process.
+#: Distributions that were registered by `distribution` in this process.
 OWN: dict[str, Distribution] = {}
 
 #: Other names of the Gaussian.
 _CALLED = re.compile(r"^\s*(?:normal|Gaussian|Normal)\b")
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
-_SHIFTED = re.compile(rf"(\w+)\((mean|std)=({_NUMBER})(?:,(mean|std)=({_NUMBER}))?\)")
-_OF_SCIPY = re.compile(rf"scipy\.(\w+)(?:\((\w+={_NUMBER}(?:,\w+={_NUMBER})*)\))?")
+_NAMED = re.compile(rf"((?:scipy\.)?\w+)(?:\((\w+={_NUMBER}(?:,\w+={_NUMBER})*)\))?")
 
 
 def _parameters(given: str) -> list[tuple[str, float]]:
-    """Return names and values of ``a=1.0,b=2.0)``, in order."""
-    pairs = (one.partition("=") for one in given.rstrip(")").split(",") if one)
+    """Return names and values of parameters from a text such as ``a=1.0,b=2.0``."""
+    pairs = (one.partition("=") for one in given.split(",") if one)
     return [(name, float(value)) for name, _, value in pairs]
 
 
 def _canonical(base: str, parameters: list[tuple[str, float]]) -> str:
-    """Return a name with its parameters, in this order."""
+    """Return a name with parameters, as in ``base(a=1.0,b=2.0)``."""
     written = ",".join(f"{name}={value!r}" for name, value in parameters)
     return f"{base}({written})" if written else base
 
 
 def parse_distribution(name: str) -> Distribution:
-    """Return the distribution that a name stands for, under its canonical name.
+    """Return the distribution with a given name, under its canonical name.
 
     Parameters
     ----------
     name : str
-        A key of `DISTRIBUTIONS`, or one followed by ``(mean=…)``, ``(std=…)`` or
-        ``(mean=…,std=…)``; or ``scipy.`` and a key of `OF_SCIPY`, with its parameters
-        among these: ``scipy.gamma(a=2.0,mean=1.0)``.
+        A key of `DISTRIBUTIONS`, or ``scipy.`` and a key of `OF_SCIPY`.  In parentheses
+        follow parameters of SciPy, mean and std: ``scipy.gamma(a=2.0,mean=1.0)``.
+
+    Raises
+    ------
+    InputError
+        If the name is unknown, a parameter is unknown, missing or given twice, or mean
+        or std is out of range.
     """
     name = _CALLED.sub("gaussian", name)
-    plain = name.replace(" ", "")
-    match = _SHIFTED.fullmatch(plain)
-    if of_scipy := _OF_SCIPY.fullmatch(plain):
-        pairs = _parameters(of_scipy[2] or "")
-    elif match is None:
-        return look_up("distribution", name, {**DISTRIBUTIONS, **OWN})
-    else:
-        pairs = _parameters(plain.partition("(")[2])
+    match = _NAMED.fullmatch(name.replace(" ", ""))
+    base, parameters = (match[1], match[2]) if match else (name, None)
+    pairs = _parameters(parameters or "")
     given = dict(pairs)
     if len(given) < len(pairs):
         raise InputError(
             f"distribution must give each parameter once, got {show(name)}"
         )
     mean, std = given.pop("mean", 0.0), given.pop("std", 1.0)
-    # Draws and products are float32: beyond these bounds they lose their variance.
+    # outside of these bounds, float32 draws and products lose their variance
     if not (1e-6 <= std <= 1e6 and abs(mean) <= 1e3 * std):
         raise InputError(
             f"distribution must have 1e-6 <= std <= 1e6 and |mean| <= 1000 std, "
             f"got {show(name)}"
         )
-    if of_scipy:
-        distribution = _standardise_scipy(of_scipy[1], tuple(sorted(given.items())))
+    shape = sorted(given.items())
+    if base.startswith(SCIPY):
+        distribution = _standardise_scipy(base.removeprefix(SCIPY), tuple(shape))
     else:
-        family = plain.partition("(")[0]
-        distribution = look_up("distribution", family, {**DISTRIBUTIONS, **OWN})
+        known = {**DISTRIBUTIONS, **OWN}
+        distribution = look_up("distribution", name if given else base, known)
     shift = [("mean", mean)] * (mean != 0.0) + [("std", std)] * (std != 1.0)
-    canonical = _canonical(
-        distribution.name.partition("(")[0],
-        [*_parameters(distribution.name.partition("(")[2]), *shift],
-    )
+    canonical = _canonical(base, [*shape, *shift])
     return replace(distribution, name=canonical, mean=mean, std=std)
 
 
-#: (generator, shape) -> entries of that shape.
+#: A function (generator, shape) -> entries of that shape.
 Sampler = Callable[[Generator, tuple[int, ...]], ArrayLike]
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
-#: Shapes that a sampler is tried with: one with 4 generators, the other with 64.
+#: Shapes for checking a sampler, with 4 and with 64 generators.
 LARGE, SMALL = (4096, 64), (3, 5)
-#: Standard errors that its moments may be off, and the probability of a false refusal.
+#: Largest deviation of its moments in standard errors, and largest probability that a
+#: valid sampler is refused because entries coincide.
 MOST_OFF, FALSE_REFUSAL = 7.0, 1e-11
 
 
-def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
+def distribution(  # noqa: PLR0913 - a name, a sampler and its moments
     name: str,
     sampler: Sampler,
     *,
@@ -313,34 +311,36 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
     Parameters
     ----------
     name : str
-        Small letters, digits and underscores; it stands for the standardised
-        distribution, of mean 0 and variance 1, like every other: ``"name(mean=1.0)"``
-        and ``"name(mean=1.0,std=2.0)"`` shift and rescale it.  With the mean and std
-        below it is what the sampler draws.
+        Lower-case letters, digits and underscores.  It denotes the standardised
+        distribution, with mean 0 and variance 1; ``"name(mean=1.0,std=2.0)"`` is
+        shifted and scaled.  With the mean and std below, its entries are those of the
+        sampler.
     sampler : callable
-        (`numpy.random.Generator`, shape) -> independent entries.  Processes find it by
-        its name in a module, so that there it may be no lambda and nothing of a
+        (`numpy.random.Generator`, shape) -> array of independent entries.  For use in
+        several processes it must be importable: no lambda, and not defined in a
         notebook.
     mean : float
-        Exact mean of what the sampler draws.
+        Exact mean of the entries of the sampler.
     std : float
-        Exact standard deviation of it.
+        Their exact standard deviation, positive.
     kurtosis : float
-        Its exact fourth standardised moment, at least 1; infinite where there is none.
+        Their exact fourth standardised moment, at least 1; infinite if it does not
+        exist.
     moments : float
-        Every absolute moment of an order below this one is finite.
+        All absolute moments of an order below this one are finite; above 2.
 
     Returns
     -------
     Distribution
-        Known by its name from now on, as long as Python runs.
+        It can be used by its name as long as the Python process runs.
 
     Raises
     ------
     InputError
-        If the name is taken or none, a moment cannot be, the sampler draws from
-        anything but its generator, or what it draws has another shape or mean or, where
-        there is a kurtosis, another variance.  The kurtosis itself is believed.
+        If the name is invalid or taken, or if a moment is impossible.  Also if the
+        entries of the sampler have a wrong shape, mean or variance, or depend on
+        anything but its generator.  The variance is checked only if the kurtosis is
+        finite, and the kurtosis is not checked.
 
     Examples
     --------
@@ -371,51 +371,51 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
             "infinite where moments is 4 or less, and only there, got "
             f"{moments!r} and {kurtosis!r}"
         )
-    draw = _Standardised(sampler, mean, std)
-    _require_moments(name, draw, kurtosis)
+    draw = partial(_draw_standardised, sampler, mean, std)
+    _require_moments(name, draw, mean, std, kurtosis)
     OWN[name] = Distribution(name, draw, kurtosis, moments, words=name)
     return OWN[name]
 
 
-@dataclass(frozen=True, slots=True)
-class _Standardised:
-    """What a sampler draws, with mean 0 and variance 1."""
-
-    sampler: Sampler
-    mean: float
-    std: float
-
-    def __call__(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        drawn = self.sampler(rng, shape)
-        try:
-            entries = np.asarray(drawn)
-        except (TypeError, ValueError):  # rows of several lengths
-            entries = np.asarray(None)
-        if isinstance(drawn, np.ma.MaskedArray) or entries.dtype.kind not in "biuf":
-            raise InputError(
-                "sampler must give an array of real numbers, without a mask, got "
-                f"{show(drawn)}"
-            )
-        wide = entries.astype(np.float64)
-        with np.errstate(all="ignore"):
-            standard = ((wide - self.mean) / self.std).astype(np.float32)
-        if wide.shape != tuple(shape) or not np.isfinite(standard).all():
-            raise InputError(
-                f"sampler must give finite entries of the shape {tuple(shape)}, got "
-                f"{wide.shape}"
-            )
-        return standard
+def _draw_standardised(
+    sampler: Sampler, mean: float, std: float, rng: Generator, shape: tuple[int, ...]
+) -> NDArray[np.float32]:
+    """Return entries of a sampler with its mean and standard deviation removed."""
+    drawn = sampler(rng, shape)
+    try:
+        entries = np.asarray(drawn)
+    except (TypeError, ValueError):  # rows of different lengths
+        entries = np.asarray(None)
+    if isinstance(drawn, np.ma.MaskedArray) or entries.dtype.kind not in "biuf":
+        raise InputError(
+            "sampler must give an array of real numbers, without a mask, got "
+            f"{show(drawn)}"
+        )
+    with np.errstate(all="ignore"):
+        wide = (entries.astype(np.float64) - mean) / std
+        standard = wide.astype(np.float32)
+    if entries.shape != tuple(shape) or not np.isfinite(standard).all():
+        raise InputError(
+            f"sampler must give finite entries of the shape {tuple(shape)}, got "
+            f"{entries.shape}"
+        )
+    return standard
 
 
-def _require_moments(name: str, draw: _Standardised, kurtosis: float) -> None:
-    """Refuse a sampler that draws from anything but its generator, or other moments."""
+def _require_moments(
+    name: str, draw: Draw, mean: float, std: float, kurtosis: float
+) -> None:
+    """Raise `InputError` if a standardised sampler is invalid.
+
+    It must depend on its generator only, and have the stated mean and variance.
+    """
     values = _require_generator(name, draw)
     n = values.size
-    moments = [("mean", draw.mean, float(values.mean()) * draw.std, draw.std / n**0.5)]
+    moments = [("mean", mean, float(values.mean()) * std, std / n**0.5)]
     if math.isfinite(kurtosis):
-        error = math.sqrt(max(kurtosis - 1.0, 1e-6) / n) * draw.std**2
-        variance = float((values**2).mean()) * draw.std**2
-        moments.append(("variance", draw.std**2, variance - draw.std**2, error))
+        error = math.sqrt(max(kurtosis - 1.0, 1e-6) / n) * std**2
+        variance = float((values**2).mean()) * std**2
+        moments.append(("variance", std**2, variance - std**2, error))
     for moment, stated, off, error in moments:
         if abs(off) > MOST_OFF * error:
             raise InputError(
@@ -424,14 +424,17 @@ def _require_moments(name: str, draw: _Standardised, kurtosis: float) -> None:
             )
 
 
-def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
-    """Refuse a sampler that draws from anything but its generator; return entries.
+def _require_generator(name: str, draw: Draw) -> NDArray[np.float64]:
+    """Return `LARGE` entries; raise if they depend on anything but the generator.
 
-    An entry may come again from another generator as often as values do by chance.
+    Equal generators must give equal entries.  The number of entries at the same index
+    that coincide for all of several different generators must be consistent with the
+    probability with which values of the sampler coincide.
     """
     must = f"sampler of {name!r} must draw from its generator and nothing else, got"
 
     def draws_of(shape: tuple[int, ...], n: int) -> NDArray[np.float32]:
+        """Return entries from generators of the seeds 0 to n - 1, a row for each."""
         generators = map(np.random.default_rng, range(n))
         return np.stack([draw(rng, shape).ravel() for rng in generators])
 
@@ -444,7 +447,7 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
         _, counts = np.unique(draws, return_counts=True)
         by_chance = draws.shape[1] * (((counts - 1) / draws.size) ** len(draws)).sum()
         same = (draws == draws[0]).all(axis=0).sum()
-        # so many or more, of a Poisson law
+        # probability of at least this number, by a Poisson distribution
         chance = scipy.special.pdtrc(same - 1.0, by_chance)
         if same == large.shape[1] or chance < FALSE_REFUSAL:
             raise InputError(f"{must} the same entries from another one: {same}")
@@ -452,8 +455,8 @@ def _require_generator(name: str, draw: _Standardised) -> NDArray[np.float64]:
     return entries
 
 
-#: Continuous distributions of `scipy.stats` that can be named, those of heavy tails
-#: with the order below which absolute moments are finite, by their parameters.
+#: Supported continuous distributions of `scipy.stats`.  Each has a function of its
+#: parameters that returns the order below which absolute moments are finite.
 OF_SCIPY: dict[str, Callable[[Mapping[str, float]], float]] = {
     **dict.fromkeys(
         (
@@ -484,20 +487,25 @@ SCIPY = "scipy."
 def _standardise_scipy(
     name: str, parameters: tuple[tuple[str, float], ...]
 ) -> Distribution:
-    """Return a distribution of SciPy's with mean 0 and variance 1.
+    """Return a standardised distribution of SciPy.
 
-    ``name`` is without ``scipy.``; loc and scale are no parameters.
+    Parameters
+    ----------
+    name : str
+        A key of `OF_SCIPY`.
+    parameters : tuple of (str, float)
+        Sorted by name; without loc and scale.
 
     Raises
     ------
     InputError
-        If it is not known, has other parameters, or no variance; or if draws have
-        another mean or variance than SciPy says.
+        If the name or a parameter is unknown, if a parameter is missing or the variance
+        is not finite, or if draws do not have the mean and variance that SciPy states.
     """
     finite = look_up(f"distribution after {SCIPY!r}", name, OF_SCIPY)
-    from scipy import stats  # which takes a second
+    from scipy import stats  # takes a second
 
-    family: Any = getattr(stats, name)  # whose types differ by version
+    family: Any = getattr(stats, name)  # its types differ between versions
     wanted = sorted((family.shapes or "").replace(",", " ").split())
     called = f"distribution {SCIPY}{name}"
     if [key for key, _ in parameters] != wanted:
@@ -516,15 +524,17 @@ def _standardise_scipy(
             f"{', '.join(f'{key}={value:g}' for key, value in parameters)}"
         )
     kurtosis = excess + 3.0 if moments > 4.0 else math.inf
-    whole = _canonical(f"{SCIPY}{name}", list(parameters))
-    draw = _Standardised(partial(_draw_scipy, name, given), mean, math.sqrt(variance))
-    _require_moments(whole, draw, kurtosis)
+    whole, std = _canonical(f"{SCIPY}{name}", list(parameters)), math.sqrt(variance)
+    sampler = partial(_draw_scipy, name, given)
+    draw = partial(_draw_standardised, sampler, mean, std)
+    _require_moments(whole, draw, mean, std, kurtosis)
     return Distribution(whole, draw, kurtosis, moments, words=whole)
 
 
 def _draw_scipy(
     name: str, parameters: Mapping[str, float], rng: Generator, shape: tuple[int, ...]
 ) -> ArrayLike:
+    """Return draws of a distribution of SciPy."""
     from scipy import stats
 
     family: Any = getattr(stats, name)

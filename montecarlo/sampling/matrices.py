@@ -1,19 +1,18 @@
-"""Drawing Q and K of a replicate, long ones in chunks of keys.
+"""Random matrices Q and K of a replicate.
 
-Q and K have entries of the point's distributions, K perhaps dependent on Q, or are
-projections of normalised tokens; then each may be normalised itself.  The shape of a
-chunk is a function of the point alone, and so are the draws.
+Entries are drawn from the distributions of the design point, and K may depend on Q; or
+Q and K are projections of normalised tokens.  Then queries and keys may be normalised.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
+from montecarlo.attention.rows import Floats
 from montecarlo.sampling.design_points import (
     AS_DRAWN,
+    INDEPENDENT,
     MOST_QUERIES,
     WEIGHT_KINDS,
     DesignPoint,
@@ -23,93 +22,75 @@ from montecarlo.sampling.design_points import (
 )
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
-Floats = NDArray[np.float32]
-#: Entries of K that are drawn at once; more keys come in chunks.
+#: Largest number of entries of K in one call of the sampler; larger matrices are filled
+#: in parts.  The parts depend on the point only, as draws depend on them.
 ENTRIES_AT_ONCE = 2**22
 
 
-def keys_at_once(point: DesignPoint) -> int:
-    """Return how many keys of a point are drawn at once.
-
-    All of them where they fit.  Projections are not cut: they come behind the tokens
-    in the stream.
-    """
-    _, n_keys = point.shape
-    if point.initialisation:
-        return n_keys
-    return min(n_keys, max(MOST_QUERIES, ENTRIES_AT_ONCE // point.d_k))
-
-
 def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Floats]:
-    """Draw Q and K of one replicate.
+    """Draw the queries Q and keys K of one replicate.
+
+    Parameters
+    ----------
+    point : DesignPoint
+    seed : int
+    index : int
+        Of the replicate, at least 0.
 
     Returns
     -------
     q : ndarray of float32, shape (n_queries, d_k)
     k : ndarray of float32, shape (n_keys, d_k)
+        Without the gain of a normalisation.
     """
-    q, standard = draw_queries(point, seed, index)
-    chunks = list(_draw_chunks(point, seed, index, standard))
-    return q, chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
-
-
-def draw_keys(point: DesignPoint, seed: int, index: int) -> Iterator[Floats]:
-    """Draw K of one replicate, in chunks of at most `keys_at_once` keys.
-
-    Yields
-    ------
-    ndarray of float32, shape (at most keys_at_once, d_k)
-    """
-    _, standard = draw_queries(point, seed, index)
-    return _draw_chunks(point, seed, index, standard)
-
-
-def draw_queries(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Floats]:
-    """Draw Q of one replicate, shape (n_queries, d_k).
-
-    Beside it stand the standardised draws that keys may depend on.
-    """
-    rng = stream(seed, point, index, "q")
-    n_queries, _ = point.shape
-    initialisation = point.initialisation
+    (n_queries, n_keys), d_k = point.shape, point.d_k
+    initialisation, normalisation = point.initialisation, point.normalisation
+    rngs = (stream(seed, point, index, which) for which in ("q", "k"))
     if initialisation is not None:
-        q = project(initialisation, n_queries, point.d_k, rng)
-        return normalise(q, point.normalisation), q
-    distribution = point.distribution_q
-    standard = distribution.draw(rng, (n_queries, point.d_k))
-    q = distribution.rescale(standard)
-    return normalise(q, point.normalisation), standard
-
-
-def _draw_chunks(
-    point: DesignPoint, seed: int, index: int, queries: Floats
-) -> Iterator[Floats]:
-    rng = stream(seed, point, index, "k")
-    _, n_keys = point.shape
-    initialisation = point.initialisation
-    if initialisation is not None:
-        k = project(initialisation, n_keys, point.d_k, rng)
-        yield normalise(k, point.normalisation)
-        return
-    distribution = point.distribution_k
-    dependence = point.dependence
-    at_once = keys_at_once(point)
+        q, k = (
+            normalise(project(initialisation, n, d_k, rng), normalisation)
+            for n, rng in zip(point.shape, rngs, strict=True)
+        )
+        return q, k
+    rng_q, rng_k = rngs
+    standard = point.distribution_q.draw(rng_q, (n_queries, d_k))
+    q = normalise(point.distribution_q.rescale(standard), normalisation)
+    dependence, distribution = point.dependence, point.distribution_k
     copy = None
-    if dependence.kind != "none" and distribution.family != "gaussian":
+    if dependence != INDEPENDENT and distribution.family != "gaussian":
         copy = stream(seed, point, index, "copy")
-    for first in range(0, n_keys, at_once):
-        k = distribution.draw(rng, (min(at_once, n_keys - first), point.d_k))
-        matching = queries[first : first + at_once]
-        if dependence.kind != "none" and len(matching):
+
+    def draw_keys(start: int, stop: int) -> Floats:
+        """Draw consecutive keys."""
+        k = distribution.draw(rng_k, (stop - start, d_k))
+        matching = standard[start:stop]
+        if dependence != INDEPENDENT and len(matching):
             k = correlate(matching, k, dependence.rho, copy)
-        yield normalise(distribution.rescale(k), point.normalisation)
+        return normalise(distribution.rescale(k), normalisation)
+
+    size = max(MOST_QUERIES, ENTRIES_AT_ONCE // d_k)
+    if n_keys <= size:
+        return q, draw_keys(0, n_keys)
+    k = np.empty((n_keys, d_k), np.float32)
+    for start in range(0, n_keys, size):
+        stop = min(start + size, n_keys)
+        k[start:stop] = draw_keys(start, stop)
+    return q, k
 
 
 def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
-    """Return each row with the length that a normalisation gives it, without its gain.
+    """Return normalised vectors, without the gain of the normalisation.
 
-    Where there is none, the same array.  A row of zeros stays one: in one dimension a
-    Gaussian entry is 0 once in 2**24 draws.
+    Parameters
+    ----------
+    vectors : ndarray of float32, shape (n_vectors, d_k)
+        With d_k = 1, a Gaussian vector is exactly 0 once in 2**24 draws, and stays 0.
+    normalisation : Normalisation
+        If there is none, ``vectors`` itself is returned.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_vectors, d_k)
     """
     if normalisation == AS_DRAWN:
         return vectors
@@ -121,21 +102,18 @@ def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
 
 
 def correlate(
-    queries: NDArray[np.float32],
-    keys: NDArray[np.float32],
-    rho: float,
-    rng: Generator | None,
-) -> NDArray[np.float32]:
-    """Return keys whose first rows are correlated with the queries.
+    queries: Floats, keys: Floats, rho: float, rng: Generator | None
+) -> Floats:
+    """Return keys of which key i is correlated with query i.
 
     Parameters
     ----------
     queries, keys : ndarray of float32, shapes (n_queries, d_k) and (n_keys, d_k)
-        Independent, of the same standardised distribution.
+        Independent entries of the same standardised distribution.
     rho : float
-        Correlation of the entries of key i with those of query i.
+        Correlation of the entries of key i with those of query i, from 0 to 1.
     rng : Generator or None
-        None for Gaussian entries; else what decides which entries are copied.
+        Decides which entries are copied; None for Gaussian entries.
 
     Returns
     -------
@@ -143,9 +121,9 @@ def correlate(
 
     Notes
     -----
-    Gaussian: k = rho q + sqrt(1 - rho²) z.  Other distributions: each entry copies the
-    query's with probability rho, which keeps the distribution of an entry; then
-    Var(q·k) = d_k (1 + rho (kurtosis - 1) - rho²).
+    Gaussian keys are rho q + sqrt(1 - rho²) z with independent z.  For other
+    distributions, each entry is copied from the query with probability rho, so that its
+    distribution stays the same.  Then Var(q·k) = d_k (1 + rho (kurtosis - 1) - rho²).
     """
     matched = min(len(queries), len(keys))
     source, fresh = queries[:matched], keys[:matched]
@@ -161,14 +139,14 @@ def correlate(
 def project(
     initialisation: Initialisation, n_tokens: int, d_k: int, rng: Generator
 ) -> Floats:
-    """Draw tokens and a projection, and return queries or keys of one head.
+    """Return queries or keys of one head: random tokens times a random projection.
 
     Parameters
     ----------
     initialisation : Initialisation
     n_tokens, d_k : int
     rng : Generator
-        The stream of Q or of K.
+        The random stream of Q or of K.
 
     Returns
     -------
@@ -184,5 +162,5 @@ def project(
         math.sqrt(initialisation.width * initialisation.weight_variance(d_k))
     )
     projected = tokens @ weights
-    projected /= length  # a normalised token has the length sqrt(width)
+    projected /= length  # a normalised token has the norm sqrt(width)
     return projected

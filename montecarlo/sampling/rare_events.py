@@ -1,10 +1,10 @@
-"""Probabilities too small for plain sampling: the tail of q·k by exponential tilting.
+"""Small tail probabilities P(q·k > x), estimated by importance sampling.
 
-Under a tilt t the pair of entries (q_m, k_m) is again normal, with variance 1/(1 - t²)
-and correlation t, and large scores are common; each draw above the threshold counts
-with the weight exp(-t s)(1 - t²)**(-d/2).  Above the threshold x that weight is at
-most its value at x, so it is bounded, and the empirical Bernstein inequality gives an
-interval that holds for every number of draws.
+The sampling distribution is exponentially tilted.  For a tilt t from 0 to 1, the
+entries (q_m, k_m) are normal with variance 1/(1 - t²) and correlation t, so that large
+scores s are common.  A draw with s > x has the weight exp(-t s) (1 - t²)**(-d_k/2).  It
+is at most the weight at x.  Since weights are bounded, the empirical Bernstein
+inequality gives an interval that is valid for any number of draws.
 """
 
 import math
@@ -13,38 +13,42 @@ import numpy as np
 
 from montecarlo.sampling.design_points import parse_point, stream
 
-#: The quantity of tables that is estimated in this way, and not in replicates.
+#: Name of the quantity in tables, which is not estimated from replicates.
 OVERFLOW = "overflow_probability"
-#: Draws of a block; a block is the unit of a random stream.
+#: Number of draws in a block; each block has a random stream.
 BLOCK = 4096
 
 
 def tilt(x: float, d_k: int) -> float:
-    """Return the tilt under which the mean score is x: d t/(1 - t²) = x."""
+    """Return the tilt t for which the mean score d_k t/(1 - t²) is x > 0."""
     return (math.sqrt(d_k * d_k + 4.0 * x * x) - d_k) / (2.0 * x)
 
 
 def estimate_tail(
     x: float, d_k: int, seed: int, n_blocks: int, error_rate: float = 0.05
 ) -> tuple[float, float, float]:
-    """Estimate P(q·k > x) for independent Gaussian entries.
+    """Estimate P(q·k > x) for independent standard normal entries.
 
     Parameters
     ----------
     x : float
         Positive.
-    d_k, seed : int
+    d_k : int
+        At least 1.
+    seed : int
+        At least 0.
     n_blocks : int
-        Blocks of 4096 draws, at least 1.
+        Number of blocks of `BLOCK` draws, at least 1.
     error_rate : float
-        Two-sided, of the interval.
+        Two-sided error rate of the interval.
 
     Returns
     -------
-    float, float, float
-        The logarithm of the estimate, as it may be below all floats; over the
-        estimate, its standard error and the half-width of its empirical Bernstein
-        interval.
+    log_estimate : float
+        Natural logarithm of the estimate, which itself may underflow.
+    std_error, half_width : float
+        Standard error, and half-width of the empirical Bernstein interval, both divided
+        by the estimate.
 
     References
     ----------
@@ -63,7 +67,7 @@ def estimate_tail(
         z = rng.standard_normal((BLOCK, d_k))
         k = t * q + math.sqrt(1.0 - t * t) * z
         scores = std * std * (q * k).sum(axis=1)
-        # weights over their bound at x: in [0, 1]
+        # weights divided by their bound, from 0 to 1
         weights.append(np.where(scores > x, np.exp(-t * (scores - x)), 0.0))
     bounded = np.concatenate(weights)
     n, mean = len(bounded), float(bounded.mean())

@@ -1,43 +1,27 @@
-"""Replicates: Q and K of a point, drawn and reduced to sums and counts.
+"""Replicates: Q and K of a design point, drawn and reduced to means and counts.
 
-A replicate is one fresh Q and K; what comes back of it is a few dozen float64 means,
-kept by index, and integer counts of row values, which add up in any order.  Nothing
-here depends on how many replicates are asked for at once.
+A replicate is one fresh Q and K.  It is reduced to a few dozen float64 means and to
+integer counts of row values.  Its results do not depend on the other replicates, nor on
+what else is requested.
 
-Pairs go one block after the other: the scores of one stay in the cache; those of
-several do not, and every pass over them would take four times as long.  Small
-replicates of rows go through NumPy in stacks: a call costs as much as a thousand
-scores.  Masked ones go block of queries by block, with the keys that these see.  Rows
-are exponentiated in float32, which is what scores come in, but for those that are
-nearly flat.
+Pairs are processed one block at a time, so that its scores stay in the cache; the
+passes over several blocks would take four times as long.  Small replicates of rows are
+stacked in arrays, as a call of NumPy costs as much as a thousand scores.  Under a mask,
+rows are processed in blocks of queries with the keys that are visible to them.
+Exponentials are float32 like the scores, except where scores are nearly equal.
 """
 
 import math
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from functools import cache, lru_cache, partial
-from itertools import groupby
-from operator import itemgetter
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.attention.gradients import (
-    add_key_gradients,
-    differences_to_largest,
-    gradient_query,
-    jacobian_times,
-)
 from montecarlo.attention.grids import LogGrid
-from montecarlo.attention.masks import QueryBlock, query_blocks
+from montecarlo.attention.masks import query_blocks
 from montecarlo.attention.number_formats import (
     ALL_FORMATS,
     NUMBER_FORMATS,
@@ -52,52 +36,39 @@ from montecarlo.attention.quantities import (
     GAP_NORMAL,
     PAIR_MEANS,
     ROW_QUANTITIES,
-    SPECTRAL_ROWS,
-    FirstRows,
     Quantity,
-    RowBlock,
-    costly_rows,
-    query_rows,
 )
-from montecarlo.attention.softmax import (
-    Array,
-    RowSums,
-    Scores,
-    SoftmaxRows,
-    matching_gaps,
-    measure_gaps,
-    softmax_rows,
-    widen,
-)
+from montecarlo.attention.rows import Floats, RowBlock, ScoreBlock
+from montecarlo.attention.softmax import Array, Scores, widen
 from montecarlo.sampling.batches import Batch, Counts
 from montecarlo.sampling.design_points import DesignPoint, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.sampling.matrices import (
-    Floats,
-    draw_keys,
-    draw_matrices,
-    draw_queries,
-    keys_at_once,
-)
+from montecarlo.sampling.matrices import draw_matrices
 
-#: Terms that are added up in the precision they come in; their sums are in float64.
+#: Number of terms that are summed in their own precision; sums of these are float64.
 ADDED_AT_ONCE = 2**12
 
 
 def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
-    """Draw some replicates of pairs and reduce them.
+    """Draw replicates of pairs and return their means.
 
-    The point has no rows.
+    Parameters
+    ----------
+    point : DesignPoint
+        Without rows.
+    seed : int
+    indices : range
+        Of the replicates.
 
     Returns
     -------
     ndarray, shape (n_replicates, n_means)
-        `PAIR_MEANS` of each block.
+        `PAIR_MEANS` of each replicate.
 
     Notes
     -----
-    Scores are float32.  Where entries have a mean, squares are much larger than the
-    variance that is made of them, so all is float64 from there on.
+    Scores are float32.  If entries have a mean other than 0, mean squares are much
+    larger than the variance, and they are computed in float64.
     """
     standard = point.distribution_q.is_standard and point.distribution_k.is_standard
     mean, variance = score_moments(point)
@@ -105,7 +76,7 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
     means = []
     for index in indices:
         q, k = draw_matrices(point, seed, index)
-        matching = point.dependence.kind != "none"  # only matching pairs count
+        matching = point.dependence.kind != "none"  # only scores of q_i and k_i count
         scores = np.vecdot(q, k) if matching else q @ k.T
         if point.is_normalised:
             scores *= np.float32(point.normalisation.gain)
@@ -117,11 +88,12 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
 
 
 def _reduce_pairs(drawn: list[Scores], at: float) -> list[float]:
-    """Return `PAIR_MEANS` of a block: entries of q, those of k, and scores.
+    """Return `PAIR_MEANS` of entries of q, entries of k and scores.
 
-    A distribution without a variance, for which ``at`` is infinite, has no gap.
+    ``at`` is the score up to which the gap counts scores; if it is infinite, as the
+    variance is not known, the gap is NaN.
     """
-    # cut into the rows along which they are added up
+    # reshaped to the rows along which terms are summed
     q, k, scores = (x.reshape(-1, math.gcd(x.size, ADDED_AT_ONCE)) for x in drawn)
     squares = np.square(scores)
     return [
@@ -135,30 +107,37 @@ def _reduce_pairs(drawn: list[Scores], at: float) -> list[float]:
 
 
 def _mean(values: Scores) -> float:
-    """Return the mean of all values."""
+    """Return the mean of all elements of an array."""
     return _mean_product(values, np.ones(values.shape[-1], values.dtype))
 
 
 def _mean_product(one: Scores, other: Scores) -> float:
-    """Return the mean of the elementwise product."""
-    sums: list[float] = np.vecdot(one, other).tolist()  # added up in float64
+    """Return the mean of the elementwise product of two arrays of one shape."""
+    sums: list[float] = np.vecdot(one, other).tolist()  # then summed in float64
     return sum(sums) / one.size
 
 
 def score_moments(point: DesignPoint) -> tuple[float, float]:
-    """Return mean and variance of a score: what its distribution is standardised by.
+    """Return mean and variance of a score q·k, by which it is standardised.
 
-    The point has no rows.  The variance is infinite where it is not known.
+    Parameters
+    ----------
+    point : DesignPoint
+        Without rows.
+
+    Returns
+    -------
+    mean, variance : float
+        The variance is infinite if it is not known.
 
     Notes
     -----
-    Entries are m_q + s_q a and m_k + s_k b, where a and b are standardised, symmetric
-    and, in matching pairs, dependent: a b has mean rho and variance 1 + rho² for
-    Gaussian entries, 1 + rho (kurtosis - 1) - rho² for copied ones.  A projection of a
-    token of length sqrt(width) has width times the variance of a weight.  Of normalised
-    entries of q, or of k, that are as likely with either sign, each, products of two
-    have mean 0, and the squares add up to that of the length: q·k has mean 0 and d_k
-    times the product of two such squares over d_k as its variance.
+    Entries are m_q + s_q a and m_k + s_k b with standardised a and b.  For dependent
+    pairs, a b has mean rho and variance 1 + rho² if they are Gaussian, and
+    1 + rho (kurtosis - 1) - rho² if entries are copied.  The entries of a projected
+    token of norm sqrt(width) have width times the variance of a weight.  If the entries
+    of q, or those of k, are symmetric about 0 and then normalised to the norm r, q·k
+    has mean 0 and variance r⁴/d_k, times the squared gain.
     """
     initialisation = point.initialisation
     if point.is_normalised:
@@ -168,70 +147,32 @@ def score_moments(point: DesignPoint) -> tuple[float, float]:
         entry = initialisation.width * initialisation.weight_variance(point.d_k)
         return 0.0, point.d_k * entry**2
     q, k = point.distribution_q, point.distribution_k
-    rho, of_product = point.dependence.rho, 1.0
+    rho, product_variance = point.dependence.rho, 1.0
     if rho:
         gaussian = point.distribution_k.family == "gaussian"
-        of_product += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
-    variance = of_product * (q.std * k.std) ** 2
+        product_variance += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
+    variance = product_variance * (q.std * k.std) ** 2
     variance += (q.mean * k.std) ** 2 + (k.mean * q.std) ** 2
     variance += 2.0 * rho * q.mean * k.mean * q.std * k.std
     mean = q.mean * k.mean + rho * q.std * k.std
     return point.d_k * mean, point.d_k * variance
 
 
-#: Rows whose divided scores have a smaller standard deviation are exponentiated in
-#: float64.  Their entropies and traces vary as its square: down to here the rounding
-#: of float32 is a third of the standard error of 131072 replicates at most, and ten of
-#: them at a twentieth of it.
+#: Rows are exponentiated in float64 if their divided scores have a smaller standard
+#: deviation: entropies and traces vary as its square.  At this value the rounding of
+#: float32 is at most a third of the standard error of 131072 replicates.
 FLAT = 1.0 / 64.0
-#: Scores, and entries of queries and keys, that go through NumPy at once; more
-#: replicates than this are looped over.
-SCORES_AT_ONCE = 2**18
-DRAWN_AT_ONCE = 2**20
+#: Largest numbers of scores, and of entries of queries and keys, in one stack.
+SCORES_AT_ONCE = 2**20
+DRAWN_AT_ONCE = 2**22
+#: A column of a table: divisor, and name of a quantity or of one of its variants.
+Column = tuple[str, str]
 
 
-#: Keys that are in float64 at once, so that they stay in cache.
-KEYS_WIDENED = 2**12
-
-
-#: Returns the chunks of the keys of some replicates, in order, each of shape
-#: (n_replicates, some keys, d_k); long ones are drawn again each time, so that they are
-#: never all there.
-Chunks = Callable[[], Iterator[Floats]]
-
-
-#: Of `RowBlock`, what is needed under some divisors alone.
-GRADIENTS = ("gradient_query", "gradient_key", "gradient_value")
-#: Of `RowSums`, what has an entry for each row.
-SUMS = ("raw_largest", "second", "s1", "s2", "s3", "weighted")
-
-
-class Pass(NamedTuple):
-    """What rows are looked at under one divisor.
-
-    Attributes
-    ----------
-    divisor : float
-        What scores are divided by.
-    by_query, by_key : bool
-        Whether the norms of the gradients by the query, and by keys and values, are
-        needed.
-    """
-
-    divisor: float
-    by_query: bool = True
-    by_key: bool = False
-
-
-def row_blocks(
-    point: DesignPoint,
-    seed: int,
-    indices: range,
-    passes: Sequence[Pass],
-    *,
-    formats: bool = False,
-) -> Iterator[RowBlock]:
-    """Draw some replicates of rows and yield what they come to under each divisor.
+def score_blocks(
+    point: DesignPoint, seed: int, indices: range, *, by_key: bool = False
+) -> Iterator[ScoreBlock]:
+    """Draw a stack of replicates and yield the scores of all queries, block by block.
 
     Parameters
     ----------
@@ -240,354 +181,91 @@ def row_blocks(
     seed : int
     indices : range
         Of the replicates.
-    passes : sequence of Pass
-        Each sees the same draws, whichever others there are.
-    formats : bool
-        Whether rows are compared in number formats.
-
-    Yields
-    ------
-    RowBlock
-        One for each pass.
-    """
-    n_queries, n_keys = point.shape
-    size, drawn = n_queries * n_keys, (n_queries + n_keys) * point.d_k
-    at_once = max(1, min(SCORES_AT_ONCE // size, DRAWN_AT_ONCE // drawn))
-    if keys_at_once(point) < n_keys:
-        at_once = 1
-    stacks = [
-        _reduce_rows(point, seed, indices[i : i + at_once], passes, formats=formats)
-        for i in range(0, len(indices), at_once)
-    ]
-    shared, *each = (
-        {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        for parts in zip(*stacks, strict=True)
-    )
-    first_rows = FirstRows(shared.pop("scores"))
-    for one, own in zip(passes, each, strict=True):
-        yield RowBlock(
-            RowSums(one.divisor, **{name: own.pop(name) for name in SUMS}),
-            **own,
-            **shared,
-            first_rows=first_rows,
-        )
-
-
-def _reduce_rows(
-    point: DesignPoint,
-    seed: int,
-    indices: range,
-    passes: Sequence[Pass],
-    *,
-    formats: bool,
-) -> list[dict[str, NDArray[Any]]]:
-    """Draw the replicates of one stack and reduce their rows.
-
-    Returns
-    -------
-    list of dict
-        First what all divisors share, as in `RowBlock`, and the raw ``scores`` of the
-        first rows; then what each has of its own, that of `RowSums` by itself.
-    """
-    queries, chunks = _draw(point, seed, indices)
-    vector = None
-    if any(one.by_query for one in passes):
-        vector = _draw_vectors(point, seed, indices)
-    shared, *own = _reduce_queries(point, queries, chunks, vector, passes)
-    shared["compared"] = _compared_scores(point, queries, chunks if formats else None)
-    return [shared, *own]
-
-
-def _reduce_queries(  # noqa: PLR0913, PLR0917 - what rows are made of
-    point: DesignPoint,
-    queries: Floats,
-    chunks: Chunks,
-    vector: Floats | None,
-    passes: Sequence[Pass],
-    block: QueryBlock | None = None,
-    backward: "Backward | None" = None,
-) -> list[dict[str, NDArray[Any]]]:
-    """Reduce the rows of some queries, as `_reduce_rows` does with all.
-
-    Parameters
-    ----------
-    point : DesignPoint
-    queries : ndarray of float32, shape (n_replicates, n_queries, d_k)
-    chunks : callable
-        Returns chunks of the keys that any of them sees.
-    vector : ndarray of float32, shape (n_replicates, 1, n_keys), or None
-        What gradients by the query are of; None where there are none.
-    passes : sequence of Pass
-    block : QueryBlock, optional
-        Which queries they are under a mask, and what it hides from them.
-    backward : Backward, optional
-        Gradients by keys and values, to which what these queries pass back is added.
-    """
-    parts = [queries @ keys.transpose(0, 2, 1) for keys in chunks()]
-    scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
-    gaps = measure_gaps(scores, block)
-    flat = [point.row_spread / one.divisor < FLAT for one in passes]
-    wide = measure_gaps(widen(scores), block) if any(flat) else gaps
-    differences = {}
-    if vector is not None:
-        differences[False] = differences_to_largest(vector, gaps)
-        if any(flat):
-            differences[True] = differences_to_largest(widen(vector), wide)
-    own: list[dict[str, NDArray[Any]]] = []
-    by_query = []
-    for one, is_flat in zip(passes, flat, strict=True):
-        rows = softmax_rows(wide if is_flat else gaps, one.divisor)
-        own.append({name: getattr(rows.sums, name) for name in SUMS})
-        own[-1] |= dict.fromkeys(GRADIENTS, np.empty((len(queries), 0)))
-        if backward is not None and one.by_key:
-            backward.add(len(own), rows)
-        if one.by_query:
-            product = jacobian_times(rows, differences[is_flat])
-            by_query.append((own[-1], rows.sums, product))
-    n_queries, n_keys = scores.shape[1:]
-    if by_query:
-        places, sums, products = zip(*by_query, strict=True)
-        most = query_rows(n_keys) if block is None else n_queries
-        found = gradient_query(sums, products, chunks(), most)
-        for place, gradient in zip(places, found, strict=True):
-            place["gradient_query"] = gradient
-    # the column of the first query's own key
-    own_key = 0 if block is None else block.queries.start - block.keys.start
-    shared = {
-        "squared_norm": widen(np.vecdot(queries, queries)),
-        "variance": gaps.variance,
-        "where": gaps.where - own_key,
-        "matching": (
-            matching_gaps(scores[..., own_key:], gaps)
-            if point.dependence.kind != "none"
-            else np.zeros_like(gaps.largest)
-        ),
-        "scores": (
-            scores[:, : costly_rows(SPECTRAL_ROWS, n_keys)] if block is None else scores
-        ),
-    }
-    return [shared, *own]
-
-
-class Backward:
-    """Gradients that reach keys and values, added up over the queries that see them.
-
-    That by the output of each query is standard normal, and so are the values; both are
-    as long as a key.
-
-    Parameters
-    ----------
-    point : DesignPoint
-        With a mask.
-    seed : int
-    indices : range
-        Of the replicates.
-    queries : ndarray of float32, shape (n_replicates, n_keys, d_k)
-    """
-
-    def __init__(
-        self, point: DesignPoint, seed: int, indices: range, queries: Floats
-    ) -> None:
-        draw, shape = DISTRIBUTIONS["gaussian"].draw, queries.shape[1:]
-        self.queries, self.gain = queries, point.normalisation.gain
-        self.values, self.by_output = (
-            stack([draw(stream(seed, point, i, which), shape) for i in indices])
-            for which in ("values", "by_output")
-        )
-        #: those of each pass, by its number
-        self.sums: dict[int, tuple[Floats, Floats]] = {}
-
-    def begin(self, block: QueryBlock) -> None:
-        """Take the gradients by the weights of the next queries, for all passes."""
-        self.block = block
-        by_output = self.by_output[:, block.queries]
-        self.by_weights = by_output @ self.values[:, block.keys].transpose(0, 2, 1)
-
-    def add(self, number: int, rows: SoftmaxRows) -> None:
-        """Add what these queries pass back, under the divisor of a pass."""
-        if number not in self.sums:
-            self.sums[number] = np.zeros_like(self.values), np.zeros_like(self.values)
-        to_keys, to_values = (one[:, self.block.keys] for one in self.sums[number])
-        queries = self.block.queries
-        add_key_gradients(
-            rows,
-            self.by_weights,
-            self.queries[:, queries],
-            self.by_output[:, queries],
-            (to_keys, to_values),
-        )
-
-    def norms(self, number: int) -> dict[str, Array]:
-        """Return the norms under the divisor of a pass; empty where none are needed."""
-        if number not in self.sums:
-            return {}
-        by_key, by_value = (
-            np.sqrt(widen(np.vecdot(one, one))) for one in self.sums[number]
-        )
-        return {"gradient_key": self.gain * by_key, "gradient_value": by_value}
-
-
-def masked_row_blocks(
-    point: DesignPoint, seed: int, indices: range, passes: Sequence[Pass]
-) -> Iterator[list[RowBlock]]:
-    """Draw some replicates of masked rows and yield them, some queries at a time.
-
-    Parameters
-    ----------
-    point : DesignPoint
-        With a mask.
-    seed : int
-    indices : range
-        Of the replicates.
-    passes : sequence of Pass
-
-    Yields
-    ------
-    list of RowBlock
-        One for each pass, of the same queries; these come in order.
-
-    Notes
-    -----
-    All keys of a replicate are there at once, but of the scores those of one block
-    alone: keys that none of its queries sees are left out.
+    by_key : bool
+        Whether key and value gradients are requested.
     """
     matrices = [draw_matrices(point, seed, index) for index in indices]
-    queries, keys = (stack(parts) for parts in zip(*matrices, strict=True))
-    keys = _with_gain(point, keys)
-    vectors = None
-    if any(one.by_query for one in passes):
-        vectors = _draw_vectors(point, seed, indices)
-    backward = None
-    if any(one.by_key for one in passes):
-        backward = Backward(point, seed, indices, queries)
-    n_keys = point.shape[1]
-    for block in query_blocks(point.mask, n_keys, point.queries_at_once):
-        seen = keys[:, block.keys]
-        if backward is not None:
-            backward.begin(block)
-        shared, *each = _reduce_queries(
-            point,
-            queries[:, block.queries],
-            partial(iter, (seen,)),
-            None if vectors is None else vectors[..., block.keys],
-            passes,
+    queries, keys = (_stack(parts) for parts in zip(*matrices, strict=True))
+    gain, n_keys = point.normalisation.gain, point.shape[1]
+    if point.is_normalised:
+        keys = keys * np.float32(gain)
+
+    def draw(name: str) -> Floats:
+        """Draw standard normal vectors, one for each key, if they are requested."""
+        if not by_key:
+            return np.empty((len(indices), 0, point.d_k), np.float32)
+        normal, shape = DISTRIBUTIONS["gaussian"].draw, (n_keys, point.d_k)
+        return _stack([normal(stream(seed, point, i, name), shape) for i in indices])
+
+    vectors = [
+        stream(seed, point, i, "v").standard_normal((1, n_keys)) for i in indices
+    ]
+    vector = np.stack(vectors).astype(np.float32)
+    values, by_output = draw("values"), draw("by_output")
+    for block in query_blocks(point.mask, point.shape, point.queries_at_once):
+        q, k = queries[:, block.queries], keys[:, block.keys]
+        yield ScoreBlock(
             block,
-            backward,
+            all_rows=point.is_masked,
+            queries=q,
+            keys=k,
+            gain=gain,
+            scores=q @ k.transpose(0, 2, 1),
+            vector=vector[..., block.keys],
+            values=values[:, block.keys],
+            by_output=by_output[:, block.queries],
         )
-        if backward is not None and block.queries.stop == n_keys:
-            for number, own in enumerate(each, 1):
-                own.update(backward.norms(number))
-        first_rows = FirstRows(shared.pop("scores"), block)
-        yield [
-            RowBlock(
-                RowSums(one.divisor, **{name: own.pop(name) for name in SUMS}),
-                **own,
-                **shared,
-                compared=np.empty((len(indices), 0, n_keys)),
-                first_rows=first_rows,
-            )
-            for one, own in zip(passes, each, strict=True)
-        ]
 
 
-def _masked_at_once(point: DesignPoint) -> int:
-    """Return how many masked replicates go through NumPy together."""
-    n_queries, n_keys = point.shape
-    rows = point.queries_at_once
-    scores = rows * min(n_keys, point.mask.longest(n_keys) + rows)
-    drawn = (n_queries + n_keys) * point.d_k
-    return max(1, min(SCORES_AT_ONCE // scores, DRAWN_AT_ONCE // drawn))
-
-
-def _draw_vectors(point: DesignPoint, seed: int, indices: range) -> Floats:
-    """Draw what gradients are of: one vector for each replicate."""
-    drawn = [
-        stream(seed, point, i, "v").standard_normal((1, point.shape[1]))
-        for i in indices
-    ]
-    return np.stack(drawn).astype(np.float32)
-
-
-def _compared_scores(
-    point: DesignPoint, queries: Floats, chunks: Chunks | None
-) -> Array:
-    """Return the scores of the rows that number formats are compared on, in float64.
-
-    In float32, scores tie before any format rounds them: of 65,536 keys one in two
-    thousand shares its score with another.  Without keys there are none.
-    """
-    if chunks is None:
-        return np.empty((len(queries), 0, point.shape[1]))
-    wide = queries[:, : compared_rows(*point.shape)].astype(np.float64)
-    parts = [
-        wide @ widen(keys[:, first : first + KEYS_WIDENED]).transpose(0, 2, 1)
-        for keys in chunks()
-        for first in range(0, keys.shape[1], KEYS_WIDENED)
-    ]
-    return np.concatenate(parts, axis=-1)
-
-
-def _draw(point: DesignPoint, seed: int, indices: range) -> tuple[Floats, Chunks]:
-    """Draw queries, of shape (n_replicates, n_queries, d_k), and keys."""
-    if keys_at_once(point) < point.shape[1]:
-        (index,) = indices  # keys that come in chunks are those of one replicate
-        queries, _ = draw_queries(point, seed, index)
-        return queries[np.newaxis], lambda: (
-            _with_gain(point, k[np.newaxis]) for k in draw_keys(point, seed, index)
-        )
-    matrices = [draw_matrices(point, seed, index) for index in indices]
-    queries, keys = (stack(parts) for parts in zip(*matrices, strict=True))
-    keys = _with_gain(point, keys)
-    return queries, lambda: iter((keys,))
-
-
-def _with_gain(point: DesignPoint, keys: Floats) -> Floats:
-    """Multiply keys by the gain of the product: so gradients by the query have it."""
-    if not point.is_normalised:
-        return keys
-    return keys * np.float32(point.normalisation.gain)
-
-
-def stack(parts: Sequence[Floats]) -> Floats:
-    """Put the matrices of replicates together; one alone, often large, as it is."""
+def _stack(parts: Sequence[Floats]) -> Floats:
+    """Return arrays stacked along a new first axis; a single one is not copied."""
     return parts[0][np.newaxis] if len(parts) == 1 else np.stack(parts)
 
 
-#: Bytes just below the largest array, 32 MB, from which the C library learns.
+def _stack_size(point: DesignPoint) -> int:
+    """Return the number of replicates in one stack."""
+    n_queries, n_keys = point.shape
+    rows = point.queries_at_once
+    scores = rows * min(n_keys, point.mask.longest(n_keys) + rows)
+    entries = (n_queries + n_keys) * point.d_k
+    return max(1, min(SCORES_AT_ONCE // scores, DRAWN_AT_ONCE // entries))
+
+
+#: Bytes of the array in `keep_freed_memory`; glibc ignores arrays above 32 MiB.
 LESSON = 2**25 - 2**16
 
 
 def keep_freed_memory() -> None:
-    """Make the C library keep freed arrays for the next ones.
+    """Make the C library keep the memory of freed arrays for new ones.
 
-    glibc gives every freed array of more than 128 KB back to the system, until it has
-    seen a larger one freed; then it keeps what is smaller than that.  Blocks of pairs,
-    which are made and freed a thousand times a second, take a third of the time then.
-    Other C libraries are not harmed: the array is never touched.
+    glibc returns every freed array of more than 128 kB to the system, until a larger
+    one was freed; then it keeps arrays up to that size.  Blocks of pairs, which are
+    allocated and freed a thousand times a second, take a third of the time then.  With
+    other C libraries this has no effect, as the array is never used.
     """
     np.empty(LESSON, dtype=np.uint8)
 
 
 keep_freed_memory()  # on import: once in every worker
 
-#: Scores of the replicates of rows that are evaluated together.
+#: Scores of the replicates whose row values are counted together.
 SCORES_TOGETHER = 2**21
-#: Values of one replicate whose cubed counts are kept: sums of more are not exact.
+#: Largest number of values of a replicate for which sums of cubed counts are exact.
 MOST_CUBED = 2**12
-#: Values of one replicate from which on a sort by digits is the faster one.
+#: Number of values of a replicate from which on a radix sort is faster.
 LONG = 2**10
 
 
 class Columns(NamedTuple):
-    """What the replicates of a point are reduced to.
+    """Requested columns of a `Batch`.
 
     Attributes
     ----------
     means : tuple of (str, str)
-        The columns of `Batch.means`: divisor, and quantity, `rows_column` or
-        `format_column`.
+        Columns of `Batch.means`: a divisor, and the name of a quantity or a result of
+        `rows_column`, `end_column` or `format_column`.
     counts : tuple of (str, str)
-        Those whose rows are also counted, for `Batch.counts`.
+        The columns whose row values are also counted, for `Batch.counts`.
     """
 
     means: tuple[tuple[str, str], ...]
@@ -595,48 +273,39 @@ class Columns(NamedTuple):
 
     @property
     def divisors(self) -> tuple[str, ...]:
-        """The divisors of its columns."""
+        """Names of all divisors, each once."""
         return tuple(dict.fromkeys(name for name, _ in self.means))
 
-    def of(self, divisor: str) -> tuple[str, ...]:
-        """Return the names of its columns under one divisor."""
-        return tuple(name for one, name in self.means if one == divisor)
 
-
-#: Parts the name of a column of a number format.
+#: Separator in the name of a column of a number format.
 FORMAT_SIGN = "@"
-#: Those of any pairs: all are made in one go.
+#: The columns of pairs, which are always computed together.
 PAIR_COLUMNS = Columns(tuple(("none", name) for name in PAIR_MEANS))
 
 
 def rows_column(quantity: str) -> str:
-    """Name the column of the share of rows that a quantity of some rows is one of."""
+    """Return the name of the column with the share of rows that a condition selects."""
     return f"{quantity}:rows"
 
 
 def end_column(quantity: str, summary: str) -> str:
-    """Name the column of a quantity of the first row, or of the last."""
+    """Return the name of the column for the first or the last row under a mask."""
     return f"{quantity}:{summary}"
 
 
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
-    """Name the column of a quantity in a number format."""
+    """Return the name of the column of a quantity in a number format."""
     return FORMAT_SIGN.join((quantity, number_format, softmax))
-
-
-def is_of_format(column: str) -> bool:
-    """Tell whether a column is of a number format."""
-    return FORMAT_SIGN in column
 
 
 @lru_cache(maxsize=1024)
 def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
-    """Return the grid that the rows of a quantity are counted on.
+    """Return the grid on which the row values of a quantity are counted.
 
     Raises
     ------
     LookupError
-        If its rows are not counted.
+        If they are not counted.
     """
     grid = ROW_QUANTITIES[quantity].grid_for(point.shape[1])
     if grid is None:
@@ -645,7 +314,7 @@ def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
 
 
 def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
-    """Tell whether a point has what a quantity of rows needs."""
+    """Return whether a quantity of rows is defined at a design point."""
     if quantity.needs in {"a mask", "no mask"}:
         return point.is_masked == (quantity.needs == "a mask")
     if quantity.needs == "planted keys":
@@ -667,222 +336,247 @@ def sample(
     start, stop : int
         Indices of replicates, ``0 <= start < stop``.
     columns : Columns
-        What to reduce them to; of pairs all means, whatever it names.
+        Requested columns; of pairs, all means are returned anyway.
 
     Returns
     -------
     Batch
-        The same bytes for an index and a column, whatever else is in the batch.
+        For each index and column the same bytes, whatever else is requested.
     """
     if not point.has_rows:
         return Batch(pair_means(point, seed, range(start, stop)), ())
-    n_queries, n_keys = point.shape
-    together = max(1, SCORES_TOGETHER // (n_queries * n_keys))
-    grids = [grid_of(point, name) for _, name in columns.counts]
-    counts = tuple(
-        np.zeros((6 if ROW_QUANTITIES[name].given else 3, grid.n_bins), np.int64)
-        for (_, name), grid in zip(columns.counts, grids, strict=True)
-    )
-    means = []
+    together = max(1, SCORES_TOGETHER // math.prod(point.shape))
+    means: list[Array] = []
+    counts: list[Counts] = []
     for first in range(start, stop, together):
         indices = range(first, min(first + together, stop))
-        found, counted = row_values(point, seed, indices, columns)
-        means.append(found)
-        for values, (_, name), grid, total in zip(
-            counted, columns.counts, grids, counts, strict=True
-        ):
-            if ROW_QUANTITIES[name].given:
-                total[:] += count_some(values, grid)
-            else:
-                total[:] += count_bins(grid.bins(values), grid.n_bins)
-    return Batch(np.concatenate(means), counts)
+        some_means, values = row_values(point, seed, indices, columns)
+        means.append(some_means)
+        counted = [
+            _count(one, name, grid_of(point, name))
+            for one, (_, name) in zip(values, columns.counts, strict=True)
+        ]
+        if counts:
+            counted = [a + b for a, b in zip(counts, counted, strict=True)]
+        counts = counted
+    return Batch(np.concatenate(means), tuple(counts))
+
+
+def _count(values: Array, quantity: str, grid: LogGrid) -> Counts:
+    """Return the counts of row values that a `Batch` contains."""
+    if ROW_QUANTITIES[quantity].given:
+        return count_some(values, grid)
+    return count_bins(grid.bins(values), grid.n_bins)
 
 
 def row_values(
     point: DesignPoint, seed: int, indices: range, columns: Columns
 ) -> tuple[Array, list[Array]]:
-    """Draw some replicates of rows and evaluate what columns name on them together.
+    """Draw replicates of rows and return the means and row values of columns.
+
+    Parameters
+    ----------
+    point : DesignPoint
+        With rows.
+    seed : int
+    indices : range
+        Of the replicates.
+    columns : Columns
 
     Returns
     -------
     means : ndarray, shape (n_replicates, n_columns)
+        Of ``columns.means``.
     values : list of ndarray, shape (n_replicates, n_rows)
-        Of the quantities that are counted; NaN where a quantity of some rows alone is
-        not one of a row.
+        Of ``columns.counts``; NaN in rows outside the condition of a quantity.
     """
-    names = {divisor: columns.of(divisor) for divisor in columns.divisors}
-    passes = [
-        Pass(
-            parse_divisor(divisor).value(point.d_k, point.shape[1]),
-            any(one.by_query for one in some),
-            any(one.by_key for one in some),
-        )
-        for divisor, mine in names.items()
-        for some in [[ROW_QUANTITIES[one] for one in mine if one in ROW_QUANTITIES]]
+    size = _stack_size(point)
+    stacks = [
+        _stack_values(point, seed, indices[first : first + size], columns)
+        for first in range(0, len(indices), size)
     ]
-    means: dict[tuple[str, str], Array] = {}
-    if point.is_masked:
-        values = _masked_values(point, seed, indices, passes, names)
-    else:
-        values = {}
-        formats = any(is_of_format(name) for _, name in columns.means)
-        blocks = row_blocks(point, seed, indices, passes, formats=formats)
-        for divisor, block in zip(names, blocks, strict=True):
-            for name, *found in _row_columns(block, names[divisor]):
-                values[divisor, name] = found
-            in_formats = filter(is_of_format, names[divisor])
-            for name, mean in _format_columns(block, in_formats):
-                means[divisor, name] = mean
-    for (divisor, name), (rows, _) in values.items():
+    means, values = {}, {}
+    for divisor, name in stacks[0]:
+        parts = zip(*(one[divisor, name] for one in stacks), strict=True)
+        rows, values[divisor, name] = (_join(arrays, 0) for arrays in parts)
         means[divisor, name] = rows.mean(axis=-1)
         means[divisor, end_column(name, "first")] = rows[:, 0]
         means[divisor, end_column(name, "last")] = rows[:, -1]
+    if any(FORMAT_SIGN in name for _, name in columns.means):
+        means.update(_format_means(point, seed, indices, columns))
     return (
         np.stack([means[column] for column in columns.means], axis=-1),
-        [values[column][1] for column in columns.counts],
+        [values[column] for column in columns.counts],
     )
 
 
-def _masked_values(
-    point: DesignPoint,
-    seed: int,
-    indices: range,
-    passes: Sequence[Pass],
-    names: Mapping[str, Collection[str]],
-) -> dict[tuple[str, str], list[Array]]:
-    """Draw masked replicates and evaluate columns on blocks of their queries.
+def _stack_values(
+    point: DesignPoint, seed: int, indices: range, columns: Columns
+) -> dict[Column, list[Array]]:
+    """Draw a stack of replicates and evaluate the quantities of rows on it.
 
     Returns
     -------
     dict
-        Divisor and column to what `_row_columns` yields of it, of all queries.
+        For each column two arrays, shape (n_replicates, n_rows): the values to be
+        averaged and those to be counted.
     """
-    at_once = _masked_at_once(point)
-    stacks = []
-    for first in range(0, len(indices), at_once):
-        some = indices[first : first + at_once]
-        parts: dict[tuple[str, str], list[list[Array]]] = {}
-        for blocks in masked_row_blocks(point, seed, some, passes):
-            for divisor, block in zip(names, blocks, strict=True):
-                for name, *found in _row_columns(block, names[divisor]):
-                    parts.setdefault((divisor, name), []).append(found)
-        stacks.append({column: _join(found, -1) for column, found in parts.items()})
-    return {column: _join([one[column] for one in stacks], 0) for column in stacks[0]}
+    quantities: defaultdict[str, list[Quantity]] = defaultdict(list)
+    for divisor, name in columns.means:
+        if name in ROW_QUANTITIES:
+            quantities[divisor].append(ROW_QUANTITIES[name])
+    by_key = any(one.by_key for some in quantities.values() for one in some)
+    shape = len(indices), point.shape[1], point.d_k
+    gradients: defaultdict[Column, Floats] = defaultdict(
+        lambda: np.zeros(shape, np.float32)
+    )
+    parts: defaultdict[Column, list[Sequence[Array]]] = defaultdict(list)
+    for scores in score_blocks(point, seed, indices, by_key=by_key):
+        for divisor, some in quantities.items():
+            number = parse_divisor(divisor).value(point.d_k, point.shape[1])
+            is_flat = point.row_spread / number < FLAT
+            block = RowBlock(scores.widened if is_flat else scores, number)
+            for name, *arrays in _row_columns(block, some):
+                parts[divisor, name].append(arrays)
+            for one in some:
+                if one.by_key:
+                    total = gradients[divisor, one.name]
+                    total[:, scores.block.keys] += one.evaluate(block)
+    for column, total in gradients.items():
+        norms = np.sqrt(widen(np.vecdot(total, total)))
+        parts[column].append((norms, norms))
+    return {
+        column: [_join(arrays, -1) for arrays in zip(*found, strict=True)]
+        for column, found in parts.items()
+    }
 
 
-def _join(parts: Sequence[Sequence[Array]], axis: int) -> list[Array]:
-    """Put parts of several arrays together, each with its own."""
-    return [np.concatenate(arrays, axis) for arrays in zip(*parts, strict=True)]
+def _join(arrays: Sequence[Array], axis: int) -> Array:
+    """Return arrays joined along an axis; a single one is not copied."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis)
 
 
 def _row_columns(
-    block: RowBlock, names: Collection[str]
+    block: RowBlock, quantities: Sequence[Quantity]
 ) -> Iterator[tuple[str, Array, Array]]:
-    """Yield columns of rows: name, the values whose mean it has, and those counted."""
-    apply = cache(lambda function: function(block))  # some rows, and all, share values
-    for name in names:
-        if name not in ROW_QUANTITIES:
+    """Yield columns of rows: name, values to be averaged and values to be counted."""
+    evaluate = cache(lambda function: function(block))  # shared by conditional ones
+    for quantity in quantities:
+        if quantity.by_key:
             continue
-        quantity = ROW_QUANTITIES[name]
-        rows = apply(quantity.evaluate)
+        rows = evaluate(quantity.evaluate)
         if not quantity.given:
-            yield name, rows, rows
+            yield quantity.name, rows, rows
             continue
-        among = apply(ROW_QUANTITIES[quantity.given].evaluate)
-        among = among[:, : rows.shape[-1]]  # costly ones: of the first rows
-        yield rows_column(name), among, among
-        yield name, rows * among, np.where(among == 1.0, rows, np.nan)
+        given = evaluate(ROW_QUANTITIES[quantity.given].evaluate)
+        given = given[:, : rows.shape[-1]]  # costly quantities have fewer rows
+        yield rows_column(quantity.name), given, given
+        yield quantity.name, rows * given, np.where(given == 1.0, rows, np.nan)
 
 
-def _format_columns(
-    block: RowBlock, names: Iterable[str]
-) -> Iterator[tuple[str, Array]]:
-    """Yield columns of number formats: name, and mean of each replicate."""
-    # formats one after the other: the ways of softmax share exponentials
-    asked = sorted(
-        (number_format, softmax, quantity)
-        for name in names
-        for quantity, number_format, softmax in [name.split(FORMAT_SIGN)]
-    )
-    if not asked:
-        return
-    divided = block.compared / block.sums.divisor
-    exact = softmax_in(divided, NUMBER_FORMATS["float64"], "shifted_wide")
-    before = "", False
-    for (name, softmax), quantities in groupby(asked, key=itemgetter(0, 1)):
-        number_format, shifted = ALL_FORMATS[name], softmax.startswith("shifted")
-        if before != (before := (name, shifted)):
-            e = exponentials_in(divided, number_format, shifted=shifted)
-        weights = weights_in(e, number_format, wide=softmax.endswith("_wide"))
-        for *_, quantity in quantities:
-            rows = FORMAT_QUANTITIES[quantity].evaluate(weights, exact)
-            yield format_column(quantity, name, softmax), rows.mean(axis=-1)
+def _format_means(
+    point: DesignPoint, seed: int, indices: range, columns: Columns
+) -> Iterator[tuple[Column, Array]]:
+    """Yield the columns of number formats with the mean of each replicate.
+
+    The scores are computed in float64.  In float32, of 65,536 keys one in two thousand
+    shares its score with another before a format rounds it.
+    """
+    n_rows = compared_rows(*point.shape)
+    matrices = (draw_matrices(point, seed, index) for index in indices)
+    products = [widen(q[:n_rows]) @ widen(k).T for q, k in matrices]
+    scores = point.normalisation.gain * np.stack(products)
+    for divisor in columns.divisors:
+        names = [
+            name
+            for column, name in columns.means
+            if column == divisor and FORMAT_SIGN in name
+        ]
+        number = parse_divisor(divisor).value(point.d_k, point.shape[1])
+        for name, rows in _format_columns(scores / number, names):
+            yield (divisor, name), rows.mean(axis=-1)
+
+
+def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+    """Yield columns of number formats with their row values, from divided scores."""
+    exact = softmax_in(scores, NUMBER_FORMATS["float64"], "shifted_wide")
+
+    @lru_cache(maxsize=1)
+    def exponentials(number_format: str, *, shifted: bool) -> Array:
+        """Return the exponentials in a format."""
+        return exponentials_in(scores, ALL_FORMATS[number_format], shifted=shifted)
+
+    @lru_cache(maxsize=1)
+    def weights(number_format: str, softmax: str) -> Array:
+        """Return the weights in a format."""
+        e = exponentials(number_format, shifted=softmax.startswith("shifted"))
+        wide = softmax.endswith("_wide")
+        return weights_in(e, ALL_FORMATS[number_format], wide=wide)
+
+    for name in names:
+        quantity, *computed = name.split(FORMAT_SIGN)
+        yield name, FORMAT_QUANTITIES[quantity].evaluate(weights(*computed), exact)
 
 
 def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) -> Counts:
-    """Count row values, and how powers of a replicate's cumulative count rise.
+    """Return the increments over bins of powers of the cumulative counts of rows.
 
     Parameters
     ----------
     bins : ndarray of int, shape (n_replicates, n_rows)
-        The bin of each row's value.
+        Bin of the value of each row.
     n_bins : int
 
     Returns
     -------
     ndarray of int64, shape (3, n_bins)
-        Of the count, of its square and of its cube; none of the cube for more than
-        `MOST_CUBED` rows, where sums of cubes would not be exact.
+        Their cumulative sums over bins are the sums over replicates of c, c² and c³,
+        where c is the number of rows of a replicate up to a bin.  The increments of c³
+        are 0 for more than `MOST_CUBED` rows, as sums would not be exact.
 
     Notes
     -----
-    A replicate's cumulative count rises from i - 1 to i at its i-th smallest value, so
-    its square rises by 2i - 1 there: the sum of squares over replicates is again a
-    sum of integers over bins, and the variance between replicates can be had from it;
-    from cubes, the skewness.
+    At the i-th smallest value of a replicate, c increases from i - 1 to i and c² by
+    2i - 1.  The variance of c between replicates follows from the sums of c and c², and
+    its skewness from those of c³.
     """
     n_replicates, n_rows = bins.shape
-    # sixteen bits hold any bin, and long rows of them are sorted by their digits
+    # integers of sixteen bits are sorted by radix sort if stable
     narrow = np.sort(bins.astype(np.uint16), stable=n_rows >= LONG)
     ordered = narrow.astype(np.intp).ravel()
     rank = np.arange(1.0, n_rows + 1.0)
     counts = np.zeros((3, n_bins), dtype=np.int64)
     counts[0] = np.bincount(ordered, minlength=n_bins)
     for power in (2, 3) if n_rows <= MOST_CUBED else (2,):
-        rises = np.tile(rank**power - (rank - 1.0) ** power, n_replicates)
-        counts[power - 1] = np.bincount(ordered, rises, n_bins)
+        increments = np.tile(rank**power - (rank - 1.0) ** power, n_replicates)
+        counts[power - 1] = np.bincount(ordered, increments, n_bins)
     return counts
 
 
 def count_some(values: Array, grid: LogGrid) -> Counts:
-    """Count values that only some rows of each replicate have.
+    """Return increments of cumulative counts for a conditional quantity.
 
     Parameters
     ----------
     values : ndarray, shape (n_replicates, n_rows)
-        NaN for the other rows; at most `MOST_CUBED` rows.
+        NaN for rows outside the condition; at most `MOST_CUBED` rows.
     grid : LogGrid
 
     Returns
     -------
     ndarray of int64, shape (6, n_bins)
-        As from `count_bins`, of the count c, its square and its cube; then, with m the
-        rows of a replicate that have a value, of c·m, c²·m and c·m²: what the
-        variance of a ratio of sums is made of.
-
-    Notes
-    -----
-    Values are gone through once, sorted: rows without one come last, so that they
-    change no rank.
+        Increments of c, c² and c³ as from `count_bins`; then of c m, c² m and c m²,
+        where m is the number of rows of a replicate inside the condition.  From these
+        follows the variance of a ratio of sums.
     """
-    ordered = np.sort(values, axis=-1)  # NaN goes to the end
-    there = ~np.isnan(ordered)
-    rank = (1.0 + np.nonzero(there)[-1]).astype(np.float64)
-    per_replicate = there.sum(axis=-1)
+    ordered = np.sort(values, axis=-1)  # NaN is last and changes no rank
+    inside = ~np.isnan(ordered)
+    rank = (1.0 + np.nonzero(inside)[-1]).astype(np.float64)
+    per_replicate = inside.sum(axis=-1)
     rows = np.repeat(per_replicate, per_replicate).astype(np.float64)
-    bins = grid.bins(ordered[there])
+    bins = grid.bins(ordered[inside])
     squares, cubes = 2.0 * rank - 1.0, 3.0 * rank * (rank - 1.0) + 1.0
-    rises = (None, squares, cubes, rows, squares * rows, rows * rows)
+    increments = (None, squares, cubes, rows, squares * rows, rows * rows)
     return np.stack(
-        [np.bincount(bins, rise, grid.n_bins).astype(np.int64) for rise in rises]
+        [np.bincount(bins, one, grid.n_bins).astype(np.int64) for one in increments]
     )

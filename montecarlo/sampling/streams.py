@@ -1,7 +1,6 @@
-"""Random streams by name, and what is drawn from them besides replicates.
+"""Random streams for purposes other than replicates.
 
-Positions in sequences that are given.  Each stream depends
-on the seed and a name, or on the head and the sequence, and on nothing else.
+A stream depends only on a seed and a name, or on the head and sequence of a model.
 """
 
 import numpy as np
@@ -12,33 +11,36 @@ from montecarlo.sampling.design_points import point_key
 
 
 def named_stream(seed: int, name: str) -> Generator:
-    """Return the generator that a seed and a name stand for."""
+    """Return the random generator for a seed and a name."""
     return Generator(SFC64(SeedSequence(seed, spawn_key=point_key(name))))
 
 
 Positions = NDArray[np.intp]
-#: Seed of the rows of a model's sequences, and which child of a sequence's they are.
+#: Seed of the positions in sequences of a model, and last element of their spawn key.
 SEED, ROWS = 1, 2
 
 
 def row_positions(
     head: tuple[int, int], sequence: int, n_tokens: int, count: int
 ) -> Positions:
-    """Choose some rows of a sequence.
+    """Return a stratified random sample of positions in a sequence.
 
     Parameters
     ----------
     head : (int, int)
-        Layer and head.
-    sequence, n_tokens : int
+        Indices of layer and head.
+    sequence : int
+        Index of the sequence.
+    n_tokens : int
+        Its length.
     count : int
-        How many; all, where there are fewer.
+        Number of positions; all if there are fewer.
 
     Returns
     -------
-    ndarray of int, ascending
-        One row drawn from each of as many equal stretches: even, and no
-        rhythm of the text is met by one of theirs.
+    ndarray of int, shape (min(count, n_tokens),)
+        Ascending: one position drawn from each of ``count`` equal parts.  They are
+        evenly spread, and not periodic as text may be.
     """
     if count >= n_tokens:
         return np.arange(n_tokens)

@@ -21,7 +21,7 @@ def seen(name, n):
 @pytest.mark.parametrize("size", [1, 4, 32, 64])
 def test_blocks_hide_what_is_not_seen(name, n, size):
     """All queries once, in order; every key that one sees is in its block."""
-    blocks = list(query_blocks(parse_mask(name), n, size))
+    blocks = list(query_blocks(parse_mask(name), (n, n), size))
     assert [q for b in blocks for q in range(n)[b.queries]] == list(range(n))
     for block in blocks:
         visible = np.ones((len(range(n)[block.queries]), len(range(n)[block.keys])))
@@ -36,7 +36,7 @@ def test_blocks_hide_what_is_not_seen(name, n, size):
 @pytest.mark.parametrize("width", [3, 17, 40, 45])
 def test_a_window_begins_where_it_should(width):
     """Also where it is as wide as a block, or wider, or holds all."""
-    for block in query_blocks(parse_mask(f"window({width})"), 45, 16):
+    for block in query_blocks(parse_mask(f"window({width})"), (45, 45), 16):
         scores = np.ones((len(block.n_visible), len(range(45)[block.keys])))
         block.hide(scores, 0.0)
         found = [[*np.flatnonzero(row) + block.keys.start] for row in scores]

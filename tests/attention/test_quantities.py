@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.gradients import element_gradient
-from montecarlo.attention.grids import DEEP, FINE, SIGNED, Layer, LogGrid
+from montecarlo.attention.grids import DEEP, FINE, SIGNED, LogGrid
 from montecarlo.attention.quantities import (
     PAIR_MEANS,
     PAIR_QUANTITIES,
@@ -86,10 +86,10 @@ def test_pair_quantities_are_what_they_are_called():
 
 def ends_of(grid):
     """The logarithms of the least and the largest value that a grid tells apart."""
-    return grid.layers[0].low, grid.layers[-1].high
+    return grid.ends[0], grid.ends[-1]
 
 
-@pytest.mark.parametrize("grid", [FINE, DEEP, LogGrid((Layer(-1.0, 1.0, 3),))])
+@pytest.mark.parametrize("grid", [FINE, DEEP, LogGrid((-1.0, 1.0), (3,))])
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_a_value_lies_between_the_edges_of_its_bin(grid, data):

@@ -30,7 +30,6 @@ from montecarlo.attention.gradients import (
     jacobian_trace,
 )
 from montecarlo.attention.softmax import (
-    effective_keys,
     entropy,
     inverse_participation,
     log_partition,
@@ -74,7 +73,7 @@ MEASURED = {
     "complement": lambda rows: rows.sums.s1 / rows.sums.z,
     "weight_max": lambda rows: weight_max(rows.sums),
     "entropy": lambda rows: entropy(rows.sums),
-    "effective_keys": lambda rows: effective_keys(rows.sums),
+    "effective_keys": lambda rows: np.exp(entropy(rows.sums)),
     "inverse_participation": lambda rows: inverse_participation(rows.sums),
     "trace": lambda rows: jacobian_trace(rows.sums),
     "frobenius_squared": lambda rows: jacobian_frobenius_squared(rows.sums),
@@ -95,8 +94,8 @@ def product_of(rows, vector):
 
 
 def query_gradient(rows, product, keys):
-    """‖KᵀJv‖/divisor of rows under one divisor, all keys in one chunk."""
-    return gradient_query([rows.sums], [product], [keys])[0]
+    """‖KᵀJv‖/divisor of rows."""
+    return gradient_query(rows.sums, product, keys)
 
 
 def weight_error(scores, divisor=1.0):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from montecarlo.attention.rows import RowBlock
 from montecarlo.sampling.design_points import (
     parse_normalisation,
     parse_point,
@@ -14,9 +15,8 @@ from montecarlo.sampling.design_points import (
 from montecarlo.sampling.matrices import draw_matrices, normalise
 from montecarlo.sampling.replicates import (
     PAIR_MEANS,
-    Pass,
     pair_means,
-    row_blocks,
+    score_blocks,
     score_moments,
 )
 
@@ -82,7 +82,8 @@ def test_the_gain_multiplies_the_product_once():
     assert score_moments(plain) == (0.0, pytest.approx(1.0 / 16.0))
 
     rows = replace(ten, n_keys=32)
-    (block,) = row_blocks(rows, 1, range(1), [Pass(2.0)])
+    (scored,) = score_blocks(rows, 1, range(1))
+    block = RowBlock(scored, 2.0)
     q, k = (x.astype(np.float64) for x in draw_matrices(rows, 1, 0))
     scores = 10.0 * q @ k.T
     assert block.sums.raw_largest[0] == pytest.approx(scores.max(axis=1), rel=1e-5)

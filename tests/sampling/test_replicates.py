@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.quantities import (
+from montecarlo.attention.quantities import ROW_QUANTITIES
+from montecarlo.attention.rows import (
     ELEMENT_ROWS,
-    ROW_QUANTITIES,
     SPECTRAL_ROWS,
     costly_rows,
     query_rows,

@@ -1,0 +1,210 @@
+"""Blocks of attention rows: their scores, softmax and gradients.
+
+Results are computed when they are first requested, and then kept.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.attention import gradients
+from montecarlo.attention.masks import QueryBlock
+from montecarlo.attention.softmax import (
+    Array,
+    Gaps,
+    RowSums,
+    Scores,
+    SoftmaxRows,
+    entropy,
+    measure_gaps,
+    softmax_rows,
+    weights_in_order,
+    widen,
+)
+
+Floats = NDArray[np.float32]
+#: Largest number of rows of a replicate for costly quantities: the spectral norm, and
+#: the elements p(1 - p).
+SPECTRAL_ROWS = 16
+ELEMENT_ROWS = 8
+#: Rows of more keys than this are evaluated in smaller numbers.
+COSTLY_KEYS = 512
+#: Largest number of rows, and of their scores, for the query gradient, which takes d_k
+#: products for each score.
+QUERY_ROWS = 64
+QUERY_SCORES = 2**19
+
+
+def costly_rows(most: int, n_keys: int) -> int:
+    """Return the number of rows, at most ``most``, for a costly quantity."""
+    return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
+
+
+def query_rows(n_keys: int) -> int:
+    """Return the largest number of rows for the query gradient."""
+    return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
+
+
+@dataclass(frozen=True)
+class ScoreBlock:
+    """Raw scores of a block of queries in several replicates, for all divisors.
+
+    Attributes
+    ----------
+    block : QueryBlock
+        Positions of queries and keys, and the hidden scores.
+    all_rows : bool
+        Whether costly quantities are evaluated for all rows, as under a mask, or only
+        for the first.
+    queries : ndarray of float32, shape (n_replicates, n_queries, d_k)
+    keys : ndarray of float32, shape (n_replicates, n_keys, d_k)
+        Multiplied by the gain.
+    gain : float
+        Factor on every product of a query and a key.
+    scores : ndarray, shape (n_replicates, n_queries, n_keys)
+        Raw scores.  The hidden ones are overwritten.
+    vector : ndarray, shape (n_replicates, 1, n_keys)
+        Gradient v of a loss with respect to the weights, for the query gradient.
+    values : ndarray of float32, shape (n_replicates, n_keys, d_k)
+        Empty unless key and value gradients are requested.
+    by_output : ndarray of float32, shape (n_replicates, n_queries, d_k)
+        Gradient of a loss with respect to the outputs; likewise.
+    """
+
+    block: QueryBlock
+    all_rows: bool
+    queries: Floats
+    keys: Floats
+    gain: float
+    scores: Scores
+    vector: Scores
+    values: Floats
+    by_output: Floats
+
+    @cached_property
+    def widened(self) -> "ScoreBlock":
+        """The same block with scores and v in float64."""
+        return replace(self, scores=widen(self.scores), vector=widen(self.vector))
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """Scores relative to the two largest of each row."""
+        return measure_gaps(self.scores, self.block)
+
+    @cached_property
+    def squared_norm(self) -> Array:
+        """|q|² of each query, shape (n_replicates, n_queries)."""
+        return widen(np.vecdot(self.queries, self.queries))
+
+    @cached_property
+    def element_gaps(self) -> Gaps:
+        """The same in float64 for the first `ELEMENT_ROWS` rows.  There is no mask."""
+        n_rows = costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
+        return measure_gaps(widen(self.scores[:, :n_rows]))
+
+    @property
+    def first_match(self) -> int:
+        """Index within the block of the key with the position of the first query."""
+        start: int = self.block.queries.start - self.block.keys.start
+        return start
+
+    @cached_property
+    def matching(self) -> Array:
+        """Score of query i and key i minus the largest score of the row of query i."""
+        own = np.diagonal(self.scores, self.first_match, axis1=-2, axis2=-1)
+        return own - self.gaps.largest
+
+    @cached_property
+    def differences(self) -> Scores:
+        """Differences of v to its value at the largest score, for `gradient_query`."""
+        n_rows = None if self.all_rows else query_rows(self.scores.shape[-1])
+        return gradients.differences_to_largest(self.vector, self.gaps, n_rows)
+
+    @cached_property
+    def by_weights(self) -> Floats:
+        """Gradient with respect to the weights of the loss of ``by_output``."""
+        return self.by_output @ self.values.transpose(0, 2, 1)
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Softmax of a block of queries under one divisor, and gradients through it.
+
+    Arrays have the shape (n_replicates, n_rows), except key and value gradients.
+    Costly quantities have fewer rows than queries, unless ``scores.all_rows``.
+
+    Attributes
+    ----------
+    scores : ScoreBlock
+    divisor : float
+        Number by which the raw scores are divided.
+    """
+
+    scores: ScoreBlock
+    divisor: float
+
+    @cached_property
+    def rows(self) -> SoftmaxRows:
+        """Softmax of the divided scores."""
+        return softmax_rows(self.scores.gaps, self.divisor)
+
+    @property
+    def sums(self) -> RowSums:
+        """Sums of exponentials of the divided scores."""
+        return self.rows.sums
+
+    @cached_property
+    def entropy(self) -> Array:
+        """Entropy of the weights in nats."""
+        return entropy(self.sums)
+
+    @property
+    def matching_weight(self) -> Array:
+        """Weight of key i in the row of query i."""
+        return np.exp(self.scores.matching / self.divisor) / self.sums.z
+
+    @property
+    def matching_is_largest(self) -> Array:
+        """1 where key i has the largest score of query i, else 0."""
+        where = self.scores.gaps.where - self.scores.first_match
+        return np.asarray(where == np.arange(where.shape[-1]), dtype=np.float64)
+
+    @property
+    def jacobian_spectral(self) -> Array:
+        """Spectral norm of the softmax Jacobian, for `costly_rows` rows."""
+        n_rows = costly_rows(SPECTRAL_ROWS, self.rows.e.shape[-1])
+        return gradients.jacobian_spectral(
+            self.rows, None if self.scores.all_rows else n_rows
+        )
+
+    @property
+    def element_gradient(self) -> Array:
+        """p(1 - p) of all keys, for `costly_rows` rows; shape (n_replicates, any)."""
+        rows = softmax_rows(self.scores.element_gaps, self.divisor)
+        return gradients.element_gradient(rows)
+
+    @cached_property
+    def gradient_query(self) -> Array:
+        """Norm of the gradient of v·p with respect to q, for `query_rows` rows."""
+        product = gradients.jacobian_times(self.rows, self.scores.differences)
+        return gradients.gradient_query(self.sums, product, self.scores.keys)
+
+    @property
+    def gradient_key(self) -> Array:
+        """Gradient of the loss with respect to the keys, times the divisor.
+
+        Summed over the queries; shape (n_replicates, n_keys, d_k).
+        """
+        scores, rows = self.scores, self.rows
+        differences = gradients.differences_to_largest(scores.by_weights, rows.gaps)
+        by_scores = gradients.jacobian_times(rows, differences)
+        by_scores *= self.sums.unit[..., np.newaxis]
+        gradient: Array = np.matmul(by_scores.transpose(0, 2, 1), scores.queries)
+        return scores.gain * gradient
+
+    @property
+    def gradient_value(self) -> Array:
+        """Gradient of the loss with respect to the values, in the same shape."""
+        return weights_in_order(self.rows).transpose(0, 2, 1) @ self.scores.by_output
