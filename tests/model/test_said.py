@@ -121,7 +121,7 @@ def test_the_operation_that_is_not_finite_first_is_named():
             {"weights": rows, **large},
             "the scores: q and k of float16 make up to ",
         ),
-        ({"v": k, "outputs": outputs, "added": seen}, "softmax or later: "),
+        ({"v": k, "outputs": outputs, "added": seen}, "the mask, softmax or later"),
         ({"v": k, "outputs": outputs, "added": hidden}, "the mask: it hides every key"),
         ({"weights": weights, "v": k}, "the output: weights and values are finite"),
     ):
