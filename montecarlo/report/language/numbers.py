@@ -262,16 +262,18 @@ class NumberFormat:
     ) -> Markup:
         """Return a number for prose, with at most ``digits`` significant digits.
 
-        It has no digits beyond the first one of its standard error.  With ``percent``
-        the value is a share, in [0, 1], that is shown in per cent.
+        The unit of its last digit is more than a quarter of its standard error.  With
+        ``percent`` the value is a share, in [0, 1], that is shown in per cent.
         """
         shown = as_decimal(value).scaleb(2) if percent else as_decimal(value)
         size = abs(float(shown))
         whole = float(value).is_integer() and not error
-        # the layout has two digits of an error: ten times it leaves the first
+        # the layout has two digits of an error: of 25 times it, a unit above a quarter
         coarse = 10.0 ** (math.floor(math.log10(size)) + 2 - digits) if size else 0.0
-        known = 10.0 * (error or 0.0) * (100.0 if percent else 1.0)
+        known = 25.0 * (error or 0.0) * (100.0 if percent else 1.0)
         layout = lay_out(float(shown), None if whole else max(coarse, known))
+        if layout.exponent and layout.decimals and abs(layout.mantissa(shown)) < 1:
+            layout = Layout(layout.exponent - 1, layout.decimals - 1)
         if layout.shown(float(shown)) == 0:
             layout = lay_out(float(shown), size)
         if not error:  # no more than it needs
