@@ -31,6 +31,7 @@ from montecarlo.model.fits import (
     make_outputs,
 )
 from montecarlo.model.masks import name_mask
+from montecarlo.model.scales import FLOAT32
 
 #: Probability that rounding alone exceeds its bound in an array.
 FALSE_ALARM = 1e-6
@@ -57,8 +58,6 @@ EVEN = 0.02
 ALIKE = 0.05
 #: Least denominator.
 TINY = 1e-300
-#: Rounding error of float32: in fewer bits a scale alone reproduces outputs of a cap.
-FLOAT32 = 2.0**-24
 #: Weights that may be 0 in another format: float16 resolves it to a part of 64.
 SMALL_WEIGHT = 2.0**-18
 #: Least relative difference of a scale that is hidden by rounding of weights.
@@ -230,9 +229,10 @@ class Rotary(NamedTuple):
 
     def turn(self, x: Array, positions: Array, sign: int = 1) -> Array:
         """Return vectors (head, token, d) rotated; with sign -1 rotated back."""
+        if math.isinf(self.base):
+            return x
         half, made = self.width // 2, x.copy()
-        frequencies = self.base ** (-np.arange(half) / half)
-        frequencies *= math.isfinite(self.base) * sign * self.sign
+        frequencies = sign * self.sign * self.base ** (-np.arange(half) / half)
         entries = slice(0, self.width, 2), slice(1, self.width, 2)
         if self.pairs == "halves":
             entries = slice(half), slice(half, self.width)
@@ -278,7 +278,8 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
         for x in (port, reference)
     ]
     product = unturned[0] @ unturned[1].T
-    nearest = np.argwhere(product >= (1.0 - SAME_ROTATION) * product.max())
+    largest = product.max()
+    nearest = np.argwhere(product >= largest - SAME_ROTATION * abs(largest))
     pairs_of_ways = [(ways[i], ways[j]) for i, j in nearest]
     mine, other = max(pairs_of_ways, key=lambda both: sum(one.sign for one in both))
     for digits in (6, 2):
@@ -475,7 +476,10 @@ class HeadSide:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the rule is known: it was passed, or rounding hides no other."""
+        """Whether the rule is known: it was passed, or rounding hides no other.
+
+        In fewer bits than float32 a scale alone may reproduce the outputs of a cap.
+        """
         is_passed = self.rule is not None and self.rule[:2] == ("plain", self.passed)
         return is_passed or (self.rule is not None and self.rounding <= FLOAT32)
 
