@@ -77,6 +77,17 @@ domain = {{ {domain} }}
 """
 
 
+def gaussian(d_k, n_keys, **more):
+    """Return a domain of Gaussian rows of one size."""
+    sizes = {"d_k": [d_k, d_k], "n_keys": [n_keys, n_keys]}
+    return {**sizes, "distributions": ["gaussian"], **more}
+
+
+def forbidden(*_):
+    """Stand in for sampling where nothing must be sampled."""
+    pytest.fail("sampled before the input was found wrong")
+
+
 def claims_of(check, topic="weights"):
     """Return what a file of claims of one's own holds: one claim of one check."""
     words = {"id": "mine", "topic": topic, "statement": "It is what it is."}

@@ -43,7 +43,7 @@ from montecarlo.study.folder import (
 )
 from montecarlo.study.presets import PRESETS
 from tests.commands import report as main
-from tests.conftest import ALONE, contents
+from tests.conftest import ALONE, contents, forbidden
 
 GRID = """
 [grid]
@@ -102,11 +102,6 @@ def refused(run, tmp_path):
         return line
 
     return run_refused
-
-
-def forbidden(*_):
-    """Stand in for sampling where nothing must be sampled."""
-    pytest.fail("sampled before the input was found wrong")
 
 
 @pytest.fixture(scope="module")
