@@ -1,5 +1,6 @@
 """Options and markers of all tests; a browser where there is one."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -77,6 +78,17 @@ domain = {{ {domain} }}
 """
 
 
+def gaussian(d_k, n_keys, **more):
+    """Return a domain of Gaussian rows of one size."""
+    sizes = {"d_k": [d_k, d_k], "n_keys": [n_keys, n_keys]}
+    return {**sizes, "distributions": ["gaussian"], **more}
+
+
+def forbidden(*_):
+    """Stand in for sampling where nothing must be sampled."""
+    pytest.fail("sampled before the input was found wrong")
+
+
 def claims_of(check, topic="weights"):
     """Return what a file of claims of one's own holds: one claim of one check."""
     words = {"id": "mine", "topic": topic, "statement": "It is what it is."}
@@ -135,6 +147,32 @@ def browser():
             skip_or_fail(f"no browser: {path} does not start: {error}")
         yield found
         found.close()
+
+
+@pytest.fixture
+def new_page(browser):
+    """Open an empty page in a context of its own, until the test is over."""
+    with contextlib.ExitStack() as opened:
+
+        def open_page(**options):
+            context = browser.new_context(**options)
+            opened.callback(context.close)
+            return context.new_page()
+
+        yield open_page
+
+
+def axe_faults(page, *rules):
+    """Return what axe finds on a page, by all of its rules or by some."""
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+    options = {"resultTypes": ["violations"]}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": list(rules)}
+    found = Axe().run(page, options=options).response["violations"]
+    return [
+        (fault["id"], node["html"][:200]) for fault in found for node in fault["nodes"]
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,13 @@
 """The plugin of pytest: nothing until it is used, then the terminal's answer."""
 
 import json
-import os
-import subprocess
-import sys
 from importlib.metadata import entry_points
 
 import numpy as np
 import pytest
 
 from montecarlo.__main__ import main
+from tests.commands import run_python
 
 #: What a plugin may cost whoever runs pytest, in seconds of one core.
 MOST_SECONDS = 0.020
@@ -73,15 +71,7 @@ def path(tmp_path_factory):
 
 def run(*arguments, cwd):
     """Run Python; returns what it printed."""
-    options = {key: os.environ[key] for key in os.environ if key != "PYTEST_ADDOPTS"}
-    done = subprocess.run(  # noqa: S603 - our own
-        (sys.executable, *arguments),
-        cwd=cwd,
-        env=options,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(*arguments, cwd=cwd, PYTEST_ADDOPTS="")
     return done.stdout + done.stderr
 
 

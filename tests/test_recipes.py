@@ -5,16 +5,15 @@ report in English and in the language that is new.
 """
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 import pytest
+
+from tests.commands import run_python
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("montecarlo", "report_templates", "tests", "docs", "README.md")
@@ -115,14 +114,8 @@ def put(recipe, root):
 
 def run(scratch, *arguments):
     """Run Python in the scratch copy, which it imports."""
-    return subprocess.run(  # noqa: S603 - this Python, and modules of the project
-        [sys.executable, *arguments],
-        cwd=scratch,
-        env={**os.environ, "PYTHONPATH": str(scratch), "PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    paths = {"PYTHONPATH": str(scratch), "PYTHONWARNINGS": "error"}
+    return run_python(*arguments, cwd=scratch, **paths)
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ import montecarlo
 from montecarlo.__main__ import COMMANDS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.report.language.catalogues import LANGUAGES
+from tests.conftest import axe_faults
 from tests.links import dead_links
 
 SITE = os.environ.get("MONTECARLO_SITE")
@@ -62,47 +63,33 @@ def address():
 
 
 @pytest.fixture
-def opened(browser, address):
+def opened(new_page, address):
     """Open a page; returns it and the addresses that were asked for elsewhere."""
-    contexts = []
 
     def open_page(name, scheme="light"):
-        context = browser.new_context(color_scheme=scheme, reduced_motion="reduce")
-        contexts.append(context)
-        page, elsewhere = context.new_page(), []
-        page.on(
-            "request",
-            lambda request: (
-                None
-                if request.url.startswith((address, "data:", "blob:"))
-                else elsewhere.append(request.url)
-            ),
-        )
+        page, elsewhere = new_page(color_scheme=scheme, reduced_motion="reduce"), []
+
+        def note(request):
+            if not request.url.startswith((address, "data:", "blob:")):
+                elsewhere.append(request.url)
+
+        page.on("request", note)
         page.goto(f"{address}{name}.html", wait_until="networkidle")
         return page, elsewhere
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 @pytest.mark.parametrize("name", EXAMINED)
 def test_pages_ask_for_nothing_and_fit(name, opened):
     """No request to other hosts, no fault of axe in either scheme, no page too wide."""
-    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
-
     for scheme in ("light", "dark"):
         page, elsewhere = opened(name, scheme)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
             wide = page.evaluate("document.scrollingElement.scrollWidth")
             assert wide <= width, f"{name}: {wide} px at {width}"
-            found = Axe().run(page, options={"resultTypes": ["violations"]})
-            faults = [
-                (fault["id"], node["html"][:160])
-                for fault in found.response["violations"]
-                for node in fault["nodes"]
-            ]
+            faults = axe_faults(page)
             assert not faults, f"{name}, {scheme}, {width}: {faults}"
         assert not elsewhere
 

@@ -29,7 +29,7 @@ from montecarlo.study.folder import (
 from montecarlo.theory.references import reference
 from tests.commands import judge as main
 from tests.commands import report as report_main
-from tests.conftest import claim_text, claims_of, contents
+from tests.conftest import claim_text, claims_of, contents, forbidden, gaussian
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own-claim.toml"
 
@@ -45,9 +45,13 @@ def write(path, expected=16.0, d_k=16):
     return str(path)
 
 
-def forbidden(*_):
-    """Stand in for sampling where nothing must be sampled."""
-    pytest.fail("sampled before the input was found wrong")
+def judged(check, topic="weights"):
+    """Judge a claim of one check; its verdict, its cases, and all that was found."""
+    found = judge(claims_of(check, topic))
+    assert found["not_judged"] == []
+    (claim,) = found["claims"]
+    cases = claim["interpretations"][0]["checks"][0]["cases"]
+    return claim["verdict"], cases, found
 
 
 def test_example_is_judged(capsys):
@@ -236,14 +240,10 @@ def test_a_ratio_is_held_against_that_of_two_expectations():
         "relation": "equals",
         "expected": "reference",
         "tolerance": 0.05,
-        "domain": {"d_k": [16, 16], "n_keys": [32, 32], "distributions": ["gaussian"]},
+        "domain": gaussian(16, 32),
     }
-    claims = claims_of(check, "gradients")
-    found = judge(claims)
-    assert found["not_judged"] == []
-    (judged,) = found["claims"]
-    assert judged["verdict"] == "holds"
-    (case,) = judged["interpretations"][0]["checks"][0]["cases"]
+    verdict, (case,), _ = judged(check, "gradients")
+    assert verdict == "holds"
     point = parse_point("gaussian", "gaussian", 16, 32)
     exact = reference("jacobian_trace", point, "d_k^0.6/sqrt", "mean")
     assert case["exact"] == pytest.approx(exact.value, rel=1e-12)
@@ -271,25 +271,16 @@ def test_normalised_queries_and_keys_are_judged(factor, verdict):
         "relation": "equals",
         "expected": factor * entropy_of_unit_vectors(),
         "tolerance": 0.02,
-        "domain": {
-            "d_k": [16, 16],  # where the grid has plain rows
-            "n_keys": [32, 32],
-            "distributions": ["gaussian"],
-            "normalisation": names[:1],
-        },
+        # where the grid has plain rows
+        "domain": gaussian(16, 32, normalisation=names[:1]),
     }
-    claims = claims_of(check)
-    found = judge(claims)
-    assert found["not_judged"] == []
-    (judged,) = found["claims"]
-    assert judged["verdict"] == verdict
-    (case,) = judged["interpretations"][0]["checks"][0]["cases"]
+    ruled, (case,), found = judged(check)
+    assert ruled == verdict
     assert case["normalisation"] == names[0]
     assert "l2(gain=10.0)" in found.frame()["where"].item()
     # and both kinds of points, each by itself, where both are named
     check["domain"]["normalisation"] = names
-    (judged,) = judge(claims)["claims"]
-    cases = judged["interpretations"][0]["checks"][0]["cases"]
+    _, cases, _ = judged(check)
     # undivided rows of plain entries have an entropy of 1 or so
     assert {case["normalisation"] for case in cases} == set(names)
     assert len({case["rows"][0] for case in cases}) == 2
@@ -316,34 +307,13 @@ def test_masked_rows_are_judged(factor, verdict):
         "relation": "equals",
         "expected": factor * output_variance_of_causal_rows(),
         "tolerance": 0.02,
-        "domain": {
-            "d_k": [16, 16],
-            "n_keys": [32, 32],
-            "distributions": ["gaussian"],
-            "mask": ["window( 032 )"],  # as wide as the rows: causal
-        },
+        # as wide as the rows: causal
+        "domain": gaussian(16, 32, mask=["window( 032 )"]),
     }
-    found = judge(claims_of(check))
-    assert found["not_judged"] == []
-    (judged,) = found["claims"]
-    assert judged["verdict"] == verdict
-    (case,) = judged["interpretations"][0]["checks"][0]["cases"]
+    ruled, (case,), found = judged(check)
+    assert ruled == verdict
     assert case["mask"] == "window(32)"
     assert "window(32)" in found.frame()["where"].item()
-
-
-def judged_quantile(**changes):
-    """The verdict on a quantile of the entropies of rows of 32 keys."""
-    check = {
-        "quantity": "entropy",
-        "summary": "q99",
-        "divisor": "sqrt",
-        "relation": "between",
-        "domain": {"d_k": [16, 16], "n_keys": [32, 32], "distributions": ["gaussian"]},
-    } | changes
-    claims = claims_of(check)
-    (judged,) = judge(claims, seed=5)["claims"]
-    return judged["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -357,8 +327,9 @@ def judged_quantile(**changes):
 )
 def test_what_is_no_quantile_is_refused(changes, part):
     """Shares and ratios have none, and names are one each."""
+    check = {"quantity": "entropy", "summary": "q99", "relation": "at_least"}
     with pytest.raises(InputError, match=f"{part} of .* must be one of"):
-        judged_quantile(low=0.0, high=1.0, **changes)
+        judge(claims_of({**check, "low": 0.0, **changes}))
 
 
 @pytest.mark.parametrize("text", [None, "", "[[claim]]"])
@@ -383,7 +354,7 @@ def test_no_preset_decides_less_than_a_smaller_one(n_keys):
         "quantity": "entropy",
         "relation": "at_least",
         "low": 0.1,
-        "domain": {"d_k": [64] * 2, "n_keys": [n_keys] * 2, "distributions": GAUSSIAN},
+        "domain": gaussian(64, n_keys),
     }
     claims = claims_of(check)
     catalogue = parse_catalogue(claims, "claims", own=True)
@@ -395,29 +366,21 @@ def test_no_preset_decides_less_than_a_smaller_one(n_keys):
     assert most[0] >= 256
 
 
-GAUSSIAN = ["gaussian"]
-
-
 @pytest.mark.slow
 def test_an_error_of_weights_above_1_can_be_judged():
     """Rows of 65,536 keys in float16, whose weights add up to far more than 1.
 
     A program that shares no code gave 1.26 +- 0.04.
     """
-    claims = claims_of(LONG_SUMS, "arithmetic")
-    (judged,) = judge(claims)["claims"]
-    assert judged["verdict"] == "holds"
-    (case,) = judged["interpretations"][0]["checks"][0]["cases"]
+    check = {
+        "quantity": "format_error",
+        "divisor": "sqrt",
+        "number_format": "float16",
+        "softmax": "shifted",
+        "relation": "at_least",
+        "low": 1.1,
+        "domain": gaussian(64, 65536),
+    }
+    verdict, (case,), _ = judged(check, "arithmetic")
+    assert verdict == "holds"
     assert case["estimate"] == pytest.approx(1.26, abs=0.12)
-
-
-#: Of sums that stand still in float16.
-LONG_SUMS = {
-    "quantity": "format_error",
-    "divisor": "sqrt",
-    "number_format": "float16",
-    "softmax": "shifted",
-    "relation": "at_least",
-    "low": 1.1,
-    "domain": {"d_k": [64] * 2, "n_keys": [65536] * 2, "distributions": ["gaussian"]},
-}

@@ -3,30 +3,19 @@
 from montecarlo.attention.quantities import SATURATED
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.words import read_thresholds
+from tests.conftest import claims_of
 
-CLAIM = {
-    "id": "mine",
-    "topic": "weights",
-    "statement": "Rows are peaked.",
-    "interpretation": [
-        {
-            "id": "one",
-            "check": [
-                {
-                    "quantity": "effective_keys",
-                    "relation": "between",
-                    "low": {"times": "balanced", "n_keys_power": 1},
-                    "high": {"times": "near-uniform", "n_keys_power": 1},
-                }
-            ],
-        }
-    ],
+CHECK = {
+    "quantity": "effective_keys",
+    "relation": "between",
+    "low": {"times": "balanced", "n_keys_power": 1},
+    "high": {"times": "near-uniform", "n_keys_power": 1},
 }
 
 
 def test_names_become_numbers():
     """In bounds and tolerances, as deep as they stand."""
-    catalogue = parse_catalogue({"claim": [CLAIM]}, "own.toml", own=True)
+    catalogue = parse_catalogue(claims_of(CHECK), "own.toml", own=True)
     (check,) = catalogue.claim[0].interpretation[0].check
     assert (check.low.times, check.high.times) == (0.25, 0.9)
     (first, *_) = read_catalogue().passage

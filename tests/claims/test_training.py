@@ -28,6 +28,7 @@ from montecarlo.claims.training import (
     Rescaled,
 )
 from montecarlo.errors import InputError
+from tests.conftest import claims_of
 
 SEEDS = tuple(range(100, 107))
 EVERYWHERE = Domain(d_k=(16, 256))
@@ -107,27 +108,28 @@ def ratio(one, other):
     return both, both
 
 
+#: What of a line a quantity is of.
+COLUMNS = {
+    "training_steps": "steps",
+    "training_steps_same_rate": "steps_same_rate",
+    "training_learned": "steps",
+    "training_rates": "rates",
+    "training_loss_gap": "final_loss",
+    "training_gradient": "gradient",
+}
+
+
 def by_loop(quantity, optimiser, arm, under, d_k):
     """What a quantity is of, seed by seed."""
     if quantity == "training_growth":
         mine = values_of("steps", optimiser, arm, d_k)
         return list(map(ratio, mine, values_of("steps", optimiser, arm, 16)))
-    columns = {
-        "training_steps": lambda a: values_of("steps", optimiser, a, d_k),
-        "training_steps_same_rate": lambda a: values_of(
-            "steps_same_rate", optimiser, a, d_k
-        ),
-        "training_learned": lambda a: [
-            float(x < math.inf) for x in values_of("steps", optimiser, a, d_k)
-        ],
-        "training_rates": lambda a: values_of("rates", optimiser, a, d_k),
-        "training_loss_gap": lambda a: values_of("final_loss", optimiser, a, d_k),
-        "training_gradient": lambda a: values_of("gradient", optimiser, a, d_k),
-    }
-    mine = columns[quantity](arm)
+    mine = values_of(COLUMNS[quantity], optimiser, arm, d_k)
+    if quantity == "training_learned":
+        return [(float(x < math.inf),) * 2 for x in mine]
     if not under:
         return [(min(x, 300.0), x) for x in mine]
-    others = columns[quantity](under)
+    others = values_of(COLUMNS[quantity], optimiser, under, d_k)
     if quantity == "training_loss_gap":
         return [(a - b, a - b) for a, b in zip(mine, others, strict=True)]
     return list(map(ratio, mine, others))
@@ -208,17 +210,8 @@ def test_only_exact_factors_are_exact():
     assert found.interval == (0.0, 0.0)
 
 
-def claims(**check):
-    """A file of one claim with one check."""
-    asked = {
-        "quantity": "training_gradient",
-        "summary": "median",
-        "relation": "at_least",
-        "low": 0.001,
-        **check,
-    }
-    one = {"id": "slow", "topic": "training", "statement": "It takes longer."}
-    return {"claim": [one | {"interpretation": [{"id": "longer", "check": [asked]}]}]}
+CHECK = {"quantity": "training_gradient", "summary": "median", "relation": "at_least"}
+CHECK |= {"low": 0.001}
 
 
 @pytest.mark.parametrize(
@@ -234,30 +227,31 @@ def claims(**check):
         ({"domain": {"dependence": ["pairs(0.5)"]}}, "domain.dependence"),
         ({"number_format": "float16"}, "number_format"),
         ({"relation": "slope_between", "high": 2.0}, "relation"),
-        ({"relation": "equals", "expected": "reference", "low": None}, "relation"),
-        ({"quantity": "entropy", "domain": {"part": ["sgd"]}}, "domain.part"),
+        (
+            {"relation": "equals", "expected": "reference", "tolerance": 0.1},
+            "relation",
+        ),
+        (
+            {"quantity": "entropy", "summary": "mean", "domain": {"part": ["sgd"]}},
+            "domain.part",
+        ),
     ],
 )
 def test_what_the_record_has_not_is_refused(changed, message):
     """A check names what is on record, and what is sampled has no parts."""
-    changed = {name: value for name, value in changed.items() if value is not None}
-    file = claims(**changed)
-    (entry,) = file["claim"]
-    (check,) = entry["interpretation"][0]["check"]
-    if check.get("relation") == "equals":
+    check = CHECK | changed
+    if check["relation"] == "equals":
         del check["low"]
-        check["tolerance"] = 0.1
-    if check["quantity"] == "entropy":
-        check["summary"] = "mean"
     with pytest.raises(InputError, match=f"field {message}"):
-        parse_catalogue(file, "file", own=True)
+        parse_catalogue(claims_of(check, "training"), "file", own=True)
 
 
 def test_one_judge_one_error_rate():
     """Runs of one's own claims are judged like a sample, and share the error rate."""
-    for low, verdict in ((0.05, "open"), (5.0, "open")):
-        outcome = judge(claims(low=low), error_rate=1e-9)["claims"][0]
-        assert outcome["verdict"] == verdict  # of 7 seeds nothing is known at this rate
-    low, high = (judge(claims(low=x), error_rate=0.4)["claims"][0] for x in (0.05, 5.0))
+    files = [claims_of(CHECK | {"low": low}, "training") for low in (0.05, 5.0)]
+    for file in files:
+        (outcome,) = judge(file, error_rate=1e-9)["claims"]
+        assert outcome["verdict"] == "open"  # of 7 seeds nothing is known at this rate
+    low, high = (judge(file, error_rate=0.4)["claims"][0] for file in files)
     assert (low["verdict"], high["verdict"]) == ("holds", "fails")
     assert low["error_rate"] == pytest.approx(0.4)

@@ -12,6 +12,7 @@ import montecarlo
 from montecarlo.__main__ import main
 from montecarlo.cli.command_line import COMMANDS, purpose_of
 from montecarlo.names import PROJECT
+from tests.commands import run_python
 
 
 def test_commands_are_listed_with_a_line_each(capsys):
@@ -60,12 +61,7 @@ def test_version_is_printed(capsys):
 
 def test_the_report_has_a_program_of_its_own():
     """``python -m montecarlo.report`` is what ``python -m montecarlo report`` is."""
-    done = subprocess.run(
-        [sys.executable, "-m", "montecarlo.report", "--langg", "de"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-m", "montecarlo.report", "--langg", "de")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("montecarlo report: error: option must be listed")
 
@@ -82,7 +78,7 @@ def test_library_is_there_and_the_package_light():
         "assert set(montecarlo.__all__) <= set(montecarlo._MODULES)\n"
         "assert {*montecarlo.__all__, '__version__'} <= set(dir(montecarlo))\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own
+    run_python("-c", code, check=True)
     with pytest.raises(AttributeError, match="no attribute 'mesure'"):
         montecarlo.mesure  # noqa: B018 - that it raises is what is tested
 
@@ -104,9 +100,7 @@ def test_help_and_refusals_are_quick_and_light():
     seconds = []
     for _ in range(3):  # of its processor's: the machine may be busy with other things
         begun = os.times()
-        done = subprocess.run(  # noqa: S603 - our own
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
+        done = run_python("-c", code, check=True)
         ended = os.times()
         seconds.append(sum(ended[2:4]) - sum(begun[2:4]))
     *shown, status, heavy = done.stdout.splitlines()

@@ -1,12 +1,12 @@
 """What a question needs is imported, and nothing else: it starts at once."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.commands import run_python
 
 CLAIM = Path(__file__).parents[2] / "docs" / "own-claim.toml"
 #: Prints the modules that a command loads, whose ever they are.
@@ -25,8 +25,7 @@ OF_NO_POINT = PAGES | SLOW_PARTS | {"pandas", "babel", "distributed"}
 
 def loaded(*typed):
     """Return what a command loads in a fresh interpreter."""
-    run = [sys.executable, "-c", LISTED, *typed]
-    done = subprocess.run(run, capture_output=True, text=True, check=True)  # noqa: S603
+    done = run_python("-c", LISTED, *typed, check=True)
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 

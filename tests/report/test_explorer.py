@@ -56,9 +56,8 @@ class Opened:
 
 
 @pytest.fixture
-def opened(browser, report, tmp_path):
+def opened(new_page, report, tmp_path):
     """Open a page, or one whose script was changed; without motion, unless asked."""
-    contexts = []
 
     def open_page(name="en", change=None, **options):
         report.page(name)
@@ -70,15 +69,11 @@ def opened(browser, report, tmp_path):
             path.write_text(text.replace(*change), encoding="utf-8")
             options["bypass_csp"] = True
         size = {"width": options.pop("width", 1280), "height": 900}
-        context = browser.new_context(viewport=size, **options)
-        contexts.append(context)
-        found = Opened(context.new_page())
+        found = Opened(new_page(viewport=size, **options))
         found.page.goto(path.as_uri())
         return found
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 def values_at(*setting) -> dict[str, float]:

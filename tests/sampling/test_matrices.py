@@ -1,14 +1,12 @@
 """Large matrices of keys are drawn in parts, in little memory."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from montecarlo.sampling import matrices
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
+from tests.commands import run_python
 
 GIB = 2**30
 
@@ -42,7 +40,5 @@ def test_memory_of_a_million_keys():
     """A million keys of 128 entries take half a GiB; all else in two replicates, less
     than half of that.
     """
-    found = subprocess.run(  # noqa: S603 - of ourselves
-        [sys.executable, "-c", MEASURE], check=True, capture_output=True, text=True
-    )
+    found = run_python("-c", MEASURE, check=True)
     assert 1024 * int(found.stdout) < 0.75 * GIB

@@ -13,6 +13,7 @@ import pytest
 
 from montecarlo.errors import InputError
 from montecarlo.study.executors import available_cores, check_executor, make_executor
+from tests.commands import run_python
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.
 #: In a process of its own: what limits BLAS limits the whole process for good.
@@ -38,13 +39,7 @@ def test_blas_has_one_thread_in_a_worker(jobs):
     when asked in a worker.
     """
     threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
-    found = subprocess.run(  # noqa: S603 - our own interpreter and script
-        [sys.executable, "-c", SCRIPT.format(jobs=jobs)],
-        env={**os.environ, **threads},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    found = run_python("-c", SCRIPT.format(jobs=jobs), check=True, **threads)
     before, inside = json.loads(found.stdout)
 
     if available_cores() > 1:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.conftest import axe_faults
 from tests.report.conftest import CODES, EVIDENCE_PAGES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -60,34 +61,16 @@ class Visit:
         self.page.set_viewport_size({"width": width, "height": HEIGHT})
         return self.page.evaluate(OVERFLOW)
 
-    def faults(self, *rules):
-        """Return what axe finds, by all of its rules or by some."""
-        from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
-
-        options = {"resultTypes": ["violations"]}
-        if rules:
-            options["runOnly"] = {"type": "rule", "values": list(rules)}
-        found = Axe().run(self.page, options=options).response["violations"]
-        return [
-            (fault["id"], node["html"][:200])
-            for fault in found
-            for node in fault["nodes"]
-        ]
-
 
 @pytest.fixture
-def visit(browser):
+def visit(new_page):
     """Open a file as a reader would, offline."""
-    contexts = []
 
     def open_file(path):
-        context = browser.new_context(
-            viewport={"width": 1280, "height": HEIGHT}, color_scheme="light"
-        )
-        contexts.append(context)
-        context.add_init_script(WATCH)
-        visited = Visit(context.new_page())
-        page = visited.page
+        size = {"width": 1280, "height": HEIGHT}
+        page = new_page(viewport=size, color_scheme="light")
+        page.add_init_script(WATCH)
+        visited = Visit(page)
         page.on("request", lambda request: visited.requests.append(request.url))
         page.on("console", lambda message: visited.messages.append(message.text))
         page.on("pageerror", lambda error: visited.messages.append(str(error)))
@@ -95,9 +78,7 @@ def visit(browser):
         page.goto(path.as_uri(), wait_until="load")
         return visited
 
-    yield open_file
-    for context in contexts:
-        context.close()
+    return open_file
 
 
 @pytest.fixture(params=PAGES)
@@ -125,10 +106,10 @@ def test_page_in_a_browser(visited):
     for width in WIDTHS:
         assert found.overflow(width) == []
     if name in EXAMINED:
-        assert found.faults() == []
+        assert axe_faults(found.page) == []
         found.page.evaluate(CUT, KEPT)
         found.page.emulate_media(color_scheme="dark")
-        assert found.faults("color-contrast", "link-in-text-block") == []
+        assert axe_faults(found.page, "color-contrast", "link-in-text-block") == []
     if name == "evidence-en":
         cases = "[...document.querySelectorAll('.cases b')].map(b => b.dataset.verdict)"
         shown = {e.get("data-verdict") for e in parsed.root.iter("b")} - {None}

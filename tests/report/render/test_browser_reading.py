@@ -24,23 +24,16 @@ FOLDED = """() => [...document.querySelectorAll("details")].filter(d =>
 
 
 @pytest.fixture
-def opened(browser, report):
+def opened(new_page, report):
     """Open the English page, with or without its script."""
-    contexts = []
 
     def open_page(name="en", **options):
         report.page(name)
-        context = browser.new_context(
-            viewport={"width": 1280, "height": 900}, **options
-        )
-        contexts.append(context)
-        page = context.new_page()
+        page = new_page(viewport={"width": 1280, "height": 900}, **options)
         page.goto((report.folder / f"{name}.html").as_uri())
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 def test_keyboard_reaches_everything_in_order(opened):
