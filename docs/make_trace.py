@@ -68,10 +68,10 @@ def follow(folder: Path) -> list[Stop]:
     (case,) = (
         one for one in check.cases if (one.distribution, one.d_k) == ("gaussian", D_K)
     )
-    key, grid = row_key(check.asked), msgspec.convert(results.run["grid"], Grid)
+    key, grid = row_key(check.check), msgspec.convert(results.run["grid"], Grid)
     catalogue = read_catalogue().only((CLAIM,))
     points = points_of_study(catalogue, grid, whole_grid=False)
-    asked = check_rows([check.asked], points, grid.divisors)
+    asked = check_rows([check.check], points, grid.divisors)
     (point,) = {one for one, _ in asked if row_id(one, key) == case.row}
     columns = columns_of(point, [key])
     batch = sample(point, results.run["seed"], 0, case.n_replicates or 0, columns)
@@ -92,7 +92,7 @@ def follow(folder: Path) -> list[Stop]:
     made = f"{estimate.value:.4f} ± {estimate.std_error:.4f}"
     return [
         stop_at(
-            check.asked,
+            check.check,
             f"`catalogue.toml`, `{CLAIM}`: `{check.quantity}`, divisor "
             f"`{check.divisor}`, {check.relation} {check.expected}",
         ),

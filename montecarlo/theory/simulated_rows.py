@@ -4,17 +4,17 @@ In: a quantity, a point and a divisor.  Out: the value in a table that
 `studies.explorer` makes, with a relative standard error of 0.3 %, or None.
 """
 
-import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.small_files import read_package_toml
 from montecarlo.theory.row_integrals import Reference
 
-TABLE = Path(__file__).with_name("simulated_rows.json")
+#: File of the table, in the package.
+TABLE = "theory/simulated_rows.toml"
 #: Quantity and summary -> name in the table, and whether it is divided by the divisor.
 STATISTICS = {
     ("effective_keys", "mean"): ("effective_keys", False),
@@ -26,8 +26,7 @@ STATISTICS = {
 @cache
 def simulated_table() -> dict[str, Any]:
     """Return the table: sizes, divisors, statistics, error and values."""
-    table: dict[str, Any] = json.loads(TABLE.read_bytes())
-    return table
+    return read_package_toml(TABLE)
 
 
 def simulated_value(

@@ -9,7 +9,8 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
+from typing import Any
 
 from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -48,7 +49,7 @@ from montecarlo.report.render.contents import (
     place_figures,
 )
 from montecarlo.sampling import design_points, distributions
-from montecarlo.theory.simulated_rows import simulated_table
+from montecarlo.small_files import read_package_toml
 
 #: Placeholder for the table in the script of the explorer.
 _TABLE = "EXPLORER_TABLE"
@@ -100,7 +101,7 @@ def render(
     style = stylesheet()
     script = ""
     if template == "report" and not quotable:
-        table = json.dumps(simulated_table(), separators=(",", ":"))
+        table = json.dumps(explorer_table(), separators=(",", ":"))
         script = read_template("explorer.js").replace(f"= {_TABLE}", f"= {table}")
     elif template == "index":
         script = read_template("index.js")
@@ -147,7 +148,7 @@ def environment() -> Environment:
         "map_paths": map_paths,
         "middle_weight": MIDDLE,
         "divisors": DIVISORS,
-        "explorer_table": simulated_table,
+        "explorer_table": explorer_table,
         "figure_specs": EVERY_FIGURE,
         "released": RELEASED,
         "part_of": part_of,
@@ -157,6 +158,12 @@ def environment() -> Environment:
         "tables_of": lambda topic: TABLES.get(topic, ()),
     }
     return made
+
+
+@cache
+def explorer_table() -> dict[str, Any]:
+    """Return the table of the explorer, that of `montecarlo.theory.simulated_rows`."""
+    return read_package_toml("theory/simulated_rows.toml")
 
 
 def stylesheet() -> str:
