@@ -346,7 +346,8 @@ class LayerComparison:
     has_one_key: bool = False
     #: Scales that were passed, by side; None where they are not known.
     passed: Mapping[str, float | None] = field(default_factory=dict)
-    computed: set[str] = field(default_factory=set)  # sides with computed weights
+    #: Sides with computed weights, where those of the other were captured.
+    computed: set[str] = field(default_factory=set)
     has_weights: bool = True  # whether weights, or outputs, of all heads are compared
 
     def compare(self, roundings: float) -> None:
@@ -488,8 +489,8 @@ class LayerComparison:
     def _with_weights(self, rows: Sequence[Rows]) -> list[HeadSide] | None:
         """Return both sides of a head, with weights or with outputs; None with neither.
 
-        Where one side has weights and the other outputs, the weights of the latter are
-        computed by its mask, bias and scale, which must reproduce the outputs.
+        Weights of a side that has outputs are computed by its mask, bias and scale, if
+        these are known and reproduce the outputs.
         """
         masked = [one for one in rows if one.added is not None]
         rows = _some(rows, [np.any(keys_seen(one), axis=1) for one in masked])
@@ -505,11 +506,10 @@ class LayerComparison:
             for side, one in zip(SIDES, sides, strict=True)
             if "weights" not in one.rows.made
         }
-        if len(lacking) == len(sides):
-            return sides
         if not all(one.is_sure for one in lacking.values()):
-            return None
-        self.computed.update(lacking)
+            return sides if len(lacking) == len(sides) else None
+        if len(lacking) < len(sides):
+            self.computed.update(lacking)
         rows = [
             replace(one.rows, made={"weights": np.asarray(one.weights)})
             for one in sides
