@@ -356,7 +356,7 @@ def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
 def _with_heads(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor with four axes, the first two those of sequences and heads."""
     if tensor.ndim < 4:
-        return tensor[(None,) * (4 - tensor.ndim)].transpose(0, 1)
+        return tensor[(None,) * (4 - tensor.ndim)]
     return tensor.flatten(0, tensor.ndim - 4)
 
 
