@@ -1,5 +1,5 @@
 // A row that is drawn in the page, undivided and divided, beside what all rows have:
-// EXPLORER_TABLE is explorer.json, made by studies/explorer.py.
+// EXPLORER_TABLE is simulated_rows.json, made by studies/explorer.py.
 (() => {
   const table = EXPLORER_TABLE;
   const section = document.getElementById("explorer");

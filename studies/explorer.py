@@ -1,4 +1,4 @@
-"""What the explorer of the report page shows: report_templates/explorer.json.
+"""What the explorer of the report page shows: montecarlo/theory/simulated_rows.json.
 
 Run ``python -m studies.explorer`` where the theory was changed; a test makes a part of
 it again.  For each number of keys, d_k and divisor there are the four statistics of a
@@ -28,7 +28,7 @@ from montecarlo.sampling.streams import named_stream
 from montecarlo.theory import expected_row, largest_weight_share
 from studies.program import ROOT, parse, run_program
 
-TABLE = ROOT / "report_templates" / "explorer.json"
+TABLE = ROOT / "montecarlo" / "theory" / "simulated_rows.json"
 KEYS = (16, 64, 128, 256, 512, 1024, 4096, 16384)
 D_K = tuple(2**i for i in range(3, 11))
 CHOSEN = ("none", "sqrt", "2sqrt", "linear")

@@ -164,20 +164,24 @@ def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
 
     That is at most one, or two for the d_k of a series.
     """
-    known = case.estimate if case.exact is None else case.exact
+    values = case.exact, case.simulated, case.estimate
+    known = next((one for one in values if one is not None), None)
     numbers: dict[str, tuple[float | None, ...]] = {
         "estimate": (case.estimate,),
         "known": (known,),
         "d_k": (case.d_k,) if case.d_k is not None else case.d_k_range or (),
         "n_keys": (case.n_keys,),
     }
-    sampled = value.of == "estimate" or (value.of == "known" and case.exact is None)
+    is_estimate = value.of == "estimate" or (
+        value.of == "known" and known == case.estimate
+    )
+    std_error = case.std_error if is_estimate else None
     row = "" if value.of in ("d_k", "n_keys") else case.row
     for number in numbers[value.of]:
         if number is not None:
             yield NumberOutcome(
                 value=float(number),
-                std_error=case.std_error if sampled else None,
+                std_error=std_error,
                 row=row,
                 percent=value.percent,
                 digits=value.digits,

@@ -107,6 +107,8 @@ class Case(CaseKey, frozen=True, kw_only=True):
     region_high: float | None = None
     #: exact value of the estimated quantity; null if unknown
     exact: float | None = None
+    #: value with a relative error of 0.3 %, simulated beforehand; null if there is none
+    simulated: float | None = None
     #: limit for large d_k; null unless the check asks for it
     limit: Limit | None = None
     outcome: Outcome = Outcome.NOT_APPLICABLE

@@ -42,9 +42,9 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
         Which of the matching cases: ``only`` requires that there is one; ``lowest`` and
         ``highest`` go by the number.
     of : str
-        Which number of the case: ``estimate``; ``known``, the exact value or else the
-        estimate; ``d_k`` or ``n_keys``.  A series over d_k has two values of d_k, its
-        ends.
+        Which number of the case: ``estimate``; ``known``, the exact value, else the one
+        that was simulated beforehand, else the estimate; ``d_k`` or ``n_keys``.  A
+        series over d_k has two values of d_k, its ends.
     percent : bool
         Whether the number is displayed in per cent.
     digits : int

@@ -22,6 +22,7 @@ from montecarlo.claims.outcomes import (
     ClaimsRecord,
     case_key,
     decide_case,
+    six_digits,
 )
 from montecarlo.claims.recorded import RECORDED, find_recorded
 from montecarlo.claims.schema import Catalogue
@@ -36,6 +37,7 @@ from montecarlo.study.measured import row_id
 from montecarlo.study.rows import Row
 from montecarlo.study.table import PointTable
 from montecarlo.theory.limits import Limit, limit_of
+from montecarlo.theory.simulated_rows import simulated_value
 
 
 def canonical_distributions(named: str) -> str:
@@ -167,7 +169,12 @@ class Evidence:
         else:
             points = self.points_by_case(check)[where]
             exact = exact_in(check, points, self.reference)
-            fields["d_k_range"] = points[0].d_k, points[-1].d_k
+            used = _points_of_slope(check, points)
+            fields["d_k_range"] = used[0].d_k, used[-1].d_k
+            if not check.along_d_k:
+                key = check.quantity, points[0], check.divisor, check.summary
+                simulated = simulated_value(*key)
+                fields["simulated"] = simulated and six_digits(simulated.value)
             fields["limit"] = limit_in(check, where)
             fields["most"] = min(self.budgets[point] for point in points)
             if is_applicable(check, points):
@@ -298,6 +305,13 @@ def is_applicable(check: Check, points: Points) -> bool:
     return all(has_interval(c, check.quantity) for c in points)
 
 
+def _points_of_slope(check: Check, points: Points) -> Points:
+    """Return the points that an estimate uses: for a limit those of the largest d_k."""
+    if check.relation != "tends_to":
+        return points
+    return tuple(c for c in points if c.d_k >= points[-1].d_k / FAR)
+
+
 def estimate_in(
     check: Check, points: Points, summaries: Callable[[DesignPoint], PointTable]
 ) -> Estimate:
@@ -305,10 +319,7 @@ def estimate_in(
 
     The slope is that of the row's logarithm over ln d_k.
     """
-    key = row_key(check)
-    if check.relation == "tends_to":  # the slope at the largest d_k
-        far = points[-1].d_k / FAR
-        points = tuple(c for c in points if c.d_k >= far)
+    key, points = row_key(check), _points_of_slope(check, points)
     estimates = [summaries(c).estimate(key) for c in points]
     if check.relation in ("slope_between", "tends_to"):
         return log_log_slope([c.d_k for c in points], estimates)

@@ -186,14 +186,14 @@ class JudgeOptions(StudyOptions):
 class ObserveOptions:
     """Look at queries and keys of your own model.
 
-    What are scores divided by, does that fit, head by head, and what makes their
-    variance?  Several files are further sequences; .pt hold a dict of tensors, which
+    For each head: the divisor of the scores, whether it fits, and what determines their
+    variance.  Several files are further sequences; .pt hold a dict of tensors, which
     torch reads as weights only.  Entries are float16, bfloat16, float32 or float64.
     """
 
     files: tuple[Path, ...] = first(
-        ".npz or .pt with q, k and what tells the applied scale: "
-        "weights, or v and outputs",
+        ".npz or .pt with q, k and, to determine the divisor, weights, or v and "
+        "outputs",
         flag="files",
         nargs="+",
         metavar="FILE",

@@ -232,11 +232,11 @@ def _measure_row(options: MeasureOptions) -> Result:
 
 
 def _shortfall(
-    measured: Measurement, wanted: float, needed: float, seconds: float
+    measured: Measurement, target: float, needed: float, seconds: float
 ) -> str:
     """Return why the target error was not reached, and what would reach it.
 
-    ``wanted``: the target error; ``needed``: replicates for it; ``seconds``: CPU time
+    ``target``: the target error; ``needed``: replicates for it; ``seconds``: CPU time
     of one replicate.
     """
     if math.isnan(needed):
@@ -252,7 +252,7 @@ def _shortfall(
     if needed > MOST_REPLICATES:
         limit = f"the largest number is {MOST_REPLICATES}"
     return (
-        f"{measured.std_error:.2g} instead of {wanted:.2g}, which takes about "
+        f"{measured.std_error:.2g} instead of {target:.2g}, which takes about "
         f"{needed:.2g} replicates, {say_time(needed * seconds)} on one core; {limit}"
     )
 

@@ -320,6 +320,8 @@ def check_parts(
         elif size and one.mask.mask in {"none", "causal", "window", "chunks"}:
             is_so = (one.mask.mask, one.mask.window) == (name, size)
             yield PartAnswer(hint, text, YES if is_so else NO)
+    for text in parts.not_checked:
+        yield PartAnswer("", text, UNDETERMINED)
     if parts.has_sinks and one.source == "weights":
         has_none = {head.mask.sums for head in scales.heads} == {"one"}
         yield PartAnswer("no_sinks", "sinks", NO if has_none else YES)

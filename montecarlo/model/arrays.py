@@ -36,6 +36,8 @@ EVIDENCE = {"weights": ("weights",), "outputs": ("v", "outputs")}
 ADDED = "added"
 #: Arrays whose last axis is that of the keys.
 OF_KEYS = ("weights", ADDED)
+#: Arrays that have a row for each query.
+OF_QUERIES = ("q", "weights", "outputs", ADDED)
 #: Arrays that have the heads of keys, which may be fewer than those of queries.
 OF_KEY_HEADS = ("k", "v")
 #: Axes that must be as long as an axis of another array: array, axis, other, its axis.
@@ -348,7 +350,8 @@ class Model:
     def take(self, head: Head, sequence: int) -> dict[str, Array]:
         """Return all arrays of one sequence of a head, finite or not."""
         names = self.sequences[sequence].layers
-        return {name: to_float(self._find(name, head, sequence)) for name in names}
+        found = {name: self._find(name, head, sequence) for name in names}
+        return {name: np.array(one, dtype=np.float64) for name, one in found.items()}
 
     def read_vectors(self, layer: int, sequence: int) -> dict[str, Array]:
         """Return queries, keys and values of all heads, shape (head, token, d)."""
@@ -432,11 +435,6 @@ class Model:
         return max(int(keys.shape[1]) for keys in every)
 
 
-def to_float(array: NDArray[Any]) -> Array:
-    """Return a copy in float64."""
-    return np.array(array, dtype=np.float64, order="C")
-
-
 def read_finite(
     name: str,
     array: NDArray[Any],
@@ -449,7 +447,7 @@ def read_finite(
     ``name`` and ``place``, numbers by axis, are for the error of an entry that is not
     finite.
     """
-    block = to_float(array[tokens])
+    block = np.array(array[tokens], dtype=np.float64, order="C")
     if not np.isfinite(block).all():
         row, entry = np.argwhere(~np.isfinite(block))[0]
         where = ", ".join(f"{axis} {number}" for axis, number in place.items())

@@ -25,6 +25,7 @@ import numpy as np
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import (
     ADDED,
+    OF_QUERIES,
     Arrays,
     Model,
     Receiver,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:  # as long to import as all the rest
 ROWS, MOST_BYTES = 64, 2**28
 #: Sequences that are kept by default.
 SEQUENCES = 16
-#: Arrays that have a row for each query.
-OF_QUERIES = ("q", "weights", "outputs", "added")
 #: Reasons why attention was missed that are kept.
 MOST_MISSED = 16
 
@@ -380,6 +379,7 @@ def capture(
     captured = Captured(rows, sequences, config_of(model))
 
     def keep(arrays: Arrays, passed: Mapping[str, object]) -> None:
+        """Keep a call; from now on, as many rows as `Captured` keeps."""
         captured.add(arrays, passed)
         receiver.rows = captured.rows
 

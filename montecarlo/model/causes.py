@@ -1,8 +1,8 @@
-"""Why the attention of a port is not its reference's: causes, each tried on arrays.
+"""Causes by which the attention of a port may differ from its reference's.
 
-A cause predicts an array of the port from the reference's.  `explain` holds what each
-leaves of the difference against what rounding can make: the simplest that leaves no
-more is named; where none does, the one that explains most, and its equals.
+Each cause predicts an array of the port from the reference's.  `explain` compares the
+residual of the prediction with the rounding error: it returns the simplest cause whose
+residual is no larger, else the causes that explain most.
 """
 
 import math
@@ -31,77 +31,80 @@ from montecarlo.model.fits import (
     make_outputs,
 )
 from montecarlo.model.masks import name_mask
+from montecarlo.model.scales import FLOAT32
 
-#: How often rounding alone exceeds what it is allowed, in one array at most.
+#: Probability that rounding alone exceeds its bound in an array.
 FALSE_ALARM = 1e-6
-#: What a number of a sound port may be off by, in roundings of its format.  Each side
-#: makes it in at most four steps (product, scale, bias or cap, softmax): eight even
-#: roundings have the standard deviation 1.63.  The norm of ten of them and more exceeds
-#: `ROUNDINGS` by chance less often than `FALSE_ALARM`: see `roundings_of`.
+#: Standard deviation of a number of a sound port, in roundings of its format: each side
+#: takes at most four steps (product, scale, bias or cap, softmax), and eight uniform
+#: roundings have 1.63.  The root mean square of ten numbers and more exceeds
+#: `ROUNDINGS` with less than `FALSE_ALARM`: see `roundings_of`.
 STEP, ROUNDINGS = math.sqrt(8.0 / 3.0), 4.0
-#: What a difference has to be to be one, whatever the format, as a part of the norm:
-#: `ROUNDINGS` of float32 of scaled scores of 400.
+#: Least relative difference that counts, whatever the format: `ROUNDINGS` of float32 of
+#: scaled scores of 400.
 LEAST = 1e-4
-#: What a cause has to explain of a difference; and how much of one twice as large as
-#: rounding.  By chance one that fits half as many numbers as there are, which is the
+#: Share of a difference that a cause must explain; and of one that is up to twice the
+#: rounding error.  By chance a cause that fits half as many numbers as there are, the
 #: most that is tried, explains 1 - sqrt(1/2) = 0.29.
 EXPLAINS, HALF = 0.8, 0.5
-#: From where on it explains all, so that none is sought beside it.  Measured on rebuilt
-#: faults: 99.8 % of 2,528 differences are explained so by what is named, and of wrong
-#: causes 138 explain between `EXPLAINS` and this; `test_the_cause_is_named` holds it.
+#: Share from which on no further cause is sought.  Measured on rebuilt faults: 99.8 %
+#: of 2,528 differences are explained so by the cause that is named, and 138 by wrong
+#: causes between `EXPLAINS` and this; `test_the_cause_is_named` tests it.
 ALL = 0.98
-#: Lengths of normalised rows spread by less than this part of them: rounding to
-#: bfloat16 makes 0.004, normal entries 1 / sqrt(2 d_k), 0.044 of 256.
+#: Relative spread of lengths of normalised rows: rounding to bfloat16 makes 0.004, and
+#: normal entries 1 / sqrt(2 d_k), 0.044 at 256.
 EVEN = 0.02
-#: How near ratios and angles are to what they are called; nothing is decided by it.
+#: Tolerance of ratios, angles and logits for the words of a cause, not for its choice.
 ALIKE = 0.05
-#: What rounding to float32 moves a number by: in fewer bits a scale alone makes the
-#: outputs of a cap, too.
-FLOAT32 = 2.0**-24
-#: What is divided by at least.
+#: Least denominator.
 TINY = 1e-300
-#: Weights below this may be 0 in another format: float16 holds them to a part of 64.
+#: Weights that may be 0 in another format: float16 resolves it to a part of 64.
 SMALL_WEIGHT = 2.0**-18
-#: How far off a scale below rounding has to be, as a part of it: what is less, the
-#: tests of one side's scale tell.
+#: Least relative difference of a scale that is hidden by rounding of weights.
 OTHER_SCALE = 0.02
-#: Of Gauss and Newton to the scale of outputs.
+#: Gauss-Newton steps to the scale of outputs.
 STEPS = 4
-#: Rows that a fit takes.
+#: Rows of a fit.
 FIT_ROWS = 64
-#: Bases of rotary embeddings, and parts of a head that are rotated, of public models.
+#: Bases of rotary embeddings, and shares of rotated entries, of public models.
 BASES = (1e4, 1e3, 5e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 5e6, 8e6, 1e7)
 ROTATED = (1.0, 0.75, 0.5, 0.4, 0.25)
-#: Tokens at even distances, of two heads, from which rotary embeddings are recognised.
+#: Tokens at even distances, of two heads, by which rotary embeddings are recognised.
 ROTARY_TOKENS = 16
-#: Products that differ by a smaller part are of rotations that are the same.
+#: Relative difference of products below which two rotations are the same.
 SAME_ROTATION = 1e-9
-#: Logarithm of a base at most.
+#: Largest logarithm of a base.
 MOST_LOG_BASE = 50.0
 Seen = NDArray[np.bool_]
 
 
 class Cause(NamedTuple):
-    """What a port may do, and what its array would then be."""
+    """A possible cause of a difference, and the array of the port that it predicts."""
 
-    quantity: str  # where it is: q, k, v, scale, cap, mask, bias, sink, ...
-    text: str  # what the port does, with its {name} and its numbers {port}, {reference}
-    made: Array  # vectors (head, token, d), or weights or outputs of a head
+    quantity: str  # q, k, v, scale, cap, mask, bias, sink, ...
+    text: str  # predicate of "the port"; {name}, {port} and so on are filled in later
+    made: Array  # vectors (head, token, d), or weights of a head
     n_free: int = 0  # numbers that were fitted to the port
-    port: float = math.nan  # a number of the port, and the reference's, if it has one
+    port: float = math.nan  # the parameter of the port, and the reference's
     reference: float = math.nan
-    is_free: bool = False  # fits much by chance: it has to explain all
-    beside: "Cause | None" = None  # a further cause without which this explains less
-    explained: float = 0.0  # the part of the difference that it explains
+    is_free: bool = False  # many fitted numbers: it must explain `ALL`
+    beside: "Cause | None" = None  # a second cause, which the prediction includes
+    explained: float = 0.0  # share of the difference
 
 
 def explain(
     array: Array, before: Array, causes: Iterable[Cause], rounding: float
 ) -> tuple[Cause, ...]:
-    """Return the simplest cause that explains how an array differs, or the best.
+    """Return the simplest cause that explains a difference, or the best ones.
 
-    ``before`` is the array without a cause, ``rounding`` the norm of what rounding can
-    make of it; ``causes`` are the simplest first.
+    Parameters
+    ----------
+    array, before : ndarray
+        The port's array, and its prediction without a cause.
+    causes : iterable of Cause
+        The simplest first.
+    rounding : float
+        Bound of the norm of the rounding error.
     """
     difference, judged = _norm(array - before), list[Cause]()
     for one in causes:
@@ -122,16 +125,17 @@ def explain(
 
 
 def roundings_of(n: int) -> float:
-    """Return how many roundings the norm of so many numbers may be off by.
+    """Return the bound of the root mean square error of n numbers, in roundings.
 
-    Squares of even roundings have lighter tails than those of normal ones, whose sum
-    is bounded by Laurent and Massart (2000, lemma 1).
+    Squares of uniform errors have lighter tails than those of normal ones, whose sum is
+    bounded by Laurent and Massart (2000, lemma 1).
     """
     log = -math.log(FALSE_ALARM) / max(n, 1)
     return max(ROUNDINGS, STEP * math.sqrt(1.0 + 2.0 * math.sqrt(log) + 2.0 * log))
 
 
 def _norm(array: Array) -> float:
+    """Return the Euclidean norm of all entries."""
     return float(np.linalg.norm(array))
 
 
@@ -139,7 +143,7 @@ def _norm(array: Array) -> float:
 
 
 def _factors(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Try multiples: one, of each head, of each position, of each entry."""
+    """Yield multiples of the reference: one factor, by head, by position, by entry."""
     for axes, text in (
         ((0, 1, 2), "multiplies {name} by {port:.4g}"),
         ((1, 2), "multiplies {name} by a factor by head"),
@@ -155,7 +159,7 @@ def _factors(port: Array, reference: Array, _: int) -> Iterator[Cause]:
 
 
 def _norms(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Try rows that one side alone normalises, and norms over the tokens."""
+    """Yield norms of one side alone, over the tokens, and over heads."""
     ours, theirs = (np.linalg.norm(one, axis=-1) for one in (port, reference))
     by_entry = np.linalg.norm(port, axis=-2)
     spread, other, of_columns = (x.std() / x.mean() for x in (ours, theirs, by_entry))
@@ -177,11 +181,11 @@ def _norms(port: Array, reference: Array, _: int) -> Iterator[Cause]:
 
 
 def _norm_widths(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Try a norm of each head where the reference normalises all heads together.
+    """Yield a norm of each head, beside one over all heads, and the reverse.
 
-    With lengths |u_h| of H heads before the norm, and f_h the port's factor over the
-    reference's, f_h^-2 = H |u_h|^2 / sum |u|^2 has the mean 1 over heads, of every
-    token and whatever the gain; the other way round f_h^2 has.
+    Let u_h be the vector of head h of H before the norm, and f_h the factor of the port
+    over the reference.  Then f_h^-2 = H |u_h|^2 / sum |u|^2 has the mean 1 over heads,
+    at every token and with any gain; in the other case f_h^2 has.
     """
     square = np.square(reference).sum(axis=-1, keepdims=True)
     factor = (port * reference).sum(axis=-1, keepdims=True)
@@ -196,7 +200,7 @@ def _norm_widths(port: Array, reference: Array, _: int) -> Iterator[Cause]:
 
 
 def _orders(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Try heads in another order, tokens a place off, and rows read otherwise."""
+    """Yield another order of heads, tokens off by one, and swapped axes."""
     heads, tokens, d = port.shape
     products = port.reshape(heads, -1) @ reference.reshape(heads, -1).T
     nearest = np.argmax(np.abs(products), axis=1)
@@ -225,9 +229,10 @@ class Rotary(NamedTuple):
 
     def turn(self, x: Array, positions: Array, sign: int = 1) -> Array:
         """Return vectors (head, token, d) rotated; with sign -1 rotated back."""
+        if math.isinf(self.base):
+            return x
         half, made = self.width // 2, x.copy()
-        frequencies = self.base ** (-np.arange(half) / half)
-        frequencies *= math.isfinite(self.base) * sign * self.sign
+        frequencies = sign * self.sign * self.base ** (-np.arange(half) / half)
         entries = slice(0, self.width, 2), slice(1, self.width, 2)
         if self.pairs == "halves":
             entries = slice(half), slice(half, self.width)
@@ -249,10 +254,10 @@ class Rotary(NamedTuple):
 
 
 def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
-    """Try other rotary embeddings of the same vectors: those of models, then any base.
+    """Yield the rotary embeddings of both sides that leave the same unrotated vectors.
 
-    Rotations keep lengths: the nearest of all pairs of embeddings is the one whose
-    unrotated vectors have the largest product.
+    Those of public models first, then with fitted bases.  As rotations keep lengths,
+    the best pair of embeddings has the largest product of unrotated vectors.
     """
     lengths, other_lengths = (np.linalg.norm(x, axis=2) for x in (port, reference))
     if _norm(lengths - other_lengths) > EVEN * _norm(other_lengths):
@@ -273,7 +278,8 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
         for x in (port, reference)
     ]
     product = unturned[0] @ unturned[1].T
-    nearest = np.argwhere(product >= (1.0 - SAME_ROTATION) * product.max())
+    largest = product.max()
+    nearest = np.argwhere(product >= largest - SAME_ROTATION * abs(largest))
     pairs_of_ways = [(ways[i], ways[j]) for i, j in nearest]
     mine, other = max(pairs_of_ways, key=lambda both: sum(one.sign for one in both))
     for digits in (6, 2):
@@ -289,7 +295,7 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
 def _refine(
     mine: Rotary, other: Rotary, port: Array, reference: Array, positions: Array
 ) -> tuple[Rotary, Rotary]:
-    """Return two rotary embeddings with the bases that fit the first tokens best."""
+    """Return the rotary embeddings of both sides with bases fitted to first tokens."""
     few = slice(ROTARY_TOKENS)
     start = np.log([one.base for one in (mine, other) if math.isfinite(one.base)])
 
@@ -310,7 +316,7 @@ def _refine(
 
 
 def _rotations(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Try pairs of entries that are turned, or turned before a gain, not after it."""
+    """Yield rotations of pairs of entries by any angle, and before a norm's gain."""
     heads, tokens, d = port.shape
     neighbours = np.arange(d).reshape(-1, 2).T.ravel() if d % 2 == 0 else ()
     for order in (np.arange(d), neighbours) if d % 2 == 0 else ():
@@ -335,16 +341,11 @@ def _rotations(port: Array, reference: Array, _: int) -> Iterator[Cause]:
 
 
 def _say_turn(turn: NDArray[np.complex128]) -> str:
-    """Say how angles (token, pair) by which the port is turned farther grow."""
+    """Return how rotations (token, pair), of modulus 1, of the port differ."""
     steps = np.angle((turn[1:] * turn[:-1].conj()).mean(axis=0))
     if len(turn) < 2 or np.abs(steps).max() < LEAST:
         return f"turns {{name}} as of positions {np.angle(turn[0, 0]):.3g} farther on"
-    told = f"{ROTATES}: "
-    if abs(steps[0] + 1.0) < ALIKE:
-        return f"{told}it does not, and the reference does; or it rotates backwards"
-    if abs(steps[0] - 1.0) < ALIKE:
-        return f"{told}the reference does not; or the port does twice"
-    return f"{told}another base or scaling of the rotation"
+    return f"{ROTATES}: another base or scaling of the rotation"
 
 
 #: The simplest first.
@@ -356,10 +357,10 @@ TILED = "tiles key heads (interleaved), the reference repeats each (blocked)"
 def explain_vectors(
     name: str, port: Array, reference: Array, rounding: float, first: int = 0
 ) -> tuple[Cause, ...]:
-    """Return what explains how queries, keys or values differ, (head, token, d).
+    """Return the causes by which queries, keys or values (head, token, d) differ.
 
-    A cause that fits more than half as many numbers as there are explains nothing.
-    Positions of tokens count from ``first``.
+    Causes that fit more than half as many numbers as there are do not count.
+    ``rounding`` is relative to the norm; positions of tokens count from ``first``.
     """
     tried = (one for way in VECTOR_CAUSES for one in way(port, reference, first))
     causes = (one for one in tried if 2 * one.n_free <= port.size)
@@ -371,16 +372,16 @@ def explain_vectors(
 
 
 class LogitRule(NamedTuple):
-    """How a head makes logits of scores."""
+    """The rule by which a head computes logits from scores."""
 
-    form: str  # a key of `FORMS` in fits, or of groups there
+    form: str  # a key of `FORMS` in fits, or ``offset``, ``key``, ``pair``
     scale: float
     parameter: float = math.nan  # of the form
     mask: str = GIVEN
-    is_fit: bool = True  # not just a slope of few numbers
+    is_fit: bool = True  # False for the slope of few numbers
 
     def logits(self, scores: Array) -> Array:
-        """Return logits, but for what is added."""
+        """Return logits without a bias."""
         scaled: Array = self.scale * scores
         if self.form == "cap":
             scaled = self.parameter * np.tanh(scaled / self.parameter)
@@ -388,11 +389,11 @@ class LogitRule(NamedTuple):
 
     @property
     def slope(self) -> float:
-        """What is added for each position of distance."""
+        """The bias for each position of distance."""
         return self.parameter if self.form == "distance" else 0.0
 
     def weights(self, rows: Rows) -> Array:
-        """Return the weights that this makes of the scores of rows."""
+        """Return attention weights of rows."""
         more = {"distance": [self.parameter], "sink": [self.parameter]}
         if self.form == "cap":
             more["cap"] = [math.log(self.parameter / abs(self.scale))]
@@ -403,17 +404,17 @@ class LogitRule(NamedTuple):
 
 @dataclass(frozen=True)
 class HeadSide:
-    """A head of one side: rows of a sequence, and the rule that its weights follow."""
+    """A head of one side: rows of a sequence, and the rule of its weights."""
 
     rows: Rows
-    rounding: float  # what rounding moves numbers by, as a part of them
-    #: The scale, as it was passed to attention that has no cap; None: not known.
+    rounding: float  # rounding error of its numbers, relative
+    #: The scale that was passed to attention without a cap; None where not known.
     passed: float | None = None
 
     def allowed(self, scale: float, drift: float = 0.0) -> float:
-        """Return what rounding of scores moves weights and outputs by, as a part.
+        """Return the relative error of weights and outputs by rounding of scores.
 
-        ``drift`` is what queries and keys are off already.
+        ``drift`` is the relative error of queries and keys.
         """
         scores = self.rows.scores
         weights = self.rows.made.get("weights")
@@ -424,12 +425,12 @@ class HeadSide:
 
     @property
     def d_k(self) -> int:
-        """Entries of a query."""
+        """Number of entries of a query."""
         return int(self.rows.queries.shape[1])
 
     @cached_property
     def rule(self) -> LogitRule | None:
-        """The rule of weights or outputs; None where none holds."""
+        """The rule by which weights or outputs are computed; None where none fits."""
         few = self.rows.some(slice(None, None, -(-len(self.rows.places) // FIT_ROWS)))
         if "weights" in self.rows.made:
             few = few.some(np.any(few.weights > 0.0, axis=1))
@@ -447,7 +448,7 @@ class HeadSide:
         return found if found and self._is_made(few, found) else None
 
     def _plain(self, rows: Rows, mask: str) -> tuple[float, LogitRule]:
-        """Return what the scale that makes outputs best leaves of them, and a rule."""
+        """Return the residual norm of outputs at the best scale, and its rule."""
 
         def left_at(scale: float) -> tuple[Array, Array]:
             made = make_outputs("plain", np.array([scale]), rows, mask)
@@ -461,7 +462,7 @@ class HeadSide:
         return _norm(left_at(scale)[0]), LogitRule("plain", scale, mask=mask)
 
     def _is_made(self, rows: Rows, rule: LogitRule) -> bool:
-        """Tell whether a rule makes the outputs of rows."""
+        """Return whether a rule reproduces the outputs of rows up to rounding."""
         outputs = rule.weights(rows) @ rows.values
         allowed = self.allowed(rule.scale) * _norm(outputs)
         return _norm(outputs - rows.outputs) <= allowed
@@ -475,13 +476,16 @@ class HeadSide:
 
     @property
     def is_sure(self) -> bool:
-        """Whether no other rule than its own makes outputs to within rounding."""
+        """Whether the rule is known: it was passed, or rounding hides no other.
+
+        In fewer bits than float32 a scale alone may reproduce the outputs of a cap.
+        """
         is_passed = self.rule is not None and self.rule[:2] == ("plain", self.passed)
         return is_passed or (self.rule is not None and self.rounding <= FLOAT32)
 
     @cached_property
     def weights(self) -> Array | None:
-        """Attention weights: captured, or made by the rule of the outputs."""
+        """Attention weights: captured, or computed by the rule of the outputs."""
         if "weights" in self.rows.made:
             return self.rows.weights
         return None if self.rule is None else self.rule.weights(self.rows)
@@ -495,14 +499,14 @@ def _rule_of(fit: Fit | None, mask: str) -> LogitRule | None:
 
 
 def _logs(weights: Array) -> Array:
-    """Return logarithms of weights, -inf of 0."""
+    """Return logarithms of weights, -inf for 0."""
     with np.errstate(divide="ignore"):
         found: Array = np.log(weights)
     return found
 
 
 def _centred(values: Array, weights: Array) -> Array:
-    """Return values less their weighted mean over each row, 0 where the weight is."""
+    """Return values minus their weighted mean over each row; 0 at weights of 0."""
     counted = np.where(weights > 0.0, values, 0.0)
     total = np.maximum(weights.sum(axis=1, keepdims=True), TINY)
     mean = (weights * counted).sum(axis=1, keepdims=True) / total
@@ -511,7 +515,7 @@ def _centred(values: Array, weights: Array) -> Array:
 
 
 def _slope(x: Array, y: Array, weights: Array, axis: int | None = None) -> Array:
-    """Return the slopes of y by x within rows: of all, or of each."""
+    """Return the weighted slope of y on x within rows: a common one, or by row."""
     counted = np.where(np.isfinite(y), weights, 0.0)
     x, y = _centred(x, counted), _centred(y, counted)
     square = (counted * x * x).sum(axis=axis, keepdims=axis is not None)
@@ -521,7 +525,7 @@ def _slope(x: Array, y: Array, weights: Array, axis: int | None = None) -> Array
 
 
 def _softmax(logits: Array, total: Array | float = 1.0) -> Array:
-    """Return weights of rows that add up to a total, 0 of rows without a key."""
+    """Return softmax over keys times a total; 0 in rows without a key."""
     largest = logits.max(axis=1, keepdims=True)
     e = np.exp(logits - np.where(np.isfinite(largest), largest, 0.0))
     found: Array = e * (total / np.maximum(e.sum(axis=1, keepdims=True), TINY))
@@ -530,33 +534,32 @@ def _softmax(logits: Array, total: Array | float = 1.0) -> Array:
 
 @dataclass(frozen=True)
 class HeadPair:
-    """A head of the port beside that of the reference, of the same tokens."""
+    """A head of both sides, of the same tokens."""
 
     port: HeadSide
     reference: HeadSide
     head: int
     heads: int  # of queries
     keys: Array  # of all heads of the port, shape (head of keys, token, d)
-    values: Array | None
     is_whole: bool  # whether all rows of the sequence are here
 
     @cached_property
     def rule(self) -> LogitRule:
-        """The reference's."""
+        """The rule of the reference."""
         return self.reference.rule or LogitRule("plain", self.reference.d_k**-0.5)
 
     def allowed_by(self, scale: float, drift: float = 0.0) -> float:
-        """Return what rounding on both sides may make, as a part of the norm."""
+        """Return the relative rounding error, of the side where it is larger."""
         return max(one.allowed(scale, drift) for one in (self.port, self.reference))
 
     @property
     def rounding(self) -> float:
-        """Of the narrower format of both sides."""
+        """Rounding error of the narrower format of both sides, relative."""
         return max(self.port.rounding, self.reference.rounding)
 
     @cached_property
     def score_factor(self) -> float:
-        """What the port's scores are multiples of the reference's by; NaN if none."""
+        """The factor of the port's scores to the reference's; NaN if there is none."""
         ours, theirs = self.port.rows.scores, self.reference.rows.scores
         factor = float((ours * theirs).sum() / max((theirs**2).sum(), TINY))
         allowed = max(LEAST, ROUNDINGS * self.rounding) * _norm(ours)
@@ -572,23 +575,28 @@ class HeadPair:
 
     @cached_property
     def has_same_scores(self) -> bool:
-        """Whether nothing but the last digits of scores differs."""
+        """Whether scores are the same up to the last digits."""
         ours, theirs = self.scores, self.reference.rows.scores
         return bool(np.abs(ours - theirs).max() <= 1e-12 * np.abs(theirs).max())
 
     @property
+    def ours(self) -> Array:
+        """Weights of the port."""
+        return np.asarray(self.port.weights)
+
+    @property
     def theirs(self) -> Array:
-        """The reference's weights, where they are known."""
+        """Weights of the reference."""
         return np.asarray(self.reference.weights)
 
     @cached_property
     def plain(self) -> Array:
-        """What the reference's scale and cap make of the port's scores."""
+        """Logits of the port's scores by the reference's scale and cap."""
         return self.rule.logits(self.scores)
 
     @cached_property
     def logits(self) -> Array:
-        """Logits as the reference would make them of the port's queries and keys."""
+        """Logits of the port's queries and keys by the reference's rule and bias."""
         logs = _logs(self.theirs)
         if self.has_same_scores:
             return logs
@@ -596,7 +604,7 @@ class HeadPair:
 
     @cached_property
     def full(self) -> Array:
-        """The same, also of keys that the reference hides."""
+        """The same, with keys that the reference hides."""
         seen = np.isfinite(self.logits)
         count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
         away = np.where(seen, self.logits - self.plain, 0.0)
@@ -605,15 +613,15 @@ class HeadPair:
 
     @cached_property
     def sinks(self) -> tuple[float, float]:
-        """Logits of what takes part of the weight, of port and reference; or -inf."""
+        """Logits of the sinks of port and reference, -inf for none."""
         found = []
         for weights, scores in (
-            (self.port.weights, self.scores),
+            (self.ours, self.scores),
             (self.theirs, self.reference.rows.scores),
         ):
             found.append(-math.inf)
-            lost = np.zeros(1) if weights is None else 1.0 - weights.sum(axis=1)
-            if weights is not None and 4.0 * self.rounding < np.median(lost) < 1.0:
+            lost = 1.0 - weights.sum(axis=1)
+            if 4.0 * self.rounding < np.median(lost) < 1.0:
                 logits = np.where(weights > 0.0, self.rule.logits(scores), -np.inf)
                 some = (lost > 0.0) & (lost < 1.0)
                 odds = np.log(lost[some]) - np.log1p(-lost[some])
@@ -621,13 +629,13 @@ class HeadPair:
         return found[0], found[1]
 
     def total(self, sink: float) -> Array:
-        """Return what weights of rows add up to beside a sink."""
+        """Return the sums of weights of rows beside a sink, shape (n_rows, 1)."""
         logits = np.where(np.isfinite(self.logits), self.plain, -np.inf)
         return np.exp(-np.logaddexp(0.0, sink - logsumexp(logits, axis=1)))[:, None]
 
     @cached_property
     def expected(self) -> Array:
-        """Weights as the reference would make them of the port's queries and keys."""
+        """Weights of the port's queries and keys by the reference's rule."""
         total = self.theirs.sum(axis=1, keepdims=True)
         if math.isfinite(self.sinks[1]) and not self.has_same_scores:
             total = self.total(self.sinks[1])
@@ -635,11 +643,9 @@ class HeadPair:
 
     @cached_property
     def seen(self) -> tuple[Seen, Seen]:
-        """Which keys rows of the port see, and of the reference, as far as it shows."""
-        ours, likely = self.port.weights, _softmax(self.full)
+        """Keys that rows of the port see, and of the reference, as weights show it."""
+        ours, likely = self.ours, _softmax(self.full)
         seen = np.isfinite(self.logits) & (self.theirs > 0.0)
-        if ours is None:
-            return seen, seen
         hidden = (ours == 0.0) & (np.where(seen, self.expected, likely) > SMALL_WEIGHT)
         shown = (ours > SMALL_WEIGHT) & ~seen
         return (seen & ~hidden) | shown, seen
@@ -653,46 +659,33 @@ class HeadPair:
         other = (ours == 0.0) != (theirs == 0.0)
         return not bool((other & (np.maximum(ours, theirs) > SMALL_WEIGHT)).any())
 
-    def predict(self, weights: Array, values: Array | None = None) -> Array:
-        """Return what weights make of what is known of the port: these, or outputs."""
-        if self.port.weights is not None:
-            return weights
-        made: Array = weights @ (self.port.rows.values if values is None else values)
-        return made
-
     def explain(self) -> tuple[float, float, tuple[Cause, ...]]:
-        """Return the difference, what rounding makes, and what explains it."""
-        weights, allowed = self.port.weights, self.allowed_by(self.rule.scale)
-        array = self.port.rows.outputs if weights is None else weights
-        before = self.predict(self.expected)
-        norm = _norm(before)
-        size = _norm(array - before) / max(norm, TINY)
+        """Return the relative difference of weights, the rounding error, and causes."""
+        allowed, norm = self.allowed_by(self.rule.scale), _norm(self.expected)
+        size = _norm(self.ours - self.expected) / max(norm, TINY)
         if size <= allowed and not (self.seen[0] ^ self.seen[1]).any():
             return size, allowed, ()
-        return size, allowed, explain(array, before, self._causes(), allowed * norm)
+        causes = explain(self.ours, self.expected, self._causes(), allowed * norm)
+        return size, allowed, causes
 
     def _causes(self) -> Iterator[Cause]:
-        """Yield causes alone, then with another scale, then those that fit by chance.
-
-        What explains a scale is not said of what another scale leaves of it.
-        """
+        """Yield causes alone, each with another scale, and those of many numbers."""
         tried = list(chain.from_iterable(cause(self) for cause in WEIGHT_CAUSES))
         yield from (one for one in tried if not one.is_free)
-        if self.port.weights is not None:
-            for one in tried:
-                more = next(_scale(self, _logs(one.made)), None)
-                if not one.is_free and more and one.quantity != "scale":
-                    yield more._replace(is_free=True, beside=one)
+        for one in tried:
+            more = next(_scale(self, _logs(one.made)), None)
+            if not one.is_free and more and one.quantity != "scale":
+                yield more._replace(is_free=True, beside=one)
         yield from (one for one in tried if one.is_free)
 
     def find_hidden_scale(self) -> Cause | None:
-        """Return another scale that all rows show, though rounding could hide it."""
+        """Return a different scale that rows agree on, though it is below rounding."""
         port, reference = self.port.rows.made, self.reference.rows.made
         theirs = self.reference.weights
         if theirs is None or len(theirs) < 2 or not self.has_same_scores:
             return None
         mean = (theirs * self.scores).sum(axis=1, keepdims=True)
-        by_scale = theirs * (self.scores - mean)  # what 1 more of the scale adds
+        by_scale = theirs * (self.scores - mean)  # derivative of weights by the scale
         name = "weights" if "weights" in port else "outputs"
         if name == "outputs":
             by_scale = by_scale @ reference["v"]
@@ -708,15 +701,15 @@ class HeadPair:
 
 
 def _mask(pair: HeadPair) -> Iterator[Cause]:
-    """Try the keys that the port hides."""
+    """Yield the mask of the port."""
     ours, theirs = pair.seen
-    if (ours != theirs).any() and pair.port.weights is not None:
+    if (ours != theirs).any():
         weights = _softmax(np.where(ours, pair.full, -np.inf))
         yield Cause("mask", _say_masks(pair, ours, theirs), weights)
 
 
 def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
-    """Say which keys the port hides, and which the reference."""
+    """Return the masks of port and reference, in words."""
     rows = pair.port.rows
     if pair.is_whole and (ours == theirs[0]).all():
         return "applies the reference's mask of the first row to all rows"
@@ -740,13 +733,11 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
 
 
 def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
-    """Try another factor of the scores: of all, or of each row.
+    """Yield another scale of all rows, and one of each row.
 
-    Of the reference's logits, or of those that another cause makes.
+    Beside the reference's logits, or those of another cause.
     """
-    ours = pair.port.weights
-    if ours is None:
-        return
+    ours = pair.ours
     logits = pair.logits if logits is None else logits
     with np.errstate(invalid="ignore"):
         change = _logs(np.where(ours > SMALL_WEIGHT, ours, 0.0)) - logits
@@ -767,7 +758,7 @@ def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
 
 
 def _cap(pair: HeadPair) -> Iterator[Cause]:
-    """Try no cap, another one, and one after the mask."""
+    """Yield no cap, another cap, and a cap after the mask."""
     mine, theirs = (
         one.parameter if one and one.form == "cap" else math.inf
         for one in (pair.port.rule, pair.rule)
@@ -777,11 +768,11 @@ def _cap(pair: HeadPair) -> Iterator[Cause]:
     if math.isfinite(theirs):
         last = _softmax(np.where(seen, pair.plain, -theirs))
         told = "caps after the mask: hidden keys get the logit -{reference:.4g}"
-        yield Cause("cap", told, pair.predict(last), port=mine, reference=theirs)
+        yield Cause("cap", told, last, port=mine, reference=theirs)
     for cap in {mine, math.inf} - {theirs}:
         rule = LogitRule("cap" if math.isfinite(cap) else "plain", pair.rule.scale, cap)
         logits = np.where(seen, rule.logits(pair.scores), -np.inf)
-        made = pair.predict(_softmax(logits, total))
+        made = _softmax(logits, total)
         told = "has no cap where the reference has a cap of {reference:.4g}"
         if math.isfinite(cap):
             told = "has a cap of {port:.4g} where the reference has " + (
@@ -791,9 +782,9 @@ def _cap(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _bias(pair: HeadPair) -> Iterator[Cause]:
-    """Try another slope of a bias by distance, and a multiple of any other bias."""
-    ours, rule = pair.port.weights, pair.port.rule
-    if ours is None or rule is None or pair.rule.form == "cap":
+    """Yield another slope of a bias by distance, or a multiple of any other bias."""
+    ours, rule = pair.ours, pair.port.rule
+    if rule is None or pair.rule.form == "cap":
         return
     mine, theirs = rule.slope, pair.rule.slope
     if mine != theirs:
@@ -815,7 +806,7 @@ def _bias(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _sink(pair: HeadPair) -> Iterator[Cause]:
-    """Try another logit of a sink, or none."""
+    """Yield another logit of a sink, or none."""
     ours, theirs = pair.sinks
     if ours == theirs:
         return
@@ -828,28 +819,26 @@ def _sink(pair: HeadPair) -> Iterator[Cause]:
         told = "counts its sink twice"
     elif abs(ours - theirs * pair.rule.scale) < ALIKE:
         told = "scales its sink, too"
-    made = pair.predict(_softmax(pair.logits, pair.total(ours)))
+    made = _softmax(pair.logits, pair.total(ours))
     yield Cause("sink", told, made, 0, ours, theirs)
 
 
 def _softmax_order(pair: HeadPair) -> Iterator[Cause]:
-    """Try softmax before the mask, and over the queries."""
+    """Yield softmax before the mask, and over the queries."""
     seen = pair.seen[1]
     if not seen.all():
         told = "masks after softmax: weights of a row no longer add up to 1"
         made = np.where(seen, _softmax(pair.plain), 0.0)
-        yield Cause("mask", told, pair.predict(made))
+        yield Cause("mask", told, made)
     if pair.is_whole:
         logits = np.where(seen, pair.plain, -np.inf)
         told = "takes softmax over the queries, not over the keys"
-        yield Cause("softmax", told, pair.predict(_softmax(logits.T).T))
+        yield Cause("softmax", told, _softmax(logits.T).T)
 
 
 def _dropped(pair: HeadPair) -> Iterator[Cause]:
-    """Try a factor of weights, and dropout."""
-    ours = pair.port.weights
-    if ours is None:
-        return
+    """Yield a factor of weights, and dropout."""
+    ours = pair.ours
     for told, kept in (
         ("multiplies weights by {port:.4g}", np.ones_like(ours)),
         ("drops weights and multiplies others by {port:.2g}: dropout", ours > 0.0),
@@ -860,14 +849,13 @@ def _dropped(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _grouping(pair: HeadPair) -> Iterator[Cause]:
-    """Try key heads that are tiled where the reference repeats each."""
+    """Yield key heads that are tiled where the reference repeats each."""
     if len(pair.keys) in {1, pair.heads}:
         return
     other = pair.head % len(pair.keys)
     scores = pair.port.rows.queries @ pair.keys[other].T
     weights = _softmax(pair.logits + pair.rule.logits(scores) - pair.plain)
-    values = None if pair.values is None else pair.values[other]
-    yield Cause("grouping", TILED, pair.predict(weights, values))
+    yield Cause("grouping", TILED, weights)
 
 
 SCALED_BIAS = "scales its bias, too: it is {factor} times the reference's"

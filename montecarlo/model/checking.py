@@ -16,7 +16,7 @@ from montecarlo.model.answers import (
 )
 from montecarlo.model.arrays import FEWEST, NAMES, Model, open_arrays
 from montecarlo.model.captured import Captured
-from montecarlo.model.expected import Caller, Config, find_expected
+from montecarlo.model.expected import Config, find_expected
 from montecarlo.model.files import open_files
 from montecarlo.model.scales import find_scales
 from montecarlo.names import require_number
@@ -47,7 +47,7 @@ def open_source(
                 f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
         return (open_arrays(source, axes, fewest=fewest),)
-    if not callable(getattr(source, "models", None)):
+    if not isinstance(source, Captured):
         raise InputError(
             "captured must be what capture() gave, arrays by name, or a path, got "
             f"{show(source)}"
@@ -107,13 +107,10 @@ def answer_models(
     """Return the answer of `assert_attention_scale` for each kind of layer."""
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     models = open_source(captured, axes)
-    callers: Sequence[Caller] = ()
-    missed: tuple[str, ...] = ()
-    caps: Mapping[int, float | None] = {}
-    if not isinstance(captured, str | Path | Mapping):
-        callers, missed, caps = captured.callers, captured.missed, captured.caps
+    known = captured if isinstance(captured, Captured) else Captured()
     answers = []
     for model in models:
-        expected = find_expected(model, expect, config, callers)
-        answers.append(answer_scales(find_scales(model), expected, rtol, missed, caps))
+        expected = find_expected(model, expect, config, known.callers)
+        seen = known.missed, known.caps
+        answers.append(answer_scales(find_scales(model), expected, rtol, *seen))
     return answers

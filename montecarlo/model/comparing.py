@@ -1,8 +1,8 @@
-"""A port beside its reference: where they part, and why.
+"""Comparison of a port with its reference: where they differ first, and why.
 
-Each layer is gone through in the order of the computation: queries, keys and values;
-weights, or outputs, held against what the reference would make of the port's own
-queries and keys.  What rounding in the formats of both sides makes is no difference.
+Layers are compared in the order of the computation: queries, keys and values, then
+attention weights with those that the reference's rule makes of the port's own queries
+and keys.  Differences within the rounding error of both formats do not count.
 """
 
 import math
@@ -49,55 +49,57 @@ from montecarlo.names import require_number
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
 
-#: How far apart they may be, beyond rounding, where nothing known explains it.
+#: Relative difference from which on one without a known cause counts.
 RTOL = 0.01
-#: Quantities in the order in which a model makes them.
+#: Quantities in the order of the computation.
 STAGES = ("q", "k", "v", "weights", "outputs")
 COLUMNS = ("layer", "head", "quantity", "port", "reference", "difference", "rounding")
-#: Sequences that are compared at most, and numbers of weights in all: 256 MB.
+#: Limits: sequences; weights in all (256 MB); and the least number of rows.
 MOST_SEQUENCES, MOST_WEIGHTS, FEWEST_ROWS = 8, 2**25, 64
-#: Layers may make so many times as much of the rounding of those before: measured, see
+#: Factor by which a layer may enlarge the rounding error of those before: measured, see
 #: `test_no_sound_port_is_accused`.
 GROWTH = 3.0
-#: Queries and keys of a sequence at least.
+#: Least numbers of queries and keys of a sequence.
 ONE = {"q": 1, "k": 1}
-#: What bfloat16 moves a number by: few numbers may look as if they had fewer bits.
+#: Largest rounding error that is believed of captured numbers, that of bfloat16: few
+#: numbers may look as if they had fewer bits.
 BFLOAT16 = 2.0**-8
 #: Numbers by which a format is recognised.
 MOST_RECOGNISED = 2**14
 SIDES = ("port", "reference")
+VECTORS = ("q", "k", "v")
+#: Heads whose numbers are listed.
+MOST_NUMBERS = 8
 ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
 COMPUTED = (
     "weights of the {}, which were not captured, are computed from its queries, keys, "
     "mask and scale"
 )
-VECTORS = ("q", "k", "v")
-#: Heads whose numbers are listed.
-MOST_NUMBERS = 8
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
 
 
 class Finding(NamedTuple):
-    """Why heads of a port are not as the reference's.
+    """A difference between a port and its reference, and its cause.
 
     Attributes
     ----------
     layers, heads : tuple of int
+        Where they occur.
     quantity : str
-        What of them: ``q``, ``k``, ``v``, ``scale``, ``mask``, ``cap``, ``bias``,
-        ``sink``, ``weights``, ``outputs`` and others.
+        ``q``, ``k``, ``v``, ``scale``, ``mask``, ``cap``, ``bias``, ``sink``,
+        ``weights``, ``outputs`` and others.
     text : str
-        What the port does.
+        The cause, as a predicate of "the port".
     difference : float
-        Norm of the difference over the reference's, of weights and outputs over what
-        the reference would make of the port's queries and keys.
+        Norm of the difference over that of the reference; weights are compared with
+        those that the reference's rule makes of the port's queries and keys.
     rounding : float
-        What rounding can make of it.
+        Bound of the rounding error of ``difference``.
     explained : float
-        The part of the difference that the text explains; 0 without a cause.
+        Share of the difference that the cause explains, 0 to 1; 0 without a cause.
     port, reference : float
-        A number of both, such as the scale or the cap; NaN where the text has none.
+        The parameter of both sides, such as the scale; NaN if the cause has none.
     """
 
     layers: tuple[int, ...]
@@ -112,7 +114,7 @@ class Finding(NamedTuple):
 
     @property
     def is_vector(self) -> bool:
-        """Whether it is of queries, keys or values."""
+        """Whether queries, keys or values differ."""
         return self.quantity in VECTORS
 
 
@@ -147,7 +149,7 @@ class Comparison:
     left_out: tuple[str, ...] = ()
     n_layers: int = 0
     n_heads: int = 0
-    note: str = ""  # what else is to be known, as that there is a single key
+    note: str = ""  # a remark, such as that there is a single key
 
     @property
     def first(self) -> Finding | None:
@@ -155,7 +157,7 @@ class Comparison:
         return self.findings[0] if self.findings else None
 
     def __str__(self) -> str:
-        """Say in one sentence whether and why they differ; then layer by layer."""
+        """Return the first difference and its cause; then all, a line for each."""
         if not self.findings:
             return self._say_alike()
         lines = [self._say(one) for one in self.findings[:MOST_FINDINGS]]
@@ -169,22 +171,22 @@ class Comparison:
     __repr__ = __str__
 
     def _say_alike(self) -> str:
-        """Say that nothing differs, and how much rounding would make."""
+        """Return the sentence that nothing differs, with the size of differences."""
         ratio = (self.frame["difference"] / self.frame["rounding"]).abs().max()
-        told = "no head differs by more than rounding"
+        said = ["no head differs by more than rounding"]
         if ratio > 1.0:
-            told = (
+            said = [
                 f"no head differs by more than {self.rtol:g}, and nothing explains it"
-            )
+            ]
         if ratio > 0.0:
-            told += f": at most {ratio:.2g} times what rounding can make"
-        told = "; ".join(filter(None, [told, self.note]))
+            said[0] += f": at most {ratio:.2g} times what rounding can make"
+        text = "; ".join(said + [self.note] * bool(self.note))
         if not self.left_out:
-            return told
-        return f"cannot be told: {', '.join([told, *self.left_out])}"
+            return text
+        return f"cannot be told: {', '.join([text, *self.left_out])}"
 
     def _say(self, one: Finding) -> str:
-        """Say what the port does, and in which layers and heads."""
+        """Return a finding as a sentence, with its layers and heads."""
         heads = () if len(one.heads) == self.n_heads else one.heads
         place = say_place(one.layers, heads)
         if 1 < len(one.layers) == self.n_layers:
@@ -195,7 +197,7 @@ class Comparison:
         return f"the port {one.text}; {place}{part}"
 
 
-#: What is said where one side has weights, and the other outputs.
+#: The remark where weights of a side are neither captured nor computed.
 NOT_COMPARED = (
     "queries, keys and values alone: no side has weights, or v and outputs, that the "
     "other has as well, so that scale and mask were not looked at"
@@ -209,30 +211,37 @@ def compare(
     axes: Sequence[str] | None = None,
     names: str | None = None,
 ) -> Comparison:
-    """Set what was captured of a port beside the same of its reference, head by head.
+    """Compare what was captured of a port with its reference, head by head.
 
-    Both have to have seen the same tokens.  Of each head 8 sequences are looked at; all
-    rows where the weights of all heads fit into 256 MB.
+    Both must have seen the same tokens.  Up to 8 sequences are compared; of each all
+    rows, if the weights of all heads fit into 256 MB.  Where one side has weights and
+    the other values, outputs and a mask, as of ``scaled_dot_product_attention``,
+    weights of the latter are computed.
 
     Parameters
     ----------
     port : Captured, mapping, or path
-        What `montecarlo.capture` recorded of it, arrays, or a file of arrays, as for
+        The result of `montecarlo.capture`, arrays by name, or a file of arrays, as for
         `assert_attention_scale`.
     reference : Captured, mapping, or path
         The same of its reference.
     rtol : float
-        From what difference on they part where nothing known explains it; what is
-        explained counts where it is more than rounding can make.
+        Relative difference from which on one without a known cause counts; those with a
+        cause count beyond the rounding error.
     axes : sequence of str, optional
         Names of the axes of arrays, ``("head", "token", "d")``.
     names : str, optional
-        How arrays are called in files, as for the command ``observe``.
+        Names of arrays in files, as for the command ``observe``.
+
+    Returns
+    -------
+    Comparison
+        ``str`` of it is the answer; ``findings`` and ``frame`` have the numbers.
 
     Raises
     ------
     InputError
-        If they cannot be compared, or one is not usable.
+        If sizes of both sides differ, or an argument is not usable.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     captured = [one for one in (port, reference) if isinstance(one, Captured)]
@@ -290,7 +299,7 @@ def _passed_scales(source: Source, models: Sequence[Model]) -> dict[int, float]:
 
 
 def _rows_that_fit(model: Model, n_layers: int) -> int:
-    """Return how many rows of each sequence fit into memory, of all heads."""
+    """Return the number of rows of a sequence whose weights fit into memory."""
     n_sequences = min(len(model.sequences), MOST_SEQUENCES)
     each = n_layers * len(model.head_labels) * n_sequences * model.most_tokens
     return min(max(MOST_WEIGHTS // each, FEWEST_ROWS), model.most_tokens)
@@ -312,32 +321,33 @@ def _pair(
 
 
 def _require_same(name: str, ours: object, theirs: object) -> None:
+    """Raise an `InputError` if a size of both sides differs."""
     if ours != theirs:
         raise InputError(f"port must have the reference's {name}, {theirs}, got {ours}")
 
 
 class _LostError(Exception):
-    """What in a port is not finite."""
+    """An array of the port is not finite."""
 
 
 @dataclass
 class LayerComparison:
-    """A layer of both sides, gone through in the order of the computation."""
+    """The comparison of a layer, in the order of the computation."""
 
     layer: int
     port: Model
     reference: Model
     n_rows: int
     rtol: float
-    drift: float  # what rounding made of queries and keys until here
+    drift: float  # relative rounding error of queries and keys in layers before
     lines: dict[tuple[str, int], list[tuple[float, ...]]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    is_last: bool = False  # whether later layers say nothing
+    is_last: bool = False  # whether later layers need no comparison
     has_one_key: bool = False
     #: Scales that were passed, by side; None where they are not known.
     passed: Mapping[str, float | None] = field(default_factory=dict)
-    computed: set[str] = field(default_factory=set)  # sides whose weights were
-    has_weights: bool = True  # whether weights, or outputs, stand on both sides
+    computed: set[str] = field(default_factory=set)  # sides with computed weights
+    has_weights: bool = True  # whether weights, or outputs, of all heads are compared
 
     def compare(self, roundings: float) -> None:
         """Compare queries, keys and values, then weights or outputs."""
@@ -360,18 +370,19 @@ class LayerComparison:
     def _note(
         self, cause: Cause, heads: Sequence[int], difference: float, rounding: float
     ) -> None:
+        """Add a finding of some heads."""
         where = (self.layer,), tuple(heads), cause.quantity, cause.text
         numbers = difference, rounding, cause.explained, cause.port, cause.reference
         self.findings.append(Finding(*where, *numbers))
 
     def _end(self, quantity: str, text: str) -> None:
-        """Note what makes all that comes later another."""
+        """Add a finding after which nothing else can be compared."""
         cause = Cause(quantity, text, np.empty(0), explained=1.0)
         self._note(cause, self.heads, math.inf, 0.0)
         self.is_last = True
 
     def _read(self, side: str, sequence: int, head: int | None = None) -> Any:  # noqa: ANN401
-        """Read vectors of a sequence, or rows of a head; name what is not finite."""
+        """Return vectors of a sequence, or rows of a head; raise if not finite."""
         model: Model = getattr(self, side)
         try:
             if head is None:
@@ -387,7 +398,7 @@ class LayerComparison:
             raise InputError(f"{side}, layer {self.layer}: {error}") from None
 
     def _say_lost(self, model: Model, sequence: int, head: int | None) -> str:
-        """Say what is not finite in the first head that has something."""
+        """Return the first operation that is not finite, of the first such head."""
         for one in model.head_labels if head is None else [head]:
             arrays = model.take(Head(self.layer, one), sequence)
             made = [a for name, a in arrays.items() if name != ADDED]
@@ -396,7 +407,7 @@ class LayerComparison:
         return ""
 
     def _find_misshapen(self, ours: Vectors, theirs: Vectors) -> bool:
-        """Name swapped axes and repeated keys; refuse other sizes."""
+        """Return whether axes are swapped or keys repeated; refuse other sizes."""
         (heads, tokens, d), other = ours["q"].shape, theirs["q"].shape
         n_keys, wanted = ours["k"].shape[1], theirs["k"].shape[1]
         times = n_keys // wanted
@@ -418,7 +429,7 @@ class LayerComparison:
     def _compare_vectors(
         self, ours: Vectors, theirs: Vectors, roundings: float
     ) -> None:
-        """Compare queries, keys and values, and note what rounding made of them."""
+        """Compare queries, keys and values, and update the rounding errors."""
         self.rounding = {
             side: max(map(rounding_of, one.values()))
             for side, one in zip(SIDES, (ours, theirs), strict=True)
@@ -453,6 +464,7 @@ class LayerComparison:
         self.drift = max(near)
 
     def _add(self, name: str, head: int, *numbers: float) -> None:
+        """Add the numbers of a row of the table."""
         self.lines.setdefault((name, head), []).append(numbers)
 
     def _compare_heads(self, sequence: int, ours: Vectors) -> None:
@@ -467,17 +479,17 @@ class LayerComparison:
                 self.has_weights = False
                 continue
             port, reference = sides
-            more = number, len(self.heads), ours["k"], ours.get("v"), is_whole
+            more = number, len(self.heads), ours["k"], is_whole
             alike.append(self._compare_head(head, HeadPair(port, reference, *more)))
         same_scores = alike and all(alike)
         if same_scores and {one.quantity for one in self.findings} <= {"q", "k"}:
             self.findings.clear()  # written otherwise, to the same scores
 
     def _with_weights(self, rows: Sequence[Rows]) -> list[HeadSide] | None:
-        """Return a head of both sides: with weights, or outputs; None with neither.
+        """Return both sides of a head, with weights or with outputs; None with neither.
 
-        Where one side has weights and the other outputs, its weights are computed by
-        the scale, mask and bias that make these outputs.
+        Where one side has weights and the other outputs, the weights of the latter are
+        computed by its mask, bias and scale, which must reproduce the outputs.
         """
         masked = [one for one in rows if one.added is not None]
         rows = _some(rows, [np.any(keys_seen(one), axis=1) for one in masked])
@@ -502,13 +514,13 @@ class LayerComparison:
             replace(one.rows, made={"weights": np.asarray(one.weights)})
             for one in sides
         ]
-        # of rows whose keys are all hidden by a number weights are even
+        # rows of padding have even weights, where a large number hides all keys
         even = [are_even(one, rounding_of(one.weights)) for one in rows]
         rows = _some(rows, [~one for one in even])
         return [replace(one, rows=r) for one, r in zip(sides, rows, strict=True)]
 
     def _compare_head(self, head: int, pair: HeadPair) -> bool:
-        """Compare weights or outputs of a head: tell whether scores are the same."""
+        """Compare weights or outputs of a head; return whether scores are the same."""
         port, reference = (side.rows.made for side in (pair.port, pair.reference))
         name = next(one for one in ("weights", "outputs") if one in port)
         norms, apart = _apart(port[name], reference[name])
@@ -519,7 +531,7 @@ class LayerComparison:
             if hidden:
                 self._note(hidden, [head], apart, allowed)
                 is_alike = False
-        elif pair.reference.weights is None:  # how scores are scaled is not known
+        elif pair.port.weights is None or pair.reference.weights is None:
             allowed = pair.allowed_by(1.0, self.drift)
         else:
             direct, (apart, allowed, causes) = apart, pair.explain()
@@ -537,13 +549,13 @@ class LayerComparison:
 
 
 def say_first_lost(arrays: Mapping[str, Array]) -> str:
-    """Say which operation of attention first gave a number that is not finite.
+    """Return the first operation of attention whose result is not finite.
 
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        Of one sequence of a head: ``q`` and ``k``, and of ``weights``, ``v``,
-        ``outputs`` and ``added`` those that are known.
+        One sequence of a head: ``q`` and ``k``, and of ``weights``, ``v``, ``outputs``
+        and ``added`` those that are known.
     """
     lost = {name: ~np.isfinite(array) for name, array in arrays.items()}
     for name in ("q", "k", "v"):
@@ -563,24 +575,21 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
             f"holds {narrow.largest:.6g}"
         )
     added = arrays.get(ADDED)
-    if added is not None and (added[rows] <= UNSEEN).all(axis=1).all():
+    if added is not None and (added[rows] <= UNSEEN).all():
         return "the mask: it hides every key of these rows"
-    if added is not None and (added[rows] > UNSEEN).any(axis=1).all():
-        return f"softmax or later: {narrow.name} holds q k, and keys are not all hidden"
-    whole = " of whole rows, as of a mask that hides every key" * bool(
-        lost[made][rows].all()
-    )
-    return f"the mask, softmax or later{whole}: which cannot be told"
+    whole = " of whole rows, as of a mask that hides every key"
+    is_whole = bool(lost[made][rows].all())
+    return f"the mask, softmax or later{whole * is_whole}: which cannot be told"
 
 
 def _some(rows: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]) -> list[Rows]:
-    """Return the rows of both sides that all of some masks choose; all if none is."""
+    """Return the rows of both sides that all masks choose; all rows if none is."""
     kept = np.logical_and.reduce([np.ones(len(rows[0].places), bool), *chosen])
     return [one.some(kept) for one in rows] if kept.any() else list(rows)
 
 
 def _apart(port: Array, reference: Array) -> tuple[tuple[float, float], float]:
-    """Return the norms of two arrays, and how far they are apart."""
+    """Return the norms of two arrays, and their relative difference."""
     ours, theirs, away = (
         float(np.linalg.norm(one)) for one in (port, reference, port - reference)
     )
@@ -588,12 +597,13 @@ def _apart(port: Array, reference: Array) -> tuple[tuple[float, float], float]:
 
 
 def rounding_of(array: Array) -> float:
-    """Return what rounding moves numbers by: of bfloat16, or less."""
+    """Return the relative rounding error of an array, at most that of bfloat16."""
     some = array.ravel()[:: -(-array.size // MOST_RECOGNISED)]
     return min(rounding_error_of([some]), BFLOAT16)
 
 
 def _are_near(port: Array, reference: Array) -> bool:
+    """Return whether two arrays agree to `RTOL`."""
     return port.shape == reference.shape and _apart(port, reference)[1] <= RTOL
 
 
@@ -603,7 +613,7 @@ def _join(
     left_out: tuple[str, ...],
     n_layers: int,
 ) -> Comparison:
-    """Return what layers' comparisons say together."""
+    """Return the comparison of all layers."""
     import pandas as pd
 
     lines = [
@@ -615,7 +625,7 @@ def _join(
     ]
     frame = pd.DataFrame.from_records(lines, columns=list(COLUMNS))
     found = [one for result in results for one in result.findings]
-    # after the first fault inputs differ, and what is explained has more effects
+    # inputs differ after the first fault: later layers count where a cause is certain
     first = [one for one in found if one.layers == found[0].layers]
     explained = {one.is_vector for one in first if one.explained}
     counted = [
@@ -635,11 +645,11 @@ def _join(
 
 
 def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...]:
-    """Return findings: what is the same in several heads and layers is one."""
+    """Return findings, those of the same cause in several heads and layers as one."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for one in found:
         kind, text = "q" if one.is_vector else one.quantity, one.text
-        # heads see other parts of a mask, and bases of rotations are fitted to each
+        # texts of masks differ by head, and fitted bases of rotations by array
         is_same = kind == "bias" or (kind == "mask" and "softmax" not in text)
         text = "" if is_same else ROTATES if text.startswith(ROTATES) else text
         groups.setdefault((kind, text), []).append(one)
@@ -663,35 +673,29 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
 
 
 def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
-    """Return what texts say of the numbers of some heads.
+    """Return the numbers that texts of causes contain.
 
-    Medians ``port`` and ``reference``, that of their ratio, ``factor``; ``ports`` and
-    ``references`` by head, of the first layer, which ``of_layer`` names if others have
-    other numbers.
+    ``port``, ``reference`` and ``factor``, their ratio, are medians; ``ports`` and
+    ``references`` are lists by head in the first layer, which ``of_layer`` names where
+    other layers differ.
     """
     first = {one.heads: one for one in group if one.layers == group[0].layers}
-    sides = [np.array([getattr(one, side) for one in group]) for side in SIDES]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = f"{np.median(sides[0] / sides[1]):.4g}"
-    numbers = dict(zip(SIDES, map(float, map(np.median, sides)), strict=True))
-    lists, is_same = {}, True
+    numbers: dict[str, Any] = {}
     for side in SIDES:
-        by_head = {heads: getattr(one, side) for heads, one in first.items()}
-        said = [f"{one:.3g}" for one in list(by_head.values())[:MOST_NUMBERS]]
+        numbers[side] = float(np.median([getattr(one, side) for one in group]))
+        by_head = [f"{getattr(one, side):.3g}" for one in first.values()]
+        some = by_head[: MOST_NUMBERS if len(set(by_head)) > 1 else 1]
         more = [f"... ({len(by_head)} heads)"] * (len(by_head) > MOST_NUMBERS)
-        lists[f"{side}s"] = ", ".join(said[:1] if len(set(said)) == 1 else said + more)
-        is_same &= all(
-            math.isclose(
-                getattr(one, side), by_head.get(one.heads, math.nan), rel_tol=ALIKE
-            )
-            for one in group
-        )
-    of_layer = "" if is_same else f" in layer {group[0].layers[0]}"
-    return numbers | lists | {"factor": factor, "of_layer": of_layer}
+        numbers[f"{side}s"] = ", ".join(some + more)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.median([np.float64(one.port) / one.reference for one in group])
+    by_layer = {(one.heads, f"{one.port:.2g} {one.reference:.2g}") for one in group}
+    of_layer = f" in layer {group[0].layers[0]}" * (len(by_layer) > len(first))
+    return numbers | {"factor": f"{factor:.4g}", "of_layer": of_layer}
 
 
 def say_bias(group: Sequence[Finding], text: str) -> str:
-    """Return what to say of biases: of slopes by distance, or of multiples."""
+    """Return the text of other slopes by distance, or other multiples of a bias."""
     port, reference = (
         np.array([getattr(one, side) for one in group]) for side in SIDES
     )
@@ -714,7 +718,7 @@ def say_bias(group: Sequence[Finding], text: str) -> str:
 
 
 def say_scale(group: Sequence[Finding], sizes: Sequence[int]) -> str:
-    """Say what scales are beside the reference's, of some heads by their layers."""
+    """Return the text of other scales: one for all, by layer, or by head."""
     port, reference = (
         np.array([getattr(one, side) for one in group]) for side in SIDES
     )

@@ -90,6 +90,7 @@ class Parts(NamedTuple):
     chunk: int = 0  # keys of a chunk, outside of which a row sees none; 0 for all
     has_sinks: bool | None = None  # None where no configuration is known
     has_alibi: bool = False  # a bias that falls with the distance of key and query
+    not_checked: tuple[str, ...] = ()  # what else is configured
 
 
 @dataclass(frozen=True, slots=True)
@@ -571,12 +572,18 @@ def _parts(fields: Fields, convention: Convention) -> Parts:
         float(value) if isinstance(value := config.get(name), int | float) else 0.0
         for name in ("attn_logit_softcapping", "sliding_window", "attention_chunk_size")
     )
+    others = {
+        "a temperature by position": config.get("attn_temperature_tuning")
+        or fields.rope.get("llama_4_scaling_beta"),
+        "the normalisation of q and k": config.get("use_qk_norm"),
+    }
     return Parts(
         cap or math.nan,
         int(window) * (kind == "sliding_attention"),
         int(chunk) * (kind == "chunked_attention"),
         convention.has_sinks,
         convention.has_alibi,
+        tuple(text for text, is_configured in others.items() if is_configured),
     )
 
 

@@ -1,20 +1,19 @@
-"""Fits of the applied scale, to weights or outputs, and which of several is believed.
+"""Fits of the applied scale to attention weights or outputs, and the choice of a form.
 
-A fit is of a *form*: what becomes of a score s before softmax.  ``plain`` is λ s; the
-others add something that is no scale.  The simplest form that no later one beats
-clearly is taken; where it leaves more than rounding does, none is.  What is taken is
-examined once more: for a bend that its interval has to cover, and for rows that have
-scales of their own.
+A *form* is what attention computes from a score s before softmax.  ``plain`` is λ s;
+the others add something that is no scale: a bias by distance, a cap, a sink.  The
+simplest form is chosen that no later one fits clearly better.  If its residual exceeds
+the rounding error, no scale is determined.  The chosen fit is tested for curvature,
+which widens its interval, and for rows with scales of their own.
 
-What forms are fitted to is `Evidence`.  Within a row weights tell softmax up to a
-constant: ln p_j - ln p_l = λ (s_j - s_l).  Each logarithm is weighed by what rounding
-leaves of it; a weight that rounding has nearly eaten up is left out, and so are those
-that are 0, which tell the mask.
+`LogWeights` and `Outputs` are the data.  Weights determine logits up to a constant of
+each row: ln p_j - ln p_l = λ (s_j - s_l).  Each logarithm is weighted by its rounding
+error.  Weights that are 0, which show the mask, and weights close to the least number
+of their format are left out.
 
-Outputs, softmax(λ s) V, do not show a row's weights.  The mask is the one that was
-passed, with the bias that it may hold; where it is not known, it has to be found beside
-the scale: each of a few is tried.  Biases of positions are not distinguishable this
-way; what they leave is seen, and the scale is refused.
+Outputs, softmax(λ s) V, do not show single weights.  The mask and bias are those that
+were passed; where they are unknown, a few masks are tried.  A bias by position then
+leaves a residual, and no scale is determined.
 """
 
 import math
@@ -33,114 +32,111 @@ from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import POINTWISE, Interval, t_quantile
 from montecarlo.model.arrays import UNSEEN, Rows
 
-#: A later form is believed if it leaves less than this part of what an earlier leaves.
+#: Ratio of residuals below which a later form is clearly better.
 CLEARLY = 0.8
-#: And if its further parameters explain so many times what they would by chance: with
-#: 20 degrees of freedom or more a single one does once in 10,000 heads at most.
+#: F statistic that its further parameters must reach: with 20 degrees of freedom or
+#: more a single one does by chance once in 10,000 heads at most.
 BEYOND_CHANCE = 25.0
-#: Forms that may be mistaken for each other where little bends.
+#: Forms that resemble each other where scores are small.
 SIMPLE = ("plain", "distance", "cap")
-#: What may be left, as a part of what the form explains: sums in a narrower format,
-#: such as a graphics card's, leave more than the rounding of what was captured.
+#: Largest residual of a form that holds, over what it explains: sums in a narrower
+#: format, such as a graphics card's, leave more than the rounding of their results.
 MOST_LEFT = 0.01
-#: What rounding leaves at most, in multiples of one operation's part; that of scores is
-#: not believed to be more than this part of what is explained.
+#: Bound of the residual in rounding errors of an operation; and of the part that is
+#: ascribed to rounding of scores, over what the form explains.
 MOST_ROUNDING, MOST_OF_SCORES = 3.0, 0.05
-#: Degrees of freedom that a further form has to leave, in all and as a part of its own;
-#: and numbers beyond a constant of each row without which any have a scale.
+#: Least degrees of freedom of a further form, in all and over its own parameters; and
+#: least numbers beyond the constants of rows for any fit.
 FEWEST_LEFT, PART_LEFT, FEWEST_NUMBERS = 20, 0.5, 4
-#: Rows of equal influence that agree by more than chance.
+#: Effective number of rows from which on their agreement is not by chance.
 FEWEST_ROWS = 4
-#: What a sum of squares is counted as at least, so that it can be divided by.
+#: Least sum of squares, as a denominator.
 LEAST_SQUARE = 1e-300
-#: Standard errors beyond which a bend is believed: by chance 3 of 1,000 are.
+#: Standard errors from which on a curvature counts; by chance 3 of 1,000 reach it.
 BEND = 3.0
-#: Rows whose scales differ by less than this part of them have one: kernels that sum in
-#: another order leave more than rounding does, and not the same in each row.
+#: Relative spread of the scales of rows below which rows have the same: kernels that
+#: sum in another order leave more than rounding, and not the same in each row.
 SAME_SCALE = 1e-3
-#: Scores that differ by less than this part of their size are the same: sums of
-#: products were rounded.
+#: Relative spread below which scores are the same.
 LEAST_SPREAD = 1e-6
-#: Weights that are fewer times the least number of their format are left out.
+#: Least weight of a fit, in steps of the least number of the format.
 FEWEST_STEPS = 32
-#: What float64 leaves of logarithms and their sums, at least.
+#: Least rounding error of logarithms and their sums in float64.
 LEAST_ROUNDING_ERROR = 2.0**-48
-#: Caps that are tried before the best is refined, in standard deviations of the scores;
-#: and with outputs, where all is dearer.
+#: Caps that a search starts from, in standard deviations of the scores: of weights, and
+#: of outputs, which take longer.
 CAPS, CAPS_OF_OUTPUTS = np.geomspace(0.5, 200.0, 24), (1.0, 4.0, 16.0)
-#: With outputs, scales that are tried, over the spread of the scores; and the rows that
-#: they are tried on.
+#: Scales that a search in outputs starts from, over the spread of the scores; and the
+#: rows that they are tried on.
 TRIED = (0.0, *np.geomspace(0.01, 100.0, 17), -0.1, -1.0, -10.0)
 TRIAL_ROWS = 32
-#: Beyond this logarithm a cap is none.
+#: Logarithm of a cap from which on there is none.
 MOST_LOG = 300.0
 Labels = NDArray[np.intp]
-#: What goes into softmax, and its derivatives by the parameters.
+#: Logits, and their derivatives by the parameters.
 Terms = tuple[Array, list[Array]]
 
 
 def _cap(parameters: Array, scores: Array, _: Array) -> Terms:
-    """λ s, capped; the second parameter is the logarithm of c / λ."""
+    """Return λ s capped at c; the second parameter is ln(c / λ)."""
     t = math.exp(float(np.clip(parameters[1], -MOST_LOG, MOST_LOG)))
     bent = np.tanh(scores / t)
     by_t = t * bent - scores * (1.0 - bent * bent)
     return parameters[0] * t * bent, [t * bent, parameters[0] * by_t]
 
 
-#: From parameters, scores, and how far each key is from its query.
+#: Functions of parameters, scores, and distances of key and query.
 FORMS: dict[str, Callable[[Array, Array, Array], Terms]] = {
     "plain": lambda p, s, away: (p[0] * s, [s]),
     "distance": lambda p, s, away: (p[0] * s + p[1] * away, [s, away]),
     "cap": _cap,
-    # with one more key, of value 0, whose logit is a parameter
+    # the second parameter is the logit of one more key, of value 0
     "sink": lambda p, s, away: (p[0] * s, [s]),
 }
-#: How large the further parameters of a form are, for the steps of a search.
+#: Typical sizes of the further parameters of a form, for the steps of a search.
 SIZES = {"plain": (), "distance": (0.01,), "cap": (1.0,), "sink": (1.0,)}
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A form, fitted to the rows of a head."""
+    """The fit of a form to the rows of a head."""
 
     form: str
-    scale: float  # λ: what scores are multiplied by
-    std_error: float  # of it, over rows; no less than rounding of each step makes
-    n_rows: float  # that it is worth
-    residual: float  # root mean square of what the form leaves, per degree of freedom
-    degrees_of_freedom: int  # degrees of freedom that it leaves
-    direct: float  # what rounding of weights or outputs leaves at most
-    by_scores: float  # what that of scores leaves, were they of the same format
-    moved: float  # by that a score after the scale at most, in roots of mean squares
-    #: Whether what is left where scores matter shows that these were not rounded, on
-    #: enough rows to believe it.
-    is_fine: bool
-    explained: float  # root mean square that scores explain, beside the rest
-    spread: float  # of the scores within rows: λ matters as a multiple of it
+    scale: float  # λ, the factor of scores
+    std_error: float  # of the scale, over rows; at least that of rounding
+    n_rows: float  # effective number of rows
+    residual: float  # root mean square per degree of freedom
+    degrees_of_freedom: int
+    direct: float  # bound of the residual by rounding of weights or outputs
+    by_scores: float  # bound by rounding of scores to the same format
+    moved: float  # rounding error of a scaled score, root mean square
+    is_fine: bool  # whether the residual shows that scores were not rounded
+    explained: float  # root mean square that scores explain
+    spread: float  # standard deviation of scores within rows
     parameter: float = math.nan  # of the form: the slope of a bias, the cap
-    misfit: float = 0.0  # see `_examine`
+    misfit: float = 0.0  # half-width that is added to the interval, see `_examine`
 
     @property
     def rounding(self) -> float:
-        """What rounding leaves at most, where what it makes of scores is believed."""
+        """Bound of the residual by all rounding; that of scores is limited."""
         return math.hypot(
             self.direct, min(self.by_scores, MOST_OF_SCORES * self.explained)
         )
 
     @property
     def is_exact(self) -> bool:
-        """Whether it leaves no more than rounding does."""
+        """Whether the residual is within rounding."""
         return self.residual <= self.rounding
 
     @property
     def holds(self) -> bool:
-        """Whether what it leaves is small enough for the form to be believed."""
+        """Whether the residual is small enough for the scale to be determined."""
         return self.residual <= max(self.rounding, MOST_LEFT * self.explained)
 
     def interval(self, error: float = POINTWISE) -> Interval:
-        """Return the interval that misses the scale on either side so often.
+        """Return Student's interval over rows, widened by the misfit.
 
-        It is Student's over rows, and has the misfit beside it.
+        It misses the scale on a side with probability ``error``.
         """
         half = t_quantile(error, max(self.n_rows, 2.0)) * self.std_error + self.misfit
         return Interval(self.scale - half, self.scale + half)
@@ -148,14 +144,14 @@ class Fit:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers that a form should make, and how they are weighed."""
+    """Data of a weighted least-squares fit."""
 
-    rows: Labels  # of each number
-    weights: Array  # of the squares that are made least
-    rounding_error: float  # what rounding moves a number by, as a part of it
+    rows: Labels  # the row of each number
+    weights: Array  # of the squares
+    rounding_error: float  # of the numbers, relative
     spread: float  # standard deviation of the scores within rows
-    n_constants: int  # that are fitted beside a form's parameters
-    groups: Labels | None  # of numbers that share a constant, beside rows
+    n_constants: int  # constants that are fitted beside the parameters of a form
+    groups: Labels | None  # groups of numbers with a further constant each
 
     def product(self, first: Array, second: Array) -> float:
         """Return the weighted sum of products."""
@@ -166,7 +162,7 @@ class Numbers:
         return math.sqrt(self.product(values, values) / float(self.weights.sum()))
 
     def without(self, values: Array, columns: Array) -> Array:
-        """Take off what columns explain."""
+        """Return the residual of values in a regression on columns."""
         if not columns.size:
             return values
         root = np.sqrt(self.weights)
@@ -177,29 +173,29 @@ class Numbers:
         return rest
 
 
-#: What a form is fitted to.  Of a form and its parameters, the scale first, each gives:
-#: ``residual``, the numbers less what the form makes; ``slopes``, its derivatives, one
-#: in each column; ``roundings``, what rounding of the numbers moves, and of the scores,
-#: as parts, and what 1 more of each score does; ``explained``, the root mean square
-#: that scores explain; ``bends``, what squares and cubes of scores, and ties to
-#: distance, would add; ``start``, where a search begins, None of a linear form.
+#: Data with the following functions of a form and its parameters, the scale first:
+#: ``residual``; ``slopes``, derivatives of the prediction, one in each column;
+#: ``roundings``, the relative effect of rounding the numbers, and the scores, and the
+#: effect of adding 1 to each score; ``explained``, the root mean square that scores
+#: explain; ``bends``, columns of squares, cubes and products with the distance of the
+#: scores; ``start``, the start of a search, None for a linear form.
 Evidence: TypeAlias = "LogWeights | Outputs"
 
 
 class Fitted(NamedTuple):
-    """A fit, and what it was made from."""
+    """A fit with its data."""
 
     fit: Fit
     evidence: Evidence
-    residual: Array  # what the fit leaves
-    direction: Array  # the scale's column without what the other columns explain
-    bends: Callable[[], list[Array]]  # columns that the form may lack, likewise
+    residual: Array
+    direction: Array  # the column of the scale, orthogonal to the other columns
+    bends: Callable[[], list[Array]]  # columns of a curvature, likewise
 
 
 def fit_form(
     evidence: Evidence, form: str, scale: float | None = None, name: str = ""
 ) -> Fitted:
-    """Fit a form, which may have another name; if a scale is given, begin there."""
+    """Return the fit of a form, perhaps with another name or from a given scale."""
     root, start = np.sqrt(evidence.weights), evidence.start(form, scale)
 
     def left_at(parameters: Array) -> Array:
@@ -243,10 +239,10 @@ def fit_form(
 def _describe(
     evidence: Evidence, form: str, parameters: Array, residual: Array, direction: Array
 ) -> Fit:
-    """Return what a fit says.
+    """Return the numbers of a fit.
 
-    Of numbers with a constant for each of some groups the error is that over rows or
-    that over groups, whichever is larger: a constant is rounded once for all.
+    With groups, the standard error is the larger one of rows and of groups: a constant
+    is rounded once for all numbers of its group.
     """
     own, by_scores, per_score = evidence.roundings(form, parameters)
     size, weights = evidence.size, evidence.weights
@@ -258,8 +254,8 @@ def _describe(
     is_fine = n_rows >= FEWEST_ROWS and (
         size(residual * per_score) <= least * size(own * per_score)
     )
-    # few rows may agree with each other by chance, and then say nothing of their error;
-    # what is rounded is off by up to its error, evenly: by a third of its square
+    # few rows may agree by chance, so that the error is at least that of rounding,
+    # which is uniform: its variance is a third of the square of its bound
     variances = (own**2 + (not is_fine) * by_scores**2) / 3.0
     square = evidence.product(direction, direction)
     moved = math.sqrt(float((np.square(weights * direction) * variances).sum()))
@@ -269,7 +265,7 @@ def _describe(
         parameter = float(parameters[1])
     if form == "cap":
         parameter = abs(scale) * math.exp(min(parameter, MOST_LOG))
-    # numbers that agree to the last bit still come from sums in float64
+    # sums in float64
     floor = 2.0**-50 * (abs(scale) + 1.0 / evidence.spread)
     degrees_of_freedom = max(len(residual) - evidence.n_constants - len(parameters), 1)
     scores, each = size(by_scores), size(per_score)
@@ -291,7 +287,7 @@ def _describe(
 
 
 def believe(fits: Iterable[Fitted]) -> Fit:
-    """Return the fit that is believed, of those of all forms, the simplest first."""
+    """Return the chosen fit of those of all forms, the simplest first."""
     found = list(fits)
     chosen = _choose([one.fit for one in found])
     (made,) = (one for one in found if one.fit.form == chosen.form)
@@ -301,13 +297,12 @@ def believe(fits: Iterable[Fitted]) -> Fit:
 def _choose(found: Sequence[Fit]) -> Fit:
     """Return the first fit that no later one beats clearly.
 
-    None does where that leaves no more than the rounding of weights or outputs: what a
-    further form explains then is smaller than one can see, a chance of roundings that
-    depend on each other.  The interval holds its scale nevertheless.
+    None beats one whose residual is within the rounding of weights or outputs: a gain
+    there comes from roundings that depend on each other.  The standard error then
+    covers the scales of the forms that seem better.
 
-    It also holds the scales of simple forms that leave hardly more, where so much is
-    left that rounding of the scores has to be called upon: any of them may be the
-    model's.
+    Where the residual is explained by rounding of scores alone, it covers the scales of
+    all simple forms with nearly the same residual: any of them may be the model's.
     """
     first, unseen = found[0], list[float]()
     for one in found[1:]:
@@ -331,7 +326,7 @@ def _choose(found: Sequence[Fit]) -> Fit:
 
 
 def _is_better(one: Fit, first: Fit) -> bool:
-    """Tell whether a form explains clearly more than a simpler one."""
+    """Return whether a form fits clearly better than a simpler one."""
     if not one.residual < CLEARLY * first.residual:
         return False
     more = first.degrees_of_freedom - one.degrees_of_freedom
@@ -343,12 +338,12 @@ def _is_better(one: Fit, first: Fit) -> bool:
 
 
 def _examine(fit: Fit, made: Fitted) -> Fit:
-    """Look for what a form leaves that noise does not: bends, and rows that disagree.
+    """Return a fit with its misfit, after tests for curvature and for rows that differ.
 
-    The ``misfit`` is the largest shift of the scale by a column that explains something
-    beyond chance: to first order what the column's absence does to the scale.  Where
-    rows have scales of their own it is of the form ``row``; if rounding can be the
-    reason, or they are nearly the same, the spread of their scales is a misfit.
+    The ``misfit`` is the largest shift of the scale by a significant column: to first
+    order the bias from its omission.  If rows have scales of their own, the form is
+    ``row``; if rounding can be the reason, or they are nearly the same, their spread is
+    a misfit.
     """
     evidence, direction, residual = made.evidence, made.direction, made.residual
     product, rows, weights = evidence.product, evidence.rows, evidence.weights
@@ -358,7 +353,7 @@ def _examine(fit: Fit, made: Fitted) -> Fit:
         alone = bend - share * direction
         size = product(alone, alone)
         if size <= LEAST_SPREAD**2 * product(bend, bend):
-            continue  # the same as the scale's own column
+            continue  # collinear with the column of the scale
         slope = product(alone, residual) / size
         error, _ = _error_of(alone, residual - slope * alone, rows, weights)
         if abs(slope) > BEND * error:
@@ -395,15 +390,11 @@ def _examine(fit: Fit, made: Fitted) -> Fit:
 def _error_of(
     direction: Array, residual: Array, rows: NDArray[np.intp], weights: Array
 ) -> tuple[float, float]:
-    """Return the standard error of a coefficient, by leaving each row out.
+    """Return the jackknife standard error of a coefficient, and the effective rows.
 
-    With it, how many rows of equal influence it is worth: fewer than there are where
-    some count much more than others.
-
-    Errors within a row may depend on each other.  A row's influence is divided by one
-    less its leverage, as the jackknife over rows does for a single coefficient.  The
-    second is what Satterthwaite's formula makes of influences in proportion to
-    leverages.
+    Errors within a row may depend on each other, so rows are left out.  A row's
+    influence is divided by one minus its leverage.  The effective number of rows is
+    Satterthwaite's, for influences in proportion to leverages.
     """
     squares = np.bincount(rows, weights * direction * direction)
     slopes = np.bincount(rows, weights * direction * residual)
@@ -418,10 +409,9 @@ def _error_of(
 
 
 def format_of(arrays: Sequence[Array]) -> NumberFormat:
-    """Return the narrowest number format that holds all of some numbers.
+    """Return the narrowest number format that holds all numbers exactly.
 
-    What an array is kept in says less: weights of a bfloat16 model are often stored as
-    float32.
+    The type of an array says less: weights of a bfloat16 model are often float32.
     """
     narrow = sorted(ALL_FORMATS.values(), key=lambda one: one.bits)
     for one in narrow[:-1]:
@@ -431,7 +421,7 @@ def format_of(arrays: Sequence[Array]) -> NumberFormat:
 
 
 def rounding_error_of(arrays: Sequence[Array]) -> float:
-    """Return what rounding moves numbers by at most, as a part of them."""
+    """Return the relative rounding error of the format of some numbers."""
     return float(2.0 ** -format_of(arrays).bits)
 
 
@@ -440,26 +430,26 @@ def rounding_error_of(arrays: Sequence[Array]) -> float:
 
 @dataclass(frozen=True)
 class LogWeights(Numbers):
-    """Logarithms of weights of pairs, up to a constant of each row."""
+    """Logarithms of weights of pairs, with a free constant of each row."""
 
     scores: Array
-    logs: Array  # less the constants
+    logs: Array  # without the constants
     away: Array  # distances of key and query
-    project: Callable[[Array], Array]  # takes constants off
+    project: Callable[[Array], Array]  # subtracts the constants
     most_steps: ClassVar = 12  # evaluations of a search at most
 
     def residual(self, form: str, parameters: Array) -> Array:
-        """Return the logarithms less what a form makes."""
+        """Return the logarithms minus the prediction of a form."""
         terms, _ = FORMS[form](parameters, self.scores, self.away)
         return self.logs - self.project(terms)
 
     def slopes(self, form: str, parameters: Array) -> Array:
-        """Return derivatives of what it makes, one in each column."""
+        """Return derivatives of the prediction, one in each column."""
         _, slopes = FORMS[form](parameters, self.scores, self.away)
         return np.stack([self.project(one) for one in slopes], axis=1)
 
     def start(self, form: str, scale: float | None) -> Array | None:
-        """Return the best of some caps: with each, c is found as in a linear form."""
+        """Return the best of some caps, each with its best scale."""
         del scale
         if form != "cap":
             return None
@@ -472,7 +462,7 @@ class LogWeights(Numbers):
         return np.array(min(found)[1:])
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return what rounding moves: of a logarithm by as much as of its weight."""
+        """Return effects of rounding: a logarithm moves by the part of its weight."""
         del form
         ones = np.ones_like(self.logs)
         return ones, np.abs(parameters[0] * self.scores), ones
@@ -480,19 +470,19 @@ class LogWeights(Numbers):
     def explained(
         self, form: str, parameters: Array, residual: Array, direction: Array
     ) -> float:
-        """Return what scores explain; what a bias does says nothing of the scale."""
+        """Return the size of what scores explain, without that of a bias."""
         is_cap = form == "cap"
         return self.size(self.logs - residual if is_cap else parameters[0] * direction)
 
     def bends(self, form: str, parameters: Array) -> list[Array]:
-        """Return squares and cubes of scores, and ties to distance."""
+        """Return columns of squares, cubes, and products with the distance."""
         del form, parameters
         size = self.scores / self.spread
         return [self.project(one) for one in (size**2, size**3, size * self.away)]
 
 
 def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
-    """Fit the applied scale to attention weights; None where there is too little."""
+    """Return the fit of the scale to attention weights; None with too few numbers."""
     number_format = format_of([block.weights for block in blocks])
     rounding_error = max(2.0**-number_format.bits, LEAST_ROUNDING_ERROR)
     least = 2.0 ** (number_format.least_exponent - number_format.bits + 1)
@@ -502,7 +492,7 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     for block in blocks:
         row, key = np.nonzero(block.weights >= FEWEST_STEPS * least)
         p = block.weights[row, key]
-        # a half step stands beside the rounding
+        # the variance of rounding to multiples of the least number is added
         square = rounding_error**2
         counts = square / (square + (least / p) ** 2 / 4.0)
         offsets, places = block.offsets[row, key], block.places[row] * longest + key
@@ -518,7 +508,7 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
         return None
 
     def within(values: Array) -> Array:
-        """Return values less their mean over the row."""
+        """Return values minus their mean over the row."""
         with np.errstate(invalid="ignore"):
             means = np.bincount(rows, weights * values) / totals
         found: Array = values - means[rows]
@@ -532,16 +522,16 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
         return None
     more = scores, within(logs), np.abs(offsets).astype(float), within
     pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, None, *more)
-    # of keys each sequence has its own, pairs of places are the same in all
+    # keys are those of a sequence, pairs of positions are common to all sequences
     return believe(
         _fits_to_weights(pairs, {"offset": offsets, "key": keys, "pair": places})
     )
 
 
 def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> Iterator[Fitted]:
-    """Yield fits of all forms that have enough pairs, from the simplest on.
+    """Yield fits of all forms with enough pairs, the simplest first.
 
-    Those with many constants are not asked once no more is left than rounding leaves.
+    Forms with many constants are left out once a residual is within rounding.
     """
 
     def is_enough(n_more: int) -> bool:
@@ -562,7 +552,7 @@ def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> Iterator[F
 
 
 def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
-    """Return pairs that have a constant of each group beside that of each row."""
+    """Return pairs with a free constant of each group and of each row."""
     n, n_groups, n_rows = len(groups), int(groups.max()) + 1, int(pairs.rows.max()) + 1
     root = np.sqrt(pairs.weights)
     places = np.concatenate([pairs.rows, n_rows + groups])
@@ -575,7 +565,7 @@ def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
 
     def project(values: Array) -> Array:
         rest = values
-        for _ in range(2):  # the second time for what the first left of its accuracy
+        for _ in range(2):  # refined once
             found = lsmr(design, rest * root, atol=1e-14, btol=1e-14, maxiter=2000)[0]
             rest = rest - (design @ found) / root
         return rest
@@ -593,12 +583,12 @@ MASKS: dict[str, Callable[[Rows], NDArray[np.bool_]]] = {
     "causal": lambda block: block.offsets <= 0,
     "causal_start": lambda block: block.offsets <= -block.shift,
 }
-#: The mask that was passed.
+#: The name of the mask that was passed.
 GIVEN = "given"
 
 
 def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
-    """Return which keys rows see under a mask: one of `MASKS`, or the one passed."""
+    """Return the keys that rows see under one of `MASKS`, or under the one passed."""
     if mask != GIVEN or block.added is None:
         return MASKS[mask](block)
     seen: NDArray[np.bool_] = block.added > UNSEEN
@@ -606,16 +596,16 @@ def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
 
 
 class Made(NamedTuple):
-    """What a form makes of a block."""
+    """The outputs that a form predicts for a block."""
 
     outputs: Array  # shape (n_rows, d_v)
     weights: Array  # shape (n_rows, n_keys)
     values: Array  # shape (n_keys, d_v)
-    terms: list[Array]  # derivatives of what went into softmax, by the parameters
-    sink: Array | float  # the weight of a key that is not there, shape (n_rows, 1)
+    terms: list[Array]  # derivatives of the logits by the parameters
+    sink: Array | float  # the weight of the sink, shape (n_rows, 1)
 
     def moved(self, added: Array) -> Array:
-        """Return what adding to the scores moves the outputs by."""
+        """Return the derivative of the outputs in a direction of the logits."""
         pulled = self.weights * added
         change: Array = pulled @ self.values
         change -= pulled.sum(axis=1)[:, None] * self.outputs
@@ -628,7 +618,7 @@ class Made(NamedTuple):
 
 
 def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
-    """Return what softmax makes of a block's scores."""
+    """Return the outputs and weights of a form for a block, under a mask."""
     away = np.abs(block.offsets).astype(float)
     terms, slopes = FORMS[form](parameters, block.scores, away)
     if mask == GIVEN and block.added is not None:
@@ -647,18 +637,18 @@ def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
 
 @dataclass(frozen=True)
 class Outputs(Numbers):
-    """Entries of outputs of rows, under a mask."""
+    """Entries of the outputs of rows, under a mask."""
 
     blocks: Sequence[Rows]
     mask: str  # a key of `MASKS`, or `GIVEN`
-    #: What was made last: a search asks for it and then for its derivatives.
+    #: The last prediction: a search computes it, and then its derivatives.
     made: dict[tuple[str, bytes], list[tuple[Rows, Made]]] = field(
         default_factory=dict, init=False
     )
     most_steps: ClassVar = 60
 
     def make(self, form: str, parameters: Array) -> list[tuple[Rows, Made]]:
-        """Return blocks with what a form makes of them."""
+        """Return blocks with the predictions of a form."""
         key = form, parameters.tobytes()
         if key not in self.made:
             self.made.clear()
@@ -668,7 +658,7 @@ class Outputs(Numbers):
         return self.made[key]
 
     def residual(self, form: str, parameters: Array) -> Array:
-        """Return the outputs less what a form makes, one after the other."""
+        """Return the outputs minus the prediction of a form, in one vector."""
         made = self.make(form, parameters)
         return _joined(block.outputs - one.outputs for block, one in made)
 
@@ -679,7 +669,7 @@ class Outputs(Numbers):
         return np.stack([_joined(one) for one in columns], axis=1)
 
     def start(self, form: str, scale: float | None) -> Array | None:
-        """Return the best of some parameters for some of the rows."""
+        """Return the parameters of a few that fit some of the rows best."""
         n_rows = TRIAL_ROWS // len(self.blocks) + 1
         few = [
             b.some(slice(None, None, -(-len(b.places) // n_rows))) for b in self.blocks
@@ -695,7 +685,7 @@ class Outputs(Numbers):
         )
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return what rounding moves each entry by."""
+        """Return effects of rounding on each entry."""
         parts = []
         for block, made in self.make(form, parameters):
             squares, terms = np.square(made.weights), parameters[0] * block.scores
@@ -711,7 +701,7 @@ class Outputs(Numbers):
     def explained(
         self, form: str, parameters: Array, residual: Array, direction: Array
     ) -> float:
-        """Return what scores explain; what a bias does says nothing of the scale."""
+        """Return the size of what scores explain, without that of a bias."""
         seen = [keys_seen(block, self.mask) for block in self.blocks]
         part = self.size(
             _joined(
@@ -725,7 +715,7 @@ class Outputs(Numbers):
         return min(part, self.size(parameters[0] * direction))
 
     def bends(self, form: str, parameters: Array) -> list[Array]:
-        """Return what squares and cubes of scores, and ties to distance, would add."""
+        """Return columns of squares, cubes, and products with the distance."""
         parts = []
         for block, made in self.make(form, parameters):
             size = block.scores / self.spread
@@ -735,17 +725,15 @@ class Outputs(Numbers):
 
 
 def _joined(parts: Iterable[Array]) -> Array:
+    """Return the entries of all arrays in one vector."""
     return np.concatenate([one.ravel() for one in parts])
 
 
 def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
-    """Fit the applied scale to outputs.
+    """Return the fit of the scale to outputs, and the name of the mask.
 
-    Returns
-    -------
-    Fit and str, or None
-        With the mask, a key of `MASKS`, or `GIVEN` where rows have one; None where
-        there is too little.
+    That is a key of `MASKS`, or `GIVEN` where rows have one.  None where there are too
+    few numbers, or scores are all the same.
     """
     variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
     spread = math.sqrt(math.fsum(variances) / len(variances))
@@ -775,7 +763,7 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
 
 
 def _fits(task: Outputs, plain: Fitted) -> Iterator[Fitted]:
-    """Yield the fits of all forms, the simplest first."""
+    """Yield fits of all forms, the simplest first."""
     yield plain
     if plain.fit.degrees_of_freedom > FEWEST_LEFT:
         for form in list(FORMS)[1:]:
@@ -783,10 +771,10 @@ def _fits(task: Outputs, plain: Fitted) -> Iterator[Fitted]:
 
 
 def _size_of_changes(squares: Array, made: Made) -> Array:
-    """Return what independent changes of scores move each output by.
+    """Return the root mean square effect of independent changes of scores on outputs.
 
-    ``squares`` are those of the changes, times those of the weights.  The derivative of
-    an output by a score is the weight times what the value is off the output.
+    ``squares`` are those of the changes times those of the weights.  The derivative of
+    an output by a score is weight * (value - output).
     """
     values = made.values
     found: Array = (

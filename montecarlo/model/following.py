@@ -76,6 +76,7 @@ class Product:
         self, tensors: Sequence[Tensor], provenances: Sequence["Provenance"]
     ) -> None:
         def with_blocks(x: Tensor) -> Tensor:
+            """Return a tensor with the axes (block, row, column)."""
             return x.reshape(-1, *x.shape[-2:])
 
         self.left, right = (with_blocks(one.detach()) for one in tensors)
@@ -246,6 +247,7 @@ class ProvenanceTracker:
         number = id(tensor)
 
         def drop(ref: weakref.ref[Tensor]) -> None:
+            """Forget the provenance, unless another tensor has its number by now."""
             if self._provenances.get(number, (None,))[0] is ref:
                 del self._provenances[number]
 
@@ -266,6 +268,7 @@ class ProvenanceTracker:
             for number, one in enumerate(result):
 
                 def pick(x: Tensor, number: int = number) -> Tensor:
+                    """Return one of the views."""
                     chosen: Tensor = func(x, *rest, **kwargs)[number]
                     return chosen
 
@@ -365,6 +368,7 @@ class ProvenanceTracker:
             before, after = sum(sizes[:place]), sum(sizes[place + 1 :])
 
             def pad(label: Tensor) -> Tensor:
+                """Return labels with those of what stands before and after."""
                 _require_memory(label.numel())
                 ends = [0, 0] * (label.ndim - 1 - axis % label.ndim) + [before, after]
                 return torch.nn.functional.pad(label, ends, value=NOT_TRACKED)
@@ -375,6 +379,7 @@ class ProvenanceTracker:
             moves = [p.moves for p in known]
 
             def join(label: Tensor) -> Tensor:
+                """Return labels of all pieces."""
                 parts = [_moved(label, each) for each in moves]
                 _require_memory(sum(one.numel() for one in parts))
                 return torch.cat(parts, axis)
@@ -534,8 +539,7 @@ class ProvenanceTracker:
 
 def base_name(func: Any) -> str:  # noqa: ANN401
     """Return the name of an operation; that of its in-place variant is the same."""
-    name = str(func._schema.name).partition("::")[2]
-    return name.removesuffix("_")
+    return str(func._schema.name).partition("::")[2].removesuffix("_")
 
 
 def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | None:

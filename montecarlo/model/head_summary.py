@@ -1,8 +1,8 @@
-"""What softmax is given and makes of it, head by head: cheap enough to watch training.
+"""Sizes of scores, and entropy of attention weights, of each head.
 
-One recorded call of attention in, a number for each row out; rows of several calls
-make the summary of a head.  Scores are computed again from queries and keys, under the
-scale, cap and mask that were passed, so that dropout changes nothing.
+`measure_rows` returns numbers of each row of a recorded call, `summarise` joins those
+of several calls.  Scores are computed from queries and keys with the scale, cap and
+mask that were passed, and so without dropout.  It is fast enough to watch training.
 """
 
 import math
@@ -17,42 +17,39 @@ from montecarlo.attention.quantities import SATURATED
 from montecarlo.attention.softmax import Array, entropy_of_weights
 from montecarlo.model.arrays import UNSEEN, Arrays
 
-#: Of the largest scores of rows.
+#: Levels of the quantiles of the largest score of a row.
 QUANTILES = (0.5, 0.9, 0.99)
-#: Sums of weights are 1 up to this, in half precision too, where nothing was dropped.
+#: Tolerance of sums of weights without dropout, in half precision too.
 ONE = 0.02
-#: Who scales by 1 / sqrt(d_k) where no scale is passed.
+#: Sources whose default scale is 1 / sqrt(d_k).
 BY_DEFAULT = ("torch", "transformers")
 Numbers = NDArray[Any]
 
 
 class HeadSummary(NamedTuple):
-    """A head in numbers; NaN where no row has a choice.
+    """Numbers of a head; NaN where no row sees two keys.
 
     Attributes
     ----------
     layer, head : int
     rows : int
-        Rows that the numbers are of: those that see at least 2 keys, and are no
-        padding.
+        Number of rows that see at least 2 keys, without padding.
     score_max : float
-        Largest absolute score of all rows.  A score is what is scaled and capped; what
-        is added to it, such as a bias by distance, is no part of it, and counts in
-        weights.  Infinite where a score is not finite.
+        Largest absolute score, after scale and cap and before any bias; infinite where
+        a score is not finite.
     score_max_q50, score_max_q90, score_max_q99 : float
         Quantiles over rows of the largest absolute score of a row.
     entropy : float
         Mean over rows of the entropy of the weights, in nats.
     entropy_share : float
-        Mean over rows of the entropy as a part of the largest possible one, the
-        logarithm of the number of keys that the row sees: 0 to 1.
+        Mean over rows of entropy / ln(number of keys that the row sees): 0 to 1.
     weight_max : float
         Mean over rows of the largest weight.
     saturated_rows : float
         Share of rows whose largest weight is at least 0.9.
     scale : float
-        What products of queries and keys are multiplied by, as it was passed; where
-        none was, 1 / sqrt(d_k) of torch, or what weights imply; NaN without them.
+        Factor of q·k: as it was passed; else the default of torch, 1 / sqrt(d_k), or
+        the slope that weights show; NaN without any.
     """
 
     layer: int
@@ -70,26 +67,27 @@ class HeadSummary(NamedTuple):
 
 
 class RowNumbers(NamedTuple):
-    """Of the rows of one call: arrays of shape (n_heads, n_rows)."""
+    """Numbers of the rows of a call: arrays of shape (n_heads, n_rows)."""
 
-    largest: Numbers  # absolute score
-    entropy: Numbers
-    share: Numbers  # of the largest possible entropy
-    weight: Numbers  # the largest one
+    largest: Numbers  # largest absolute score
+    entropy: Numbers  # in nats
+    share: Numbers  # entropy over the largest possible one
+    weight: Numbers  # largest weight
     scale: Array  # shape (n_heads,)
 
 
 def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
-    """Measure the rows of one call.
+    """Return the numbers of the rows of a call.
 
     Parameters
     ----------
     arrays : mapping
-        ``q``, ``k`` and perhaps ``weights`` and ``added``.
+        ``q`` and ``k``, shape (n_sequences, n_heads, n_tokens, d_k), and perhaps
+        ``weights`` and ``added``, shape (n_sequences, n_heads, n_rows, n_keys).
     passed : mapping
-        ``source``, ``scale``, ``cap``; ``queries``, of which ``q`` holds the last; and
-        ``hidden``, shape (n_sequences or 1, n_heads or 1, n_rows or 1, n_keys): a mask
-        that stands beside weights, added or of booleans.
+        ``source``, ``scale``, ``cap``; ``queries``, their number, of which ``q`` holds
+        the last; and ``hidden``, shape (n_sequences or 1, n_heads or 1, n_rows or 1,
+        n_keys): the mask beside weights, to be added, or True for visible keys.
     """
     added = arrays.get("added", passed.get("hidden"))
     sequences = []
@@ -101,7 +99,7 @@ def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
         elif "weights" in one and (causal := _seen_by(one["weights"])) is not None:
             one["added"] = causal
         sequences.append(one)
-    with np.errstate(all="ignore"):  # what is not finite is told as such
+    with np.errstate(all="ignore"):  # scores that are not finite
         scale = _find_scale(sequences, passed)
         found = [_measure(one, scale, passed) for one in sequences]
     a, b, c, d = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
@@ -119,7 +117,7 @@ def _scores_of(arrays: Mapping[str, Numbers]) -> Numbers:
 def _measure(
     arrays: Mapping[str, Numbers], scale: Array, passed: Mapping[str, object]
 ) -> tuple[Numbers, ...]:
-    """Measure the rows of a sequence, see `RowNumbers`."""
+    """Return the first four fields of `RowNumbers` for a sequence."""
     scores = _scores_of(arrays) * scale[:, None, None].astype(np.float32)
     n_rows, n_keys = scores.shape[1:]
     cap = passed.get("cap")
@@ -153,7 +151,7 @@ def _measure(
 def _read_added(
     added: Numbers | None,
 ) -> tuple[Numbers | None, NDArray[np.bool_] | None]:
-    """Return what is added to the scores of keys that are seen, and which these are."""
+    """Return the bias of visible keys, and which keys are visible; None for neither."""
     if added is None or added.dtype == bool:
         return None, added
     seen = added > UNSEEN
@@ -162,11 +160,7 @@ def _read_added(
 
 
 def _seen_by(weights: Numbers) -> NDArray[np.bool_] | None:
-    """Return which keys are seen where no mask was handed over, (1, n_rows, n_keys).
-
-    Zeros tell nothing, as they may be small weights, but a causal mask: they are
-    wherever it hides.
-    """
+    """Return a causal mask, (1, n_rows, n_keys), if all weights above it are 0."""
     n_rows, n_keys = weights.shape[1:]
     own = np.arange(n_keys - n_rows, n_keys)[:, None]
     causal: NDArray[np.bool_] = own >= np.arange(n_keys)
@@ -175,7 +169,7 @@ def _seen_by(weights: Numbers) -> NDArray[np.bool_] | None:
 
 
 def _are_whole(weights: Numbers) -> bool:
-    """Tell whether the weights of rows add up to 1: nothing was dropped."""
+    """Return whether the weights of rows add up to 1, as without dropout."""
     sums = weights.sum(axis=-1, dtype=np.float32)
     return bool((np.abs(sums - 1.0)[sums > 0.0] <= ONE).all())
 
@@ -183,10 +177,10 @@ def _are_whole(weights: Numbers) -> bool:
 def _find_scale(
     sequences: Sequence[Mapping[str, Numbers]], passed: Mapping[str, object]
 ) -> Array:
-    """Return the scale of each head, shape (n_heads,).
+    """Return the scale of each head, shape (n_heads,); NaN where it is unknown.
 
-    Where it was not passed it is the slope of logarithms of weights over scores within
-    rows, which is right where nothing else is in the scores: dropout is nothing.
+    If it was not passed, it is the slope of the logarithm of weights on scores within
+    rows, which is right without a bias, and with dropout, too.
     """
     heads, _, d_k = sequences[0]["q"].shape
     given = passed.get("scale")
@@ -219,7 +213,7 @@ def summarise(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
     if n_rows:
         with np.errstate(invalid="ignore"):  # of infinite scores
             told[0] = largest.max(axis=1)
-            # each is a value that was seen
+            # inverted_cdf: each quantile is the score of a row
             told[1:4] = np.quantile(largest, QUANTILES, axis=1, method="inverted_cdf")
             told[4:7] = [one.mean(axis=1) for one in (entropy, share, weight)]
             told[7] = (weight >= SATURATED["saturated"]).mean(axis=1)

@@ -290,8 +290,6 @@ def _moments(centres: Sequence[Array], groups: Stacks) -> Stacks:
     found = {
         "entry_variance_q": var_q,
         "entry_variance_k": var_k,
-        "mean_norm_q": np.linalg.norm(mean_q, axis=1),
-        "mean_norm_k": np.linalg.norm(mean_k, axis=1),
     }
     for name, variance, covariance in (("q", var_q, cov_q), ("k", var_k, cov_k)):
         squared = np.einsum("gij,gij->g", covariance, covariance)
@@ -309,6 +307,7 @@ def _score_moments(groups: Stacks, found: Stacks, shift: float) -> Stacks:
     """Return moments of the scores, and the parts of their variance by pairs."""
 
     def moments(prefix: str) -> tuple[Array, Array]:
+        """Return mean and variance of scores over pairs."""
         mean = groups[f"{prefix}s"] / groups[f"{prefix}count"]
         return mean, groups[f"{prefix}s2"] / groups[f"{prefix}count"] - mean**2
 
@@ -318,7 +317,6 @@ def _score_moments(groups: Stacks, found: Stacks, shift: float) -> Stacks:
     return {
         "score_mean": mean + shift,
         "score_variance": variance,
-        "score_std": np.sqrt(variance),
         "score_variance_ratio": variance / found["part_entries"],
         "score_row_variance": groups["row_variance"] / groups["rows"],
         "score_invisible_variance": variance - groups["within"] / groups["count"],

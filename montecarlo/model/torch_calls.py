@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import HIDDEN, Arrays, Receiver, to_numpy
+from montecarlo.model.arrays import HIDDEN, OF_QUERIES, Arrays, Receiver, to_numpy
 from montecarlo.model.expected import Caller
 
 try:
@@ -59,8 +59,6 @@ PROJECTIONS = {
     ),
     "joined": ("c_attn", "qkv", "qkv_proj", "query_key_value", "Wqkv"),
 }
-#: Arrays that have a row for each query.
-OF_ROWS = ("q", "weights", "outputs")
 
 
 @contextmanager
@@ -161,8 +159,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if name.endswith("backward"):
             return
         if is_attention or reason.startswith(FAILED):
-            told = f"{name} of {reason}".partition("\n")[0]
-            self.receiver.miss(told, is_certain=is_attention)
+            line = f"{name} of {reason}".partition("\n")[0]
+            self.receiver.miss(line, is_certain=is_attention)
 
     def _handler_of(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
         """Return the function that records an operation after it ran."""
@@ -190,13 +188,10 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         arrays = self.to_arrays({name: _with_heads(t) for name, t in tensors.items()})
         n_rows = query.shape[-2], arrays["q"].shape[2]
         shape = (*arrays["q"].shape[:3], key.shape[-2])
+        mask = torch.zeros(1, 1) if passed_mask is None else passed_mask
         if is_causal:
             row = torch.arange(n_rows[0] - n_rows[1], n_rows[0])[:, None]
             mask = torch.arange(shape[-1]) <= row
-        elif passed_mask is None:
-            mask = torch.zeros(1, 1)
-        else:
-            mask = passed_mask
         if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
             mask = mask.expand(*query.shape[:-1], shape[-1])
         arrays["added"] = _added_by(_with_heads(mask)[:room], shape)
@@ -212,8 +207,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         query, key, value, function, blocks, scale, _, *buffers = operation.args
         if not (room := self.receiver.room()):
             return
-        tensors = {"q": query, "k": key, "v": value, "outputs": operation.result[0]}
-        arrays = self.to_arrays(tensors)
+        outputs = operation.result[0]
+        arrays = self.to_arrays({"q": query, "k": key, "v": value, "outputs": outputs})
         keys = key[:room].repeat_interleave(query.shape[1] // key.shape[1], 1)
         once, twice = (
             after - before
@@ -227,9 +222,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         is_hidden = once.isneginf()
         if (once - twice)[~is_hidden].abs().max() > SAME:  # not a sum, as with a cap
             once = torch.zeros_like(once)
-        added = once.masked_fill(is_hidden, HIDDEN)
         shape = (*arrays["q"].shape[:3], key.shape[2])
-        arrays["added"] = _added_by(added, shape)
+        arrays["added"] = _added_by(once.masked_fill(is_hidden, HIDDEN), shape)
         passed = _options(FLEX, scale, "of booleans", None, query.shape[2])
         self.receiver.add(arrays, passed)
 
@@ -241,7 +235,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         room, arrays = self.receiver.room(), {}
         for name, tensor in tensors.items():
             kept = tensor[:room]
-            if name in OF_ROWS and self.receiver.rows is not None:
+            if name in OF_QUERIES and self.receiver.rows is not None:
                 kept = kept[:, :, -self.receiver.rows :]
             arrays[name] = to_numpy(kept)
         return arrays
@@ -440,6 +434,7 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
         *more: Any,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
+        """Call the attention function, and record the call as a whole."""
         receiver = mode.receiver
         outside, receiver.within = receiver.within, []
         try:
@@ -456,9 +451,8 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             given = kwargs | {"mask": attention_mask}
             _record_call(mode, module, (query, key, value), result, (within, given))
         except Exception as error:  # noqa: BLE001 - the model must go on
-            reason = str(error).partition("\n")[0]
-            told = f"{name}: {type(error).__name__}: {reason}"
-            receiver.miss(told, is_certain=True)
+            reason = f"{name}: {type(error).__name__}: {error}"
+            receiver.miss(reason.partition("\n")[0], is_certain=True)
         return result
 
     return recorded

@@ -258,10 +258,12 @@ class ScoreWatch:
         missed: list[str] = []
 
         def measure(arrays: Arrays, passed: Mapping[str, object]) -> None:
+            """Summarise a call, unless all weights are 1."""
             if max(keys.shape[1] for keys in arrays["k"]) > 1:
                 calls.append(measure_rows(arrays, passed))
 
         def note(reason: str, **_: object) -> None:
+            """Note attention that was missed."""
             missed.append(reason)
 
         with uncompiled(), recording(Receiver(ROWS, lambda: SEQUENCES, measure, note)):

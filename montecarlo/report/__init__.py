@@ -1,1 +1,1 @@
-"""From results on disk to pages and figures; nothing here samples or judges."""
+"""Pages and figures from the results of a study; nothing is sampled or judged here."""

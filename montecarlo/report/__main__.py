@@ -1,4 +1,4 @@
-"""``python -m montecarlo.report``: the command ``report``, as it is often typed."""
+"""``python -m montecarlo.report``: the same as ``python -m montecarlo report``."""
 
 import sys
 

@@ -1,5 +1,5 @@
-"""What a report can be written as; its files are made by `montecarlo.report.making`."""
+"""Names of the formats of a report; `montecarlo.report.making` writes them."""
 
-#: What is written where nothing else is asked for, and the other.
+#: The default format, and the other one.
 DEFAULT, MARKDOWN = "html", "markdown"
 FORMATS = (DEFAULT, MARKDOWN)

@@ -1,4 +1,4 @@
-"""A report, or figures, from findings to the files that are asked for."""
+"""Writes the files of a report, or of figures, from findings."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
@@ -33,9 +33,9 @@ from montecarlo.report.render.markdown import (
 from montecarlo.study.executors import Workers
 from montecarlo.study.folder import write_text
 
-#: Renders a file of contents in a language.
+#: Returns the text of a file, from contents and a language.
 Render = Callable[[Contents, Language], str]
-#: Name of a file, what renders it, and the code of its language.
+#: Name of a file, its renderer, and the code of its language.
 File = tuple[str, Render, str]
 
 
@@ -46,10 +46,19 @@ def make_report(
     workers: Workers | None = None,
     formats: Sequence[str] = (DEFAULT,),
 ) -> None:
-    """Write the figures and the report in some languages into an existing folder.
+    """Write the figures and the report into an existing folder.
 
-    Findings were read from disk: the only source of numbers and verdicts.  Processes
-    may draw figures and pages beside each other; without an executor this one does.
+    Parameters
+    ----------
+    findings : Findings
+        All numbers and verdicts of the report.
+    languages : sequence of str
+        Codes; files of figures have the words of the first.
+    folder : Path
+    workers : Workers, optional
+        Processes that render in parallel; by default this process renders.
+    formats : sequence of str
+        Of `FILES`.
     """
     spread = partial(_map_calls, workers)
     contents = gather_contents(
@@ -68,10 +77,10 @@ def make_report(
 
 
 def html_files(contents: Contents) -> Iterator[File]:
-    """Yield report and evidence in each language, the errata, and the index."""
+    """Yield the HTML files: report and evidence by language, errata, index."""
     for code in contents.languages:
         yield f"{code}.html", partial(pages.render, "report"), code
-        if not contents.findings.own:  # one page holds all of a user's claims
+        if not contents.findings.own:  # a user's claims have a single page
             yield f"evidence-{code}.html", partial(pages.render, "evidence"), code
     for erratum in contents.errata:
         render = partial(pages.render, "erratum", erratum=erratum)
@@ -81,13 +90,13 @@ def html_files(contents: Contents) -> Iterator[File]:
 
 
 def markdown_files(contents: Contents) -> Iterator[File]:
-    """Yield a post in each language, and the errata."""
+    """Yield the Markdown files: a post by language, and the errata."""
     for code in contents.languages:
         yield f"report-{code}.md", render_markdown_post, code
     yield from _errata(contents, link_beside)
 
 
-#: What yields the files of each format.
+#: Files of a report, by format.
 FILES: dict[str, Callable[[Contents], Iterator[File]]] = {
     "html": html_files,
     "markdown": markdown_files,
@@ -95,16 +104,17 @@ FILES: dict[str, Callable[[Contents], Iterator[File]]] = {
 
 
 def _errata(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
-    """Yield the errata as Markdown."""
+    """Yield the errata as Markdown; ``link`` changes addresses."""
     for erratum in contents.errata:
         render = partial(render_markdown_erratum, erratum=erratum, link=link)
         yield f"erratum-{erratum.text.key}.md", render, erratum.text.language
 
 
 def select_figures(findings: Findings) -> list[str]:
-    """Return the figures that stand with results; of some claims those of their topics.
+    """Return the ids of the figures of a report.
 
-    What all texts say, together, is no matter of some claims.
+    A report of selected claims has the figures of their topics, and not the figure that
+    counts verdicts by text.
     """
     if findings.own:
         return [CASES.id, *(name for name in FIGURES if name != ATTENTION.id)]
@@ -115,34 +125,45 @@ def select_figures(findings: Findings) -> list[str]:
     return [CASES.id, *(name for name in names if name != TEXTS.id)]
 
 
-#: A figure, its tables and languages to files by format and code of the language.
+#: Draws a figure from its tables: content of files by format and code of the language.
 Draw = Callable[..., dict[tuple[str, str], bytes]]
-#: What a Markdown page can show, best first.
+#: Formats of pictures that captions link to, in order of preference.
 SHOWN = ("svg", "png", "pdf")
 
 
-def write_figures(  # noqa: PLR0913 - what, in which words, and how
+def write_figures(  # noqa: PLR0913 - content, languages, looks and command
     findings: Findings,
     languages: Sequence[str],
     folder: Path,
-    _workers: Workers | None,  # this process draws
+    _workers: Workers | None,  # unused: this process draws
     *,
     chosen: Sequence[str],
     draw: Draw,
     typed: Sequence[str] = (),
     sampled: bool = True,
 ) -> None:
-    """Write figures, and a file of captions, for each language into an existing folder.
+    """Write figures and their captions for each language into an existing folder.
 
-    Of those that are chosen, ones without data are left out; ``draw`` is `draw_files`,
-    told formats and looks.  Captions end with the command: with the options ``typed``
-    for looks, and where a report was not ``sampled`` for this, after the command of
-    that report.
+    Parameters
+    ----------
+    findings : Findings
+    languages : sequence of str
+        Codes.
+    folder : Path
+    chosen : sequence of str
+        Ids of figures; those without data are left out.
+    draw : callable
+        `draw_files` with formats and theme.
+    typed : sequence of str
+        Options of the command line that choose figures, formats and theme.
+    sampled : bool
+        Whether the results were sampled for this command; otherwise the captions give
+        the command of the report as well.
 
     Raises
     ------
     NotReachedError
-        If there are data for none of the figures.
+        If the results have data for none of the figures.
     """
     spoken = [read_language(code) for code in languages]
     contents = gather_contents(findings, languages, chosen)
@@ -172,7 +193,10 @@ def _figures_command(
     *,
     sampled: bool,
 ) -> str:
-    """Return what to type to draw figures again, first to sample what they are of."""
+    """Return the command that draws the figures again.
+
+    If they are from an earlier report, its command comes first.
+    """
     if sampled:
         return " ".join([canonical_command(run, "figures"), *typed])
     words = ["python -m montecarlo figures --from output"]
@@ -181,14 +205,17 @@ def _figures_command(
 
 
 def captions(
-    contents: Contents, drawn: dict[str, str], language: Language, command: str
+    contents: Contents, files: dict[str, str], language: Language, command: str
 ) -> str:
-    """Return captions, alternative texts and what to cite."""
+    """Return captions, alternative texts and citation as Markdown.
+
+    ``files`` maps ids of figures to names of their files.
+    """
     tree = read_html(pages.render("captions", contents, language, quotable=True))
     figures = {figure["id"]: figure for figure in tree.find_all("figure")}
     heading = tree.find("h1")
     blocks = [f"# {heading.get_text().strip()}\n"] if heading else []
-    for name, file in drawn.items():
+    for name, file in files.items():
         figure = figures[f"figure-{name}"]
         del figure["id"]
         blocks.append(f"## {name}\n")
@@ -200,23 +227,23 @@ def captions(
 
 
 def _render(contents: Contents, render: Render, code: str) -> str:
-    """Render a file in a language; workers read that themselves."""
+    """Return the text of a file; workers read the language from its code."""
     return render(contents, read_language(code))
 
 
 def import_modules() -> None:
-    """Import what figures and pages need: a worker that is sent this has done so."""
+    """Do nothing; a worker that gets this call imports the modules for rendering."""
 
 
 def _map_calls(
     workers: Workers | None, function: Callable[..., Any], *arguments: Iterable[object]
 ) -> list[Any]:
-    """Call a function for each of some arguments, on workers if there are any.
+    """Return the results of a function for each tuple of arguments, as ``map`` does.
 
-    Each worker is sent its part at once: most arguments are the same tables, and are
-    sent once with it.  It is done here if the workers are not there or die of it.
+    Each worker gets its share in one call, since most arguments are the same tables and
+    are then pickled once.  Without workers, or if they die, this process does the work.
     """
-    calls = list(zip(*arguments, strict=False))  # some arguments repeat without end
+    calls = list(zip(*arguments, strict=False))  # some iterables are infinite
     if workers is not None:
         size = -(-len(calls) // workers.jobs) or 1
         parts = [calls[n : n + size] for n in range(0, len(calls), size)]
@@ -226,5 +253,5 @@ def _map_calls(
 
 
 def _call(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Make some calls."""
+    """Return the results of a function for each tuple of arguments."""
     return [function(*call) for call in calls]

@@ -1,6 +1,6 @@
-"""Running a study and writing its report, or rendering results again.
+"""Runs a study and writes its report, or renders the results of an earlier run.
 
-One of own claims is made alike.
+Reports of a user's own claims are written the same way.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,50 +43,50 @@ from montecarlo.study.folder import publishing
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.progress import progress_bar
 
-#: Writes what was asked for: findings, codes of languages, folder, processes that may
-#: draw.
+#: Writes pages or figures, from findings, codes of languages, folder and worker
+#: processes.
 Make = Callable[[Findings, Sequence[str], Path, Workers | None], None]
 
 
 class Target(NamedTuple):
-    """Where a report is written, in which languages, by whom, and by which command."""
+    """Output folder, languages, command line and workers of a run."""
 
     output: Path
     languages: Sequence[str]
-    typed: Sequence[str]  # the command line, for timing.json
-    jobs: int | None = None
-    executor: str | None = None  # kind of the workers, None: by their number
+    typed: Sequence[str]  # command line, for timing.json
+    jobs: int | None = None  # number of workers; None: one for each core
+    executor: str | None = None  # kind of workers; None: chosen by their number
     scheduler: str | None = None  # address of a Dask cluster
-    quiet: bool = False  # whether to show no progress
-    fresh: bool = False  # whether to drop what an interrupted run left
-    only: Sequence[str] = ()  # the claims that were asked for, if not all
+    quiet: bool = False  # no progress bar
+    fresh: bool = False  # discard what an interrupted run left
+    only: Sequence[str] = ()  # ids of selected claims; empty: all
 
 
-def choose_languages(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return codes of languages in the order of `LANGUAGES`; ``all`` stands for all.
+def choose_languages(codes: Sequence[str]) -> tuple[str, ...]:
+    """Return codes of languages in the order of `LANGUAGES`; ``all`` means all of them.
 
     Raises
     ------
     InputError
-        If a language is not known.
+        If a language is unknown.
     """
     known = {**LANGUAGES, "all": ("", "")}
-    for code in asked:
+    for code in codes:
         look_up("language", code, known)
-    return tuple(code for code in LANGUAGES if code in asked or "all" in asked)
+    return tuple(code for code in LANGUAGES if code in codes or "all" in codes)
 
 
-def report_maker(asked: Sequence[str] | None) -> Make:
-    """Return what writes a report in some of `FORMATS`, by default as pages.
+def report_maker(names: Sequence[str] | None) -> Make:
+    """Return a function that writes a report in some of `FORMATS`, by default as HTML.
 
     Raises
     ------
     InputError
-        If a format is not known.
+        If a format is unknown.
     """
-    for name in asked or ():
+    for name in names or ():
         look_up("format", name, dict.fromkeys(FORMATS))
-    formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
+    formats = tuple(name for name in FORMATS if name in (names or (DEFAULT,)))
     return lambda findings, languages, folder, workers: make_report(
         findings, languages, folder, workers, formats
     )
@@ -100,25 +100,38 @@ def write_report(
     make: Make = make_report,
     with_data: bool = True,
 ) -> tuple[Findings, Sequence[Path]]:
-    """Run a study and write its report, by default as pages.
+    """Run a study and write its report.
 
-    ``own_file`` is the user's file that the study's claims are from; ``with_data``: the
-    results stand beside the report.  Returns what was rendered, and the files.
+    Parameters
+    ----------
+    study : Study
+    target : Target
+    own_file : bytes, optional
+        Content of the user's file of claims, which is copied beside the report.
+    make : callable
+        Writes the pages or figures.
+    with_data : bool
+        Whether the data files remain beside the report.
+
+    Returns
+    -------
+    (Findings, sequence of Path)
+        The findings of the run, and the files that were written.
 
     Raises
     ------
     ValueError
         If the output folder is not usable.
     OSError, RuntimeError
-        If the run could not finish; the previous output is as it was.
+        If the run could not finish; the previous output is unchanged.
     """
-    for code in target.languages:  # catalogues can be read, before anything is sampled
+    for code in target.languages:  # fails before sampling if a catalogue cannot be read
         read_language(code)
     how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
     workers = target.jobs, target.executor, target.scheduler
     with how as edition, make_executor(*workers) as executor:
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
-        # matplotlib is not made for threads, and a cluster may not have it
+        # matplotlib is not thread-safe, and a cluster may lack it
         drawing = executor if executor.kind == PROCESSES else None
         store, warm = SampleStore(edition.journal), partial(_warm, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
@@ -140,40 +153,53 @@ def write_report(
 
 
 def write_data(results: StudyResults, folder: Path, *, own: bool) -> dict[str, Any]:
-    """Write what pages are made of; returns the record for run.json.
+    """Write the data files of a report, and return the content of run.json.
 
-    Beside a user's ``own`` claims stands nothing of training.
+    With a user's ``own`` claims there are no curves of training.
     """
     write_curves(make_curves(results, None if own else training_view()), folder)
     return {**write_results(results, folder), "training": records_digest()}
 
 
-#: What a report's numbers and verdicts are read from.
+#: The files that `read_results` reads.
 DATA_FILES = (MEASUREMENTS, *CURVE_FILES, CLAIMS_FILE)
-#: What `write_run` adds to a record.
+#: Fields of run.json that `write_run` adds.
 _ADDED = ("program", "schema", "sha256", "digest")
 
 
 def render_again(
     source: Path, target: Target, make: Make, *, with_data: bool = True
 ) -> tuple[Findings, Sequence[Path]]:
-    """Render the results in an earlier run's folder without sampling.
+    """Render the results of an earlier run without sampling or judging.
 
-    A target without languages has those of the earlier run; ``with_data``: the results
-    stand beside what ``make`` writes.  Returns what was rendered, and the files.
+    Parameters
+    ----------
+    source : Path
+        Results folder of that run.
+    target : Target
+        Without languages, those of the earlier run are taken.
+    make : callable
+        Writes the pages or figures.
+    with_data : bool
+        Whether the data files are copied beside them.
+
+    Returns
+    -------
+    (Findings, sequence of Path)
+        The findings that were rendered, and the files that were written.
 
     Raises
     ------
     InputError
         If the results or the output folder are not usable.
     OSError
-        If a file cannot be written; the previous output is as it was.
+        If a file cannot be written; the previous output is unchanged.
     """
     run = read_report_run(source)
     record = {name: value for name, value in run.items() if name not in _ADDED}
     judged = _read_matching_catalogue(record, source)
     asked = None
-    if target.only:  # of passages nothing is left out: they are as true as before
+    if target.only:  # passages are not about the selection: they hold as before
         asked = replace(judged.only(tuple(target.only)), passage=judged.passage)
     languages = target.languages or choose_languages(record["languages"])
     for code in languages:
@@ -198,19 +224,19 @@ def render_again(
 
 
 def _remove(names: Iterable[str], folder: Path) -> None:
-    """Remove files of data, and the folder of curves."""
+    """Remove data files and the folder of curves."""
     for name in names:
         (folder / name).unlink()
     (folder / FOLDER).rmdir()
 
 
 def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalogue:
-    """Read what results were judged by: the catalogue of the five texts, or a file.
+    """Return the catalogue that results were judged by: of the five texts or a user.
 
     Raises
     ------
     InputError
-        If they were judged by a catalogue, or on a record, of another version.
+        If the catalogue or the training records have changed since.
     """
     own = "own_claims" in record
     catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
@@ -227,7 +253,7 @@ def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalog
 
 
 def _warm(workers: Workers | None) -> None:
-    """Let workers import what pages need while this process makes the table."""
+    """Let idle workers import the modules for rendering."""
     if workers is not None:
         with suppress(BrokenExecutor):
             for _ in range(workers.jobs):

@@ -36,14 +36,17 @@ def test_calls_of_torch_are_recorded_without_a_model():
         scaled_dot_product_attention(q, k, v, is_causal=True)
         scaled_dot_product_attention(q, k, v, scale=0.5)
         torch.nn.functional.scaled_dot_product_attention(q, k[:, :, :20], v[:, :, :20])
+        scaled_dot_product_attention(q[0], k[0], v[0])
     outside = torch.nn.functional.scaled_dot_product_attention(q, k, v)
     assert outside.shape == q.shape
     frame = captured.applied_scale()
     divisors = frame.groupby("layer")["implied_divisor"].mean()
-    assert divisors.to_numpy() == pytest.approx([4.0, 2.0, 4.0], rel=1e-5)
+    assert divisors.to_numpy() == pytest.approx([4.0, 2.0, 4.0, 4.0], rel=1e-5)
     masks = frame.groupby("layer")["mask"].first()
-    assert list(masks) == ["causal", "none", "none"]
+    assert list(masks) == ["causal", "none", "none", "none"]
     assert list(captured.passed["scale"])[1] == 0.5
+    (model,) = captured.models([3])  # without an axis of heads
+    assert (len(model.sequences), model.head_labels) == (4, (0,))
 
 
 def test_rows_and_sequences_are_bounded():

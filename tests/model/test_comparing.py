@@ -131,8 +131,10 @@ def captured(arrays, scale=None, **_):
     return found
 
 
-@pytest.mark.parametrize("evidence", ["weights", "added weights", "weights added"])
-@pytest.mark.parametrize("tokens", [1, 5, 24])
+@pytest.mark.parametrize(
+    ("tokens", "evidence"),
+    [(1, "weights"), (5, "weights added"), (24, "weights"), (24, "added weights")],
+)
 def test_a_sound_port_is_not_accused(tokens, evidence, subtests):
     """Rounded at every step, beside a reference in float32."""
     for name in SOUND:

@@ -255,6 +255,26 @@ def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
     assert [one["name"] for one in written["files"]] == ["qk.npz", "config.json"]
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"attn_temperature_tuning": True}, "a temperature by position"),
+        (
+            {"rope_parameters": {"llama_4_scaling_beta": 0.1}},
+            "a temperature by position",
+        ),
+        ({"use_qk_norm": True}, "the normalisation of q and k"),
+        ({"use_qk_norm": False, "rope_parameters": None}, ""),
+    ],
+)
+def test_what_is_configured_and_not_checked_is_named(tmp_path, capsys, more, words):
+    """A yes is of the scale alone."""
+    ended, _ = run(tmp_path, 8**0.5, SMALL | more)
+    assert ended == 0
+    answer = capsys.readouterr().out.splitlines()[0]
+    assert answer.partition("not checked: ")[2] == words
+
+
 def test_conventions_are_rules_that_exist():
     """And expectations by name and number are what they were."""
     assert {one.rule for one in CONVENTIONS.values()} <= set(RULES)

@@ -9,6 +9,7 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.model.fits import fit_outputs, fit_weights
 from montecarlo.model.masks import find_mask
 from tests.model.heads import TOKENS, attend, rows_of
+from tests.model.threads import turn
 
 SCALE = 1.0 / 8.0
 FORMATS = ("float64", "float32", "bfloat16", "float16")
@@ -43,17 +44,6 @@ BY_OUTPUTS = ("plain", "causal", "distance", "causal distance", "cap", "sink")
 def head(seed, number_format, scale=SCALE, **more):
     """Return rows of a head."""
     return rows_of(attend(seed, number_format, scale, **more))
-
-
-def rotate(x):
-    """Apply rotary embeddings, the halves of an entry's pair apart."""
-    angles = np.arange(TOKENS)[:, None] * 1e4 ** (-np.arange(32) / 32)
-    first, second = x[..., :32], x[..., 32:]
-    turned = (
-        first * np.cos(angles) - second * np.sin(angles),
-        first * np.sin(angles) + second * np.cos(angles),
-    )
-    return np.concatenate(turned, axis=-1)
 
 
 def require_scale(fit, number_format, scale=SCALE):
@@ -98,7 +88,7 @@ def test_outputs_refuse_what_they_cannot_tell(case):
 @pytest.mark.parametrize("number_format", FORMATS)
 def test_rotation_after_the_capture_is_refused(number_format):
     """Rotary embeddings that the captured entries lack leave no scale that fits."""
-    made = head(6, number_format, SCALE, change=rotate)
+    made = head(6, number_format, SCALE, change=lambda x: turn(x, 1e4))
     assert not fit_weights(made).holds
     assert not fit_outputs(made)[0].holds
 

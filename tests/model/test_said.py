@@ -54,6 +54,14 @@ def test_what_was_not_followed_is_no_yes():
     assert answer_scales(scales, expected, missed=("one",)).answer == UNDETERMINED
 
 
+def test_axes_are_those_of_arrays_beside_something_captured():
+    """Which has its own."""
+    arrays = {name: one[:, 0] for name, one in arrays_of().items()}
+    axes = ("sequence", "head", "token", "d")
+    assert compare(arrays, captured_of(), axes=axes).first is None
+    assert_attention_scale(captured_of(), axes=axes)
+
+
 def test_a_comparison_of_some_rows_says_so():
     """Of the last 64 of 200; where all were captured nothing is said."""
     told = str(compare(captured_of(64, tokens=200), captured_of(64, tokens=200)))
@@ -113,7 +121,7 @@ def test_the_operation_that_is_not_finite_first_is_named():
             {"weights": rows, **large},
             "the scores: q and k of float16 make up to ",
         ),
-        ({"v": k, "outputs": outputs, "added": seen}, "softmax or later: "),
+        ({"v": k, "outputs": outputs, "added": seen}, "the mask, softmax or later"),
         ({"v": k, "outputs": outputs, "added": hidden}, "the mask: it hides every key"),
         ({"weights": weights, "v": k}, "the output: weights and values are finite"),
     ):

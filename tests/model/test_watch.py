@@ -16,6 +16,7 @@ import pytest
 from montecarlo import ScoreWatch, capture
 from montecarlo.errors import InputError
 from montecarlo.model.watch import LOOKS, ScoreWarning
+from tests.model import architectures
 from tests.model.needed import need_torch
 
 pytestmark = pytest.mark.slow
@@ -340,6 +341,17 @@ def test_a_watch_ends_with_its_object():
     assert is_free(model)
 
 
+def test_a_watch_leaves_what_took_its_place():
+    """As where a model is compiled while it is watched."""
+    model = Attention()
+    watch = ScoreWatch(model)
+    watch(0)
+    model.compile(backend="eager")
+    compiled = model._compiled_call_impl
+    watch.close()
+    assert model._compiled_call_impl is compiled
+
+
 def test_watches_of_several_threads():
     """Each sees its own passes, and transformers is as it was when all have ended."""
     handed_out = transformers.modeling_utils.AttentionInterface.get_interface
@@ -364,26 +376,15 @@ def test_watches_of_several_threads():
 
 def test_the_command_below_a_failure_expects_the_same(attention_scale):
     """Of a configuration the number: by sqrt(d_k) alone this model would pass."""
-    config = transformers.GraniteConfig(
-        hidden_size=64,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        vocab_size=100,
-        attention_multiplier=1 / 16,
-    )
-    model = transformers.GraniteForCausalLM(config).eval()
-    for module in model.modules():
-        if hasattr(module, "scaling"):
-            module.scaling = 0.25
+    model, inputs = architectures.build("granite")
+    architectures.planted_in_modules(model, 1 / 4 / 0.15)
     with (
         pytest.raises(AssertionError, match=r"attention_multiplier.*\? no") as error,
         attention_scale(model),
         torch.no_grad(),
     ):
-        model(torch.randint(0, 100, (4, 64)))
-    assert str(error.value).endswith("attention.npz --expect 16")
+        model(**inputs)
+    assert str(error.value).endswith("attention.npz --expect 6.66666666667")
 
 
 def test_the_page_s_lines_run(attention_scale, tmp_path, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""Thirty faults of public ports, rebuilt in a small model, each beside its reference.
+"""Faults of public ports and others, rebuilt in a small model beside its reference.
 
 The model is of attention and projections alone, in layers with a residual: what an
 error does in one layer is in the inputs of the next.

@@ -1,6 +1,5 @@
 """The explorer of the report page: what it shows, draws, says and looks like."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +7,12 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.report.language.catalogues import template_folder
 from montecarlo.sampling.streams import named_stream
-from montecarlo.theory import expected_row, largest_weight_share
+from montecarlo.theory import expected_row, largest_weight_share, simulated_rows
+from montecarlo.theory.simulated_rows import simulated_table
 from studies import explorer
 
-TABLE = json.loads((template_folder() / "explorer.json").read_bytes())
+TABLE = simulated_table()
 #: Half of the last digit that the table has.
 ROUNDING = 0.5 * 10.0 ** (1 - explorer.DIGITS)
 #: Standard errors that a drawn value may be away: 1 in 16,000 is farther by chance.
@@ -91,7 +90,7 @@ def test_the_table_is_whole():
         assert TABLE[name] == list(wanted)
     assert TABLE["error"] == explorer.ERROR
     assert len(TABLE["values"]) == len([*explorer.settings()])
-    assert (template_folder() / "explorer.json").stat().st_size < 10_000
+    assert simulated_rows.TABLE.stat().st_size < 10_000
 
 
 @pytest.mark.parametrize("setting", [(16, 64, "sqrt"), (128, 64, "none")])

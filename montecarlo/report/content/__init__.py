@@ -1,1 +1,1 @@
-"""What a page shows, as typed records: no words, no HTML."""
+"""The content of pages: findings, tables, curves and records, without markup."""

@@ -76,14 +76,14 @@ def make_curves(results: StudyResults, training: TrainingView | None = None) -> 
 
 
 def row_distributions(
-    found: Mapping[Row, RowDistribution],
+    distributions: Mapping[Row, RowDistribution],
 ) -> Iterator[tuple[object, ...]]:
     """Yield lines of `JACOBIAN_ROWS`: the distribution function of the Jacobian norm.
 
     A line holds a bin edge, the share of attention rows whose norm is at most that, in
     [0, 1], and its standard error between replicates.
     """
-    for (point, key), rows in found.items():
+    for (point, key), rows in distributions.items():
         for at in range(0, len(rows.edges), max(1, len(rows.edges) // ROWS_BINS)):
             numbers = rows.edges[at], rows.share[at], rows.error[at]
             yield (*_names(point), point.n_keys, key.divisor, *map(float, numbers))

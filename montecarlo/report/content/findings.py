@@ -217,7 +217,7 @@ class Findings:
         return (sentence, line) if sentence and line else None
 
     def concedes(self, claim: ClaimOutcome) -> FilledSentence | None:
-        """Return the sentence about what is right in a claim that fails, or None."""
+        """Return the sentence on what is right in a claim that fails, or None."""
         words = self.words_of(claim).concedes
         if words is None or Verdict.FAILS not in claim.verdicts:
             return None
@@ -312,10 +312,11 @@ class Findings:
         for number, one in enumerate(entries):
             first.setdefault(self._restated(one), number)
 
-        def place(one: Claim) -> tuple[bool, int, int, bool]:
-            asked = not (self.own or one.source)
-            group = first[self._restated(one)]
-            return asked, topics.index(one.topic), group, one.same is not None
+        def place(claim: Claim) -> tuple[bool, int, int, bool]:
+            """Return the key that claims are sorted by."""
+            asked = not (self.own or claim.source)
+            group = first[self._restated(claim)]
+            return asked, topics.index(claim.topic), group, claim.same is not None
 
         return sorted(entries, key=place)
 

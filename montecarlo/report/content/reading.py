@@ -30,7 +30,8 @@ def gaussian_points(
 ) -> list[DesignPoint]:
     """Return the design points with independent standard Gaussian entries.
 
-    ``with_rows`` selects points with attention rows; otherwise points with pairs.
+    ``with_rows`` selects points that sample attention rows; otherwise those that sample
+    pairs of a query and a key.
     """
     return [
         point

@@ -132,12 +132,15 @@ def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
 
 
 def _pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points with pairs, for the d_k that are shown."""
+    """Return the Gaussian points that sample pairs, for the d_k that are shown."""
     return thin_points(gaussian_points(points, with_rows=False))
 
 
 def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points with rows of about `N_KEYS` keys, for d_k shown."""
+    """Return the Gaussian points with the number of keys nearest to `N_KEYS`.
+
+    Of these, the ones for the d_k that are shown.
+    """
     rows = gaussian_points(points, with_rows=True)
     sizes = sorted({point.n_keys or 0 for point in rows})
     n_keys = min(sizes, default=0, key=lambda n: abs(n - N_KEYS))
@@ -402,21 +405,21 @@ def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def of_key_counts(
-    points: Sequence[DesignPoint], wanted: Iterable[int], most: int
+    points: Sequence[DesignPoint], preferred: Iterable[int], most: int
 ) -> list[DesignPoint]:
     """Return the points of at most ``most`` numbers of keys.
 
     Only numbers of keys with at least `FEWEST_POINTS` values of d_k are taken; those in
-    ``wanted`` first, then the smallest.
+    ``preferred`` first, then the smallest.
     """
     counts = Counter(point.n_keys for point in points)
     there = [n for n in sorted(filter(None, counts)) if counts[n] >= FEWEST_POINTS]
-    first = [n for n in wanted if n in there]
+    first = [n for n in preferred if n in there]
     chosen = [*first, *(n for n in there if n not in first)][:most]
     return [point for point in points if point.n_keys in chosen]
 
 
-def nearest(values: Iterable[float], wanted: float) -> int | None:
-    """Return the value nearest to ``wanted`` on a logarithmic scale, or None."""
+def nearest(values: Iterable[float], target: float) -> int | None:
+    """Return the value nearest to ``target`` on a logarithmic scale, or None."""
     found = sorted({int(value) for value in values})
-    return min(found, key=lambda v: abs(np.log(v / wanted)), default=None)
+    return min(found, key=lambda v: abs(np.log(v / target)), default=None)

@@ -103,12 +103,12 @@ def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
 
 
 def compose_entries(
-    said: Iterable[Assertion], verdict: Verdict = Verdict.FAILS
+    assertions: Iterable[Assertion], verdict: Verdict = Verdict.FAILS
 ) -> tuple[Assertion, ...]:
     """Return the assertions with a verdict, sorted by their places in the text."""
     ordered = (
         one._replace(places=tuple(sorted(one.places, key=_position)))
-        for one in said
+        for one in assertions
         if one.verdict == verdict
     )
     return tuple(sorted(ordered, key=lambda one: [*map(_position, one.places)]))

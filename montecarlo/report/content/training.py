@@ -158,6 +158,15 @@ class LanguageView:
         mine = [line.learned for line in self.lines if line.arm == arm]
         return sum(mine), self.seeds * len(mine)
 
+    def slower(self, arm: str) -> tuple[int, float]:
+        """Return the largest d_k, and an arm's median steps there over those of sqrt.
+
+        NaN if a median is beyond the last step.
+        """
+        d_k = max(line.d_k for line in self.lines)
+        steps = {line.arm: line.steps for line in self.lines if line.d_k == d_k}
+        return d_k, (steps[arm] or math.nan) / (steps["sqrt"] or math.nan)
+
     @property
     def divides_all(self) -> bool:
         """Whether all runs learned divided by sqrt(d_k), and none undivided."""

@@ -61,7 +61,7 @@ VARIANCE_ASKED = message("The variance of the scores")
 
 
 def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the score variance for Gaussian entries, undivided and by sqrt(d_k)."""
+    """Yield the rows for the figure: score variance, undivided and by sqrt(d_k)."""
     pairs = gaussian_points(points, with_rows=False)
     return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
 
@@ -96,7 +96,7 @@ def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def pick_variances(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Return the score variances, undivided and by sqrt(d_k), at the largest d_k."""
+    """Return the caption's numbers: both score variances at the largest d_k shown."""
     rows = measurements[measurements["d_k"].le(MOST_D_K)]
     return pick_two(rows, "divisor", "none", "sqrt")
 
@@ -138,7 +138,7 @@ WEIGHTS_ASKED = message("How many keys share the weight of a query")
 
 
 def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield effective keys and shares of saturated rows, for one number of keys."""
+    """Yield the rows for the figure: effective keys and shares of saturated rows."""
     rows = of_key_counts(shown_rows(points), [N_KEYS], 1)
     return every_row(rows, SHARES, ["mean"], ["none", "sqrt"])
 
@@ -150,6 +150,7 @@ def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
     n_keys = float(measurements["n_keys"].iloc[0])
 
     def plot(panel: Panel, rows: DataFrame) -> None:
+        """Draw the panel of one quantity."""
         draw.plot_series(panel.axes, rows, "divisor", DIVISOR_LOOKS)
         draw.powers_of_two(panel.axes, measurements["d_k"], columns=2)
         panel.x = HEAD_SIZE
@@ -185,7 +186,10 @@ def _few_and_many(rows: DataFrame) -> bool:
 
 
 def pick_saturated(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Return effective keys for both divisors, and the share of saturated rows."""
+    """Return the caption's numbers: effective keys, and undivided saturated rows.
+
+    Both at `TYPICAL_D_K`; the share of saturated rows in per cent.
+    """
     rows = with_interval(at_nearest(measurements, "d_k", TYPICAL_D_K))
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
     fact = pick_two(keys, "divisor", "none", "sqrt")
@@ -220,11 +224,7 @@ WEIGHTS = FigureSpec(
 # --- What softmax passes on, undivided over divided ---------------------------------
 
 #: Numbers of keys that have a line, if the grid has them.
-LINES = {
-    128: Look(BLUE, "o"),
-    1024: Look(GREEN, "s"),
-    16384: Look(PURPLE, "^"),
-}
+LINES = {128: Look(BLUE, "o"), 1024: Look(GREEN, "s"), 16384: Look(PURPLE, "^")}
 #: Share of the panel's width right of the lines, for their labels.
 NAMES = 0.26
 PASSED_ON_ANSWERED = message(
@@ -235,10 +235,11 @@ PASSED_ON_ASKED = message("What softmax passes on, undivided over divided")
 
 
 def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield ratios of medians of ‖KᵀJv‖: undivided over divided by sqrt(d_k).
+    """Yield the rows for the figure: ratios of medians of ‖KᵀJv‖.
 
-    J is the Jacobian of softmax, K the keys, v a standard normal gradient with respect
-    to the weights.
+    A ratio is that of undivided scores over that of scores divided by sqrt(d_k).  J is
+    the Jacobian of softmax, K the matrix of keys, v a standard normal gradient with
+    respect to the weights.
     """
     lines = of_key_counts(shown_rows(points), LINES, len(LINES))
     return every_row(lines, ["gradient_query_undivided"], ["median"], ["none/sqrt"])
@@ -283,7 +284,10 @@ def _falls(rows: DataFrame) -> bool:
 
 
 def pick_passed_on(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Return the ratios for the fewest keys, at `TYPICAL_D_K` and at `MOST_D_K`."""
+    """Return the caption's numbers: the ratios at `TYPICAL_D_K` and at `MOST_D_K`.
+
+    For the fewest keys that have a line.
+    """
     rows = with_interval(measurements)
     rows = at_nearest(rows, "n_keys", min(LINES))
     ends = [at_nearest(rows, "d_k", d_k) for d_k in (TYPICAL_D_K, MOST_D_K)]
@@ -324,7 +328,7 @@ BARS = np.logspace(-3.5, 0.0, 29)
 
 
 def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the distributions of the Jacobian's norm over rows."""
+    """Yield the rows for the figure: distributions of ‖J‖_F over attention rows."""
     rows = [
         point
         for point in gaussian_points(points, with_rows=True)
@@ -371,7 +375,7 @@ def plot_rows(panel: Panel, table: DataFrame) -> None:
 
 
 def pick_rows(_: DataFrame, curves: Curves) -> Fact | None:
-    """Return the medians of ‖J‖_F over rows for both divisors, at the fewest keys."""
+    """Return the caption's numbers: medians of ‖J‖_F over rows, for both divisors."""
     rows = curves[JACOBIAN_ROWS]
     rows = rows[rows["n_keys"].eq(rows["n_keys"].min())]
     if not {*DIVISORS} <= {*rows["divisor"]}:

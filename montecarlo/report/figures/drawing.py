@@ -356,6 +356,7 @@ def _text_blocks(
     axes = panel.axes
 
     def place(x: float, y: float) -> tuple[float, float]:
+        """Return points from the left and the top, for data coordinates."""
         across, up = (axes.transScale + axes.transLimits).transform((x, y))
         return left + across * (right - left), top + (1.0 - up) * height
 

@@ -76,6 +76,7 @@ def draw(spec: FigureSpec, measurements: DataFrame, curves: Curves) -> Drawing |
 def _to_drawing(
     picture: Picture, layout: Layout, ground: str = "none", *, dark: bool = True
 ) -> Drawing:
+    """Return a laid-out picture as a drawing, with a background colour."""
     parts = (part for block in layout.blocks for part in block.parts)
     colours = sorted({to_hex(part.colour) for part in parts})
     svg = _save(picture, "svg", ground).decode()
@@ -230,16 +231,19 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
     looks: dict[str, str] = {}
     names: dict[str, str] = {}
 
-    def as_class(found: re.Match[str]) -> str:
-        look = found[1].replace(": ", ":").replace("; ", ";")
+    def as_class(match: re.Match[str]) -> str:
+        """Return a class attribute in place of a style attribute."""
+        look = match[1].replace(": ", ":").replace("; ", ";")
         return f' class="{looks.setdefault(look, _letters(len(looks)))}"'
 
-    def rename(found: re.Match[str]) -> str:
-        return found[1] + names.setdefault(found[2], _letters(len(names)))
+    def rename(match: re.Match[str]) -> str:
+        """Return an id or a reference with a short name."""
+        return match[1] + names.setdefault(match[2], _letters(len(names)))
 
-    def round_places(found: re.Match[str]) -> str:
-        places = re.sub(r"-?\d+\.\d+", lambda n: _rounded(float(n[0])), found[2])
-        return found[1] + re.sub(r"\s*([A-Za-z])\s*", r"\1", places).strip()
+    def round_places(match: re.Match[str]) -> str:
+        """Return an attribute with its coordinates rounded."""
+        places = re.sub(r"-?\d+\.\d+", lambda n: _rounded(float(n[0])), match[2])
+        return match[1] + re.sub(r"\s*([A-Za-z])\s*", r"\1", places).strip()
 
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
     text = text[text.index("<svg") :]

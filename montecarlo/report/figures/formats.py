@@ -44,7 +44,7 @@ ELSEWHERE = Label(
 
 
 def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the share of overflowing rows by divisor, format and way of softmax.
+    """Yield the rows for the figure: share of overflowing rows by divisor and format.
 
     At one design point: the one nearest to `N_KEYS` and `TYPICAL_D_K`.
     """
@@ -103,7 +103,10 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def pick_overflows(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Return the shares of undivided rows that overflow, in per cent, for both ways."""
+    """Return the caption's numbers: shares of undivided rows that overflow.
+
+    In per cent, without and with the largest score subtracted.
+    """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):
         return None

@@ -97,7 +97,11 @@ def formula_runs(latex: str) -> list[Run]:
 
 
 def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
-    """Yield the runs up to the end of a group; tokens are in reverse order."""
+    """Yield the runs of a group up to its closing brace, which is removed as well.
+
+    ``tokens`` are in reverse order; ``level`` is -1 below the line, 0
+    on it, 1 above it.
+    """
     while tokens and tokens[-1] != "}":
         yield from _atom(tokens, level, upright=upright)
     if tokens:
@@ -138,7 +142,7 @@ def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
     elif name in _SIGNS:
         yield Run(_SIGNS[name], level=level)
     else:
-        raise ValueError(f"a formula of a figure must be known, got \\{name}")
+        raise ValueError(f"a formula of a figure has the unknown command \\{name}")
 
 
 def _merge(runs: Iterable[Run]) -> list[Run]:
@@ -150,7 +154,7 @@ def _merge(runs: Iterable[Run]) -> list[Run]:
 
 
 def text_runs(text: str) -> list[Run]:
-    """Return a text with formulas between dollar signs as runs."""
+    """Return a text, with formulas between dollar signs, as runs of one style each."""
     runs: list[Run] = []
     for place, part in enumerate(text.split("$")):
         runs += formula_runs(part) if place % 2 else [Run(part)] if part else []

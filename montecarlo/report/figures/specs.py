@@ -84,6 +84,6 @@ def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | No
     return pair(one, two, d_k=d_k, n=one["n_keys"].fillna(0).iloc[0]) if d_k else None
 
 
-def at_nearest(rows: DataFrame, column: str, wanted: float) -> DataFrame:
-    """Return the lines whose value of a column is nearest to a wanted one."""
-    return rows[rows[column].eq(nearest(rows[column].dropna(), wanted) or 0)]
+def at_nearest(rows: DataFrame, column: str, target: float) -> DataFrame:
+    """Return the lines whose value of a column is nearest to a target one."""
+    return rows[rows[column].eq(nearest(rows[column].dropna(), target) or 0)]

@@ -41,7 +41,7 @@ SHOWN = {
     **{name: DIVISOR_LABELS[name] for name in ("none", "sqrt")},
     "small-queries": Label(message("smaller $W_Q$")),
 }
-#: Points that labels are above the last mark: for the largest, second, third value.
+#: Points that labels are above the last mark, by rank of the mark from the top.
 NAMES = (1.0, 24.0, -14.0)
 #: The headline if undivided takes the most steps at every d_k, and at least `SLOWER`
 #: times as many as the others from `TYPICAL_D_K` on; the headline otherwise.
@@ -61,6 +61,7 @@ def build_training(_: DataFrame, curves: Curves) -> Picture | None:
     top = MOST_STEPS * LANE**4 if never.any() else 1.3 * rows["steps"].max()
 
     def plot(panel: Panel, mine: DataFrame) -> None:
+        """Draw the panel of one optimiser."""
         panel.x, ends = HEAD_SIZE, []
         for place, arm in enumerate(SHOWN):
             look, steps = ARM_LOOKS[arm], mine[mine["arm"].eq(arm)]
@@ -124,7 +125,10 @@ def _plot_steps(
 
 
 def pick_steps(_: DataFrame, curves: Curves) -> Fact | None:
-    """Return the median steps with gradient descent, undivided and by sqrt(d_k)."""
+    """Return the caption's numbers: median steps, undivided and by sqrt(d_k).
+
+    For gradient descent at the largest d_k.
+    """
     rows = curves[TRAINING_START].dropna(subset=["steps"])
     rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]
     rows = rows.assign(estimate=rows["steps"], std_error=np.nan, n_keys=0)

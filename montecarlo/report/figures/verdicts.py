@@ -144,7 +144,7 @@ def place_words(
 
 
 def count_claims(_: DataFrame, curves: Curves) -> Fact | None:
-    """Return the number of claims over all texts, and that for each verdict."""
+    """Return the caption's numbers: claims over all texts, in all and by verdict."""
     totals = count_parts(curves).sum()
     fact = {"first": float(totals.sum()), "second": float(totals["fails"])}
     return {**fact, **totals.drop("fails").astype(float)} if fact["first"] else None

@@ -1,1 +1,1 @@
-"""Words and numbers: catalogues, number formats, formulas, symbols; of any result."""
+"""Languages: message catalogues, number formats, formulas and symbols."""

@@ -116,6 +116,7 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     """
 
     def replace(piece: re.Match[str]) -> str:
+        """Return the HTML for a part of the text."""
         if piece["stray"]:
             raise InputError(f"a dollar must have a partner in {str(text)!r}")
         if piece["formula"] is None:
@@ -137,7 +138,7 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     return Markup(found)  # noqa: S704 - escaped above, and math_ml escapes
 
 
-def _keep_signs(found: re.Match[str]) -> str:
+def _keep_signs(match: re.Match[str]) -> str:
     """Return a formula in a span without line breaks, if punctuation adjoins it."""
-    signs = found[1] or found[2]
-    return f'<span class="kept">{found[0]}</span>' if signs else found[0]
+    signs = match[1] or match[2]
+    return f'<span class="kept">{match[0]}</span>' if signs else match[0]

@@ -70,9 +70,9 @@ def round_decimal(
 def lay_out(value: float, error: float | None = None) -> Layout:
     """Return the layout of a number with a standard error.
 
-    The exponent is that of the larger of value and error.  An error gives two
-    significant digits of itself; without one (None, 0 or infinite) there are as many
-    decimals as the number has, at most `PLAIN_DIGITS`.
+    From `SMALL` to `LARGE` the exponent is 0, otherwise that of the larger of value and
+    error.  Decimals are those of two significant digits of the error; without an error
+    (None, 0 or infinite), those of the number itself, at most `PLAIN_DIGITS`.
     """
     error = error if error and math.isfinite(error) else 0.0
     scale = max(abs(value), error)
@@ -223,7 +223,7 @@ class NumberFormat:
         return self._of_layout((value, error), layout, row)
 
     def percent(self, value: float, error: float | None, row: str = "") -> Markup:
-        """Return a share in per cent, with its standard error if known.
+        """Return a share, in [0, 1], in per cent, with its standard error if known.
 
         The exact value is the share; ``data-percent`` marks that 100 times it is shown.
         """
@@ -262,16 +262,18 @@ class NumberFormat:
     ) -> Markup:
         """Return a number for prose, with at most ``digits`` significant digits.
 
-        The last digit is at most the first one of its standard error.  With ``percent``
-        the value is a share, shown in per cent.
+        The unit of its last digit is more than a quarter of its standard error.  With
+        ``percent`` the value is a share, in [0, 1], that is shown in per cent.
         """
         shown = as_decimal(value).scaleb(2) if percent else as_decimal(value)
         size = abs(float(shown))
         whole = float(value).is_integer() and not error
-        # the layout has two digits of an error: ten times it leaves the first
+        # the layout has two digits of an error: of 25 times it, a unit above a quarter
         coarse = 10.0 ** (math.floor(math.log10(size)) + 2 - digits) if size else 0.0
-        known = 10.0 * (error or 0.0) * (100.0 if percent else 1.0)
+        known = 25.0 * (error or 0.0) * (100.0 if percent else 1.0)
         layout = lay_out(float(shown), None if whole else max(coarse, known))
+        if layout.exponent and layout.decimals and abs(layout.mantissa(shown)) < 1:
+            layout = Layout(layout.exponent - 1, layout.decimals - 1)
         if layout.shown(float(shown)) == 0:
             layout = lay_out(float(shown), size)
         if not error:  # no more than it needs

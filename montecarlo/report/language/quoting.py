@@ -22,24 +22,24 @@ _PACKAGE = Path(__file__).parents[2]
 BETWEEN, AFTER = {"zh": "；", "ja": "、"}, {"zh": "", "ja": ""}
 
 
-def quote(found: Measurement, language: Language, command: str) -> str:
+def quote(result: Measurement, language: Language, command: str) -> str:
     """Return a paragraph with estimate, exact value, setting, command and source.
 
     Parameters
     ----------
-    found : Measurement
+    result : Measurement
     language : Language
     command : str
         Reproduces the estimate; empty if no command does.
     """
     say = partial(_translate, language)
-    sentences = [_estimate(found, language)]
-    if found.reference is not None:
-        digits = min(found.digits / 100.0, abs(found.reference) / 1e3)
-        error = max(digits, found.reference_error or 0.0)
-        exact = language.numbers.plain(found.reference, error)
+    sentences = [_estimate(result, language)]
+    if result.reference is not None:
+        digits = min(result.digits / 100.0, abs(result.reference) / 1e3)
+        error = max(digits, result.reference_error or 0.0)
+        exact = language.numbers.plain(result.reference, error)
         sentences.append(say("The exact theoretical value is %(exact)s.", exact=exact))
-    parts = BETWEEN.get(language.code, "; ").join(_setting(found, language))
+    parts = BETWEEN.get(language.code, "; ").join(_setting(result, language))
     sentences.append(say("Setting: %(parts)s.", parts=parts))
     if command:
         sentences.append(say("Reproduce it with: `%(command)s`.", command=command))
@@ -76,27 +76,29 @@ def _translate(language: Language, message: str, **values: str) -> str:
     return language.translate(message) % {"level": level, **values}
 
 
-def _estimate(found: Measurement, language: Language) -> str:
+def _estimate(result: Measurement, language: Language) -> str:
     """Return the sentence about the estimate.
 
     The label stands before a colon, so that no grammar depends on it.
     """
 
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
-        return language.numbers.plain(value, found.digits, rounding)
+        """Return a number with the digits of the estimate."""
+        return language.numbers.plain(value, result.digits, rounding)
 
-    say = partial(_translate, language, label=_label(found, language))
-    if math.isnan(found.estimate):
+    say = partial(_translate, language, label=_label(result, language))
+    if math.isnan(result.estimate):
         return say("%(label)s: the sample does not determine an estimate.")
-    value = number(found.estimate)
-    if not (math.isfinite(found.ci_low) and math.isfinite(found.ci_high)):
+    value = number(result.estimate)
+    if not (math.isfinite(result.ci_low) and math.isfinite(result.ci_high)):
         return say(
             "%(label)s: the Monte Carlo estimate is %(value)s; no %(level)s confidence "
             "interval can be given.",
             value=value,
         )
-    low, high = number(found.ci_low, ROUND_FLOOR), number(found.ci_high, ROUND_CEILING)
-    if not found.is_all_or_none:
+    low = number(result.ci_low, ROUND_FLOOR)
+    high = number(result.ci_high, ROUND_CEILING)
+    if not result.is_all_or_none:
         return say(
             "%(label)s: the Monte Carlo estimate is %(value)s, with a %(level)s "
             "confidence interval from %(low)s to %(high)s.",
@@ -104,7 +106,7 @@ def _estimate(found: Measurement, language: Language) -> str:
             low=low,
             high=high,
         )
-    if found.estimate:
+    if result.estimate:
         return say(
             "%(label)s: the Monte Carlo estimate is $1$, with %(level)s confidence at "
             "least %(low)s.",
@@ -117,9 +119,9 @@ def _estimate(found: Measurement, language: Language) -> str:
     )
 
 
-def _label(found: Measurement, language: Language) -> str:
+def _label(result: Measurement, language: Language) -> str:
     """Return the name of quantity and summary, with a capital letter."""
-    say, quantity = partial(_translate, language), QUANTITIES[found.quantity]
+    say, quantity = partial(_translate, language), QUANTITIES[result.quantity]
     threshold = str(SATURATED.get(quantity.given or quantity.name))
     words = localise(language, say(quantity_words(quantity), threshold=threshold))
     words = re.split("[:：]", words)[0]  # without the explanation after a colon
@@ -132,11 +134,11 @@ def _label(found: Measurement, language: Language) -> str:
         "first": say("mean of the first row or key"),
         "last": say("mean of the last row or key"),
     }
-    level = quantile_level(found.summary)
-    if found.summary == "mean" and quantity.indicator:
+    level = quantile_level(result.summary)
+    if result.summary == "mean" and quantity.indicator:
         return words  # the mean of an indicator is a share, as its name says
-    if found.summary in summaries:
-        summary = summaries[found.summary]
+    if result.summary in summaries:
+        summary = summaries[result.summary]
     elif level is not None:
         percent = language.numbers.plain(100.0 * level)
         summary = say("%(level)s %% quantile over rows", level=percent)
@@ -145,31 +147,31 @@ def _label(found: Measurement, language: Language) -> str:
     return say("%(quantity)s (%(summary)s)", quantity=words, summary=summary)
 
 
-def _premises(found: Measurement, say: Callable[..., str]) -> Iterator[str]:
+def _premises(result: Measurement, say: Callable[..., str]) -> Iterator[str]:
     """Yield dependence, initialisation, normalisation and mask, if there are any."""
-    if found.dependence != "none":
-        yield say("dependence of K on Q: `%(name)s`", name=found.dependence)
-    if found.initialisation:
-        yield say("initialisation: `%(name)s`", name=found.initialisation)
-    if (how := found.normalisation) != "none":
+    if result.dependence != "none":
+        yield say("dependence of K on Q: `%(name)s`", name=result.dependence)
+    if result.initialisation:
+        yield say("initialisation: `%(name)s`", name=result.initialisation)
+    if (how := result.normalisation) != "none":
         yield say("normalisation of queries and keys: `%(name)s`", name=how)
-    if found.mask != "none":
-        yield say("mask: `%(name)s`", name=found.mask)
+    if result.mask != "none":
+        yield say("mask: `%(name)s`", name=result.mask)
 
 
-def _setting(found: Measurement, language: Language) -> Iterator[str]:
+def _setting(result: Measurement, language: Language) -> Iterator[str]:
     """Yield the parts of the setting: sizes, distributions, divisor, and replicates."""
     say = partial(_translate, language)
-    yield f"$d_k = {found.d_k}$"
-    if found.n_keys is not None:
-        yield say("$n = %(n)s$ keys per row", n=str(found.n_keys))
-    q, k = found.distribution_q, found.distribution_k
+    yield f"$d_k = {result.d_k}$"
+    if result.n_keys is not None:
+        yield say("$n = %(n)s$ keys per row", n=str(result.n_keys))
+    q, k = result.distribution_q, result.distribution_k
     if q == k:
         yield say("distribution of the entries of Q and K: `%(name)s`", name=q)
     else:
         yield say("distribution of the entries of Q: `%(q)s`, of K: `%(k)s`", q=q, k=k)
     over, *under = (
-        localise(language, divisor_symbol(one)) for one in found.divisor.split("/")
+        localise(language, divisor_symbol(one)) for one in result.divisor.split("/")
     )
     if under:
         yield say(
@@ -177,17 +179,17 @@ def _setting(found: Measurement, language: Language) -> Iterator[str]:
             over=over,
             under=under[0],
         )
-    elif found.divisor == "none":
+    elif result.divisor == "none":
         yield say("unscaled scores")
-    elif QUANTITIES[found.quantity].divided:
+    elif QUANTITIES[result.quantity].divided:
         yield say("divisor of the scores: $%(divisor)s$", divisor=over)
-    yield from _premises(found, say)
-    if found.number_format != "float64":
+    yield from _premises(result, say)
+    if result.number_format != "float64":
         yield say(
             "number format of the weights: `%(name)s`, softmax: `%(softmax)s`",
-            name=found.number_format,
-            softmax=found.softmax,
+            name=result.number_format,
+            softmax=result.softmax,
         )
-    sizes = {"count": found.n_replicates, "queries": found.n_queries}
+    sizes = {"count": result.n_replicates, "queries": result.n_queries}
     told = {name: language.numbers.text(size, 0) for name, size in sizes.items()}
     yield say("independent replicates: %(count)s, each of %(queries)s queries", **told)

@@ -1,1 +1,1 @@
-"""From records and figures to pages, Markdown and errata."""
+"""Rendering of pages, Markdown posts and errata from content and templates."""

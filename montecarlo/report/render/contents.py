@@ -1,4 +1,4 @@
-"""What pages show, of findings: gathered once, for all languages and formats."""
+"""The contents of pages: figures, tables and errata, for all languages and formats."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,31 +36,33 @@ from montecarlo.study.folder import write_text
 from montecarlo.study.presets import ERROR_RATE, PRESETS
 from montecarlo.study.rows import Row
 
-#: What a figure is, and the tables that it is drawn from.
+#: A figure, and the tables that it is drawn from.
 Drawing = tuple[FigureSpec, tuple[pd.DataFrame, Curves]]
-#: Calls a function for each of some arguments, as ``map`` does, on workers if there are
-#: any.
+#: Does the same as ``map``, possibly on workers.
 Spread = Callable[..., Iterable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What the pages of all languages show; what there are no data for is left out."""
+    """The contents of the pages of a report, in all languages.
+
+    Mappings are by id of figure or table; those without data are left out.
+    """
 
     findings: Findings
-    errata: Sequence[Erratum]  # those that are written with the pages
+    errata: Sequence[Erratum]  # of the languages below
     figures: Mapping[str, Drawn]  # without words
-    drawings: Mapping[str, Drawing]  # what each figure is drawn from
+    drawings: Mapping[str, Drawing]  # definition and data of each figure
     tables: Mapping[str, Table]
-    facts: Mapping[str, Fact]  # numbers that alternative texts name
-    languages: Sequence[str]  # codes of the pages that are written together
+    facts: Mapping[str, Fact]  # numbers in captions and alternative texts
+    languages: Sequence[str]  # codes
 
     @property
     def numbers(self) -> Mapping[str, Mapping[str, int]]:
-        """Numbers of the ``figures`` and ``tables`` that there are, by id.
+        """Numbers of the ``figures`` and of the ``tables``, by id.
 
-        They are counted through, those of the report first, then those of its evidence:
-        a number names the same figure on both pages and in every language.
+        Numbers run through the report and then its evidence page, so that a number
+        refers to the same figure on both pages and in every language.
         """
         findings, record = self.findings, self.findings.record
         there = {
@@ -74,6 +76,7 @@ class Contents:
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
 
         def count(orders: Iterable[Order], ids: Collection[str]) -> dict[str, int]:
+            """Return the number of each id, counted through the sections of pages."""
             found = (
                 name
                 for order in orders
@@ -93,9 +96,10 @@ class Contents:
 
     @property
     def case_panels(self) -> list[tuple[Words, str]]:
-        """What the panels of the figure of checks show: sentence and formula.
+        """Sentence and formula for each panel of the figure of checks.
 
-        The sentence is the claim's, or its interpretation's where it has several.
+        The sentence is that of the claim or, if it has several interpretations, that of
+        the interpretation.
         """
         if CASES.id not in self.figures:
             return []
@@ -111,7 +115,7 @@ class Contents:
         return panels
 
 
-#: Sections in their order, each with what stands there.
+#: Section to the ids of its figures or tables, in the order of a page.
 Order = Mapping[str, tuple[str, ...]]
 TABLES: Order = {
     "variance": ("audit", "variance"),
@@ -125,9 +129,9 @@ TABLES: Order = {
 
 
 def place_figures(*, own: bool, on_report: bool) -> Order:
-    """Return which figures stand where: on the report or, otherwise, its evidence.
+    """Return the ids of figures by section, of the report or of its evidence page.
 
-    A user's ``own`` claims have one page, which is both.
+    A report of a user's ``own`` claims has one page, with all figures.
     """
     shown = [s for s in EVERY_FIGURE.values() if own or s.on_report == on_report]
     return {
@@ -139,14 +143,14 @@ def place_figures(*, own: bool, on_report: bool) -> Order:
 def page_rows(
     points: Sequence[DesignPoint], divisors: Collection[str]
 ) -> Iterator[Row]:
-    """Name the rows that figures and tables read of some points."""
+    """Yield the rows that figures and tables read at the given points."""
     readers = [spec.rows for spec in FIGURES.values()]
     readers += [reader for reader, _ in DATA_TABLES.values()]
     for reader in readers:
         yield from within(reader(points), divisors)
 
 
-def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
+def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
     findings: Findings,
     languages: Sequence[str],
     names: Collection[str] = tuple(EVERY_FIGURE),
@@ -155,11 +159,22 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     spread: Spread = map,
     adaptive: bool = True,
 ) -> Contents:
-    """Gather what a report shows, and write its figures into a folder, if there is one.
+    """Return the contents of a report, and write the files of its figures.
 
-    Of `EVERY_FIGURE` those that are named and have data are drawn, by ``spread`` as
-    ``map`` would.  ``adaptive`` files, in the first language, suit themselves to light
-    and dark pages; others are light, on a ground of their own, one for each language.
+    Parameters
+    ----------
+    findings : Findings
+    languages : sequence of str
+        Codes.
+    names : collection of str
+        Ids of the figures to draw, of `EVERY_FIGURE`.
+    folder : Path, optional
+        For the files of figures; by default none are written.
+    spread : callable
+        Draws the figures, as ``map`` does.
+    adaptive : bool
+        Whether files follow the colour scheme of their reader, in the first language
+        alone.  Otherwise they are light, one for each language.
     """
     texts = {} if findings.own else findings.names
     curves = with_verdicts(findings.curves, findings.claims, texts)
@@ -181,8 +196,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         drawings = {CASES.id: (CASES, (case_rows(findings.claims), curves)), **drawings}
         facts = {CASES.id: {}, **facts}
     errata: Sequence[Erratum] = []
-    # one of some claims would say that the others hold, and of a few sizes that what
-    # holds at others fails
+    # errata need all claims, and the sizes of more than the quick preset
     if not findings.of_some and findings.run["preset"] != "quick":
         errata = make_errata(findings, languages)
     specs = [spec for spec, _ in drawings.values()]
@@ -200,29 +214,29 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
 
 
 def figure_file(name: str, code: str, languages: Sequence[str]) -> str:
-    """Return where a figure stands: of the first language without its code."""
+    """Return the path of a figure's file; that of the first language has no code."""
     return f"figures/{name}{'' if code == languages[0] else f'.{code}'}.svg"
 
 
 def data_uri(svg: str) -> Markup:
-    """Return SVG text as a data URI for a page.
+    """Return SVG text as a data URI for an attribute in double quotes.
 
-    It has the text, a quarter smaller than in base 64; double quotes become single
-    ones, so that these, < and > need no escape.
+    Percent-encoding is a quarter smaller than base64: with single quotes in the SVG,
+    quotes, < and > need no escape.
     """
     text = svg.replace('"', "'").strip()
     uri = quote(text, safe=" '<>()/:;=,!?&+*@[]|^{}~").replace("&", "&amp;")
     return Markup(f"data:image/svg+xml,{uri}")  # noqa: S704 - quoted above
 
 
-#: When this version was released, as CITATION.cff has it.
+#: Date of release of this version, as in CITATION.cff.
 RELEASED = "2026-11-25"
-#: The configuration file of a run that flags alone cannot name.
+#: Name of the configuration file in a command for a run that needs one.
 FILE_NAME = "report.toml"
 
 
 def _judge_command(run: Mapping[str, Any], languages: Sequence[str]) -> str:
-    """Return what to type to judge claims of one's own again."""
+    """Return the command that judges a user's claims again."""
     words = [f"python -m montecarlo judge {OWN_FILE} --preset {run['preset']}"]
     words.append(f"--seed {run['seed']}")
     if run["error_rate"] != ERROR_RATE:
@@ -233,10 +247,19 @@ def _judge_command(run: Mapping[str, Any], languages: Sequence[str]) -> str:
 
 
 def canonical_command(run: Mapping[str, Any], command: str = "report") -> str:
-    """Return what to type to make a report again, from the record of its run.
+    """Return the command line that makes a report again.
 
-    Where flags cannot say it, that begins with a configuration file.  Figures are drawn
-    from what the same options sample, by default with English words.
+    Parameters
+    ----------
+    run : mapping
+        Content of run.json.
+    command : str
+        ``report``, or ``figures`` for figures from the same sample.
+
+    Returns
+    -------
+    str
+        For runs that options cannot express, it first writes a configuration file.
     """
     languages = []
     unsaid = set(LANGUAGES) if command == "report" else {SOURCE}
@@ -248,10 +271,10 @@ def canonical_command(run: Mapping[str, Any], command: str = "report") -> str:
     lines = []
     if run["error_rate"] != ERROR_RATE:
         lines.append(f"error_rate = {run['error_rate']!r}")
-    if run["only"] and command != "report":  # where --only names figures
+    if run["only"] and command != "report":  # there --only selects figures
         lines.append(f"only = {json.dumps(run['only'])}")
     if not run["preset"]:
-        # a value of JSON is one of TOML as well: whole numbers, names, lists of them
+        # numbers, strings and lists of them are the same in JSON and TOML
         grid = run["grid"].items()
         lines += ["[grid]", *(f"{name} = {json.dumps(value)}" for name, value in grid)]
     file = ""

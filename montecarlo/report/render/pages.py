@@ -1,7 +1,7 @@
-"""Pages: self-contained HTML files in each language, from contents and templates.
+"""Rendering of self-contained HTML pages from contents and templates.
 
-The report says what was claimed and what was measured; its evidence holds every check,
-table and figure behind that.  A report of a user's own claims is one page with both.
+A report has a main page and an evidence page, with every check, table and figure, in
+each language.  A report of a user's own claims has a single page with both.
 """
 
 import base64
@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
 
 from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -49,26 +48,27 @@ from montecarlo.report.render.contents import (
     place_figures,
 )
 from montecarlo.sampling import design_points, distributions
+from montecarlo.theory.simulated_rows import simulated_table
 
-#: What stands in the script of the explorer for its table.
+#: Placeholder for the table in the script of the explorer.
 _TABLE = "EXPLORER_TABLE"
-#: End tags that HTML lets the next cell or row imply: tables have thousands of them.
+#: Optional end tags of cells and rows, which are left out: pages have thousands.
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
-#: The one place where the policy of the pages is written: no request, and of styles
-#: and scripts the page's own, by their hashes.
+#: Content security policy of pages: no requests; only the page's own style and script,
+#: by their hashes.
 POLICY = (
     "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
     "script-src {script}; base-uri 'none'; form-action 'none'"
 )
-#: Spaces between Chinese or Japanese characters and numbers or formulas: the style
-#: sheet sets all these apart alike.
+#: Spaces between Chinese or Japanese characters and numbers or formulas, which are
+#: removed: the style sheet sets these distances.
 _CJK = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
 _APART = re.compile(
     rf"(?<={_CJK}) (?=<(?:math|data|span class=(?:label|\"kept\")))"
     rf"|(?:(?<=</math>)|(?<=</data>)) (?={_CJK})"
     rf"|(?<=<)(span class=label>[^<]*</span>) (?={_CJK})"
 )
-#: As in all messages, a per cent sign is written twice.
+#: A placeholder, or an escaped percent sign.
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 
 
@@ -80,19 +80,27 @@ def render(
     quotable: bool = False,
     **values: object,
 ) -> str:
-    """Render a page in a language, or what Markdown is made of.
+    """Return a page in a language.
 
-    If ``quotable``, each formula, also of tables, has its LaTeX with it, as
-    `to_markdown` needs; there is no script then, and no link to the evidence.
-    ``values`` are what this template alone has.
+    Parameters
+    ----------
+    template : str
+        ``report``, ``evidence``, ``erratum``, ``index`` or ``captions``.
+    contents : Contents
+    language : Language
+    quotable : bool
+        Whether the HTML is for `to_markdown`: with the LaTeX of each formula, and
+        without script and links to the evidence page.
+    values
+        Variables for this template alone.
     """
     findings = contents.findings
     if template == "report" and findings.own:
-        template = "own"  # a user's claims have one page, with their evidence
+        template = "own"  # a user's claims have a single page
     style = stylesheet()
     script = ""
     if template == "report" and not quotable:
-        table = json.dumps(explorer_table(), separators=(",", ":"))
+        table = json.dumps(simulated_table(), separators=(",", ":"))
         script = read_template("explorer.js").replace(f"= {_TABLE}", f"= {table}")
     elif template == "index":
         script = read_template("index.js")
@@ -104,7 +112,7 @@ def render(
         numbers=contents.numbers,
         command=canonical_command(findings.run),
         quotable=quotable,
-        shown=set(),  # names of tables of checks that stand on the page so far
+        shown=set(),  # names of the check tables on the page so far
         language=language,
         languages=[(code, *LANGUAGES[code]) for code in contents.languages],
         policy=policy(style, script),
@@ -122,7 +130,7 @@ def render(
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Build the environment once: escaping on, undefined names an error."""
+    """Return the Jinja environment, with autoescaping; undefined names are errors."""
     made = Environment(
         loader=FunctionLoader(read_template),
         autoescape=True,
@@ -139,7 +147,7 @@ def environment() -> Environment:
         "map_paths": map_paths,
         "middle_weight": MIDDLE,
         "divisors": DIVISORS,
-        "explorer_table": explorer_table,
+        "explorer_table": simulated_table,
         "figure_specs": EVERY_FIGURE,
         "released": RELEASED,
         "part_of": part_of,
@@ -151,27 +159,21 @@ def environment() -> Environment:
     return made
 
 
-def explorer_table() -> dict[str, Any]:
-    """Return what the explorer shows, by setting: see studies/explorer.py."""
-    table: dict[str, Any] = json.loads(read_template("explorer.json"))
-    return table
-
-
 def stylesheet() -> str:
-    """Return the style of every page, with the font for formulas inside."""
+    """Return the style sheet of pages, with the font of formulas embedded."""
     font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
     style = read_template("report.css")
     return style.replace("MATH_FONT", base64.b64encode(font).decode())
 
 
 def policy(style: str, script: str) -> str:
-    """Return the policy of a page: its own style, its own script if it has one."""
+    """Return the content security policy of a page with a style and a script."""
     allowed = f"'{source_hash(script)}'" if script else "'none'"
     return POLICY.format(style=source_hash(style), script=allowed)
 
 
 def source_hash(source: str) -> str:
-    """Return the source expression that allows exactly this style or script."""
+    """Return the hash that allows a style or script in a content security policy."""
     digest = hashlib.sha256(source.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -179,16 +181,21 @@ def source_hash(source: str) -> str:
 def functions_for(
     language: Language, own: str | None = None, *, quotable: bool = False
 ) -> dict[str, Callable[..., object]]:
-    """Return what templates call, bound to a language.
+    """Return the functions of templates that depend on the language.
 
-    ``own`` is the language of a user's own words where they do not say, and None for
-    the five texts; with ``quotable`` formulas have their LaTeX.
+    Parameters
+    ----------
+    language : Language
+    own : str, optional
+        Code of the default language of a user's own texts; None for the five texts.
+    quotable : bool
+        Whether formulas have their LaTeX.
     """
     numbers, bare = language.numbers, dict[str, Markup]()
     typeset = partial(typeset_sentence, language, own)
 
     def say(message: str, /, **values: object) -> Markup:
-        """Translate a message, fill in its placeholders, set its formulas."""
+        """Return a message, translated, with values and formulas."""
         if values:
             return _localised_prose(language, language.say(message, **values))
         if message not in bare:
@@ -196,19 +203,19 @@ def functions_for(
         return bare[message]
 
     def tex(latex: str) -> Markup:
-        """Set a formula that the program made, with the language's decimal sign."""
+        """Return a formula as MathML, with the number format of the language."""
         formula = math_ml(localise(language, latex), quotable=quotable)
         return Markup(formula)  # noqa: S704 - MathML from a fixed converter
 
     def in_language_of(code: str, message: str) -> Markup:
-        """Set a message in another language."""
+        """Return a message in another language."""
         other = read_language(code)
         return _localised_prose(other, other.say(message))
 
     return {
         "_": say,
         "in_language_of": in_language_of,
-        # for an attribute or a title: escaped on use
+        # for an attribute or a title: escaped by the template
         "plain": language.say_plain,
         "said": typeset,
         "briefly": partial(typeset, brief=True),
@@ -231,20 +238,25 @@ def functions_for(
 
 
 def typeset_sentence(
-    language: Language, own: str | None, said: FilledSentence, *, brief: bool = False
+    language: Language,
+    own: str | None,
+    sentence: FilledSentence,
+    *,
+    brief: bool = False,
 ) -> Markup:
-    """Set a sentence that holds, with its numbers in the language's format.
+    """Return a sentence as HTML, with its numbers in the format of the language.
 
-    Each has its raw value, and the row it comes from; if ``brief``, at most three
-    digits and no error.  A user's ``own`` words, in that language where they do not
-    say, are in the page's language, or else in another.
+    Numbers have their exact value and row id as attributes; with ``brief`` at most
+    three digits and no error.  ``own`` is the default language of a user's texts, which
+    may be in another language than the page.
     """
-    words = words_by_language(said.text, own)
+    words = words_by_language(sentence.text, own)
 
     def fill(placeholder: re.Match[str]) -> str:
-        if placeholder[0] == "%%":  # a user's words come out as they were typed
+        """Return the number for a placeholder, as HTML."""
+        if placeholder[0] == "%%":  # a percent sign in a user's text stays as typed
             return "%%" if isinstance(words, dict) else "%"
-        number = said.numbers.get(placeholder[1])
+        number = sentence.numbers.get(placeholder[1])
         if number is None:
             return placeholder[0]
         return typeset_number(language, number, brief=brief)
@@ -253,17 +265,17 @@ def typeset_sentence(
         text = typeset_own_words(*choose_text(words, language.code))
         return Markup(_PLACEHOLDER.sub(fill, text))  # noqa: S704 - escaped, see there
     filled = _PLACEHOLDER.sub(fill, language.markup(words))
-    # a message, checked when read, and our numbers
+    # the message was checked when it was read
     return _localised_prose(language, Markup(filled))  # noqa: S704
 
 
 def typeset_number(
     language: Language, number: NumberOutcome, *, brief: bool = False
 ) -> Markup:
-    """Set a number of a sentence: value ± error, or a share in per cent.
+    """Return a number of a sentence as HTML: value ± standard error.
 
-    A count stands in full, an exact value, which has no row, with three digits; if
-    ``brief``, no error, and few digits.
+    Shares are in per cent, whole numbers in full, and other exact values with three
+    digits.  With ``brief`` there is no error, and there are at most three digits.
     """
     value, error = number.value, number.std_error
     row = number.row if error is not None else ""
@@ -278,7 +290,7 @@ def typeset_number(
 
 
 def _plain_words(language: Language, own: str | None, words: Words) -> str:
-    """Return words where no markup may stand, their formulas as they were typed."""
+    """Return a text of the catalogue without markup, its formulas as LaTeX."""
     text = words_by_language(words, own)
     if isinstance(text, dict):
         return choose_text(text, language.code)[1].replace(r"\$", "$")
@@ -288,7 +300,7 @@ def _plain_words(language: Language, own: str | None, words: Words) -> str:
 def _other_language(
     language: Language, own: str | None, words: Words
 ) -> tuple[str, str] | None:
-    """Return tag and name of the language of words, where it is not the page's."""
+    """Return tag and name of a text's language, or None if it is the page's."""
     text = words_by_language(words, own)
     if not isinstance(text, dict):
         return None
@@ -298,5 +310,5 @@ def _other_language(
 
 
 def _localised_prose(language: Language, text: Markup) -> Markup:
-    """Set the formulas of a text with the language's decimal sign."""
+    """Return a text with MathML formulas, in the number format of a language."""
     return prose(text, partial(localise, language))

@@ -150,13 +150,16 @@ def test_row_cannot_break_out_of_its_attribute():
         (2.0, None, "2"),
         (0.5, 0.0, "0.5"),
         (1.23456, 0.0004, "1.23"),
-        (1.23456, 0.4, "1.2"),
+        (1.23456, 0.39, "1.2"),
+        (1.23456, 0.4, "1"),
         (12.3456, 4.0, "12"),
+        (1.234e-9, 4e-11, "1.2×10−9"),
+        (9.3e-10, 5e-11, "9×10−10"),
         (-0.98765, 0.001, f"{MINUS}0.988"),
     ],
 )
 def test_numbers_in_prose_are_brief(value, error, shown):
-    """Three digits at most; the last one is the first of the error, if there is one."""
+    """Three digits at most; the unit of the last is over a quarter of the error."""
     assert text(numbers("en").brief(value, error)) == shown
     error = error and error / 100
     per_cent = text(numbers("en").brief(value / 100, error, percent=True))
