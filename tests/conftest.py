@@ -43,6 +43,17 @@ def contents(folder, *apart):
 
 #: One worker, and pages in one language.
 ALONE = ("--jobs", "1", "--lang", "en")
+#: A configuration of a moment, which tests change by its lines.
+TINY_GRID = """
+[grid]
+d_k = [4, 16]
+n_keys = [8]
+distributions = ["laplace"]
+distribution_d_k = [4]
+distribution_n_keys = []
+first = 4
+most = 4
+"""
 #: A grid of a moment.
 SMALL_GRID = {"d_k": [16, 64], "n_keys": [32], "distributions": []}
 

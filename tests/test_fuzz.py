@@ -25,6 +25,7 @@ from montecarlo.cli import exits
 from montecarlo.cli.command_line import build_parser
 from montecarlo.report import running
 from tests.commands import judge, observe, report
+from tests.conftest import TINY_GRID
 
 pytestmark = [
     pytest.mark.slow,
@@ -207,17 +208,6 @@ def test_arrays(fuzz, tmp_path):
             fuzz.run(observe, arguments, f"{path.name} {number}")
 
 
-GRID = """
-[grid]
-d_k = [4, 16]
-n_keys = [8]
-distributions = ["laplace"]
-distribution_d_k = [4]
-first = 4
-most = 4
-"""
-
-
 # --- What users write ---------------------------------------------------------------
 
 
@@ -247,7 +237,7 @@ CONFIGURATION = f"""
 seed = 3
 only = ["unscaled-one-hot"]
 error_rate = 0.01
-{GRID}
+{TINY_GRID}
 [[grid.blocks]]
 d_k = [8]
 distribution_q = "gaussian(mean=1.0)"

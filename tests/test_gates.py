@@ -11,7 +11,7 @@ from montecarlo.cli.command_line import build_parser
 from montecarlo.cli.exits import run
 from montecarlo.sampling.cost import MOST_BYTES, replicate_bytes
 from montecarlo.study.presets import PRESETS
-from tests.commands import judge, measure, observe, report
+from tests.commands import judge, measure, report
 from tests.conftest import claim_text
 
 TWO = 'relation = "equals"\nexpected = 16.0\ntolerance = 0.05'
@@ -76,12 +76,9 @@ def test_what_is_not_judged_does_not_pass(check, why, file, capsys):
 
 @pytest.mark.parametrize("typed", ["", ",", " , "])
 @pytest.mark.parametrize("command", ["judge", "observe"])
-def test_empty_list_of_verdicts_is_refused(command, typed, file, capsys):
+def test_empty_list_of_verdicts_is_refused(command, typed, capsys):
     """A gate that could never close is a mistake; `none` says that it is meant."""
-    if command == "judge":
-        assert judge([file(), "--fail-on", typed]) == 2
-    else:
-        assert observe(["q.npz", "--fail-on", typed]) == 2
+    assert run(command, [*COMMANDS[command], "--fail-on", typed]) == 2
     assert "fail-on must have a value, got ''" in told(capsys)
 
 

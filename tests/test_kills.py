@@ -147,15 +147,8 @@ def test_killed_from_outside_with_workers(tmp_path):
     """
     folder, whole = prepare(tmp_path / "killed"), tmp_path / "whole"
     typed = [sys.executable, "-m", "montecarlo", "report", "--quiet", "--jobs", "2"]
-    typed += [
-        "--config",
-        str(folder / "study.toml"),
-        "--format",
-        "markdown",
-        "--lang",
-        "ja",
-    ]
-    typed += ["--output"]
+    typed += ["--config", str(folder / "study.toml"), "--format", "markdown"]
+    typed += ["--lang", "ja", "--output"]
     subprocess.run([*typed, str(whole / "output")], check=True)  # noqa: S603
     rng, killed = random.Random(21), Counter()  # noqa: S311
     for victim in ("worker", "command"):

@@ -285,13 +285,7 @@ def count_pairs_with_themselves(monkeypatch):
 
 
 QUICK, STANDARD = PRESETS["quick"], PRESETS["standard"]
-EMPTY = {
-    "d_k": (),
-    "n_keys": (),
-    "distributions": (),
-    "blocks": (),
-    "tails": (),
-}
+EMPTY = dict.fromkeys(("d_k", "n_keys", "distributions", "blocks", "tails"), ())
 
 
 def part(preset: Grid, **kept) -> Grid:

@@ -172,7 +172,6 @@ NO_SIZE = (
     np.array(4.0),
 )
 NO_NUMBER = (True, "1", b"1", [1.0], object(), math.nan, 1j, 10**400)
-NO_RATE = (0, math.nan, -1, 0.5, 1, 2, math.inf, "0.01", True)
 ENTRIES = {"distribution_q": "gaussian", "distribution_k": "gaussian"}
 ASKED = {**ENTRIES, "d_k": 4, "n_keys": 8, "quantity": "entropy"}
 ROW = {"n_keys": 8, "std": 1.0}
@@ -218,7 +217,6 @@ CALLS = (
     (grid, ASKED, ("progress",), (1, "yes", None)),
     (judge, {"claims": CLAIM}, ("claims", "preset"), (*NO_TEXT[:6], "[[claim\n")),
     (judge, {"claims": CLAIM}, ("seed",), (-1, 2**63, *NO_SIZE[2:])),
-    (judge, {"claims": CLAIM}, ("error_rate",), NO_RATE),
     (expected_row, ROW, ("n_keys",), (1, 2**21, *NO_SIZE)),
     (expected_row, ROW, ("std", "bias"), (1e300, 1e6, *NO_NUMBER)),
     (expected_row, ROW, ("std",), (0.0, None)),

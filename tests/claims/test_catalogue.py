@@ -290,11 +290,7 @@ def test_kinds_that_are_not_measured():
 
 def checks_of(claim):
     """The checks of a claim's interpretations."""
-    return [
-        check
-        for interpretation in claim.interpretation
-        for check in interpretation.check
-    ]
+    return [check for one in claim.interpretation for check in one.check]
 
 
 @pytest.mark.parametrize(

@@ -66,10 +66,8 @@ PAIRS = Grid(
 FINDING = Sentence("x", basis="definition")
 
 
-def catalogue_of(*interpretations, checks=()):
+def catalogue_of(*interpretations):
     """A catalogue of one claim with these interpretations, each a tuple of checks."""
-    if not interpretations:
-        interpretations = ((c,) for c in checks)
     entries = tuple(
         Interpretation(f"r{i}", tuple(r)) for i, r in enumerate(interpretations)
     )
@@ -90,7 +88,7 @@ def variance(divisor="none", quantity="score_variance", **more):
 
 def split(checks, analyses, rate=0.01):
     """How many intervals an error rate is split over."""
-    catalogue = catalogue_of(checks=checks)
+    catalogue = catalogue_of(*((check,) for check in checks))
     evidence = Evidence(analyses, DIVISORS, exact_value)
     found = split_error_rate(catalogue, evidence, rate)
     assert found.analyses == pytest.approx(rate / (2.0 * found.share)) or (
@@ -347,17 +345,6 @@ def test_hopeless_places_are_given_up(budgets, hope):
     assert undecided == ({64} if hope else set())
     assert outcome.interpretations[0].checks[0].cases[0].replicates_needed == needed
     assert outcome.verdict == Verdict.OPEN
-
-
-def test_estimates_without_error_decide_nothing():
-    """An estimate with no interval leaves its place open and asks for nothing."""
-    values = values_of((2.0, 2.0, 2.0), error=math.nan)
-    outcome, undecided = judged([(HIGH,)], values, reference=unknown)
-
-    assert outcome.verdict == Verdict.OPEN
-    assert undecided == set()
-    (check,) = outcome.interpretations[0].checks
-    assert {case.replicates_needed for case in check.cases} == {None}
 
 
 def test_self_checks_are_judged_like_claims():

@@ -92,18 +92,6 @@ def test_theory_judges_without_sampling(tmp_path, monkeypatch, capsys):
     assert main([str(EXAMPLE), "--exact", "--seed", "2"]) == 2
 
 
-def test_theory_does_not_vouch_for_itself(tmp_path, capsys):
-    """That a sample agrees with the exact value is for the sample to say."""
-    text = claim_text(
-        'relation = "equals"\nexpected = "reference"\ntolerance = 0.05',
-        'd_k = [16, 16], distributions = ["gaussian"]',
-    )
-    path = tmp_path / "own.toml"
-    path.write_text(text)
-    assert main([str(path), "--exact"]) == 4
-    assert "does not decide score_variance" in capsys.readouterr().err
-
-
 def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     """A claim about d_k = 48, which no preset has, is measured there.
 

@@ -26,9 +26,9 @@ from montecarlo.estimation.summaries import columns_of
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.study import table
 from montecarlo.study.executors import limit_blas, make_executor
-from montecarlo.study.folder import file_hash, files_of
 from montecarlo.study.measured import IDENTITY
 from montecarlo.study.presets import Block, Grid
+from tests.conftest import contents
 
 #: A point of every kind: pairs and rows, several distributions, one without fourth
 #: moments, one that may be looked at twice, large ones in d_k and in n, and what breaks
@@ -77,14 +77,11 @@ def results_of(grid, executor, **more):
     return run_study(Study(read_catalogue(), grid, SEED, **more), executor)
 
 
-def hashes_of(results, folder):
-    """The SHA-256 of every file that is written, by name."""
+def written(results, folder):
+    """The bytes of every file that is written, by name."""
     folder.mkdir()
     write_results(results, folder)
-    return {
-        path.relative_to(folder).as_posix(): file_hash(path)
-        for path in files_of(folder)
-    }
+    return contents(folder)
 
 
 def rows_of(results):
@@ -114,8 +111,8 @@ def plain(workers):
 
 @pytest.fixture(scope="module")
 def expected(plain, tmp_path_factory):
-    """The hashes of the study as it is run by default."""
-    return hashes_of(plain, tmp_path_factory.mktemp("plain") / "results")
+    """What the study writes as it is run by default."""
+    return written(plain, tmp_path_factory.mktemp("plain") / "results")
 
 
 def backwards(grid):
@@ -138,7 +135,7 @@ def test_same_bytes(  # noqa: PLR0917 - each is a fixture or a parameter
     grid = backwards(GRID) if turned else GRID
     results = results_of(grid, workers[kind])
 
-    assert hashes_of(results, tmp_path / "results") == expected
+    assert written(results, tmp_path / "results") == expected
 
 
 #: Without second analyses: how many replicates a point gets depends on all checks.
@@ -163,38 +160,6 @@ def test_other_points_change_no_row(workers, fixed):
     assert len(shared) > 50
     assert found.keys() != fixed.keys()
     assert {id_: found[id_] for id_ in shared} == {id_: fixed[id_] for id_ in shared}
-
-
-ALONE = [
-    {"d_k": (33,), "n_keys": ()},
-    {"d_k": (16,), "n_keys": (32,), "blocks": (Block((4,), (2048,)),)},
-]
-
-
-@pytest.mark.parametrize("kept", ALONE, ids=str)
-def test_alone_as_within_the_grid(workers, fixed, kept):
-    """A point alone gives the rows that it gives within the grid."""
-    alone = msgspec.structs.replace(
-        FIXED, blocks=(), distributions=(), distribution_d_k=(), distribution_n_keys=()
-    )
-    found = rows_of(results_of(msgspec.structs.replace(alone, **kept), workers["one"]))
-
-    assert found
-    assert found == {id_: fixed[id_] for id_ in found}
-
-
-def test_claims_point_at_rows_of_the_table(plain):
-    """Every row that a claim names is in the table."""
-    known = set(plain.measurements.row_id)
-    named = [
-        row
-        for check in (*plain.claims.judged_checks(), *plain.claims.sentence_checks())
-        for case in check.cases
-        for row in case.rows
-    ]
-
-    assert named
-    assert set(named) <= known
 
 
 def test_tables_are_read_back_as_they_were(plain, tmp_path):

@@ -191,16 +191,13 @@ def test_numbers_are_those_of_cases(value, number):
     )
 
 
-@pytest.mark.parametrize(
-    ("count", "number"),
-    [("supported", 2.0), ("all", 4.0)],
-)
-def test_counts_are_of_places(count, number):
+def test_counts_are_of_places():
     """Places of an interpretation that came out so, but for those not judged."""
     verdicts = (S, R, I, S, NA)
     cases = [case(verdict, 2**i) for i, verdict in enumerate(verdicts)]
-    value = {"a": Value(interpretation="r", count=count)}
-    sentence = Sentence("%(a)s", interpretations={"r": Verdict.FAILS}, value=value)
+    value = {n: Value(interpretation="r", count=n) for n in ("supported", "all")}
+    text = "%(supported)s of %(all)s"
+    sentence = Sentence(text, interpretations={"r": Verdict.FAILS}, value=value)
     outcome = said(sentence, interpretations=[interpretation(Verdict.FAILS, *cases)])
-    assert outcome.numbers["a"].value == number
-    assert outcome.numbers["a"].row == ""
+    found = {name: (one.value, one.row) for name, one in outcome.numbers.items()}
+    assert found == {"supported": (2.0, ""), "all": (4.0, "")}

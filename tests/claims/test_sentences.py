@@ -1,8 +1,7 @@
 """Every sentence of the catalogue: bound to what it asserts, and gone if that shifts.
 
-No draws: places are those of a grid, the standard preset's where no other is named, and
-what came out there is made up: first so that all holds, then with one check two
-tolerances away.
+No draws: places are those of the standard preset, and what came out there is made up:
+first so that all holds, then with one check two tolerances away.
 """
 
 import math
@@ -23,7 +22,7 @@ from montecarlo.claims.simulation import Evidence, exact_in, is_applicable
 from montecarlo.claims.verdicts import Reason, Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
-from montecarlo.study.presets import PRESETS, Grid
+from montecarlo.study.presets import PRESETS
 from montecarlo.theory.limits import limit_of
 
 CATALOGUE = read_catalogue()
@@ -59,11 +58,11 @@ ALL = list(walk())
 MEASURED = [one for one in ALL if one[2].check]
 
 
-def all_of(parameter=ALL):
-    """Parametrise a test with sentences."""
+def all_of(parameter):
+    """Parametrise a test with sentences, and the interpretations of their claims."""
     ids = [f"{owner}, {place}" for owner, place, _, _ in parameter]
-    names = ("owner", "place", "sentence", "interpretations")
-    return pytest.mark.parametrize(names, parameter, ids=ids)
+    names, values = ("sentence", "interpretations"), [one[2:] for one in parameter]
+    return pytest.mark.parametrize(names, values, ids=ids)
 
 
 def is_bound(owner, sentence):
@@ -84,17 +83,15 @@ def test_each_is_bound():
 
 
 exact = cache(exact_value)
-
-
-STANDARD = PRESETS["standard"]
+POINTS = dict.fromkeys(PRESETS["standard"].points(), 0)
 
 
 @cache
-def cases(check, grid=STANDARD):
-    """The cases of a check on a grid, with their points and regions; those on record
-    are the same on each, and have no points but themselves.
+def cases(check):
+    """The cases of a check, with their points and regions; those on record have no
+    points but themselves.
     """
-    evidence = Evidence(dict.fromkeys(grid.points(), 0), tuple(DIVISORS), exact)
+    evidence = Evidence(POINTS, tuple(DIVISORS), exact)
     if check.quantity in RECORDED:
         there = evidence.cases(check)
         return {case: ((case,), region_of(check, case.d_k, None)) for case in there}
@@ -121,22 +118,21 @@ def inside(region):
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Evidence on a grid: within its regions, or so far away.
+    """Evidence of a study: within its regions, or so far away.
 
     With ``theory``, the sample tells nothing and the value is known exactly.
     """
 
     moved: float = 0.0
     theory: bool = False
-    grid: Grid = STANDARD
 
     def cases(self, check):
         """Return the cases of the grid."""
-        return list(cases(check, self.grid))
+        return list(cases(check))
 
     def decide(self, check, where, rate, *, by_theory=True):
         """Return an estimate that lies clear of its region's ends."""
-        points, region = cases(check, self.grid)[where]
+        points, region = cases(check)[where]
         ends = points[0].d_k, points[-1].d_k
         if check.quantity not in RECORDED and not is_applicable(check, points):
             return decide_case(check, where, region, None, rate)
@@ -157,17 +153,17 @@ class MadeUp:
         return decide_case(check, where, region, estimate, rate, **known)
 
 
-def outcome_of(check, moved=0.0, *, theory=False, grid=STANDARD):
+def outcome_of(check, moved=0.0, *, theory=False):
     """Return how a check would come out on what is made up."""
     # every interval of what is made up is what it is, whatever the error rate
-    return Judge(MadeUp(moved, theory, grid), lambda _: 0.01).judge_check(check)
+    return Judge(MadeUp(moved, theory), lambda _: 0.01).judge_check(check)
 
 
-def interpretations_of(sentence, interpretations, grid=STANDARD):
+def interpretations_of(sentence, interpretations):
     """Return interpretations as a sentence asserts them, where there are cases."""
     made = []
     for name, entry in interpretations.items():
-        checks = tuple(outcome_of(check, grid=grid) for check in entry.check)
+        checks = tuple(map(outcome_of, entry.check))
         verdict = Verdict.OPEN
         if name in sentence.interpretations and all(one.cases for one in checks):
             verdict = Verdict(sentence.interpretations[name])
@@ -194,20 +190,16 @@ def holds(sentence, interpretations, judge_check):
 
 
 @all_of(MEASURED)
-def test_it_is_said_where_all_came_out_so(owner, place, sentence, interpretations):
+def test_it_is_said_where_all_came_out_so(sentence, interpretations):
     """With every place in its region; each check has places."""
-    del owner, place
     assert all(cases(check) for check in sentence.check)
     assert holds(sentence, interpretations, outcome_of)
 
 
 @all_of(MEASURED)
 @pytest.mark.parametrize("theory", [False, True], ids=["sampled", "exact"])
-def test_it_goes_where_one_result_shifts(
-    owner, place, sentence, interpretations, theory
-):
+def test_it_goes_where_one_result_shifts(sentence, interpretations, theory):
     """Two tolerances away it is gone: by the sample, or by theory alone."""
-    del owner, place
     for shifted in dict.fromkeys(sentence.check):
         both = math.isfinite(sum(next(iter(cases(shifted).values()))[1]))
         for moved in (1.0, -1.0) if both else (1.0,):
@@ -221,11 +213,8 @@ def test_it_goes_where_one_result_shifts(
 
 
 @all_of([one for one in ALL if one[2].interpretations])
-def test_it_goes_where_a_interpretation_differs(
-    owner, place, sentence, interpretations
-):
+def test_it_goes_where_a_interpretation_differs(sentence, interpretations):
     """Each interpretation that it speaks of has to have the verdict that it says."""
-    del owner, place
     for name, verdict in sentence.interpretations.items():
         other = Verdict.HOLDS if verdict == Verdict.FAILS else Verdict.FAILS
         changed = msgspec.structs.replace(
@@ -234,9 +223,6 @@ def test_it_goes_where_a_interpretation_differs(
         made = interpretations_of(changed, interpretations)
         found = judge_sentence(sentence, outcome_of, made, None)
         assert not found.holds
-
-
-# --- On other grids -------------------------------------------------------------------
 
 
 # --- Where each is said ---------------------------------------------------------------

@@ -230,11 +230,7 @@ def test_interpretations_and_self_checks_have_cases(preset):
     owners = {
         **{one.id: one.check for one in catalogue.self_check},
         **{
-            claim.id: [
-                c
-                for interpretation in claim.interpretation
-                for c in interpretation.check
-            ]
+            claim.id: [check for one in claim.interpretation for check in one.check]
             for claim in catalogue.claim
         },
     }
@@ -260,6 +256,7 @@ def test_every_comparison_with_theory_has_a_reference(preset):
 #: What breaks the texts' premise: shifted distributions, a planted key, pairs, a
 #: projection.
 PROJECTED = "init(kind=lecun_normal,norm=rms,shape=full,width=64)"
+SHIFTED = "gaussian(mean=0.5)"
 BROKEN = Grid(
     d_k=(64, 256),
     n_keys=(128,),
@@ -267,25 +264,15 @@ BROKEN = Grid(
     distribution_d_k=(64, 256),
     distribution_n_keys=(128,),
     blocks=(
-        Block(
-            (64, 256),
-            (128,),
-            distribution_q="gaussian(mean=0.5)",
-            distribution_k="gaussian",
-        ),
-        Block(
-            (64, 256),
-            (128,),
-            distribution_q="gaussian",
-            distribution_k="gaussian(mean=0.5)",
-        ),
+        Block((64, 256), (128,), distribution_q=SHIFTED, distribution_k="gaussian"),
+        Block((64, 256), (128,), distribution_k=SHIFTED),
         Block((64, 256), (128,), pairs=False, dependence="planted(0.5)"),
         Block((256,), dependence="pairs(1.0)"),
         Block((64, 256), initialisation=PROJECTED),
         Block((128,), (256,), pairs=False, formats=True),
     ),
 ).points()
-SHIFTED_Q = "gaussian(mean=0.5) * gaussian"
+SHIFTED_Q = f"{SHIFTED} * gaussian"
 
 
 def test_the_premise_is_what_no_domain_says():
@@ -305,7 +292,7 @@ def test_pairs_of_distributions(check):
     check = msgspec.structs.replace(check, domain=domain)
     for case, (point,) in cases_of(check, BROKEN, ALL).items():
         if case.distribution == SHIFTED_Q:
-            assert point.distribution_q.name == "gaussian(mean=0.5)"
+            assert point.distribution_q.name == SHIFTED
             assert point.distribution_k.name == "gaussian"
 
 

@@ -1,6 +1,7 @@
 """Runs of training as evidence: every quantity by a loop over lines, and one judge."""
 
 import math
+from itertools import product
 from statistics import median
 
 import numpy as np
@@ -37,27 +38,25 @@ EVERYWHERE = Domain(d_k=(16, 256))
 def make_lines():
     """Made-up lines: 7 seeds of each arm, of which some never learn."""
     rng = np.random.default_rng(7)
-    for optimiser, rates in RATES.items():
-        for arm in ARMS:
-            for d_k in D_K:
-                for seed in SEEDS:
-                    steps, same, coarse, below, above = rng.integers(1, 300, 5) * 1.0
-                    yield {
-                        "optimiser": optimiser,
-                        "arm": arm,
-                        "d_k": d_k,
-                        "seed": seed,
-                        "rate": rates[0],
-                        "steps": math.inf if steps > 200.0 else steps,
-                        "steps_same_rate": math.inf if same > 200.0 else same,
-                        "coarse_rate": rates[1],
-                        "steps_coarse": coarse,
-                        "steps_below": below,
-                        "steps_above": math.inf if above > 250.0 else above,
-                        "final_loss": float(rng.uniform(0.0, 1.0)),
-                        "rates": int(rng.integers(0, len(rates) + 1)),
-                        "gradient": float(rng.uniform(0.1, 2.0)),
-                    }
+    for optimiser, arm, d_k, seed in product(RATES, ARMS, D_K, SEEDS):
+        rates = RATES[optimiser]
+        steps, same, coarse, below, above = rng.integers(1, 300, 5) * 1.0
+        yield {
+            "optimiser": optimiser,
+            "arm": arm,
+            "d_k": d_k,
+            "seed": seed,
+            "rate": rates[0],
+            "steps": math.inf if steps > 200.0 else steps,
+            "steps_same_rate": math.inf if same > 200.0 else same,
+            "coarse_rate": rates[1],
+            "steps_coarse": coarse,
+            "steps_below": below,
+            "steps_above": math.inf if above > 250.0 else above,
+            "final_loss": float(rng.uniform(0.0, 1.0)),
+            "rates": int(rng.integers(0, len(rates) + 1)),
+            "gradient": float(rng.uniform(0.1, 2.0)),
+        }
 
 
 LINES = list(make_lines())

@@ -43,19 +43,9 @@ from montecarlo.study.folder import (
 from montecarlo.study.presets import PRESETS
 from tests.commands import report as main
 from tests.commands import run_python
-from tests.conftest import ALONE, contents, forbidden
+from tests.conftest import ALONE, TINY_GRID, contents, forbidden
 
-GRID = """
-[grid]
-d_k = [4, 16]
-n_keys = [8]
-distributions = ["laplace"]
-distribution_d_k = [4]
-distribution_n_keys = []
-first = 4
-most = 4
-"""
-TINY = "seed = 1\n" + GRID
+TINY = "seed = 1\n" + TINY_GRID
 
 
 @pytest.fixture
@@ -473,7 +463,8 @@ def test_flags_go_before_the_file(run, config, tmp_path, monkeypatch):
     assert [one.preset for one, _ in asked] == ["", "", "quick"]
 
 
-ONLY = GRID.replace("[4, 16]", "[16, 64]").replace("[8]", "[32]").replace("[4]", "[16]")
+ONLY = TINY_GRID.replace("[4, 16]", "[16, 64]").replace("[8]", "[32]")
+ONLY = ONLY.replace("[4]", "[16]")
 
 
 @pytest.mark.slow

@@ -76,26 +76,31 @@ def test_an_exact_value_decides(low, high, came):
     assert papers.decide(check, check.at[0]) == came
 
 
+@pytest.fixture
+def half(monkeypatch):
+    """Let what is drawn be one half, and know all else."""
+    half = Estimate(0.5, 0.01, 1000)
+    monkeypatch.setattr(
+        papers, "evaluate", lambda name, _: half if name in DRAWN else 0.0
+    )
+    papers.one_sided_rate.cache_clear()
+    yield
+    papers.one_sided_rate.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("low", "high", "came"),
     [(0.4, 0.6, "supported"), (0.6, 1.0, "refuted"), (0.5, 1.0, "undecided")],
 )
-def test_a_drawn_value_decides_by_its_interval(monkeypatch, low, high, came):
+@pytest.mark.usefixtures("half")
+def test_a_drawn_value_decides_by_its_interval(low, high, came):
     """An estimate of 0.5 ± 0.01 from a thousand rows."""
-    drawn = Estimate(0.5, 0.01, 1000)
-    monkeypatch.setattr(papers, "evaluate", lambda *_: drawn)
-    papers.one_sided_rate.cache_clear()
-    assert papers.decide(check_of(low, high), {}) == came
-    papers.one_sided_rate.cache_clear()
+    assert papers.decide(check_of(low, high, "small_jacobians"), {}) == came
 
 
-def test_intervals_hold_together(monkeypatch):
+@pytest.mark.usefixtures("half")
+def test_intervals_hold_together():
     """Each may miss on two sides: so many drawn numbers decide."""
-    drawn = Estimate(0.5, 0.01, 1000)
-    monkeypatch.setattr(
-        papers, "evaluate", lambda name, _: drawn if name in DRAWN else 0.0
-    )
-    papers.one_sided_rate.cache_clear()
     deciding = sum(
         len(check.at)
         for one in PAPERS.statements
@@ -104,7 +109,6 @@ def test_intervals_hold_together(monkeypatch):
     )
     assert deciding == 3
     assert papers.one_sided_rate() * 2 * deciding == pytest.approx(papers.ERROR_RATE)
-    papers.one_sided_rate.cache_clear()
 
 
 FOR, AGAINST = check_of(0.9, 1.0), check_of(0.0, 0.1)

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from studies.retrieval import (
     BATCH,
@@ -19,12 +18,7 @@ from studies.retrieval import (
     train,
 )
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Products of this size are slower on two, and on a busy machine very much so."""
-    with threadpool_limits(1, user_api="blas"):
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 SEED = 5

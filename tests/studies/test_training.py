@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from threadpoolctl import threadpool_limits
 
 from montecarlo.claims.training import (
     ARM,
@@ -57,13 +56,9 @@ from studies.training import (
     run_settings,
     search_rates,
 )
+from tests.conftest import contents
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Products of this size are slower on two, and on a busy machine very much so."""
-    with threadpool_limits(1, user_api="blas"):
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # --- Runs of a seed -------------------------------------------------------------------
@@ -329,11 +324,6 @@ def make(tmp_path, monkeypatch):
         return status, tmp_path / name, ran[before:]
 
     return make
-
-
-def contents(folder):
-    """Bytes of every file of a record."""
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_the_record_is_made_and_read(make, capsys):

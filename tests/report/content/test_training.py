@@ -2,6 +2,7 @@
 
 import csv
 import math
+from itertools import product
 from statistics import median
 
 import numpy as np
@@ -38,22 +39,16 @@ def record_of(steps, *, final_loss=0.01, exact=0.0):
     """Make a record in which the seeds of each arm take so many steps."""
     runs = [
         (optimiser, arm, d_k, seed, FAST, n, final_loss, n)
-        for optimiser in RATES
-        for arm in ARMS
-        for d_k in D_K
+        for optimiser, arm, d_k in product(RATES, ARMS, D_K)
         for seed, n in zip(JUDGED, steps, strict=True)
     ]
     search = [(*run[:4], FAST, run[5], 1.1 * run[5], NEVER, 1) for run in runs]
     gradients = [
-        (o, d_k, seed, *[0.5] * len(ARMS), 1.0)
-        for o in RATES
-        for d_k in D_K
-        for seed in JUDGED
+        (*case, *[0.5] * len(ARMS), 1.0) for case in product(RATES, D_K, JUDGED)
     ]
     rescaled = tuple(
         Rescaled(o, 16, c, 100, exact if c == 4.0 else 1e-12, 1.234e-13)
-        for o in RATES
-        for c in (3.0, 4.0)
+        for o, c in product(RATES, (3.0, 4.0))
     )
     configuration = {"steps": 300, "learned": 0.1, "n_keys": 32, "n_queries": 16}
     configuration |= {"d_k": D_K, "rates": dict.fromkeys(RATES, (FAST, SLOW))}

@@ -150,11 +150,7 @@ def _page_only(page, element):
     """
     kinds = {(e.get("class") or "") for e in page.above(element)}
     only = {"more", "drawn", "claims standing", "explorer"}
-    return bool(only & kinds) or _script_only(page, element)
-
-
-def _script_only(page, element):
-    return any("script-only" in (e.get("class") or "") for e in page.above(element))
+    return bool(only & kinds) or any("script-only" in kind for kind in kinds)
 
 
 def counts(root):
