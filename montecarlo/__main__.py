@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import montecarlo
 from montecarlo.cli.command_line import COMMANDS, purpose_of
-from montecarlo.cli.exits import DONE, INPUT_ERROR, complain_of, run
+from montecarlo.cli.exits import DONE, INPUT_ERROR, print_error, run
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import look_up
 from montecarlo.printing import prepare_streams, print_lines
@@ -34,18 +34,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             return DONE
         look_up("command", name, dict.fromkeys((*COMMANDS, *OPTIONS)))
     except (InputError, UnfinishedError) as error:
-        return complain_of("", error)
+        return print_error("", error)
     return run("", typed) if name == "--list" else run(name, rest)
 
 
 def list_commands() -> str:
     """Return the general help: usage, and each command with its purpose."""
-    lines = [f"  {name:<10} {purpose_of(name)}" for name in COMMANDS]
     return "\n".join(
         [
             "usage: python -m montecarlo COMMAND [options]",
             "",
-            *lines,
+            *(f"  {name:<10} {purpose_of(name)}" for name in COMMANDS),
             "",
             "python -m montecarlo COMMAND --help describes its options;",
             "python -m montecarlo --list [KIND] lists names, such as quantities;",

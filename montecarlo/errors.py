@@ -111,7 +111,7 @@ def writing(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def lacks_files(error: OSError) -> bool:
+def is_file_limit(error: OSError) -> bool:
     """Return whether an error means that too many files are open.
 
     The limit is that of this process or of the system.
@@ -122,4 +122,4 @@ def lacks_files(error: OSError) -> bool:
 def reason_of(error: OSError) -> str:
     """Return the system's message, with advice if too many files are open."""
     reason = error.strerror or str(error)
-    return f"{reason} (ulimit -n raises the limit)" if lacks_files(error) else reason
+    return f"{reason} (ulimit -n raises the limit)" if is_file_limit(error) else reason

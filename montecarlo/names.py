@@ -8,7 +8,7 @@ message calls it.
 import difflib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
 from pathlib import Path
@@ -29,13 +29,20 @@ MOST_SEED = 2**63 - 1
 MOST_JOBS = 1024
 #: Largest number of replicates of a design point.
 MOST_REPLICATES = 2**20
-#: Range of a nominal error rate; lower rates cannot be verified by simulation.
+#: Exclusive limits of a nominal error rate.  Lower ones cannot be verified by
+#: simulation.
 LEAST_ERROR_RATE, MOST_ERROR_RATE = 1e-12, 0.5
 #: Largest d_k or number of keys, in the range of a float; only far less can be sampled.
 MOST_SIZE = 10**MOST_DIGITS
 #: Stricter than `int` and `float`, which accept digits of any script and underscores.
 _INTEGER = re.compile("[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean ...?" with the most similar known name; empty if none."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
@@ -57,26 +64,23 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     require_text(kind, name)
     if name in table:
         return table[name]
-    near = difflib.get_close_matches(name, table, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(table)
     if len(known) > MOST_LISTED:
         nearest = difflib.get_close_matches(name[:MOST_LISTED], table, n=3, cutoff=0.0)
         many = f"{len(table)} in all: python -m montecarlo --list"
         known = f"{', '.join(nearest)}, ... ({many})"
-    raise InputError(f"{kind} must be one of {known}; got {show(name)}.{hint}")
+    raise InputError(
+        f"{kind} must be one of {known}; got {show(name)}.{suggest(name, table)}"
+    )
 
 
-def look_up_all(
-    kind: str, names: Sequence[str], table: Mapping[str, Entry]
-) -> list[Entry]:
-    """Return the entries of a table for several names, and ``[]`` for ``["none"]``.
+def require_names(kind: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
+    """Return names that must all be known, and ``[]`` for ``["none"]``.
 
-    Parameters and errors are those of `look_up`.
+    Errors are those of `look_up`.
     """
-    if list(names) == [NONE]:
-        return []
-    return [look_up(kind, name, table) for name in names]
+    table = {name: name for name in known}
+    return [] if list(names) == [NONE] else [look_up(kind, x, table) for x in names]
 
 
 def parse_folder(name: str, typed: str) -> Path:
@@ -103,13 +107,16 @@ def parse_folder(name: str, typed: str) -> Path:
     return folder
 
 
-def parse_whole(name: str, typed: str) -> int:
+def parse_whole(
+    name: str, typed: str, least: float = -math.inf, most: float = math.inf
+) -> int:
     """Return the integer in a text of ASCII digits, with an optional sign.
 
     Raises
     ------
     InputError
-        If it is no integer, or has more than `MOST_DIGITS` characters.
+        If it is no integer, has more than `MOST_DIGITS` characters, or is not from
+        ``least`` to ``most``.
     """
     if len(typed) > MOST_DIGITS:
         raise InputError(
@@ -118,12 +125,7 @@ def parse_whole(name: str, typed: str) -> int:
         )
     if _INTEGER.fullmatch(typed) is None:
         raise InputError(f"{name} must be a whole number, got {typed!r}")
-    return int(typed)
-
-
-def parse_within(name: str, typed: str, least: int, most: int) -> int:
-    """Return the integer in a text; it must be from ``least`` to ``most``."""
-    number = parse_whole(name, typed)
+    number = int(typed)
     if not least <= number <= most:
         raise InputError(f"{name} must lie between {least} and {most}, got {number}")
     return number
@@ -149,11 +151,9 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
 
     Python's and NumPy's integers are accepted; bools are not.
     """
-    number = (
-        int(value)
-        if isinstance(value, Integral) and not is_bool_or_timedelta(value)
-        else None
-    )
+    number = None
+    if isinstance(value, Integral) and not is_bool_or_timedelta(value):
+        number = int(value)
     if number is None or number < least:
         raise InputError(
             f"{name} must be an integer of at least {least}, got {show(value)}"
@@ -200,20 +200,6 @@ def require_number(
         return number
     limits = f" between {least:g} and {most:g}" if least > -math.inf else ""
     raise InputError(f"{name} must be a number{limits}, got {show(value)}")
-
-
-def require_error_rate(name: str, value: object) -> float:
-    """Return ``value`` as a float if it is a valid nominal error rate.
-
-    That is from `LEAST_ERROR_RATE` to below `MOST_ERROR_RATE`.
-    """
-    number = require_number(name, value)
-    if not LEAST_ERROR_RATE <= number < MOST_ERROR_RATE:
-        raise InputError(
-            f"{name} must be at least {LEAST_ERROR_RATE} and below {MOST_ERROR_RATE}, "
-            f"got {show(value)}"
-        )
-    return number
 
 
 def require_executor(value: object) -> None:

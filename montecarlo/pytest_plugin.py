@@ -6,6 +6,7 @@ The rest of the package is imported only when a test calls the fixture.
 import math
 import shlex
 from collections.abc import Callable, Iterator
+from functools import partial
 from inspect import signature
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -83,10 +84,7 @@ def attention_scale(
         except TypeError as error:
             raise TypeError(f"attention_scale {error}") from None
 
-        def check(checked: "Source") -> None:
-            __tracebackhide__ = True
-            _check(checked, request, options)
-
+        check = partial(_check, request=request, options=options)
         is_model = callable(getattr(source, "register_forward_pre_hook", None))
         if source is None or is_model:
             recordings.append(Recording(source, check))

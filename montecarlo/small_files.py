@@ -3,9 +3,7 @@
 In all functions ``name`` is what error messages call the file.
 """
 
-import errno
 import os
-import stat
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -23,10 +21,8 @@ def require_regular(name: str, path: Path) -> None:
     Called before opening: reading a pipe or a device may never end.
     """
     with reading(name, path):
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not stat.S_ISREG(mode):
+        path.stat()  # raises if there is none
+        if not path.is_file():
             raise InputError(f"{name} must be a regular file, got {str(path)!r}")
 
 
@@ -106,7 +102,6 @@ def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
             f"{name} must have at most {MOST_TOML_BYTES} bytes, got {len(content)}"
         )
     try:
-        text = content if isinstance(content, str) else content.decode()
-        return tomllib.loads(text)
+        return tomllib.loads(content if isinstance(content, str) else content.decode())
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name} must be TOML, got: {error}") from None

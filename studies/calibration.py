@@ -41,8 +41,8 @@ from montecarlo.estimation.estimates import (
     log_log_slope,
 )
 from montecarlo.estimation.intervals import (
+    MOST_SKEWED,
     POINTWISE,
-    RARE,
     Moments,
     interval_ends,
     jackknife_moments,
@@ -352,11 +352,11 @@ def mean_ends(
 
     Notes
     -----
-    Where fewer than `FEWEST_BEHIND_A_MEAN` replicates make nearly all of the variance,
+    Where fewer than `FEWEST_OUTLIERS` replicates make nearly all of the variance,
     rarer ones are still to come, and what they add is not known.
     """
     low, high = interval_ends(moments, n_replicates, error_rate)
-    rare = np.abs(moments.skewness) > RARE * math.sqrt(n_replicates)
+    rare = np.abs(moments.skewness) > MOST_SKEWED * math.sqrt(n_replicates)
     return np.where(rare, -math.inf, low), np.where(rare, math.inf, high)
 
 

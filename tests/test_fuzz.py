@@ -184,9 +184,6 @@ def array_seeds(folder):
     """Write small valid files of each kind; yields the arguments that open them."""
     rng = np.random.default_rng(SEED)
     q, k = rng.normal(size=(2, 2, 1, 2, 3, 2)).astype(np.float32)
-    for name, array in (("q", q), ("k", k)):
-        np.save(folder / f"{name}.npy", array)
-    yield folder / "q.npy", [folder / "k.npy"]
     np.savez(folder / "plain.npz", q=q, k=k)
     yield folder / "plain.npz", []
     np.savez_compressed(folder / "packed.npz", q=q, k=k)

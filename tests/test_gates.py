@@ -151,8 +151,8 @@ REFUSED = rf"""
 --replicates 0:2 --most 9 | --most
 --quantity entropy --keys {HUGE} | GiB
 --quantity entropy --d-k 1048576 --keys 16384 | GiB
---quantity entropy --keys 100000 --d-k 64 --mask causal | --most
 --quantity entropy --keys 1048576 --d-k 4096 | GiB
+--quantity entropy --keys 65536 --mask causal | --most
 --quantity entropy --keys 8 --most {HUGE} | most
 --quantity score_variance --initialisation {WIDE} | width=1048576
 --replicates 0:1000000000 | replicates

@@ -15,10 +15,11 @@ import psutil
 import pytest
 
 from montecarlo.estimation import engine
+from montecarlo.estimation.engine import PART
 from montecarlo.report import making
 from montecarlo.report.render import pages
-from montecarlo.study.executors import ROOM
-from montecarlo.study.folder import JOURNAL, PART
+from montecarlo.study.executors import QUEUED
+from montecarlo.study.folder import JOURNAL
 from tests.commands import report as main
 from tests.conftest import contents, small_study
 
@@ -112,7 +113,7 @@ def test_killed_runs_go_on(attempt, tmp_path):
     assert attempt(whole) == 0
     expected = contents(whole / "output")
     drawn, batches, largest = draws(whole)
-    assert 2 * ROOM * largest <= 0.05 * drawn
+    assert 2 * QUEUED * largest <= 0.05 * drawn
     rng = random.Random(20)  # noqa: S311
     folder = prepare(tmp_path / "chain")
     third = batches // 3

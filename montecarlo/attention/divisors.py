@@ -14,7 +14,6 @@ first divisor to the same quantity under the second, from the same draws.
 """
 
 import ast
-import difflib
 import math
 import re
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from montecarlo.errors import InputError, show
-from montecarlo.names import require_number
+from montecarlo.names import require_number, suggest
 
 #: Largest number of characters of a formula.
 MOST_CHARACTERS = 100
@@ -272,12 +271,10 @@ def _parse_formula(formula: str) -> Divisor:
     try:
         product = _evaluate(ast.parse(source, mode="eval").body)
     except (SyntaxError, ArithmeticError, TypeError, ValueError, RecursionError):
-        near = difflib.get_close_matches(formula, DIVISORS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InputError(
             f"divisor must be one of {', '.join(DIVISORS)}, a number above 0, or a "
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
-            f"got {show(formula)}.{hint}"
+            f"got {show(formula)}.{suggest(formula, DIVISORS)}"
         ) from None
     require_number("divisor", product.factor, LEAST_FACTOR, MOST_FACTOR)
     if max(map(abs, product[1:])) > MOST_POWER:

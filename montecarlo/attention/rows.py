@@ -132,8 +132,8 @@ class ScoreBlock:
 class RowBlock:
     """Softmax of a block of queries under one divisor, and gradients through it.
 
-    Arrays have the shape (n_replicates, n_rows), except key and value gradients.  For
-    costly quantities there are fewer rows than queries, unless ``scores.all_rows``.
+    Arrays have the shape (n_replicates, n_rows), except key and value gradients.
+    Costly quantities have fewer rows than queries, unless ``scores.all_rows``.
 
     Attributes
     ----------

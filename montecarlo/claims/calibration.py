@@ -1,7 +1,8 @@
-"""How often the judge's intervals miss, and what rate to state for one that is wanted.
+"""Calibration of the judge's intervals: how often they miss, and which rate to state.
 
-``python -m studies.calibration`` counts misses and makes the record, calibration.toml:
-for each kind of interval by how much the rate of its misses grows beyond a stated one.
+``python -m studies.calibration`` counts misses in trials and writes the record,
+calibration.toml: for each kind of interval, how much its rate of misses exceeds the
+stated one.
 """
 
 import math
@@ -19,28 +20,31 @@ from montecarlo.claims.outcomes import Calibration
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.small_files import read_package_toml
 
-#: The kind of intervals that need not be counted, as they miss no more often than
-#: stated: binomial ones, and order statistics, of runs that are independent.
+#: Kind of intervals that provably miss no more often than stated: binomial ones and
+#: order statistics of independent runs.
 EXACT = "exact"
-#: The kind of means of what few rows of a replicate are evaluated for, as each is
-#: costly, and these quantities: of 2048 keys at most four rows, so that replicates are
-#: more skewed.
+#: Kind of means of the costly quantities `FEW_ROWS`.  They are evaluated for few rows
+#: of a replicate (at most four for 2048 keys), so replicates are more skewed.
 OF_FEW_ROWS = "mean of few rows"
 FEW_ROWS = ("jacobian_spectral", "element_gradient")
-#: That of a kurtosis of pairs, which hangs on few large scores.
+#: Kind of the kurtosis of pairs, which depends on few large scores.
 KURTOSIS = "kurtosis"
 
 
 @cache
 def read_calibration() -> dict[str, Any]:
-    """Read the record: a rate, how often the worst missed at it, growth by kind."""
+    """Return the calibration record: ``rate``, ``times`` and ``growth`` for each kind.
+
+    ``times`` is the largest ratio of observed to stated misses, at ``rate``.
+    """
     return read_package_toml("claims/calibration.toml")
 
 
 def kind_of(check: Check) -> str:
-    """Return the kind of the interval that a check is judged by, as in the table.
+    """Return the kind of interval by which a check is judged, such as ``quantile``.
 
-    A share above a mean is judged by an interval of that mean.
+    Kinds are those of the calibration record, and `EXACT`.  A share above a mean is
+    judged by the interval of a mean.
     """
     if check.quantity in RECORDED:
         return EXACT
@@ -56,30 +60,38 @@ def kind_of(check: Check) -> str:
     return "share" if QUANTITIES[check.quantity].indicator else "mean"
 
 
-def nominal_rate(wanted: float, kind: str) -> float:
-    """Return the one-sided rate to state, so that no interval misses more often.
+def nominal_rate(target: float, kind: str) -> float:
+    """Return the error rate that an interval must state for a given rate of misses.
 
     Parameters
     ----------
-    wanted : float
-        Between 0 and 1.
+    target : float
+        Largest one-sided rate of misses, between 0 and 1.
     kind : str
-        Of the interval: one of the record, or `EXACT`.
+        Kind of interval: one of the record, or `EXACT`.
+
+    Returns
+    -------
+    float
+        One-sided error rate, at most ``target``.
 
     Notes
     -----
-    Means of few replicates are not normal.  Of the expansion of their distribution
-    (Cornish and Fisher) intervals undo the skewness; the next term moves the quantile z
-    by a multiple of its cube, hence the logarithm of a rate by a multiple of z to the
-    fourth power, which is nearly the square of that logarithm:
-    ln(actual / stated) = growth · ln(actual)².  It grows faster than a power law.
+    Means of few replicates are not normal.  Intervals correct for the skewness, the
+    first term of the Cornish-Fisher expansion.  The next term shifts the quantile z by
+    a multiple of z³, and so the logarithm of a rate by a multiple of z⁴, which is
+    nearly the square of that logarithm: ln(actual / stated) = growth · ln(actual)².
+    This exceeds any power law.
     """
     growth = 0.0 if kind == EXACT else read_calibration()["growth"][kind]
-    return wanted * math.exp(-growth * math.log(wanted) ** 2)
+    return target * math.exp(-growth * math.log(target) ** 2)
 
 
 def calibrate(share: float) -> Calibration:
-    """Return what the judge pays for intervals whose ends have this share of a rate."""
+    """Return the calibration record with the correction for each kind of interval.
+
+    ``share``: part of the error rate for one end of an interval.
+    """
     record = read_calibration()
     factors = {
         kind: share / nominal_rate(share, kind) for kind in (*record["growth"], EXACT)

@@ -1,14 +1,14 @@
-"""Reading a catalogue from TOML; errors name the file, the claim and the field.
+"""Reads and validates catalogue files (TOML); errors name file, claim and field.
 
-msgspec checks types and ranges, as `schema` and `checks` have them.  What it cannot say
-is said here.
+msgspec checks types and ranges, as declared in `schema` and `checks`.  This module
+checks everything else.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args
 
@@ -32,7 +32,7 @@ from montecarlo.claims.simulation import canonical_distributions, row_key
 from montecarlo.claims.words import read_thresholds
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.summaries import offered_summaries
-from montecarlo.names import look_up
+from montecarlo.names import look_up, suggest
 from montecarlo.sampling.design_points import (
     name_of,
     parse_dependence,
@@ -44,7 +44,7 @@ from montecarlo.small_files import parse_toml, read_package_toml, read_small
 from montecarlo.study.rows import require_row
 from montecarlo.theory.limits import limit_of
 
-#: Table of a file: the field that names an entry, and its type.
+#: Tables of a catalogue file: name -> field that identifies an entry, and type.
 TABLES: dict[str, tuple[str, type[msgspec.Struct]]] = {
     "text": ("key", schema.TextEntry),
     "claim": ("id", Claim),
@@ -53,9 +53,9 @@ TABLES: dict[str, tuple[str, type[msgspec.Struct]]] = {
     "passage": ("id", schema.Passage),
     "record": ("claim", schema.RecordEntry),
 }
-#: Those that a user's file has.
+#: Tables that a user's file may have.
 OWN_TABLES = ("text", "claim")
-#: Fields that a relation needs, beside those that every check has.
+#: The fields with expected values that each relation needs.
 _NEEDS = {
     "equals": {"expected", "tolerance"},
     "at_least": {"low"},
@@ -64,9 +64,9 @@ _NEEDS = {
     "slope_between": {"low", "high"},
     "tends_to": {"to"},
 }
-#: Fields whose texts may be written in several ways, and the one that tables have.
-#: Initialisations on record have plain names.
-_SPELLED: dict[str, Callable[[str], str]] = {
+#: Fields whose values have several spellings -> function that returns the canonical
+#: one.  Recorded initialisations have plain names.
+_CANONICAL: dict[str, Callable[[str], str]] = {
     "quantity": lambda name: QUANTITIES[name].name if name in QUANTITIES else name,
     "divisor": name_divisor,
     "distributions": canonical_distributions,
@@ -77,112 +77,102 @@ _SPELLED: dict[str, Callable[[str], str]] = {
     "normalisation": lambda name: parse_normalisation(name).name,
     "mask": lambda name: parse_mask(name).name,
 }
-_ANYWHERE, _PLAIN = Domain(), Check("", "equals")
+_DEFAULT = Check("", "equals")
 _CONTROL = re.compile(f"[{CONTROL}]")
 _UNKNOWN_FIELD = re.compile(
     r"Object contains unknown field `(\w+)`(?:, at `(?:.*\.)?(\w+)(?:\[\d+\])?`)?"
 )
-#: Fields that a user may write wrong.
-_HOLDERS = {
+#: Types of nested tables, by field name, for messages about unknown fields.
+_NESTED = {
     "interpretation": Interpretation,
     "check": Check,
     "domain": Domain,
     **dict.fromkeys(("finding", "right", "concedes"), Sentence),
     **dict.fromkeys(("low", "high", "expected"), checks.Level),
 }
-#: Fields of a check where the name of a number may stand.
+#: Fields of a check that may name one of `read_thresholds` instead of a number.
 _NUMBER_FIELDS = frozenset({"tolerance", "low", "high", "times"})
-
-
-class CatalogueError(InputError):
-    """A catalogue that cannot be used; one line with file, claim and field."""
 
 
 @contextmanager
 def within(place: str) -> Iterator[None]:
-    """Name the place in the message of what is refused within it."""
+    """Prefix the messages of errors raised in a with block by a place."""
     try:
         yield
-    except CatalogueError as error:
-        raise CatalogueError(f"{place}, {error}") from None
     except InputError as error:
-        raise CatalogueError(f"{place}: {error}") from None
+        raise InputError(f"{place}: {error}") from None
 
 
 def _require(field: str, holds: object, requirement: str, got: object) -> None:
-    """Refuse what a field has, in the words of its requirement."""
+    """Raise an error about a field, with its requirement, unless it holds."""
     if not holds:
-        raise CatalogueError(f"field {field}: {requirement}, got {got}")
+        raise InputError(f"field {field}: {requirement}, got {got}")
 
 
 def _require_name(field: str, name: str, known: Iterable[str]) -> None:
+    """Require that the value of a field is one of the known names."""
     with within(f"field {field}"):
         look_up(field, name, dict.fromkeys(known))
 
 
-def _require_usual(has: Check | Domain, fields: Iterable[str], why: str) -> None:
-    """Refuse what differs from the default where it does not act."""
-    prefix, usual = ("domain.", _ANYWHERE) if isinstance(has, Domain) else ("", _PLAIN)
+def _require_default(check: Check, why: str, *fields: str) -> None:
+    """Require the defaults of fields that have no effect; ``why`` names the reason."""
     for field in fields:
-        given = getattr(has, field)
+        given, default = map(attrgetter(field), (check, _DEFAULT))
         shown = repr(list(given) if isinstance(given, tuple) else given)
-        requirement = f"must be left out for {why}"
-        _require(prefix + field, given == getattr(usual, field), requirement, shown)
+        _require(field, given == default, f"must be left out for {why}", shown)
 
 
 def require_check(check: Check) -> None:
-    """Refuse a check that cannot be decided."""
-    quantity, domain = check.quantity, check.domain
-    if quantity not in QUANTITIES:
-        _require_name("quantity", quantity, {**QUANTITIES, **RECORDED})
+    """Raise `InputError` for a check that can never be decided."""
+    quantity = check.quantity
+    _require_name("quantity", quantity, {**QUANTITIES, **RECORDED})
     if no_rows := quantity in PAIR_QUANTITIES or quantity in RECORDED:
-        _require_usual(domain, ("n_keys",), f"{quantity}, which has no rows")
+        _require_default(check, f"{quantity}, which has no rows", "domain.n_keys")
     if quantity in RECORDED:
         _require_recorded(check)
     else:
-        _require_usual(domain, ("part",), f"{quantity}, which is sampled")
+        _require_default(check, f"{quantity}, which is sampled", "domain.part")
         _require_row(check)
     _require_sizes(check, no_rows=no_rows)
     _require_bounds(check)
 
 
 def _require_recorded(check: Check) -> None:
-    """Of what is on record a check chooses among what there is, and compares it."""
+    """Require that a check of a recorded quantity names recorded cases."""
     quantity, domain = RECORDED[check.quantity], check.domain
     _require_name("divisor", check.divisor, quantity.divisors)
-    _require_name("summary", check.summary, summaries_named(check.quantity))
+    _require_name("summary", check.summary, summaries_of(check.quantity))
     for name in domain.initialisation:
         _require_name("domain.initialisation", name, quantity.initialisations)
     for name in domain.part:
         _require_name("domain.part", name, quantity.parts)
-    why = f"{check.quantity}, which is on record"
-    usual = ("distributions", "dependence", "normalisation", "mask")
-    _require_usual(domain, usual, why)
-    _require_usual(check, ("number_format", "softmax"), why)
-    _require(
-        "relation",
-        not check.along_d_k and check.expected != "reference",
-        f"must compare {why}, with a number",
-        check.relation,
-    )
+    why = f"{check.quantity}, which is recorded"
+    unused = ("distributions", "dependence", "normalisation", "mask")
+    _require_default(check, why, *(f"domain.{field}" for field in unused))
+    _require_default(check, why, "number_format", "softmax")
+    with_number = not check.along_d_k and check.expected != "reference"
+    requirement = f"must compare {why}, with a number"
+    _require("relation", with_number, requirement, check.relation)
 
 
 def _require_sizes(check: Check, *, no_rows: bool) -> None:
-    """Ranges rise, and levels depend on sizes that a case has."""
+    """Require that ranges rise, and that bounds depend on sizes of the case only."""
     for field in ("d_k", "n_keys"):
         low, high = getattr(check.domain, field)
         rises = low < high or (low == high and (field != "d_k" or not check.along_d_k))
         _require(f"domain.{field}", rises, "must rise", f"[{low}, {high}]")
-    must = "must be 0 where a case has no such size"
+    requirement = "must be 0 as the case has no such size"
     for field in ("expected", "low", "high"):
         level = getattr(check, field)
-        for size, lacking in (("d_k", check.along_d_k), ("n_keys", no_rows)):
+        for size, missing in (("d_k", check.along_d_k), ("n_keys", no_rows)):
             power = getattr(level, f"{size}_power", 0.0)
-            _require(f"{field}.{size}_power", not (lacking and power), must, power)
+            allowed = not (missing and power)
+            _require(f"{field}.{size}_power", allowed, requirement, power)
 
 
 def _require_bounds(check: Check) -> None:
-    """Require the bounds that a relation needs, and that these rise."""
+    """Require exactly the expected values that the relation needs, in order."""
     low, high = check.low, check.high
     if isinstance(low, float) and isinstance(high, float):
         _require("low", low <= high, f"must be at most high, {high!r}", repr(low))
@@ -198,7 +188,7 @@ def _require_bounds(check: Check) -> None:
 
 
 def _require_limit(check: Check) -> None:
-    """Theory knows what becomes of some quantities, undivided, for Gaussian entries."""
+    """Require that theory has the limit: of undivided scores of Gaussian entries."""
     domain = check.domain
     sizes_alone = Domain(domain.d_k, domain.n_keys, ("gaussian",))
     limit = limit_of(check.quantity, check.summary, domain.n_keys[0])
@@ -212,7 +202,7 @@ def _require_limit(check: Check) -> None:
 
 
 def _require_row(check: Check) -> None:
-    """Require that what is sampled is a row of the first point of its domain."""
+    """Require that the check's row exists at the first point of its domain."""
     domain, of_pairs = check.domain, check.quantity in PAIR_QUANTITIES
     distributions = (*domain.distributions, "gaussian")[0].split(" * ")
     with within("field domain"):
@@ -230,33 +220,33 @@ def _require_row(check: Check) -> None:
     require_row(point, row_key(check))
 
 
-def summaries_named(quantity: str) -> tuple[str, ...]:
-    """Return the summaries of a quantity that can be asked for, for a message."""
+def summaries_of(quantity: str) -> tuple[str, ...]:
+    """Return the available summaries of a sampled or recorded quantity."""
     if quantity in RECORDED:
         return (RECORDED[quantity].summary,)
     return offered_summaries(QUANTITIES[quantity])
 
 
 def require_words(words: Words) -> None:
-    """Refuse a text that cannot be shown; it may be in several languages."""
+    """Raise `InputError` for an empty or unprintable text, in any language."""
     texts = [words] if isinstance(words, str) else list(words.values())
     if not texts:
         raise InputError(f"must be a text, got {words!r}")
     for text in texts:
-        if found := _CONTROL.search(text):
-            raise InputError(f"must have no control character, got {found[0]!a}")
+        if match := _CONTROL.search(text):
+            raise InputError(f"must have no control character, got {match[0]!a}")
 
 
 def require_sentence(
     sentence: Sentence, interpretations: Mapping[str, Interpretation]
 ) -> None:
-    """Require that there is what a sentence rests on.
+    """Require that the interpretations and checks of a sentence exist and are valid.
 
-    ``interpretations`` are those of its claim, by id.
+    ``interpretations``: id -> interpretation of its claim.
     """
     values = sentence.value.items()
-    named = [one.interpretation for _, one in values if one.interpretation is not None]
-    for name in (*sentence.interpretations, *named):
+    sources = [value.interpretation for _, value in values if value.interpretation]
+    for name in (*sentence.interpretations, *sources):
         _require_name("interpretations", name, interpretations)
     for check in sentence.check:
         require_check(check)
@@ -269,19 +259,19 @@ def require_sentence(
 
 
 def require_claim(claim: Claim, catalogue: Catalogue) -> None:
-    """Require that what is said of a claim goes together."""
+    """Require that the fields of a claim are consistent with each other."""
     if claim.kind in KINDS:
         _require_name("id", claim.id, FACTS)
     measured = claim.kind == "measured"
-    requirement = f"must be {'there' if measured else 'left out'} for {claim.kind!r}"
-    there = len(claim.interpretation)
-    _require("interpretation", bool(there) == measured, requirement, there)
+    requirement = f"must be {'given' if measured else 'left out'} for {claim.kind!r}"
+    number = len(claim.interpretation)
+    _require("interpretation", bool(number) == measured, requirement, number)
     interpretations = {one.id: one for one in claim.interpretation}
     for source in claim.source:
         _require_name("source.text", source.text, [one.key for one in catalogue.text])
         for name in source.admits:
             _require_name("source.admits", name, interpretations)
-    _require_once("interpretation.id", [one.id for one in claim.interpretation])
+    _require_unique("interpretation.id", [one.id for one in claim.interpretation])
     for one in claim.interpretation:
         with within(f"interpretation {one.id!r}"):
             for check in one.check:
@@ -293,14 +283,15 @@ def require_claim(claim: Claim, catalogue: Catalogue) -> None:
         _require_name("same", claim.same, [one.id for one in catalogue.claim])
 
 
-def _require_once(what: str, values: Sequence[str]) -> None:
+def _require_unique(name: str, values: Sequence[str]) -> None:
+    """Require that no value occurs twice; ``name`` is that of the field."""
     for number, value in enumerate(values):
         if value in values[:number]:
-            raise InputError(f"{what} must be unique, got {value!r} twice")
+            raise InputError(f"{name} must be unique, got {value!r} twice")
 
 
 def require_catalogue(catalogue: Catalogue) -> None:
-    """Require that what a catalogue says goes together."""
+    """Require that the parts of a catalogue are consistent with each other."""
     for words, place in catalogue.words():
         with within(place):
             require_words(words)
@@ -315,7 +306,7 @@ def require_catalogue(catalogue: Catalogue) -> None:
             for check in one.check:
                 require_check(check)
     if not catalogue.claim:
-        raise InputError("there must be a claim ([[claim]]), got none")
+        raise InputError("claim must have at least one entry ([[claim]]), got none")
 
 
 @cache
@@ -330,8 +321,8 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
 
     Raises
     ------
-    CatalogueError
-        If the file cannot be read or is not a catalogue; names file, claim and field.
+    InputError
+        If the file cannot be read or is no catalogue; names file, claim and field.
     """
     content = read_small(path.name, path)
     data = parse_toml(path.name, content)
@@ -339,78 +330,76 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
 
 
 def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Catalogue:
-    """Validate a catalogue that was read from TOML.
+    """Return a validated catalogue.
 
     Parameters
     ----------
     data : dict
-        What the file holds.
+        The parsed TOML file.
     name : str
-        Its name, for messages.
+        Name of the file, for messages.
     own : bool
-        Whether it is a user's own: ``language`` says then which one plain texts are
-        in, English by default.
+        Whether it is a user's.  Its ``language`` is that of plain texts, by default
+        English.
 
     Raises
     ------
-    CatalogueError
-        With one line: file, claim, field, requirement and what came.
+    InputError
+        The message has file, claim, field, requirement and value.
     """
-    try:
-        catalogue = _convert(data, own=own)
-        require_catalogue(catalogue)
-    except InputError as error:
-        raise CatalogueError(f"{name}: {error}") from None
-    return catalogue
-
-
-def _convert(data: Mapping[str, Any], *, own: bool) -> Catalogue:
-    """Return what a file holds as a catalogue, its types and ranges checked."""
     by_name = {} if own else data.get("check", {})
     tables = OWN_TABLES if own else tuple(TABLES)
     known = (*tables, "language" if own else "check")
-    if unknown := [one for one in data if one not in known]:
-        must = f"entries must be {', '.join(known)}"
-        raise InputError(f"{must}, got {unknown[0]!r}")
     language = data.get("language", "en") if own else None
-    if own and (not isinstance(language, str) or _CONTROL.search(language)):
-        raise InputError(f"language must be a text, got {show(language)}")
-    parts = {one: tuple(_entries(data, one, by_name)) for one in tables}
-    return Catalogue(**parts, language=language)
+    with within(name):
+        if unknown := [name for name in data if name not in known]:
+            raise InputError(f"entries must be {', '.join(known)}, got {unknown[0]!r}")
+        if own and (not isinstance(language, str) or _CONTROL.search(language)):
+            raise InputError(f"language must be a text, got {show(language)}")
+        entries = {table: tuple(_entries(data, table, by_name)) for table in tables}
+        catalogue = Catalogue(**entries, language=language)
+        require_catalogue(catalogue)
+    return catalogue
 
 
 def _entries(
     data: Mapping[str, Any], table: str, by_name: Mapping[str, Any]
 ) -> Iterator[Any]:
-    """Convert the entries of one table, naming the entry and field that is wrong.
+    """Yield the entries of one table as their type.
 
-    ``by_name`` are the checks that entries name.
+    ``by_name``: name -> check that entries refer to.
+
+    Raises
+    ------
+    InputError
+        The message names the entry and the field.
     """
     entries, (key, kind) = data.get(table, []), TABLES[table]
     if not isinstance(entries, list):
         raise InputError(f"{table} must be a list of tables ([[{table}]])")
     for number, entry in enumerate(entries, start=1):
-        named = entry.get(key) if isinstance(entry, dict) else None
-        label = repr(named) if isinstance(named, str) else f"number {number}"
+        name = entry.get(key) if isinstance(entry, dict) else None
+        label = repr(name) if isinstance(name, str) else f"number {number}"
         with within(f"{table} {label}"):
             try:
-                yield msgspec.convert(_spell_out("", entry, by_name), kind, strict=True)
+                yield msgspec.convert(_resolve("", entry, by_name), kind, strict=True)
             except msgspec.ValidationError as error:
-                message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
+                message = validation_message(error)
                 raise InputError(message + _choices(message, kind)) from None
             except (UnicodeEncodeError, RecursionError) as error:
-                raise InputError(f"must be what a file may hold: {error}") from None
-    _require_once(f"{table}.{key}", [entry[key] for entry in entries])
+                raise InputError(f"must be valid TOML data: {error}") from None
+    _require_unique(f"{table}.{key}", [entry[key] for entry in entries])
 
 
-def _spell_out(
+def _resolve(
     field: str,
     value: Any,  # noqa: ANN401 - what TOML holds
     by_name: Mapping[str, Any],
 ) -> Any:  # noqa: ANN401
-    """Return what a field holds: numbers and checks for names, names as in tables.
+    """Return a field's value with names resolved, recursively.
 
-    ``by_name`` are the checks that have names.  Numbers of NumPy are Python's.
+    Names of checks (``by_name``) and of thresholds become their values, other names
+    canonical, and NumPy numbers Python's.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -418,13 +407,13 @@ def _spell_out(
         value = look_up("check", value, by_name)
     if field in _NUMBER_FIELDS and isinstance(value, str):
         return look_up(field, value, read_thresholds())
-    if field in _SPELLED and isinstance(value, str | int | float):
+    if field in _CANONICAL and isinstance(value, str | int | float):
         with within(f"field {field}"):
-            return _SPELLED[field](str(value))
+            return _CANONICAL[field](str(value))
     if isinstance(value, list | tuple):
-        return [_spell_out(field, one, by_name) for one in value]
+        return [_resolve(field, one, by_name) for one in value]
     if isinstance(value, dict):
-        return {name: _spell_out(name, one, by_name) for name, one in value.items()}
+        return {name: _resolve(name, one, by_name) for name, one in value.items()}
     if not isinstance(value, str | float | int | None):
         raise InputError(
             f"{field} must be a text, a number or a list, got {show(value)}"
@@ -432,14 +421,19 @@ def _spell_out(
     return value
 
 
+def validation_message(error: msgspec.ValidationError) -> str:
+    """Return an error of msgspec in words: with the path of the field in the entry."""
+    return str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
+
+
 def _choices(message: str, kind: type[Struct]) -> str:
-    """Name what a field may be, where a message says only what it is not."""
+    """Return the allowed fields or values, to append to a message of msgspec.
+
+    Empty if the message is about something else.  ``kind``: type of the entry.
+    """
     if unknown := _UNKNOWN_FIELD.match(message):
-        holder = _HOLDERS.get(unknown[2] or "", kind)
-        known = holder.__struct_fields__
-        near = difflib.get_close_matches(unknown[1], known, n=1)
-        hint = f". Did you mean {near[0]!r}?" if near else ""
-        return f"; there are {', '.join(known)}{hint}"
+        known = _NESTED.get(unknown[2] or "", kind).__struct_fields__
+        return f"; there are {', '.join(known)}.{suggest(unknown[1], known)}"
     for field, values in (("topic", schema.Topic), ("relation", checks.Relation)):
         if message.startswith("Invalid enum value") and message.endswith(f"{field}`"):
             return f"; there are {', '.join(get_args(values))}"

@@ -1,4 +1,4 @@
-"""What a check may hold: a quantity, where it is looked at, and what it must be."""
+"""Fields of a check: a quantity, the domain of its cases, and the expected values."""
 
 import math
 from typing import Annotated, Literal
@@ -12,15 +12,14 @@ from montecarlo.study.presets import Dimension, Keys
 from montecarlo.theory.limits import Tendency
 
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,59}\Z")]
-#: Control characters, those that break a line or turn the direction of writing among
-#: them, and halves of characters: texts reach terminals and pages.
+#: Characters that texts must not contain, as they reach terminals and pages: control
+#: characters, with line separators and those of writing direction, and surrogates.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 Text = Annotated[str, Meta(min_length=1, max_length=2000, pattern=rf"^[^{CONTROL}]*\Z")]
-#: Control characters are left to `word_faults`: msgspec 0.22 frees the pattern of a
-#: string twice where something else may stand in its place.
+#: `catalogue.require_words` checks for control characters: in a union with another type
+#: msgspec 0.22 frees the pattern of a string twice.
 Unchecked = Annotated[str, Meta(min_length=1, max_length=2000)]
-#: What pages show: a text, or of a user's own one for each of several languages, by
-#: code.
+#: A text for pages.  A user's file may have one per language: language code -> text.
 Words = Unchecked | dict[str, Unchecked]
 Finite = Annotated[float, Meta(ge=-1e30, le=1e30)]
 Power = Annotated[float, Meta(ge=-4, le=4)]
@@ -28,53 +27,82 @@ Size = Annotated[int, Meta(ge=1, le=2**24)]
 
 
 class Level(Struct, frozen=True, forbid_unknown_fields=True):
-    """A number that may depend on the case: times · d_k**d_k_power · n**n_power."""
+    """A number that may depend on the sizes of a case.
+
+    It is times · d_k**d_k_power · n_keys**n_keys_power.
+    """
 
     times: Finite = 1.0
     d_k_power: Power = 0.0
     n_keys_power: Power = 0.0
 
     def at(self, d_k: int | None, n_keys: int | None) -> float:
-        """Return the number for a case; sizes that a case lacks must not be needed."""
+        """Return the number for a case.
+
+        Parameters
+        ----------
+        d_k, n_keys : int or None
+            Sizes of the case; None if it has no such size.
+
+        Raises
+        ------
+        ValueError
+            If the number depends on a size that the case lacks.
+        """
         value = self.times
         for size, power in ((d_k, self.d_k_power), (n_keys, self.n_keys_power)):
-            if power != 0.0:
-                if size is None:
-                    raise ValueError("level depends on a size that the case lacks")
-                value *= size**power
+            if size is None and power != 0.0:
+                raise ValueError("level depends on a size that the case lacks")
+            value *= (size or 1) ** power
         return value
 
 
 class Domain(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a text speaks: ranges of d_k and n, ends included; distributions.
+    """Cases of a check: ranges of d_k and of keys per row, and conditions.
 
-    A text that names no sizes speaks of those of practice.
+    Both ends of a range are included.  The default ranges are the sizes of practice,
+    for texts that name none.  Every other field but ``part`` lists values of the design
+    point's field of that name.
     """
 
     d_k: tuple[Dimension, Dimension] = (64, 256)
     n_keys: tuple[Keys, Keys] = (128, 16384)
-    distributions: tuple[
-        str, ...
-    ] = ()  # a distribution, or "q * k"; none named: all of mean 0, std 1
+    #: each for entries of q and k, or a pair "q * k"; empty: all of `DISTRIBUTIONS`
+    distributions: tuple[str, ...] = ()
     dependence: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
     initialisation: Annotated[tuple[str, ...], Meta(min_length=1)] = ("",)
     normalisation: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
     mask: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
-    part: tuple[str, ...] = ()  # of what is on record; none named: all of it
+    #: parts of a recorded quantity, such as optimisers; empty: all
+    part: tuple[str, ...] = ()
 
 
 Relation = Literal[
-    "equals",
-    "at_least",
-    "at_most",
-    "between",
-    "slope_between",
-    "tends_to",
+    "equals", "at_least", "at_most", "between", "slope_between", "tends_to"
 ]
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
-    """One comparison of measured rows with what the claim says."""
+    """One comparison of estimates with what a claim states.
+
+    Attributes
+    ----------
+    quantity, summary, divisor, number_format, softmax : str
+        Name the row of each design point that is compared.
+    relation : str
+        ``equals`` (within a tolerance), ``at_least``, ``at_most`` and ``between``
+        compare the estimate of each design point; ``slope_between`` the log-log slope
+        over d_k; ``tends_to`` the limit for large d_k, which theory decides.
+    expected : float, Level, "reference" or None
+        Of ``equals``; ``reference`` stands for the exact value.
+    tolerance : float or None
+        Of ``equals``: a part of the expected value, or absolute if that is 0.
+    low, high : float, Level or None
+        Bounds of the other relations, included.
+    to : str or None
+        Limit of ``tends_to``.
+    domain : Domain
+    """
 
     quantity: str
     relation: Relation
@@ -90,43 +118,43 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     domain: Domain = Domain()
 
     def __post_init__(self) -> None:
-        """Name the row of a quantity that has one for all divisors."""
+        """Replace the divisor by ``none`` if the quantity does not depend on it."""
         if self.quantity in QUANTITIES:
             divisor = QUANTITIES[self.quantity].divisor(self.divisor)
             force_setattr(self, "divisor", divisor)
 
     @property
     def along_d_k(self) -> bool:
-        """Whether the check speaks of a whole series over d_k, not of one case."""
+        """Whether a case is a series of design points over d_k, not a single one."""
         return self.relation in ("slope_between", "tends_to")
 
 
 def region_of(
     check: Check, d_k: int | None, n_keys: int | None, exact: float | None = None
 ) -> tuple[float, float]:
-    """Return the equivalence region of a check, both ends included.
+    """Return the equivalence region of a check in one case, ends included.
 
     Parameters
     ----------
     check : Check
     d_k, n_keys : int or None
-        Sizes of the case; None: it has none.
+        Sizes of the case; None if it has no such size.
     exact : float, optional
-        What ``expected = "reference"`` stands for.
+        Value of ``expected = "reference"``.
 
     Returns
     -------
-    (low, high)
-        Where it speaks of a limit, of the slope at the far end, which theory decides.
+    (low, high) : tuple of float
+        Infinite where the check has no bound.
 
     Raises
     ------
     LookupError
-        If it compares with a reference that does not exist.
+        If the check compares with a reference, and ``exact`` is None.
     """
     if check.relation != "equals":
         low, high = (_level_at(x, d_k, n_keys) for x in (check.low, check.high))
-        return (-math.inf if low is None else low, math.inf if high is None else high)
+        return infinite_if_none(low, high)
     expected = exact
     if check.expected != "reference":
         expected = _level_at(check.expected, d_k, n_keys)
@@ -136,10 +164,15 @@ def region_of(
     return expected - margin, expected + margin
 
 
+def infinite_if_none(low: float | None, high: float | None) -> tuple[float, float]:
+    """Return the ends of an interval, infinite in place of None."""
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
 def _level_at(
     level: float | str | Level | None, d_k: int | None, n_keys: int | None
 ) -> float | None:
-    """Return a bound for a case; None where there is none."""
+    """Return an expected value or a bound for a case; None if there is none."""
     if isinstance(level, Level):
         return level.at(d_k, n_keys)
     return None if level is None else float(level)

@@ -1,7 +1,7 @@
-"""Facts of the texts that need no sample: shapes of arrays, and what others published.
+"""Claims that need no sampling: shapes of arrays, and published sizes and dates.
 
-Claims of kind ``shape`` and ``record`` have no interpretations: what each is held
-against is a row of `FACTS`.
+Claims of kind ``shape`` and ``record`` have no interpretations.  Each is judged by its
+entry in `FACTS`.
 """
 
 from collections.abc import Callable
@@ -16,44 +16,45 @@ from montecarlo.claims.verdicts import (
     join_cases,
 )
 
-#: Kinds of claims that are decided here.
+#: Kinds of claims that this module decides.
 KINDS = ("shape", "record")
-#: What a text calls common sizes of d_k, and from where on any is.
+#: Values of d_k that a text calls common, and the value from which it calls any common.
 COMMON, LARGE = (64, 128), 128
-#: When a text says that the divisor was introduced.
+#: Year in which a text says that the divisor was introduced.
 INTRODUCED = 2017
 
 
-def is_input_dimension(catalogue: Catalogue) -> list[bool]:
-    """Tell of each published model whether d_k is its width."""
-    return [model.d_model == model.d_k for model in catalogue.model]
-
-
-def is_common(catalogue: Catalogue) -> list[bool]:
-    """Tell of each published model whether its d_k is of a common size."""
-    return [one.d_k in COMMON or one.d_k >= LARGE for one in catalogue.model]
-
-
 def is_introduced(catalogue: Catalogue) -> list[bool]:
-    """Tell whether the earliest publication on record is of the year that is said."""
+    """Return whether the earliest recorded publication is from the year `INTRODUCED`.
+
+    The list has one element, or none if the catalogue records no publication.
+    """
     years = [one.year for one in catalogue.record if one.claim == "introduced-2017"]
     return [min(years) == INTRODUCED] if years else []
 
 
-#: Claim to how it is said, and whether it is so in each case that there is.
+#: Claim id -> quantifier of the claim, and a function: catalogue -> whether the claim
+#: is true in each case.
 FACTS: dict[str, tuple[Quantifier, Callable[[Catalogue], list[bool]]]] = {
-    # QKᵀ has a row for each query and a column for each key, and q·k is one number
+    # QKᵀ has a row per query and a column per key; q·k is a single number
     "product-shape": ("always", lambda _: [False]),
-    # weights stay the same where the same number is added to all scores of a row
+    # adding a constant to all scores of a row leaves the weights unchanged
     "scores-need-range": ("always", lambda _: [False]),
-    "input-dimension": ("always", is_input_dimension),
-    "head-dimensions": ("usually", is_common),
+    "input-dimension": ("always", lambda c: [x.d_model == x.d_k for x in c.model]),
+    "head-dimensions": (
+        "usually",
+        lambda c: [x.d_k in COMMON or x.d_k >= LARGE for x in c.model],
+    ),
     "introduced-2017": ("always", is_introduced),
 }
 
 
 def rule_on_fact(claim: Claim, catalogue: Catalogue) -> Ruling:
-    """Rule on a claim about shapes, by algebra, or about the record, by its sources."""
+    """Return the ruling on a claim of kind ``shape`` or ``record``.
+
+    A shape is decided by algebra; a record by the catalogue's published sizes and
+    dates. It is open if the catalogue has none of them.
+    """
     quantifier, agrees = FACTS[claim.id]
     outcomes = [Outcome.SUPPORTED if x else Outcome.REFUTED for x in agrees(catalogue)]
     if not outcomes:

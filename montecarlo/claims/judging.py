@@ -1,11 +1,12 @@
-"""Judging a catalogue on evidence of any kind, at one error rate for all.
+"""Judges a catalogue on evidence of any kind, at one error rate for all decisions.
 
-In: a catalogue, and evidence.  Out: how everything came out, as claims.json has it, and
-which sentences may be said.
+Returns the outcomes of all claims, passages and self-checks, as in claims.json, with
+the sentences that hold.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
     join_by_case,
-    shorten,
+    six_digits,
 )
 from montecarlo.claims.schema import (
     OTHERS,
@@ -43,8 +44,8 @@ from montecarlo.claims.verdicts import (
     Reason,
     Ruling,
     Verdict,
-    all_of,
     join_cases,
+    join_checks,
     join_conditions,
     join_parts,
     join_texts,
@@ -58,7 +59,11 @@ def judge_sentence(
     interpretations: Sequence[InterpretationOutcome] = (),
     verdict: Verdict | None = None,
 ) -> SentenceOutcome:
-    """Tell whether a sentence may be said.
+    """Return whether a sentence holds, and its numbers.
+
+    It holds if the claim's verdict and its interpretations' verdicts are as asserted,
+    no decided case of those interpretations contradicts its exact value, all of its
+    checks hold, and each of its numbers exists.
 
     Parameters
     ----------
@@ -68,12 +73,16 @@ def judge_sentence(
     interpretations : sequence of InterpretationOutcome
         Those of its claim.
     verdict : Verdict, optional
-        That of its claim.
+        Verdict on its claim.
+
+    Returns
+    -------
+    SentenceOutcome
     """
     by_id = {interpretation.id: interpretation for interpretation in interpretations}
     checks = tuple(judge_check(check) for check in sentence.check)
-    found = {n: _number(v, checks, by_id) for n, v in sentence.value.items()}
-    numbers = {name: number for name, number in found.items() if number is not None}
+    candidates = {n: _find_number(v, checks, by_id) for n, v in sentence.value.items()}
+    numbers = {name: one for name, one in candidates.items() if one is not None}
     holds = (
         sentence.verdict in (None, verdict)
         and all(by_id[n].verdict == v for n, v in sentence.interpretations.items())
@@ -84,21 +93,25 @@ def judge_sentence(
             for check in by_id[name].checks
             for case in check.cases
         )
-        and len(numbers) == len(found)
+        and len(numbers) == len(candidates)
     )
     return SentenceOutcome(holds=holds, numbers=numbers if holds else {}, checks=checks)
 
 
 def check_holds(check: CheckOutcome) -> bool:
-    """Tell whether a check holds at every point of its domain that can be judged."""
+    """Return whether a check holds in every case of its domain that can be judged.
+
+    False if there is no such case.
+    """
     judged = [c for c in check.cases if c.outcome != Outcome.NOT_APPLICABLE]
     return bool(judged) and all(map(_case_holds, judged))
 
 
 def _case_holds(case: Case) -> bool:
-    """Tell whether a case came out as asserted.
+    """Return whether a case agrees with its check.
 
-    By exact theory, if the sample does not say otherwise; else by the sample.
+    If it has an exact value, that must agree, and the sample must not refute it.
+    Otherwise the sample must support it.
     """
     if case.exact is None:
         return case.outcome == Outcome.SUPPORTED
@@ -106,7 +119,7 @@ def _case_holds(case: Case) -> bool:
 
 
 def contradicts_theory(case: Case) -> bool:
-    """Tell whether a decided case came out against its exact value."""
+    """Return whether the outcome of a case is opposite to that of its exact value."""
     if case.exact is None:
         return False
     against = Outcome.REFUTED if _exact_agrees(case) else Outcome.SUPPORTED
@@ -114,36 +127,45 @@ def contradicts_theory(case: Case) -> bool:
 
 
 def _exact_agrees(case: Case) -> bool:
+    """Return whether a case has an exact value inside the equivalence region."""
     low, high = case.region
     return case.exact is not None and low <= case.exact <= high
 
 
-def _number(
+def _find_number(
     value: Value,
     checks: Sequence[CheckOutcome],
     interpretations: Mapping[str, InterpretationOutcome],
 ) -> NumberOutcome | None:
-    """Find a number; None where the sample has no such case."""
-    joint = None
+    """Return a number of a sentence; None if there is no matching case.
+
+    With ``pick = "only"``, also None if several numbers match.
+    """
+    joint_cases = None
     if value.interpretation is not None:
-        one = interpretations[value.interpretation]
-        joint, checks = one.cases, one.checks
-    cases = checks[value.check].cases if value.check < len(checks) else ()
+        interpretation = interpretations[value.interpretation]
+        joint_cases, checks = interpretation.cases, interpretation.checks
+    cases = checks[value.check].cases
     if value.count is not None:
-        judged = [c for c in (cases if joint is None else joint) if _is_at(c, value)]
-        count = float(_count(judged, value.count))
+        counted = cases if joint_cases is None else joint_cases
+        matching = [case for case in counted if _matches(case, value)]
+        count = float(_count(matching, value.count))
         return NumberOutcome(value=count, std_error=None, row="", percent=False)
-    there = [number for c in cases if _is_at(c, value) for number in _read(c, value)]
+    matching = [case for case in cases if _matches(case, value)]
+    numbers = [number for case in matching for number in _numbers_of(case, value)]
     if value.pick == "only":
-        return there[0] if len(there) == 1 else None
+        return numbers[0] if len(numbers) == 1 else None
     pick = min if value.pick == "lowest" else max
-    return pick(there, key=lambda number: number.value, default=None)
+    return pick(numbers, key=lambda number: number.value, default=None)
 
 
-def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
-    """Yield what a number is of: nothing where the case has no such thing."""
+def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
+    """Yield the numbers of one case that a `Value` asks for.
+
+    That is at most one, or two for the d_k of a series.
+    """
     known = case.estimate if case.exact is None else case.exact
-    of: dict[str, tuple[float | None, ...]] = {
+    numbers: dict[str, tuple[float | None, ...]] = {
         "estimate": (case.estimate,),
         "known": (known,),
         "d_k": (case.d_k,) if case.d_k is not None else case.d_k_range or (),
@@ -151,7 +173,7 @@ def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
     }
     sampled = value.of == "estimate" or (value.of == "known" and case.exact is None)
     row = "" if value.of in ("d_k", "n_keys") else case.row
-    for number in of[value.of]:
+    for number in numbers[value.of]:
         if number is not None:
             yield NumberOutcome(
                 value=float(number),
@@ -162,39 +184,40 @@ def _read(case: Case, value: Value) -> Iterator[NumberOutcome]:
             )
 
 
-def _is_at(case: Case, value: Value) -> bool:
-    """Tell whether a case was judged, and is one that a number may be of."""
-    wanted = value.distribution in ("", case.distribution)
+def _matches(case: Case, value: Value) -> bool:
+    """Return whether a case was judged and meets the conditions of a `Value`."""
+    matches = value.distribution in ("", case.distribution)
     if value.distribution == OTHERS:
-        wanted = case.distribution != "gaussian"
+        matches = case.distribution != "gaussian"
     return (
-        wanted
+        matches
         and case.outcome != Outcome.NOT_APPLICABLE
         and value.d_k in (None, case.d_k)
         and value.n_keys in (None, case.n_keys)
     )
 
 
-def _count(cases: Sequence[Case], which: Counted) -> int:
+def _count(cases: Sequence[Case], counted: Counted) -> int:
+    """Return how many cases, distinct distributions or distinct contexts there are."""
     return {
         "supported": sum(case.outcome == Outcome.SUPPORTED for case in cases),
         "all": len(cases),
         "distributions": len({case.distribution for case in cases}),
         "contexts": len({case.context for case in cases}),
-    }[which]
+    }[counted]
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What judges, and on what.
+    """Judges a catalogue on evidence.
 
     Attributes
     ----------
     evidence : Evidence
     stated : callable
-        Check -> the one-sided error rate that its simultaneous intervals state.
+        Check -> one-sided error rate of its simultaneous intervals.
     error_rates : mapping
-        Id of each claim to its own nominal rate; 0 for one that has none.
+        Id of a claim -> nominal error rate of its checks; missing for 0.
     """
 
     evidence: Evidence
@@ -206,9 +229,9 @@ class Judge:
         catalogue: Catalogue,
         **known: Any,  # noqa: ANN401 - fields of the record
     ) -> ClaimsRecord:
-        """Judge all claims, passages and self-checks.
+        """Return the outcomes of a catalogue's claims, passages and self-checks.
 
-        ``known`` are the error rates and z scores that stand beside them.
+        ``known`` are the remaining fields of the record: error rates and z scores.
         """
         return ClaimsRecord(
             claims=tuple(self.judge_claim(one, catalogue) for one in catalogue.claim),
@@ -220,37 +243,38 @@ class Judge:
         )
 
     def _judge_passage(self, passage: Passage) -> PassageOutcome:
-        said = judge_sentence(passage.sentence, self.judge_check)
-        return PassageOutcome(id=passage.id, **msgspec.structs.asdict(said))
+        """Return whether a passage holds, and its numbers."""
+        outcome = judge_sentence(passage.sentence, self.judge_check)
+        return PassageOutcome(id=passage.id, **msgspec.structs.asdict(outcome))
 
     def _judge_self_check(self, entry: SelfCheck) -> SelfCheckOutcome:
-        """Judge a self-check: whether the sample agrees is not for theory to say."""
+        """Return the outcome of a self-check; exact values do not decide it.
+
+        Not applicable if one of its checks has no case, unless another is refuted.
+        """
         checks = tuple(self.judge_check(one, by_theory=False) for one in entry.check)
         outcomes = [case.outcome for check in checks for case in check.cases]
         judged = [one for one in outcomes if one != Outcome.NOT_APPLICABLE]
-        outcome = all_of(judged)
+        outcome = join_checks(judged)
         is_whole = judged and all(check.cases for check in checks)
         if outcome != Outcome.REFUTED and not is_whole:
             outcome = Outcome.NOT_APPLICABLE
         return SelfCheckOutcome(id=entry.id, outcome=outcome, checks=checks)
 
     def judge_claim(self, claim: Claim, catalogue: Catalogue) -> ClaimOutcome:
-        """Judge a claim of a catalogue: as all texts say it, and as each does."""
+        """Return the verdict on a claim, for all texts together and for each text."""
         voting = claim.admitted()
         interpretations = tuple(
             self.judge_interpretation(one, votes=one.id in voting)
             for one in claim.interpretation
         )
 
-        def rule(text: str | None = None) -> Ruling:
-            if claim.kind in KINDS:
-                return rule_on_fact(claim, catalogue)
-            return rule_on(claim, interpretations, text)
+        rule = partial(rule_on_claim, claim, catalogue, interpretations)
+        texts = {source.text: rule(source.text) for source in claim.source}
+        ruling = join_texts(texts.values()) if texts else rule(None)
 
-        texts = {text: rule(text) for text in {s.text: s for s in claim.source}}
-        ruling = join_texts(texts.values()) if texts else rule()
-
-        def say(sentence: Sentence) -> SentenceOutcome:
+        def judge(sentence: Sentence) -> SentenceOutcome:
+            """Return whether a sentence about the claim holds, and its numbers."""
             return judge_sentence(
                 sentence, self.judge_check, interpretations, ruling.verdict
             )
@@ -263,26 +287,26 @@ class Judge:
             sources=claim.source,
             verdict=ruling.verdict,
             reason=ruling.reason,
-            error_rate=shorten(self.error_rates.get(claim.id, 0.0)) or 0.0,
+            error_rate=six_digits(self.error_rates.get(claim.id, 0.0)) or 0.0,
             texts=texts,
             tested=claim.tested,
             changed=claim.changed,
             interpretations=interpretations,
-            findings=tuple(map(say, claim.finding)),
-            right=None if right is None else say(right),
-            concedes=None if concedes is None else say(concedes),
+            findings=tuple(map(judge, claim.finding)),
+            right=None if right is None else judge(right),
+            concedes=None if concedes is None else judge(concedes),
         )
 
     def judge_interpretation(
         self, interpretation: Interpretation, *, votes: bool = True
     ) -> InterpretationOutcome:
-        """Judge an interpretation: its checks together, in each of their cases.
+        """Return the verdict on an interpretation: all its checks must hold in a case.
 
-        ``votes``: whether a text says it so.
+        ``votes``: whether a text states it.
         """
         checks = tuple(map(self.judge_check, interpretation.check))
         cases = join_by_case(checks)
-        reached = all(map(self.evidence.reaches, interpretation.check))
+        reached = all(map(self.evidence.covers_domain, interpretation.check))
         ruling = rule_on_cases(interpretation, cases, reached=reached)
         if ruling.verdict != Verdict.FAILS and not all(check.cases for check in checks):
             ruling = UNREACHED
@@ -300,50 +324,58 @@ class Judge:
         )
 
     def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
-        """Judge a check in each of its cases.
+        """Return the outcomes of a check in all of its cases.
 
-        ``by_theory``: whether exact values decide what the sample leaves undecided.
+        ``by_theory``: whether exact values decide where the sample does not.
         """
         rate = self.stated(check)
         cases = (
-            self.evidence.find(check, where, rate, by_theory=by_theory)
+            self.evidence.decide(check, where, rate, by_theory=by_theory)
             for where in self.evidence.cases(check)
         )
         return CheckOutcome(**msgspec.structs.asdict(check), cases=tuple(cases))
 
 
-def rule_on(
+def rule_on_claim(
     claim: Claim,
+    catalogue: Catalogue,
     interpretations: Sequence[InterpretationOutcome],
-    text: str | None = None,
+    text: str | None,
 ) -> Ruling:
-    """Rule on a claim as a text says it, or as all do, by its interpretations."""
+    """Return the ruling on a claim as one text states it; ``text`` None: as all do."""
+    if claim.kind in KINDS:
+        return rule_on_fact(claim, catalogue)
     if claim.kind == "assumption":
         return Ruling(Verdict.ASSUMED, Reason.PREMISE)
-    by_id = {one.id: one for one in interpretations}
-    admitted = [by_id[name] for name in claim.admitted(text)]
-    return join_parts(Ruling(one.verdict, one.reason) for one in admitted)
+    admitted = claim.admitted(text)
+    return join_parts(
+        Ruling(one.verdict, one.reason) for one in interpretations if one.id in admitted
+    )
 
 
 def rule_on_cases(
     interpretation: Interpretation, cases: Sequence[Case], *, reached: bool
 ) -> Ruling:
-    """Rule on an interpretation, by how it is said.
+    """Return the ruling on an interpretation from its cases.
+
+    It is ``vague`` if a word has no measure, or for ``usually``.  Otherwise the
+    quantifier joins the cases.  A premise that the sentence omits may make it
+    ``partly``, and so does an equality in distribution that holds within a tolerance.
 
     Parameters
     ----------
     interpretation : Interpretation
     cases : sequence of Case
-        With how all checks came out in each.
+        Each with the joint outcome of all checks.
     reached : bool
-        Whether they reach the whole scope.
+        Whether the cases cover the whole domain.
     """
     judged = [case for case in cases if case.outcome != Outcome.NOT_APPLICABLE]
     if not judged:
         return UNREACHED
     if without_measure(interpretation.words):
         return Ruling(Verdict.VAGUE, Reason.WORD)
-    if interpretation.quantifier == "usually":  # cases of ours are no published list
+    if interpretation.quantifier == "usually":  # sampled cases are no published list
         return Ruling(Verdict.VAGUE, Reason.LIST)
     groups: dict[str, list[Outcome]] = {}
     for case in judged:

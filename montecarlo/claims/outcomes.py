@@ -1,6 +1,6 @@
-"""How everything came out: what the judge writes, claims.json holds and pages read.
+"""Results of judging: written by the judge, stored in claims.json, read by pages.
 
-And reading run.json of a folder of results that has a claims.json.
+Also reads claims.json and run.json of a results folder.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from montecarlo.claims.checks import Check
+from montecarlo.claims.checks import Check, infinite_if_none
 from montecarlo.claims.schema import (
     Form,
     ModelSize,
@@ -29,111 +29,115 @@ from montecarlo.claims.verdicts import (
     Reason,
     Ruling,
     Verdict,
-    all_of,
     decide,
     decide_exactly,
+    join_checks,
     replicates_needed,
 )
 from montecarlo.claims.z_scores import ZScores
+from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, factor_of, round_end
 from montecarlo.small_files import read_small
-from montecarlo.study.folder import RUN_FILE, ResultsError, read_run
+from montecarlo.study.folder import RUN_FILE, read_run
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.theory.limits import Limit
 
 
-class Located(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where something was decided; a field that has no meaning there is empty."""
+class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What identifies a case of a check.
 
-    #: of Q and K, or `q * k`
+    A field that does not apply to the case has its default.
+    """
+
+    #: of the entries of Q and K, or a pair `q * k`
     distribution: str = ""
-    #: how K is drawn given Q
+    #: of K on Q
     dependence: str = "none"
-    #: what stands before q and k; empty: nothing
+    #: of the projections to q and k; empty if there are none
     initialisation: str = ""
-    #: what is done to each query and key
+    #: of each query and key
     normalisation: str = "none"
     #: which keys a query sees
     mask: str = "none"
-    #: number format and softmax, where these are compared
+    #: number format and softmax; empty unless the check is about them
     arithmetic: str = ""
-    #: an array, a model, an optimiser; empty: simulated
+    #: part of a recorded quantity, such as an optimiser; empty if simulated
     part: str = ""
-    #: keys of a row; null: pairs
+    #: keys per row; null for pairs
     n_keys: int | None = None
-    #: null: a series over all of them
+    #: null for a series over d_k
     d_k: int | None = None
 
     @property
     def context(self) -> str:
-        """What there is beside distribution and sizes; empty: nothing."""
+        """Conditions of the case other than distribution and sizes; empty if none."""
         dependence = "" if self.dependence == "none" else self.dependence
         if self.part:
             return f"{self.part} {self.initialisation}".strip()
-        found = self.arithmetic or dependence or self.initialisation
+        condition = self.arithmetic or dependence or self.initialisation
         named = [one for one in (self.normalisation, self.mask) if one != "none"]
-        return " ".join([found, *named]).strip()
+        return " ".join([condition, *named]).strip()
 
 
-def locate(case: Located, **changed: None) -> Located:
-    """Return where something was decided, without how it came out."""
-    fields = {name: getattr(case, name) for name in Located.__struct_fields__}
-    return Located(**(fields | changed))
+def case_key(case: CaseKey, **changed: None) -> CaseKey:
+    """Return the key of a case, without its results; ``changed`` replaces fields."""
+    fields = {name: getattr(case, name) for name in CaseKey.__struct_fields__}
+    return CaseKey(**(fields | changed))
 
 
-class Case(Located, frozen=True, kw_only=True):
-    """A check in one case: what evidence has for it, the region, the outcome."""
+class Case(CaseKey, frozen=True, kw_only=True):
+    """A check in one case: its estimate, equivalence region and outcome."""
 
-    #: smallest and largest d_k; null: has none
+    #: smallest and largest d_k; null if the case has no d_k
     d_k_range: tuple[int, int] | None = None
-    #: row_id of its lines in measurements.csv
+    #: row_id of each of its rows in measurements.csv
     rows: tuple[str, ...] = ()
-    #: null: none
+    #: null if there is none
     estimate: float | None = None
-    #: its standard error
+    #: of the estimate
     std_error: float | None = None
-    #: replicates it is made of
+    #: of the estimate
     n_replicates: int | None = None
-    #: lower end; null: none or infinite
+    #: ends of the simultaneous interval; null if infinite or missing
     simultaneous_low: float | None = None
-    #: upper end; null likewise
     simultaneous_high: float | None = None
-    #: of the equivalence region; null: open
+    #: ends of the equivalence region; null if infinite
     region_low: float | None = None
     region_high: float | None = None
-    #: exact value; null: none known
+    #: exact value of the estimated quantity; null if unknown
     exact: float | None = None
-    #: what becomes of it as d_k grows without bound; null: none known
+    #: limit for large d_k; null unless the check asks for it
     limit: Limit | None = None
     outcome: Outcome = Outcome.NOT_APPLICABLE
-    #: whether the exact value decided what the sample left undecided
+    #: whether the exact value decided, as the sample did not
     by_theory: bool = False
-    #: for the sample to decide it, about; null: it did, or is too close to
+    #: total number of replicates that would decide; null if decided or too close
     replicates_needed: int | None = None
 
     @property
     def is_exact(self) -> bool:
-        """Whether theory or algebra decided it, not a sample or a record of runs."""
+        """Whether theory or algebra decided the case, not a sample or recorded runs."""
         computed = self.exact is not None and not self.rows
         return self.by_theory or self.limit is not None or computed
 
     @property
     def row(self) -> str:
-        """Name of its line; empty where it is made of several: a slope, a ratio."""
+        """The row_id of its estimate; empty if it combines several rows, as a slope."""
         return self.rows[0] if len(self.rows) == 1 else ""
 
     @property
     def is_binned(self) -> bool:
-        """Whether a row is known to a bin of a histogram, and has no own error."""
+        """Whether the interval is a bin of a histogram, without a standard error."""
         known = self.estimate, self.simultaneous_low, self.simultaneous_high
         return bool(self.rows) and self.std_error is None and None not in known
 
     @property
     def is_wide(self) -> bool:
-        """Whether its interval, not an error on either side, says how well it is known.
+        """Whether the interval describes the precision better than a standard error.
 
-        So of a share that may be 0 or 1, and of what is known to a factor.
+        That is so for a share that may be 0 or 1, and for an interval whose ends differ
+        by at least a factor of 2.
         """
         low, high = self.interval
         is_end = low == 0.0 or (high == 1.0 and low >= 0.0)
@@ -141,51 +145,60 @@ class Case(Located, frozen=True, kw_only=True):
 
     @property
     def region(self) -> tuple[float, float]:
-        """The values that count as agreement, both ends included."""
-        return _infinite(self.region_low, self.region_high)
+        """The equivalence region, ends included; infinite where it is unbounded."""
+        return infinite_if_none(self.region_low, self.region_high)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The simultaneous interval; without bounds where there is none."""
-        return _infinite(self.simultaneous_low, self.simultaneous_high)
+        """The simultaneous interval; infinite where it is unbounded or missing."""
+        return infinite_if_none(self.simultaneous_low, self.simultaneous_high)
 
 
-def _infinite(low: float | None, high: float | None) -> tuple[float, float]:
-    return (-math.inf if low is None else low, math.inf if high is None else high)
-
-
-def finite(value: float) -> float | None:
-    """Return a number that JSON has: an open end is null."""
+def finite_or_none(value: float) -> float | None:
+    """Return a number for JSON, which has no infinity and no NaN: None for these."""
     return value if math.isfinite(value) else None
 
 
-def shorten(value: float) -> float | None:
-    """Return six digits of what is itself an estimate of an error."""
-    return finite(float(f"{value:.6g}"))
+def six_digits(value: float) -> float | None:
+    """Return a number rounded to six digits; None if it is not finite."""
+    return finite_or_none(float(f"{value:.6g}"))
 
 
-def ends(
+def round_interval(
     interval: Interval, region: tuple[float, float]
 ) -> tuple[float | None, float | None]:
-    """Round ends outwards to six digits, or as many as compare as they do.
+    """Round the ends of an interval outwards, to six digits or more.
 
-    What lies in the interval lies in what is kept of it.
+    Parameters
+    ----------
+    interval : Interval
+    region : (float, float)
+        Equivalence region.
+
+    Returns
+    -------
+    (low, high)
+        Rounded to the fewest digits, at least six, with which they compare to the ends
+        of the region as before.  None for an infinite end.
     """
-    return _end(interval.low, region, up=False), _end(interval.high, region, up=True)
+
+    def signs(value: float) -> list[int]:
+        """Return -1, 0 or 1 for each end of the region: below, equal, above."""
+        return [(value > end) - (value < end) for end in region]
+
+    def round_outwards(value: float, *, up: bool) -> float | None:
+        """Return one end; ``up`` for the upper one."""
+        rounded = (round_end(value, digits, up=up) for digits in range(6, 17))
+        same = (one for one in rounded if signs(one) == signs(value))
+        return finite_or_none(next(same, value))
+
+    low, high = interval
+    return round_outwards(low, up=False), round_outwards(high, up=True)
 
 
-def _end(value: float, region: tuple[float, float], *, up: bool) -> float | None:
-    kept = (round_end(value, digits, up=up) for digits in range(6, 17))
-    sides = [(value > end) - (value < end) for end in region]
-    for short in kept:
-        if [(short > end) - (short < end) for end in region] == sides:
-            return finite(short)
-    return finite(value)
-
-
-def case_on(  # noqa: PLR0913 - what evidence may have
+def decide_case(  # noqa: PLR0913 - results of evidence
     check: Check,
-    where: Located,
+    where: CaseKey,
     region: tuple[float, float],
     estimate: Estimate | None,
     rate: float,
@@ -194,41 +207,46 @@ def case_on(  # noqa: PLR0913 - what evidence may have
     limit: Limit | None = None,
     most: int | None = None,
     by_theory: bool = True,
-    **found: Any,  # noqa: ANN401 - fields of a case
+    **others: Any,  # noqa: ANN401 - fields of a case
 ) -> Case:
-    """Return a case of a check as evidence has it, and how it came out.
+    """Return a case of a check with its outcome.
 
     Parameters
     ----------
     check : Check
-    where : Located
+    where : CaseKey
     region : (float, float)
-        The values that count as agreement, both ends included.
+        Equivalence region, ends included.
     estimate : Estimate or None
-        None where the check is not applicable.
+        None if the check is not applicable.
     rate : float
-        That the simultaneous interval states on each side.
+        One-sided error rate of the simultaneous interval.
     exact : float, optional
-        What theory gives for the estimate.
+        Exact value of the estimated quantity.
     limit : Limit, optional
-        What theory gives for growing d_k, and decides.
+        Limit for large d_k, by theory.  It decides the case.
     most : int, optional
-        Replicates at most; by default no more can be had.
+        Maximal number of replicates; None if there can be no more than there are.
     by_theory : bool
-        Whether an exact value decides what the sample leaves undecided; never what is
-        held against that value itself.
-    **found
-        ``rows`` and ``d_k_range``.
+        Whether an exact value decides if the sample does not.  It never does if the
+        check compares with that value.
+    **others
+        Further fields of the case: ``rows`` and ``d_k_range``.
+
+    Returns
+    -------
+    Case
     """
-    fields = msgspec.structs.asdict(where) | found
-    fields |= {"region_low": finite(region[0]), "region_high": finite(region[1])}
+    low, high = map(finite_or_none, region)
+    fields = msgspec.structs.asdict(where) | {"region_low": low, "region_high": high}
+    fields |= others
     if estimate is None:
         return Case(**fields)
     fields |= {
-        "estimate": finite(estimate.value),
-        "std_error": shorten(estimate.own_error),
+        "estimate": finite_or_none(estimate.value),
+        "std_error": six_digits(estimate.reported_error),
         "n_replicates": estimate.n_replicates,
-        "exact": None if exact is None else finite(exact),
+        "exact": None if exact is None else finite_or_none(exact),
     }
     if limit is not None:
         agrees = limit.tends_to == check.to
@@ -241,7 +259,7 @@ def case_on(  # noqa: PLR0913 - what evidence may have
         needed = replicates_needed(estimate, region, rate, most)
     if undecided and by_theory and exact is not None and check.expected != "reference":
         outcome = decide_exactly(exact, region)
-    low, high = ends(interval, region)
+    low, high = round_interval(interval, region)
     return Case(
         **fields,
         simultaneous_low=low,
@@ -253,52 +271,52 @@ def case_on(  # noqa: PLR0913 - what evidence may have
 
 
 class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A check, as the catalogue has it, and its cases."""
+    """A check of the catalogue, and its decided cases."""
 
-    #: where it was decided
     cases: tuple[Case, ...] = ()
 
     @property
-    def asked(self) -> Check:
-        """The check alone."""
+    def check(self) -> Check:
+        """The check without its cases."""
         return Check(*(getattr(self, name) for name in Check.__struct_fields__))
 
 
 def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
-    """Return each case of some checks, with how all of them came out there.
+    """Return each case of several checks once, with their joint outcome.
 
-    By distribution, context, number of keys and d_k.
+    A case is supported if all checks that have it are.  Sorted by distribution,
+    context, number of keys and d_k.
     """
-    joined: dict[Located, list[Case]] = {}
+    joined: dict[CaseKey, list[Case]] = {}
     for check in checks:
         for case in check.cases:
-            joined.setdefault(locate(case), []).append(case)
-
-    # checks may differ in their domains, so the cases come in no order
-    def order(case: Located) -> tuple[object, ...]:
-        return case.distribution, case.context, case.n_keys or 0, case.d_k or 0
+            joined.setdefault(case_key(case), []).append(case)
 
     return tuple(
         Case(
             **msgspec.structs.asdict(where),
-            outcome=all_of(case.outcome for case in joined[where]),
+            outcome=join_checks(case.outcome for case in joined[where]),
             by_theory=all(case.is_exact for case in joined[where]),
         )
-        for where in sorted(joined, key=order)
+        for where in sorted(
+            joined, key=lambda c: (c.distribution, c.context, c.n_keys or 0, c.d_k or 0)
+        )
     )
 
 
-def find_borders(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
-    """Yield cases of neighbouring d_k that came out differently, all else equal.
+def find_thresholds(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
+    """Yield pairs of cases of neighbouring d_k that have different outcomes.
+
+    They are equal in everything else.
 
     Parameters
     ----------
     cases : sequence of Case
-        By distribution, context, number of keys and d_k.
+        Sorted by distribution, context, number of keys and d_k.
     """
     decided = [c for c in cases if c.outcome in DECIDED and c.d_k is not None]
     for before, after in pairwise(decided):
-        alike = locate(before, d_k=None) == locate(after, d_k=None)
+        alike = case_key(before, d_k=None) == case_key(after, d_k=None)
         if alike and before.outcome != after.outcome:
             yield before, after
 
@@ -306,148 +324,144 @@ def find_borders(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
 class InterpretationOutcome(
     Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True
 ):
-    """One precise meaning of a claim, and how it came out."""
+    """The verdict on an interpretation of a claim, and its checks."""
 
-    #: of the catalogue
+    #: in the catalogue
     id: str
-    #: how it is said
     quantifier: Quantifier
-    #: outright, or as an implication
     form: Form
-    #: the premise that it omits and that may decide it; empty: none
+    #: premise that the sentence omits and on which the verdict may depend; or empty
     omits: Omitted = ""
-    #: whether a text says it so
+    #: whether a text states it, so that it counts for the claim's verdict
     votes: bool
-    #: the tested proposition, in English; empty: none
+    #: the tested proposition, in English; may be empty
     tested: str = ""
-    #: words of degree that have no measure in their text
+    #: words of degree without a measure in their text
     words: tuple[str, ...] = ()
     verdict: Verdict
-    #: why
     reason: Reason
-    #: what must hold
+    #: all must hold
     checks: tuple[CheckOutcome, ...]
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """Where it was looked at, with how all its checks came out there."""
+        """Its cases, each with the joint outcome of all its checks."""
         return join_by_case(self.checks)
 
     @cached_property
-    def borders(self) -> list[tuple[Case, Case]]:
-        """Cases between which the outcome changes."""
-        return list(find_borders(self.cases))
+    def thresholds(self) -> list[tuple[Case, Case]]:
+        """Pairs of cases of neighbouring d_k between which the outcome changes."""
+        return list(find_thresholds(self.cases))
 
 
 class NumberOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A number of a sentence."""
 
-    #: the number
     value: float
-    #: null: a count, size or exact value
+    #: null for a count, a size or an exact value
     std_error: float | None
-    #: row_id of its line; empty: of none, or of several
+    #: its row_id in measurements.csv; empty if it is no single row
     row: str
-    #: whether it is shown in per cent
+    #: whether it is displayed in per cent
     percent: bool
-    #: most of its digits where it is read in passing
+    #: largest number of digits where it is displayed without its error
     digits: int = 3
 
 
 class SentenceOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a sentence of the catalogue may be said, and its numbers."""
+    """Whether a sentence of the catalogue holds, and its numbers."""
 
-    #: whether all that it asserts came out so
+    #: whether all that it asserts is true
     holds: bool
-    #: by name; none unless it holds
+    #: by name; empty unless it holds
     numbers: dict[str, NumberOutcome]
-    #: what it rests on
+    #: those that it asserts
     checks: tuple[CheckOutcome, ...]
 
 
 class PassageOutcome(SentenceOutcome, frozen=True, kw_only=True):
-    """The same, of a sentence that belongs to no claim."""
+    """Whether a sentence that belongs to no claim holds, and its numbers."""
 
-    #: of the catalogue
+    #: in the catalogue
     id: str
 
 
 class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A claim, and how it came out."""
+    """The verdict on a claim, its interpretations and its sentences."""
 
-    #: of the catalogue
+    #: in the catalogue
     id: str
-    #: `measured`, or why not
+    #: as in the catalogue: `measured`, `shape`, `record` or `assumption`
     kind: str
-    #: what it is about
     topic: Topic
-    #: where texts say it, and how
+    #: places in the texts
     sources: tuple[Source, ...]
     verdict: Verdict
-    #: why
     reason: Reason
-    #: nominal, of all its checks
+    #: nominal, for all its checks together
     error_rate: float
-    #: the tested proposition where interpretations have none
+    #: the tested proposition of a claim without interpretations
     tested: str = ""
     #: whether its rule was changed after results had been seen
     changed: bool = False
-    #: by key: as each text says it
+    #: key of a text -> ruling on the claim as that text states it
     texts: dict[str, Ruling]
-    #: its meanings
     interpretations: tuple[InterpretationOutcome, ...]
-    #: what may be said of it
+    #: possible results, in the catalogue's order
     findings: tuple[SentenceOutcome, ...]
-    #: what would be right; null: none
+    #: correction of a claim that fails; null if the catalogue has none
     right: SentenceOutcome | None
-    #: what is right in it
+    #: what is right about a claim that fails; null likewise
     concedes: SentenceOutcome | None
 
     @property
     def rulings(self) -> set[Ruling]:
-        """Return the ruling on it, and those on the propositions that texts state."""
+        """The rulings on the claim and on its interpretations that vote."""
         voting = (one for one in self.interpretations if one.votes)
         rulings = {Ruling(one.verdict, one.reason) for one in voting}
         return {Ruling(self.verdict, self.reason), *rulings}
 
     @property
     def verdicts(self) -> set[Verdict]:
-        """Its verdict, and those on the propositions that texts state."""
+        """The verdicts on the claim and on its interpretations that vote."""
         return {ruling.verdict for ruling in self.rulings}
 
     def verdicts_on(self, source: Source) -> set[Verdict]:
-        """Return the verdicts on what is said in one place."""
-        said = {
+        """Return the verdicts on the interpretations that one place in a text admits.
+
+        Without interpretations, that is the verdict on the claim.
+        """
+        verdicts = {
             one.verdict
             for one in self.interpretations
             if one.votes and (not source.admits or one.id in source.admits)
         }
-        return said or {self.verdict}
+        return verdicts or {self.verdict}
 
     def sentences(self) -> Iterator[SentenceOutcome]:
-        """Yield all that a page may say of it."""
+        """Yield the outcome of every sentence about the claim."""
         yield from self.findings
         yield from (one for one in (self.right, self.concedes) if one is not None)
 
 
 class SelfCheckOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A self-check, and how it came out."""
+    """The outcome of a self-check of the simulator."""
 
-    #: of the catalogue
+    #: in the catalogue
     id: str
     outcome: Outcome
-    #: what must hold
+    #: all must hold
     checks: tuple[CheckOutcome, ...]
 
 
 class Calibration(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How often intervals missed in trials, and how that is paid for."""
+    """How often intervals missed in calibration trials, and the correction for it."""
 
-    #: one-sided rate that was stated in trials
+    #: one-sided error rate of the intervals in the trials
     rate: float
-    #: as often as stated the worst of them missed
+    #: largest observed rate of misses, as a multiple of that
     times: float
-    #: the share of one end of an interval, by its kind; that is its stated rate
+    #: kind of interval -> share of the error rate over the rate that it states
     divided_by: dict[str, float]
 
 
@@ -455,21 +469,20 @@ CLAIMS_FILE = "claims.json"
 
 
 class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """claims.json: how everything that is judged came out."""
+    """Contents of claims.json: the results of all claims, passages and self-checks."""
 
     #: in the catalogue's order
     claims: tuple[ClaimOutcome, ...]
     passages: tuple[PassageOutcome, ...]
     self_checks: tuple[SelfCheckOutcome, ...]
-    #: nominal error rate of all of it
+    #: nominal, for all decided checks together
     error_rate: float
-    #: that of one end of an interval at one look
+    #: share of it for one end of an interval at one interim analysis
     simultaneous_error: float
-    #: how often intervals missed in trials
     calibration: Calibration
-    #: interim analyses of all statistics together
+    #: number of interim analyses of all statistics together
     analyses: int
-    #: distances to exact values
+    #: comparison of estimates with exact values
     z_scores: ZScores
     #: published sizes of models
     models: tuple[ModelSize, ...]
@@ -477,9 +490,9 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     records: tuple[RecordEntry, ...]
 
     def judged_checks(self, *, voting: bool = False) -> Iterator[CheckOutcome]:
-        """Yield every check of claims and self-checks.
+        """Yield every check of the interpretations and self-checks.
 
-        ``voting``: of claims only those that a verdict is made of.
+        ``voting`` leaves out interpretations that do not vote.
         """
         for claim in self.claims:
             for interpretation in claim.interpretations:
@@ -488,8 +501,8 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         for self_check in self.self_checks:
             yield from self_check.checks
 
-    def said_checks(self) -> Iterator[CheckOutcome]:
-        """Yield every check that a sentence rests on."""
+    def sentence_checks(self) -> Iterator[CheckOutcome]:
+        """Yield every check that a sentence asserts."""
         for claim in self.claims:
             for sentence in claim.sentences():
                 yield from sentence.checks
@@ -497,51 +510,51 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             yield from passage.checks
 
     def failed_self_checks(self) -> list[str]:
-        """Return the ids of the refuted self-checks, ``z-scores`` last."""
+        """Return the ids of the refuted self-checks, with ``z-scores`` last."""
         failed = [c.id for c in self.self_checks if c.outcome == Outcome.REFUTED]
         if self.z_scores.outcome == Outcome.REFUTED:
             failed.append("z-scores")
         return failed
 
 
-#: Bytes of a claims.json at most; that of the full preset has two million.
+#: Largest size of a claims.json in bytes; that of the full preset has two million.
 MOST_CLAIMS = 2**25
 
 
 def read_claims(folder: Path) -> ClaimsRecord:
-    """Read claims.json of a folder.
+    """Read claims.json of a results folder.
 
     Raises
     ------
-    ResultsError
-        If it is not what this version writes; one line.
+    InputError
+        If it is not in the format of this version; the message is one line.
     """
     try:
         content = read_small(CLAIMS_FILE, folder / CLAIMS_FILE, MOST_CLAIMS)
         return msgspec.json.decode(content, type=ClaimsRecord)
     except (msgspec.DecodeError, RecursionError) as error:
         reason = str(error).split("\n", maxsplit=1)[0]
-        raise ResultsError(
+        raise InputError(
             f"{CLAIMS_FILE} must be what this version writes, got: {reason}"
         ) from None
 
 
 def read_report_run(folder: Path) -> dict[str, Any]:
-    """Read run.json of a report, checked: its schema, its digest, hashes of files.
+    """Read run.json of a report, after checking schema, digest and hashes of files.
 
     Raises
     ------
-    ResultsError
-        One line: file, requirement, what came.
+    InputError
+        If a check fails, or it is not from a report; the message is one line.
     """
     run = read_run(folder)
     if "kind" in run:
-        raise ResultsError(
+        raise InputError(
             f"results must be those of a report, got an {run['kind']!s:.40}"
         )
     for name in (MEASUREMENTS, CLAIMS_FILE):
         if name not in run["sha256"]:
-            raise ResultsError(
+            raise InputError(
                 f"results must have {name!r} among the files of their {RUN_FILE}, got "
                 f"{len(run['sha256'])} others"
             )

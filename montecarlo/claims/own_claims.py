@@ -1,7 +1,7 @@
-"""A user's own claims: sampled as far as they need, judged by the same rule.
+"""Judges a user's own claims, on samples of the points that they need.
 
-A claim speaks of ranges, and a verdict about a range needs points over the whole of it:
-a quantity that is small at both ends may be large between them.
+A claim about a range of sizes needs points all over the range: a quantity that is small
+at both ends may be large between them.
 """
 
 import math
@@ -27,12 +27,7 @@ from montecarlo.claims.outcomes import Case, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, rows_of_study, run_study
 from montecarlo.claims.schema import Catalogue
-from montecarlo.claims.simulation import (
-    Evidence,
-    cases_of,
-    is_applicable,
-    row_key,
-)
+from montecarlo.claims.simulation import Evidence, cases_of, is_applicable, row_key
 from montecarlo.errors import InputError, show
 from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.intervals import round_end
@@ -56,29 +51,32 @@ from montecarlo.study.measurement import at_work
 from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.study.rows import require_row
 
+#: Columns of `JudgedClaims.frame`.
 COLUMNS = ("claim", "verdict", "checked", "where", "measured", "claimed", "outcome")
+#: Fields of a grid that are budgets.
+BUDGET = ("first", "most", "first_large", "most_large")
 
 
-class Judged(dict[str, Any]):
-    """What claims.json says of claims of one's own; in a notebook, its table.
+class JudgedClaims(dict[str, Any]):
+    """Contents of claims.json for a user's claims; a notebook displays them as a table.
 
-    ``["claims"]`` holds them, with ``id`` and ``verdict`` each; ``["not_judged"]`` says
-    in a line each what could not be judged, and why.
+    ``["claims"]`` holds the claims, each with ``id`` and ``verdict``.
+    ``["not_judged"]`` holds one line for each part that could not be judged, with the
+    reason.
     """
 
     def __init__(self, record: ClaimsRecord, not_judged: Sequence[str]) -> None:
-        said: dict[str, Any] = msgspec.to_builtins(record)
-        super().__init__(said, not_judged=list(not_judged))
+        super().__init__(msgspec.to_builtins(record), not_judged=list(not_judged))
         self._record = record
 
     def frame(self) -> pd.DataFrame:
-        """Return a line for each case of each check: claimed, measured, outcome."""
+        """Return a table with one line for each case of each check."""
         lines = [
             (
                 claim.id,
                 str(claim.verdict),
                 f"{check.quantity} ({check.summary}), {check.divisor}",
-                *say_case(case),
+                *describe_case(case),
                 f"{case.outcome}{', by theory' * case.by_theory}",
             )
             for claim in self._record.claims
@@ -89,20 +87,20 @@ class Judged(dict[str, Any]):
         return pd.DataFrame(lines, columns=list(COLUMNS))
 
     def _repr_html_(self) -> str:
-        shown = self.frame().to_html(index=False, border=0, max_rows=40)
+        """Return the table and the lines of ``not_judged`` as HTML."""
+        table = self.frame().to_html(index=False, border=0, max_rows=40)
         notes = pd.DataFrame({"not judged": self["not_judged"]})
-        return shown + (notes.to_html(index=False, border=0) if len(notes) else "")
+        return table + (notes.to_html(index=False, border=0) if len(notes) else "")
 
 
-def say_case(case: Case) -> tuple[str, str, str]:
-    """Say where a case is, what was measured there, and what was claimed."""
+def describe_case(case: Case) -> tuple[str, str, str]:
+    """Return where a case is, its estimate, and the claimed values, as texts."""
     where = [part for part in (case.distribution, case.context) if part]
     if case.d_k_range:
         low, high = case.d_k_range
         where.append(f"d_k = {low}" if low == high else f"d_k = {low} to {high}")
     if case.n_keys is not None:
         where.append(f"n = {case.n_keys}")
-    measured = _say_measured(case)
     least, most = case.region_low, case.region_high
     if least is not None and most is not None:
         claimed = f"{least:.4g} to {most:.4g}"
@@ -112,17 +110,20 @@ def say_case(case: Case) -> tuple[str, str, str]:
         claimed = f"at most {most:.4g}"
     else:
         claimed = "a limit, which theory decides"
-    return ", ".join(where), measured, claimed
+    return ", ".join(where), _describe_estimate(case), claimed
 
 
-def _say_measured(case: Case) -> str:
-    """Say what was measured: with its error, or with the ends of its interval."""
+def _describe_estimate(case: Case) -> str:
+    """Return the estimate of a case with its error or interval, as text.
+
+    A hyphen if there is neither an estimate nor a bound.
+    """
     low, high = case.interval
     if case.is_binned:
         digits = (high - low) / 4.0
         low_end = round_to(low, digits, ROUND_FLOOR)
         return f"in [{low_end}, {round_to(high, digits, ROUND_CEILING)}]"
-    if case.estimate is None:  # perhaps a quantile beyond what is counted
+    if case.estimate is None:  # none, or a quantile beyond the histogram's range
         bounded = case.simultaneous_high is not None
         return f"at most {round_end(high, 4, up=True):.4g}" if bounded else "-"
     error = case.std_error or 0.0
@@ -133,7 +134,7 @@ def _say_measured(case: Case) -> str:
     return f"{measured} ± {round_to(error, error)}" if error else measured
 
 
-def own_study(
+def study_of_claims(
     catalogue: Catalogue,
     *,
     preset: str = "quick",
@@ -148,46 +149,47 @@ def own_study(
     catalogue : Catalogue
         The user's.
     preset : str
-        Whose budgets to use.
+        Preset whose budgets are used.
     seed : int
     error_rate : float
         Nominal probability that any decided check is wrong: from 1e-12 to below 0.5.
     most : int, optional
-        Replicates of a point at most, in place of the preset's.
+        Maximal number of replicates of a point, instead of the preset's.
 
     Raises
     ------
     InputError
-        If the preset is not known, a number is out of its range, or a range holds sizes
+        If the preset is unknown, a number is out of its range, or a domain has sizes
         that cannot be sampled.
     """
     seed = require_whole("seed", seed, 0, MOST_SEED)
-    budgets = look_up("preset", preset, PRESETS)
+    grid = look_up("preset", preset, PRESETS)
     if most is not None:
         most = require_whole("most", most, LEAST, MOST_REPLICATES)
-        first, first_large = (
-            min(most, one) for one in (budgets.first, budgets.first_large)
+        grid = msgspec.structs.replace(
+            grid,
+            first=min(most, grid.first),
+            first_large=min(most, grid.first_large),
+            most=most,
+            most_large=most,
         )
-        budgets = msgspec.structs.replace(
-            budgets, first=first, first_large=first_large, most=most, most_large=most
-        )
-    grid = fitting_grid(catalogue, budgets)
+    grid = fitting_grid(catalogue, grid)
     return Study(catalogue, grid, seed, error_rate, preset, whole_grid=False)
 
 
 def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
-    """Return a grid that has points over the whole domain of every claim's checks.
+    """Return a grid with points all over the domains of the claims' checks.
 
     Parameters
     ----------
     catalogue : Catalogue
     grid : Grid
-        Whose budgets and divisors it has.
+        Provides budgets and divisors.  Returned unchanged if nothing needs sampling.
 
     Raises
     ------
-    ValueError
-        If a domain holds what cannot be sampled; names claim and field.
+    InputError
+        If a domain cannot be sampled; the message names claim and field.
     """
     checks = [
         (f"claim {claim.id!r}", check)
@@ -195,12 +197,12 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
         for check in claim.checks()
         if check.quantity not in RECORDED
     ]
-    asked = [one for _, check in checks for one in check.divisor.split("/")]
-    divisors = tuple(dict.fromkeys([*grid.divisors, *asked]))
+    named = [name for _, check in checks for name in check.divisor.split("/")]
+    divisors = tuple(dict.fromkeys([*grid.divisors, *named]))
     sizes = {n for _, check in checks for n in fill_range(*check.domain.n_keys)}
     blocks: dict[Block, None] = {}
-    for where, check in checks:
-        with within(f"{where}, field domain"):
+    for place, check in checks:
+        with within(f"{place}: field domain"):
             for block in _blocks(check, sizes):
                 for point in block.points():
                     require_row(point, row_key(check))
@@ -209,12 +211,8 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
                 blocks[block] = None
     if not blocks:
         return grid
-    names = (
-        *("d_k", "n_keys", "distributions", "tails"),
-        *("distribution_d_k", "distribution_n_keys"),
-    )
-    fields = dict.fromkeys(names, ()) | {"blocks": tuple(blocks), "divisors": divisors}
-    return msgspec.structs.replace(grid, **fields, every_row=False)
+    budget = {name: getattr(grid, name) for name in BUDGET}
+    return Grid((), (), (), blocks=tuple(blocks), divisors=divisors, **budget)
 
 
 def judge(  # noqa: PLR0913 - as `measure`, fewer
@@ -225,49 +223,50 @@ def judge(  # noqa: PLR0913 - as `measure`, fewer
     error_rate: float = 0.01,
     most: int | None = None,
     executor: Executor | None = None,
-) -> Judged:
+) -> JudgedClaims:
     """Judge claims of one's own.
 
     Parameters
     ----------
     claims : Path, str or mapping
-        A file in the format of ``docs/own-claim.toml``; a text of several lines is one
-        itself, a mapping what such a file holds.
+        A file in the format of ``docs/own-claim.toml``; or the content of such a file,
+        as text of several lines or as a mapping.
     preset : str
         Budget of replicates: ``quick``, ``standard`` or ``full``.
     seed : int
         Of all random numbers.
     error_rate : float
-        Probability, at most, that any decided check of the file is wrong.
+        Nominal probability that any decided check of the file is wrong.
     most : int, optional
-        Replicates of each point at most, in place of the preset's.
+        Maximal number of replicates of each point, instead of the preset's.
     executor : concurrent.futures.Executor, optional
         Workers; by default one thread.
 
     Returns
     -------
-    Judged
-        What claims.json says, as a dict: ``claims`` with ``id`` and ``verdict`` each,
-        and ``not_judged``, why what they ask cannot be judged, a line each.  Its
-        ``frame()`` is a table.
+    JudgedClaims
+        Contents of claims.json, as a dict: ``claims`` with ``id`` and ``verdict`` each,
+        and ``not_judged``, one line for each part that could not be judged, with the
+        reason.  Its ``frame()`` is a table.
 
     Raises
     ------
     InputError
-        If they are no claims, or speak of what cannot be sampled.
+        If the claims are not valid, or need what cannot be sampled.
     """
     require_executor(executor)
     catalogue = _catalogue_of(claims)
-    study = own_study(
+    study = study_of_claims(
         catalogue, preset=preset, seed=seed, error_rate=error_rate, most=most
     )
-    not_judged = list(find_unjudged(study))
+    not_judged = list(name_unjudged(study))
     with threadpool_limits(limits=1, user_api="blas"), at_work(executor, 1) as workers:
         results = run_study(study, workers)
-    return Judged(results.claims, not_judged)
+    return JudgedClaims(results.claims, not_judged)
 
 
 def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
+    """Return a user's catalogue from a file, a text or a mapping."""
     if isinstance(claims, Mapping):
         return parse_catalogue(dict(claims), "claims", own=True)
     if not isinstance(claims, Path | str):
@@ -277,11 +276,11 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
     return parse_catalogue(parse_toml("claims", claims), "claims", own=True)
 
 
-def find_unjudged(study: Study) -> Iterator[str]:
-    """Yield what a user's claims ask and cannot be judged: where, of what, and why.
+def name_unjudged(study: Study) -> Iterator[str]:
+    """Yield a line for each check that cannot be judged, with the reason.
 
-    Of what a domain names all cases have to be judged; of the distributions of a domain
-    that names none, those of one.
+    If a domain names distributions, all of its cases must be judged; otherwise those of
+    at least one distribution.
     """
     budgets = dict.fromkeys(study.grid.points(), 0)
     evidence = Evidence(budgets, study.grid.divisors, exact_value)
@@ -291,30 +290,31 @@ def find_unjudged(study: Study) -> Iterator[str]:
         for one in claim.interpretation
         for check in one.check
     ]
-    for what, check in checks:
-        there = evidence.cases(check)
+    for name, check in checks:
+        cases = evidence.cases(check)
         if check.quantity in RECORDED:
-            sizes = {case.d_k for case in there}
+            sizes = {case.d_k for case in cases}
             for d_k in check.domain.d_k if sizes != {None} else ():
                 if d_k not in sizes:
-                    yield f"{what} is not judged: d_k = {d_k} is not on record"
+                    yield f"{name} is not judged: d_k = {d_k} is not recorded"
             continue
         every = cases_of(check, budgets, study.grid.divisors)
-        unknown = [case for case in every if case not in there]
-        wild = [c for c in there if not is_applicable(check, evidence.points(check, c))]
-        for why, cases in (
+        unknown = [case for case in every if case not in cases]
+        points = evidence.points_by_case(check)
+        heavy_tailed = [one for one in cases if not is_applicable(check, points[one])]
+        for why, missing in (
             ("theory has no exact value", unknown),
-            ("the entries lack the moments that an interval needs", wild),
+            ("the entries lack the moments that an interval needs", heavy_tailed),
         ):
-            if cases and (check.domain.distributions or len(cases) == len(every)):
-                named = sorted({f"{c.distribution} {c.context}".strip() for c in cases})
-                yield f"{what} is not judged for {', '.join(named)}: {why}"
+            if missing and (check.domain.distributions or len(missing) == len(every)):
+                where = {f"{c.distribution} {c.context}".strip() for c in missing}
+                yield f"{name} is not judged for {', '.join(sorted(where))}: {why}"
     if all(claim.kind == "assumption" for claim in study.catalogue.claim):
-        yield "nothing is judged: no claim is of a kind that can be"
+        yield "nothing is judged: all claims are assumptions"
 
 
-def most_seconds(study: Study) -> float:
-    """Return about how long a study samples on one core if nothing is decided early."""
+def worst_case_seconds(study: Study) -> float:
+    """Return the approximate sampling time on one core if all budgets are spent."""
     budgets = study.grid.budgets()
     return sum(
         replicate_seconds(point, len(columns_of(point, keys).divisors))
@@ -324,22 +324,23 @@ def most_seconds(study: Study) -> float:
 
 
 def fill_range(low: int, high: int) -> tuple[int, ...]:
-    """Return both ends of a range of sizes and those to look at between them.
+    """Return the ends of a range of sizes, and sizes to sample between them.
 
     Parameters
     ----------
     low, high : int
-        The ends, of which ``low`` is not the larger.
+        Ends of the range, with ``low <= high``.
 
     Returns
     -------
     tuple of int
-        With the powers of two that lie between; where none does, the geometric middle.
+        Ascending, with every power of two between the ends; if there is none, with
+        their geometric mean, rounded.
 
     Notes
     -----
-    Every power of two, for keys as well: of a range's cost its largest sizes have the
-    most, so that every other power alone would save a third of it.
+    The largest sizes have most of the cost, so leaving out every other power of two
+    would save only a third.
 
     Examples
     --------
@@ -354,10 +355,16 @@ def fill_range(low: int, high: int) -> tuple[int, ...]:
 
 
 def _blocks(check: Check, sizes: Collection[int]) -> Iterator[Block]:
-    """Yield the points of a check's domain, for each thing that it names.
+    """Yield the points of a check's domain, in a block for each set of conditions.
 
-    One that names no distribution is of every one that may stand there.  ``sizes`` are
-    the numbers of keys that any check has: no series over d_k may lack the ends.
+    A domain without distributions stands for all that the quantity allows.
+
+    Parameters
+    ----------
+    check : Check
+    sizes : collection of int
+        Numbers of keys of all checks.  A check of a series over d_k needs its whole
+        series at each of them within its domain.
     """
     domain, (low, high) = check.domain, check.domain.n_keys
     of_pairs = check.quantity in PAIR_QUANTITIES

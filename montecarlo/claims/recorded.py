@@ -1,6 +1,7 @@
-"""What is known before anything is sampled: by algebra, and by the record of training.
+"""Recorded quantities: exact values by algebra, and results of the training record.
 
-A new quantity is an entry of a table, and a new kind of them a line in `RECORDED`.
+They need no sampling.  A new quantity is an entry of a table, and a new kind of them a
+line in `RECORDED`.
 """
 
 import math
@@ -9,39 +10,39 @@ from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import Located
+from montecarlo.claims.outcomes import CaseKey
 from montecarlo.claims.training import ARMS, COMPARED, D_K, SLOPE, STEPS, Record
 from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
+from montecarlo.study.presets import PRACTICE_D_K
 from montecarlo.theory.score_distribution import kolmogorov_distance
 
-#: The estimate of each case that there is.
-Estimates = Mapping[Located, Estimate]
+#: The recorded cases, each with its estimate.
+Estimates = Mapping[CaseKey, Estimate]
 
 
 class RecordedQuantity(NamedTuple):
-    """What is known before anything is sampled.
+    """A quantity that needs no sampling.
 
     Attributes
     ----------
     find : callable
-        (check, the record of training) -> the cases that there are, each with its
-        estimate.
+        (check, record of training) -> estimate of each recorded case.
     symbol : str
         As LaTeX.
     words : str
-        What it is, in English: a message, to be translated.
+        Its name in English: a message, to be translated.
     summary : str
-        The one that it has.
+        Its only summary.
     divisors, initialisations, parts : tuple of str
-        What a check may name of each; parts are an optimiser, for example.
+        Allowed values of a check's fields of these names.  Parts are optimisers, for
+        example.
     sign : str
-        What stands between two divisors that are compared, replicate by replicate.
+        How two divisors are compared, replicate by replicate: ``/`` or ``-``.
     exact : bool
-        Whether the estimates have no error, and take no share of the error rate.
+        Whether estimates have no error, and take no share of the error rate.
     """
 
     find: Callable[[Check, Record], Estimates]
@@ -55,47 +56,46 @@ class RecordedQuantity(NamedTuple):
     exact: bool = False
 
 
-#: Sizes of practice, at which two distribution functions are compared.
-PRACTICE = (64, 128, 256)
-#: Largest weights of peaked rows, and numbers of the other keys, of equal weights.
+#: Largest weights of rows, and numbers of other keys, whose weights are equal.
 PEAKS, OTHER_KEYS = (0.9, 0.99, 0.999), (1, 127, 16383)
-#: How far the scores of a row lie apart.
+#: Largest minus smallest score of a row.
 RANGES = (1.0, 0.1, 0.01)
 
-Values = dict[Located, float]
+Values = dict[CaseKey, float]
 
 
-def even_weights() -> Values:
-    """Return n times the largest weight over e**r, for n scores within a range r.
+def largest_weight_ratios() -> Values:
+    """Return n·p_max/e**r for rows of n keys whose scores differ by at most r.
 
-    That is the most peaked row that there is: one score r above the others.
+    The row has the largest p_max for given r: one score is r above the others, which
+    are equal.
     """
     return {
-        Located(part=f"r = {r}, n = {others + 1}"): (others + 1)
+        CaseKey(part=f"r = {r}, n = {others + 1}"): (others + 1)
         / (math.exp(r) + others)
         for r in RANGES
         for others in OTHER_KEYS
     }
 
 
-def find_distance() -> Values:
+def normal_distances() -> Values:
     """Return the largest distance of the scaled score's distribution function to Φ.
 
-    Of Gaussian entries, by theory.
+    For Gaussian entries, by theory.
     """
     return {
-        Located(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
-        for d_k in PRACTICE
+        CaseKey(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
+        for d_k in PRACTICE_D_K
     }
 
 
-def relate_traces() -> Values:
-    """Return the trace of J over 1 - p, for a largest weight p and equal others.
+def trace_ratios() -> Values:
+    """Return tr(J)/(1 - p) for a largest weight p and n - 1 equal other weights.
 
-    That is the largest trace for n keys: the sum of squares of the others is least.
+    J is the Jacobian of softmax.  Equal other weights give the largest trace.
     """
     return {
-        Located(part=f"p = {p}, n = {others + 1}"): float(
+        CaseKey(part=f"p = {p}, n = {others + 1}"): float(
             (1.0 - p**2 - (1.0 - p) ** 2 / others) / (1.0 - p)
         )
         for p in PEAKS
@@ -103,47 +103,50 @@ def relate_traces() -> Values:
     }
 
 
-def relate_elements() -> Values:
-    """Return the largest p_i (1 - p_i) over 1 - p, for a largest weight p.
+def element_ratios() -> Values:
+    """Return p_i(1 - p_i)/(1 - p) for the largest weight p_i = p.
 
-    One other key has all the rest: no element of a row can have more.
+    With a single other key no element of the row has a larger ratio.
     """
-    return {Located(part=f"p = {p}"): p * (1.0 - p) / (1.0 - p) for p in PEAKS}
+    return {CaseKey(part=f"p = {p}"): p * (1.0 - p) / (1.0 - p) for p in PEAKS}
 
 
-def _exact(find: Callable[[], Values], symbol: str, words: str) -> RecordedQuantity:
-    """Make a quantity of numbers without error."""
+def _exact_quantity(
+    values: Callable[[], Values], symbol: str, words: str
+) -> RecordedQuantity:
+    """Return a recorded quantity; ``values`` returns the exact value of each case."""
     return RecordedQuantity(
-        lambda *_: {case: _known(value) for case, value in find().items()},
+        lambda *_: {case: exact_estimate(value) for case, value in values().items()},
         symbol,
         words,
         exact=True,
     )
 
 
-def _known(value: float) -> Estimate:
+def exact_estimate(value: float) -> Estimate:
+    """Return a number as an estimate without error."""
     return Estimate(value, 0.0, 2)
 
 
 ALGEBRA = {
-    "normal_distance": _exact(
-        find_distance,
+    "normal_distance": _exact_quantity(
+        normal_distances,
         r"\sup_x \lvert F(x) - \Phi(x)\rvert",
         "largest distance of the distribution function of the scaled score to that of "
         "the normal distribution",
     ),
-    "trace_over_rest": _exact(
-        relate_traces,
+    "trace_over_rest": _exact_quantity(
+        trace_ratios,
         r"\frac{\operatorname{tr} J}{1 - p_{\max}}",
         "trace of the softmax Jacobian over the weight that the largest leaves",
     ),
-    "largest_over_range": _exact(
-        even_weights,
+    "largest_over_range": _exact_quantity(
+        largest_weight_ratios,
         r"\frac{n\,p_{\max}}{e^{r}}",
         "largest weight over $1/n$, over the exponential of how far scores lie apart",
     ),
-    "element_over_rest": _exact(
-        relate_elements,
+    "element_over_rest": _exact_quantity(
+        element_ratios,
         r"\frac{p(1-p)}{1 - p_{\max}}",
         "largest derivative of a weight by its own score over the weight that the "
         "largest leaves",
@@ -151,98 +154,111 @@ ALGEBRA = {
 }
 
 OPTIMISERS = ("sgd", "adam")
-#: Divisors of the arms, and those that stand over another in a comparison.
+#: Divisors of the arms, and pairs of divisors that are compared.
 DIVISORS = tuple(dict.fromkeys(ARMS.values()))
 PAIRS = tuple(f"{one}/{COMPARED}" for one in DIVISORS if one != COMPARED)
-#: Initialisations of arms that are compared, beside the usual one.
+#: The usual initialisation, and the other ones: arms with a divisor of the same name.
 INITIALISATIONS = ("", "small-queries")
 
 
-def compare(
+def compare_arms(
     column: str,
     sign: str,
     estimate: Callable[[Array, Array], Estimate],
     check: Check,
     record: Record,
 ) -> Estimates:
-    """Estimate something of an arm, or of two seed by seed, in each case.
+    """Estimate a column of the training record in each case of a check.
 
-    Of two, the seeds that both have: of two divisors, or of two d_k.  ``sign`` is what
-    stands between them, of a ratio or a difference.
+    It is that of one arm, or the ratio or difference of two arms with the same seeds:
+    of two divisors, or of the same divisor at a d_k and at the smallest d_k.
+
+    Parameters
+    ----------
+    column : str
+        Column of the record, as of `Record.values_by_seed`.
+    sign : str
+        ``/`` for a ratio, ``-`` for a difference.
+    estimate : callable
+        (lower bounds, upper bounds) of the values by seed -> estimate over seeds.
+    check : Check
+    record : Record
     """
-    found = {}
+    estimates = {}
     over, _slash, under = check.divisor.partition("/")
     for initialisation in check.domain.initialisation:
         arm = initialisation or over
         if ARMS[arm] != over:
             continue
-        for optimiser, d_k in _cases(record, check):
-            values = record.values(column, optimiser, arm, d_k)
-            known = _at_least(_array(values)), _array(values)
+        for optimiser, d_k in _optimisers_and_sizes(record, check):
+            values = record.values_by_seed(column, optimiser, arm, d_k)
+            steps = np.asarray(values, np.float64)
+            bounds = _lower_bounds(steps), steps
             if under or check.quantity == GROWTH:
                 other = (arm, D_K[0]) if check.quantity == GROWTH else (under, d_k)
-                both = values.align(
-                    record.values(column, optimiser, *other), join="inner"
-                )
-                one, two = map(_array, both)
-                known = _divide(one, two) if sign == "/" else (one - two, one - two)
-            case = Located(part=optimiser, initialisation=initialisation, d_k=d_k)
-            found[case] = estimate(*known)
-    return found
+                others = record.values_by_seed(column, optimiser, *other)
+                aligned = values.align(others, join="inner")
+                one, two = (np.asarray(one, np.float64) for one in aligned)
+                bounds = _ratio_bounds(one, two) if sign == "/" else (one - two,) * 2
+            case = CaseKey(part=optimiser, initialisation=initialisation, d_k=d_k)
+            estimates[case] = estimate(*bounds)
+    return estimates
 
 
-def _array(values: "pd.Series[float]") -> Array:
-    return np.asarray(values, dtype=np.float64)
+def update_slopes(check: Check, record: Record) -> Estimates:
+    """Estimate d ln(size of the first update) / d ln(norm of the first gradient).
 
-
-def relate_updates(check: Check, record: Record) -> Estimates:
-    """Estimate how the first step grows with the first gradient: a slope, by seed.
-
-    Of the logarithms, over all arms; steps by their rates.
+    The size of an update is divided by the learning rate.  The slope is that over all
+    arms, for each seed.
     """
     return {
-        Located(part=optimiser, d_k=d_k): median_estimate(
-            _array(record.by_case[optimiser, d_k][SLOPE])
+        CaseKey(part=optimiser, d_k=d_k): median_estimate(
+            record.by_case[optimiser, d_k][SLOPE].to_numpy()
         )
-        for optimiser, d_k in _cases(record, check)
+        for optimiser, d_k in _optimisers_and_sizes(record, check)
     }
 
 
-def find_rescaled(_: Check, record: Record) -> Estimates:
-    """Return by how much weights differ where a divisor is made up for: exactly.
+def rescaled_differences(_: Check, record: Record) -> Estimates:
+    """Return the largest difference of weights after rescaling for another divisor.
 
-    For factors whose root is a power of two, so that nothing is rounded.
+    Exact values: only factors whose square root is a power of two, which rescale
+    without rounding.
     """
     return {
-        Located(part=f"sgd c={one.factor:g}", d_k=one.d_k): _known(one.weights)
+        CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): exact_estimate(one.weights)
         for one in record.rescaled
         if one.optimiser == "sgd" and np.log2(one.factor) % 2.0 == 0.0
     }
 
 
-#: What is compared with the same at the smallest d_k.
+#: The quantity that is a ratio to the smallest d_k.
 GROWTH = "training_growth"
 
 
-def _cases(record: Record, check: Check) -> list[tuple[str, int]]:
+def _optimisers_and_sizes(record: Record, check: Check) -> list[tuple[str, int]]:
+    """Return the optimisers of a check's domain, each with every recorded d_k.
+
+    For `GROWTH`, without the smallest d_k.
+    """
     sizes = sorted({d_k for _, d_k in record.by_case})
     if check.quantity == GROWTH:
         sizes = sizes[1:]
     return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
 
 
-def _at_least(values: Array) -> Array:
-    """Return what values are at least: a run that never learned took all its steps."""
+def _lower_bounds(values: Array) -> Array:
+    """Return lower bounds of numbers of steps: `STEPS` for a run that did not learn."""
     return np.where(np.isinf(values), float(STEPS), values)
 
 
-def _divide(over: Array, under: Array) -> tuple[Array, Array]:
-    """Return the least and the most that a ratio is."""
+def _ratio_bounds(over: Array, under: Array) -> tuple[Array, Array]:
+    """Return lower and upper bounds of the ratio of two numbers of steps."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _at_least(over) / under, over / _at_least(under)
+        return _lower_bounds(over) / under, over / _lower_bounds(under)
 
 
-def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
+def _training_quantity(  # noqa: PLR0913 - fields of a quantity
     symbol: str,
     words: str,
     column: str,
@@ -252,8 +268,9 @@ def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
     estimate: Callable[[Array, Array], Estimate] = median_estimate,
     summary: str = "median",
 ) -> RecordedQuantity:
+    """Return a quantity of the training record, estimated by `compare_arms`."""
     return RecordedQuantity(
-        partial(compare, column, sign, estimate),
+        partial(compare_arms, column, sign, estimate),
         symbol,
         words,
         summary,
@@ -265,16 +282,16 @@ def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
 
 
 TRAINING_QUANTITIES = {
-    "training_steps": _quantity(
+    "training_steps": _training_quantity(
         "T", "steps until a task is learned, at the best learning rate", "steps"
     ),
-    "training_steps_same_rate": _quantity(
+    "training_steps_same_rate": _training_quantity(
         r"T_{\eta(\sqrt{d_k})}",
         "steps until a task is learned, at the best rate of the square root",
         "steps_same_rate",
         divisors=PAIRS,
     ),
-    "training_learned": _quantity(
+    "training_learned": _training_quantity(
         r"1_{T<\infty}",
         "share of the seeds by which a task is learned",
         "steps",
@@ -282,49 +299,49 @@ TRAINING_QUANTITIES = {
         estimate=lambda _, steps: share_of_seeds(np.isfinite(steps)),
         summary="mean",
     ),
-    "training_rates": _quantity(
+    "training_rates": _training_quantity(
         "N_{\\eta}", "number of learning rates by which a task is learned", "rates"
     ),
-    GROWTH: _quantity(
+    GROWTH: _training_quantity(
         r"\frac{T(d_k)}{T(d_{\min})}",
         "steps until a task is learned over those at the smallest $d_k$",
         "steps",
         divisors=DIVISORS,
     ),
-    "training_loss_gap": _quantity(
+    "training_loss_gap": _training_quantity(
         "L",
         "loss at the end less that of another divisor",
         "final_loss",
         sign="-",
         divisors=PAIRS,
     ),
-    "training_gradient": _quantity(
+    "training_gradient": _training_quantity(
         r"\lVert g_0\rVert", "norm of the gradient at the first step", "gradient"
     ),
     "training_update_slope": RecordedQuantity(
-        relate_updates,
+        update_slopes,
         r"\frac{\mathrm{d}\ln\lVert\Delta W\rVert}{\mathrm{d}\ln\lVert g\rVert}",
         "log-log slope of the size of updates by that of gradients",
         "median",
         parts=OPTIMISERS,
     ),
     "training_rescaled": RecordedQuantity(
-        find_rescaled,
+        rescaled_differences,
         r"\max\lvert\Delta W\rvert",
         "largest difference between updates by a divisor and by a rescaled start",
         exact=True,
     ),
 }
 
-#: What is of the seeds of the first look alone, however many are judged.
+#: Quantities that are recorded for the seeds of the first look alone.
 FIRST_LOOK = ("training_rates",)
-#: Name to quantity; what is not here is sampled.
+#: Name -> recorded quantity; all other quantities are sampled.
 RECORDED: dict[str, RecordedQuantity] = {**ALGEBRA, **TRAINING_QUANTITIES}
 
 
 @cache
 def find_recorded(check: Check, record: Record) -> Estimates:
-    """Return the cases of a check's domain that are on record, with their estimates."""
+    """Return the recorded cases in a check's domain, each with its estimate."""
     domain, (low, high) = check.domain, check.domain.d_k
     return {
         case: estimate

@@ -1,11 +1,11 @@
-"""A study: samples what the claims and figures need, judges, and writes its tables."""
+"""Runs a study: samples the rows that claims and pages need, judges, writes tables."""
 
 import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -32,12 +32,12 @@ from montecarlo.claims.simulation import (
 )
 from montecarlo.claims.training import Record
 from montecarlo.claims.z_scores import judge_z_scores, name_references
-from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
+from montecarlo.estimation.engine import Advance, Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import POINTWISE, Interval
 from montecarlo.estimation.row_distribution import RowDistribution
 from montecarlo.estimation.summaries import RowKey, columns_of, every_key
-from montecarlo.names import require_error_rate
+from montecarlo.names import LEAST_ERROR_RATE, MOST_ERROR_RATE, require_number
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.executors import finish
@@ -46,7 +46,6 @@ from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
-from montecarlo.study.progress import Advance
 from montecarlo.study.rows import Row, in_order, unite
 from montecarlo.study.table import (
     PointTable,
@@ -71,14 +70,14 @@ class Study:
     grid : Grid
     seed : int
     error_rate : float
-        Nominal probability that any decided check of the report is wrong.
+        Nominal probability that any decided check is wrong.
     preset : str
-        Name of the preset that the grid came from, for the record.
+        Name of the preset of the grid, for run.json; empty if there is none.
     pages : callable
-        (points, divisors) -> the rows that pages read of these.
+        (points, divisors) -> rows that pages need.
     whole_grid : bool
-        Whether points are those of the grid, or of these the ones that the claims'
-        checks need.
+        Whether all points of the grid may be sampled, or only those that the checks of
+        claims need.
     """
 
     catalogue: Catalogue
@@ -92,30 +91,32 @@ class Study:
     whole_grid: bool = True
 
     def __post_init__(self) -> None:
-        require_error_rate("error_rate", self.error_rate)
+        limits = LEAST_ERROR_RATE, MOST_ERROR_RATE
+        require_number("error_rate", self.error_rate, *limits, ends=False)
 
 
 @dataclass(frozen=True, slots=True)
 class StudyResults:
-    """What a study found.
+    """Results of a study.
 
     Attributes
     ----------
     study : Study
     measurements : DataFrame
+        The table of measurements.csv.
     distributions : dict
-        How rows are distributed, by point and key, where that was asked for.
+        (point, row key) -> distribution of attention rows, where requested.
     claims : ClaimsRecord
-        What claims.json will hold.
+        Contents of claims.json.
     replicates : dict
-        Name of each point to how many were taken.
+        Name of each point -> its number of replicates.
     """
 
     study: Study
     measurements: pd.DataFrame
     distributions: dict[Row, RowDistribution]
     claims: ClaimsRecord
-    replicates: dict[str, int] = field(default_factory=dict)
+    replicates: dict[str, int]
 
 
 def run_study(
@@ -132,84 +133,73 @@ def run_study(
     ----------
     study : Study
     executor : concurrent.futures.Executor
-        The workers.
     advance : callable
         (point, replicates finished, replicates newly wanted), for a progress bar.
     store : SampleStore, optional
-        What keeps the batches; by default memory.
+        Where batches are stored; by default in memory.
     sampled : callable
-        Called when the workers are needed no more.
+        Called as soon as the workers are no longer needed.
 
     Returns
     -------
     StudyResults
-        The same for any workers, batches and order of the grid.
+        Independent of workers, batches and the order of the grid.
 
     Raises
     ------
     RuntimeError
-        If sampling failed in some points, at the end of the others: which, why,
-        and the commands that replay it.  Or if a worker died.
+        If sampling failed at some points, after the others are finished; the message
+        names the reasons and the commands that repeat it.  Also if a worker died.
     """
-    requested, divisors = rows_of_study(study), study.grid.divisors
-    of_grid = study.grid.budgets()
-    budgets = {point: of_grid[point] for point in requested}
-    # cases that are not applicable are named, and not sampled
-    most = {point: of_grid[point].analyses()[-1] for point in _named_points(study)}
+    keys_of, divisors = rows_of_study(study), study.grid.divisors
+    grid_budgets = study.grid.budgets()
+    budgets = {point: grid_budgets[point] for point in keys_of}
+    # with points that are not sampled, for cases that are not applicable
+    most = {point: grid_budgets[point].analyses()[-1] for point in _points_of(study)}
     store = SampleStore() if store is None else store
     known: dict[DesignPoint, dict[RowKey, Reference | None]] = {c: {} for c in most}
     tables: dict[DesignPoint, PointTable] = {}
 
     def exact(point: DesignPoint, key: RowKey) -> float | None:
+        """Return the exact value of a row, computed at most once; None if unknown."""
         if key not in known[point]:
             known[point][key] = find_reference(point, key)
-        found = known[point][key]
-        return None if found is None else found.value
+        reference = known[point][key]
+        return None if reference is None else reference.value
 
-    def sampled_on(there: Mapping[DesignPoint, int]) -> Evidence:
-        """Bring the tables of points up to what is sampled of them."""
-        numbers = {point: store.n_replicates(point) for point in budgets}
-        changed = [
-            point
-            for point, number in numbers.items()
-            if point in there
-            and (point not in tables or tables[point].n_replicates != number)
-        ]
+    def evidence_on(points: Mapping[DesignPoint, int]) -> Evidence:
+        """Return the evidence on points, whose tables are updated first."""
+        tabulated = {point: table.n_replicates for point, table in tables.items()}
         tasks = (
-            (
-                *(point, requested[point], store.packed(point)),
-                *(known[point], checked, stated),
-            )
-            for point in changed
+            (point, keys_of[point], store.packed(point), known[point], checked, stated)
+            for point in budgets
+            if point in points and tabulated.get(point) != store.n_replicates(point)
         )
         for task, future in work(table_of, tasks):
             tables[task[0]] = future.result()
-        return Evidence(there, divisors, exact, tables.__getitem__)
+        return Evidence(points, divisors, exact, tables.__getitem__)
 
     def undecided(store: SampleStore) -> set[DesignPoint]:
-        # a point that failed may not have come to its first analysis
-        there = {
-            point: number
-            for point, number in most.items()
-            if point not in budgets or store.n_replicates(point) >= of_grid[point].first
-        }
-        evidence = sampled_on(there)
-        # z scores are looked at once, at the end
+        """Return the points that need more replicates."""
+        # where sampling failed there may be fewer replicates than a first analysis has
+        failed = {c for c in budgets if store.n_replicates(c) < budgets[c].first}
+        evidence = evidence_on({c: n for c, n in most.items() if c not in failed})
+        # z scores are judged once, at the end
         return undecided_points(_judge(study, rates, evidence), evidence)
 
-    columns = {point: columns_of(point, keys) for point, keys in requested.items()}
+    columns = {point: columns_of(point, keys) for point, keys in keys_of.items()}
     plan = Plan(budgets, study.seed, columns)
     work = partial(finish, executor)
     with threadpool_limits(limits=1, user_api="blas"):
-        # those of short rows take longest
+        # exact values of short rows take longest
         by_keys = sorted(budgets, key=lambda c: c.n_keys or math.inf)
-        theory = ((point, requested[point]) for point in by_keys)
+        theory = ((point, keys_of[point]) for point in by_keys)
         for (point, *_), future in work(references_of, theory):
             known[point] = future.result()
         rates = error_rates_of(study, exact, budgets)
-        of_samples = [c for c in study.catalogue.checks() if c.quantity not in RECORDED]
-        stated = (*{rates.stated(check): 0 for check in of_samples}, POINTWISE)
-        checked = frozenset(map(row_key, of_samples))
+        checks = [c for c in study.catalogue.checks() if c.quantity not in RECORDED]
+        stated = (*{rates.stated(check): 0 for check in checks}, POINTWISE)
+        checked = frozenset(map(row_key, checks))
         failures = run(
             plan,
             store,
@@ -220,7 +210,7 @@ def run_study(
         raise_failed_batches(failures, study.seed)
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
-        evidence = sampled_on(most)
+        evidence = evidence_on(most)
     sampled()
     rows = chain.from_iterable(tables[point].rows for point in budgets)
     measurements = tabulate(chain(rows, rare))
@@ -228,9 +218,9 @@ def run_study(
         study,
         measurements,
         {
-            (point, key): found
+            (point, key): distribution
             for point in budgets
-            for key, found in tables[point].distributions.items()
+            for key, distribution in tables[point].distributions.items()
         },
         _judge(study, rates, evidence, measurements),
         {point.name: store.n_replicates(point) for point in budgets},
@@ -238,7 +228,7 @@ def run_study(
 
 
 def _without_profiles(task: Callable[..., bytes], *arguments: object) -> bytes:
-    """Work on a task that needs no theory: what references left is freed before."""
+    """Run a task after freeing the caches of theory, which it does not need."""
     forget_profiles()
     return task(*arguments)
 
@@ -249,7 +239,7 @@ def _judge(
     evidence: Evidence,
     measurements: pd.DataFrame | None = None,
 ) -> ClaimsRecord:
-    """Judge what there is; without measurements, no z scores."""
+    """Return the outcomes of a study's catalogue; z scores need measurements."""
     compared = tabulate(()) if measurements is None else measurements
     return Judge(evidence, rates.stated, rates.claims).judge(
         study.catalogue,
@@ -261,20 +251,19 @@ def _judge(
     )
 
 
-#: Of a row that is not sampled: it may be anything.
+#: Estimate of a row that is not sampled: an unbounded interval.
 NOT_SAMPLED = Estimate(
     math.nan, math.nan, 0, bounds=lambda _: Interval(-math.inf, math.inf)
 )
 
 
 def judge_by_theory(study: Study) -> ClaimsRecord:
-    """Judge by exact values alone; what theory does not decide is undecided."""
-    requested = rows_of_study(study)
+    """Judge by exact values alone; all other cases are undecided."""
     tables = {
         point: PointTable(0, (), {}, dict.fromkeys(keys, NOT_SAMPLED))
-        for point, keys in requested.items()
+        for point, keys in rows_of_study(study).items()
     }
-    budgets = dict.fromkeys(_named_points(study), 0)
+    budgets = dict.fromkeys(_points_of(study), 0)
     divisors = study.grid.divisors
     evidence = Evidence(budgets, divisors, exact_value, tables.__getitem__)
     return _judge(study, error_rates_of(study), evidence)
@@ -283,9 +272,9 @@ def judge_by_theory(study: Study) -> ClaimsRecord:
 def points_of_study(
     catalogue: Catalogue, grid: Grid, *, whole_grid: bool
 ) -> list[DesignPoint]:
-    """Return the points that rows may be of: those of a grid.
+    """Return the points of a grid that may be sampled.
 
-    With some of the claims left out, those that the claims' checks need.
+    All of them, or without ``whole_grid`` only those that the checks of claims need.
     """
     points = grid.points()
     if whole_grid:
@@ -299,18 +288,20 @@ def points_of_study(
     return [point for point in points if point in needed]
 
 
-def _named_points(study: Study) -> list[DesignPoint]:
+def _points_of(study: Study) -> list[DesignPoint]:
+    """Return the points that a study may sample."""
     return points_of_study(study.catalogue, study.grid, whole_grid=study.whole_grid)
 
 
 def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return the rows that are asked for.
+    """Return the rows that a study samples: point -> keys of its rows.
 
-    By checks, by pages, or each of the grid; where the five texts are judged, also by
-    the self-check on references, of the points that these need.
+    They are the rows that checks and pages need, or with ``every_row`` all rows of the
+    grid.  If the five texts are judged, the rows of the self-check on references are
+    added.
     """
     divisors = study.grid.divisors
-    points = _named_points(study)
+    points = _points_of(study)
     rows = [
         *check_rows(study.catalogue.checks(), points, divisors),
         *study.pages(points, divisors),
@@ -324,35 +315,44 @@ def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
 
 
 def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, float]:
-    """Return about how long each claim was sampled for on one core, in seconds.
+    """Return the approximate sampling time of each claim, in seconds on one core.
 
-    What several claims read is split among them.  What none reads has no name: it is
-    sampled for pages and self-checks.
+    Parameters
+    ----------
+    study : Study
+    replicates : mapping
+        Name of a point -> its number of replicates.
+
+    Returns
+    -------
+    dict
+        Id of a claim -> seconds.  The time of a point is divided equally among the
+        claims that use it.  Points that no claim uses count for the empty id.
     """
-    points, divisors = _named_points(study), study.grid.divisors
+    points, divisors = _points_of(study), study.grid.divisors
     readers: defaultdict[DesignPoint, set[str]] = defaultdict(set)
     for claim in study.catalogue.claim:
         for point, _ in check_rows(claim.checks(), points, divisors):
             readers[point].add(claim.id)
-    found = dict.fromkeys([*(claim.id for claim in study.catalogue.claim), ""], 0.0)
+    total = dict.fromkeys([*(claim.id for claim in study.catalogue.claim), ""], 0.0)
     for point, keys in rows_of_study(study).items():
         seconds = replicate_seconds(point, len(columns_of(point, keys).divisors))
-        mine = readers[point] or {""}
-        for name in mine:
-            found[name] += seconds * replicates[point.name] / len(mine)
-    return {name: round(seconds, 3) for name, seconds in found.items() if seconds}
+        names = readers[point] or {""}
+        for name in names:
+            total[name] += seconds * replicates[point.name] / len(names)
+    return {name: round(seconds, 3) for name, seconds in total.items() if seconds}
 
 
 def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
-    """Return the budgets of the points that have rows that are asked for."""
+    """Return the budget of every point that a study samples."""
     budgets = study.grid.budgets()
     return {point: budgets[point] for point in rows_of_study(study)}
 
 
 def exact_value(point: DesignPoint, key: RowKey) -> float | None:
-    """Return the exact value of a row, None where theory has none."""
-    found = find_reference(point, key)
-    return None if found is None else found.value
+    """Return the exact value of a row; None if theory has none."""
+    reference = find_reference(point, key)
+    return None if reference is None else reference.value
 
 
 def error_rates_of(
@@ -361,10 +361,17 @@ def error_rates_of(
     budgets: Mapping[DesignPoint, Budget] | None = None,
     record: Record | None = None,
 ) -> ErrorRates:
-    """Return how the error rate of a study is split over intervals and claims.
+    """Return the split of a study's error rate over intervals and claims.
 
-    ``exact`` returns the exact value of a row; ``budgets`` are by default those that
-    are needed, and the record of training the one that ships with the package.
+    Parameters
+    ----------
+    study : Study
+    exact : callable
+        (point, row key) -> exact value, or None.
+    budgets : mapping, optional
+        Point -> its budget; by default those of `needed_budgets`.
+    record : Record, optional
+        Record of training; by default the one in the package.
     """
     budgets = needed_budgets(study) if budgets is None else budgets
     analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
@@ -373,7 +380,7 @@ def error_rates_of(
 
 
 def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
-    """Write the tables and claims.json, and return the record for run.json.
+    """Write measurements.csv and claims.json; returns the fields of run.json.
 
     Parameters
     ----------
@@ -384,7 +391,7 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        Seed, grid, configuration, versions and replicates; nothing of how it ran.
+        `configuration` of the study, with the number of replicates of each point.
     """
     write_table(results.measurements, folder / MEASUREMENTS)
     write_json(folder / CLAIMS_FILE, msgspec.to_builtins(results.claims))
@@ -393,7 +400,7 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
 
 
 def configuration(study: Study) -> dict[str, Any]:
-    """Return what a study is, for run.json: what its bytes depend on."""
+    """Return the fields of run.json on which the bytes of results depend."""
     return {
         "seed": study.seed,
         "preset": study.preset,
@@ -406,10 +413,10 @@ def configuration(study: Study) -> dict[str, Any]:
 
 
 def recipe(study: Study) -> dict[str, Any]:
-    """Return what tells the batches of a study from those of another.
+    """Return what identifies the batches of a study in a journal.
 
-    Its configuration, with what is judged, and the code that draws: the version of a
-    checkout stays the same while its code changes.
+    That is its configuration, with the rows and a digest of the code that draws: the
+    code of a checkout may change while its version stays the same.
     """
     rows = [
         [point.name, *map(list, keys)] for point, keys in rows_of_study(study).items()

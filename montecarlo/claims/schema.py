@@ -1,7 +1,7 @@
-"""What a catalogue may hold: texts, claims, interpretations, sentences; typed.
+"""Types of a catalogue file: texts, claims, interpretations, sentences.
 
-A catalogue is data.  It says what a claim is, how each text says it, how it is checked
-and what may be said of it, and never how the check came out.
+A catalogue is data.  It states what a claim is, how each text words it, how it is
+checked and which sentences may be said about it.  It contains no results.
 """
 
 import hashlib
@@ -16,40 +16,42 @@ from montecarlo.claims.verdicts import Quantifier, Verdict
 from montecarlo.claims.words import read_words
 from montecarlo.names import look_up
 
-#: What a sentence rests on where nothing is measured.
+#: Kind of evidence of a sentence.
 Basis = Literal["measured", "definition", "record"]
-#: Cases that are supported; or all, distributions or contexts that were judged.
+#: A count over the cases that were judged: those that are supported, all of them, their
+#: distinct distributions, or their distinct contexts (see `outcomes.CaseKey.context`).
 Counted = Literal["supported", "all", "distributions", "contexts"]
-#: Stands for every distribution but the Gaussian.
+#: A distribution of a `Value`: any but the Gaussian.
 OTHERS = "others"
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True):
-    """A number of a sentence: of a case of a check that the sentence asserts.
+    """Source of a number in a sentence: a case of a check, and which of its numbers.
 
     Attributes
     ----------
     check : int
-        Which of the sentence's checks, from 0; with ``interpretation``, of that
-        interpretation's.
+        Index of the check among those of the sentence, or of ``interpretation``.
     interpretation : str or None
+        Id of an interpretation of the claim; None for the sentence's own checks.
     d_k, n_keys : int or None
-        Which case; None for any.
+        Sizes of the case; None for any.
     distribution : str
-        Likewise; empty for any.  ``others``: every distribution but the Gaussian.
+        Distribution of the case; empty for any, ``others`` for any but the Gaussian.
     pick : str
-        Which of the cases that are left: there is only one, or the lowest or highest
-        number.
+        Which of the matching cases: ``only`` requires that there is one; ``lowest`` and
+        ``highest`` go by the number.
     of : str
-        What to give: the estimate, ``known``: its exact value or else the estimate, or
-        a size, of which a series over d_k has two, its ends.
+        Which number of the case: ``estimate``; ``known``, the exact value or else the
+        estimate; ``d_k`` or ``n_keys``.  A series over d_k has two values of d_k, its
+        ends.
     percent : bool
-        Whether to give it in per cent.
+        Whether the number is displayed in per cent.
     digits : int
-        At most so many where it is read in passing.
+        Largest number of digits where the number is displayed without its error.
     count : str or None
-        In place of a number of a case: how many there are, of the interpretation's
-        cases or else of the check's.  What cannot be judged is not counted.
+        Instead of a number of a case, a count over the matching cases that were judged:
+        see `Counted`.
     """
 
     check: Annotated[int, Meta(ge=0, le=99)] = 0
@@ -65,24 +67,26 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
-    """A sentence that a page may say, and what has to have come out so.
+    """A sentence that a page may say, and the outcomes that it asserts.
 
     Attributes
     ----------
     text : Words
-        With ``%(name)s`` where a number stands.
+        With a placeholder ``%(name)s`` for each number.
     interpretations : dict
-        Verdicts that interpretations of its claim must have.
+        Id of an interpretation of the claim -> verdict that it must have.
     check : tuple of Check
-        Each must hold at every point of its domain, and agree with exact theory.
+        Each must be supported in every case of its domain that can be judged, and agree
+        with the exact values.
     value : dict
-        Name of each number to where it comes from.
+        Name of each number -> where it comes from.
     verdict : str or None
-        The verdict of the claim that it goes with; None for any.
+        Verdict that the claim must have; None for any.
     basis : str
-        ``measured``, or why nothing is: a ``definition``, or a matter of ``record``.
+        ``measured``; if nothing is measured, ``definition`` or ``record``.
     short : Words or None
-        The same in at most 25 words, for a line of a table; None: ``text`` it is.
+        The sentence in at most 25 words, for a line of a table; None if ``text`` is
+        short enough.
     """
 
     text: Words
@@ -95,14 +99,15 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Right(Sentence, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The sentence that would be right, what both share, and a line to redo.
+    """A correct sentence in place of a wrong claim.
 
     Attributes
     ----------
     text : Words
-        In a file ``sentence``.
+        Written ``sentence`` in a file.
     arithmetic : Words
-        Rests on the same checks, and may have the same numbers.
+        Steps that the reader can verify.  Rests on the same checks as the sentence, and
+        may use the same numbers.
     """
 
     text: Words = field(name="sentence")
@@ -110,10 +115,10 @@ class Right(Sentence, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Passage(Struct, frozen=True, forbid_unknown_fields=True):
-    """A sentence of a section; said where it holds.
+    """A sentence of a section of the report, said only if its assertions hold.
 
-    With a ``claim``, of which it says what is wrong, only where that fails, and with
-    the names of the texts that it fails in.
+    If it has a ``claim``, it states what is wrong about that claim.  It is then said
+    only if the claim fails, with the names of the texts in which it fails.
     """
 
     id: Name
@@ -122,12 +127,13 @@ class Passage(Struct, frozen=True, forbid_unknown_fields=True):
     claim: Name | None = None
 
 
-#: Said outright; said of what follows where something else does; or said to be equal
-#: in distribution.
+#: Logical form of a sentence: a statement, an implication, or an equality in
+#: distribution.
 Form = Literal["statement", "implication", "equality"]
-#: What a text assumes of the entries before it says something.
+#: A property of the entries of q and k that a text assumes.
 Premise = Literal["independent", "mean-0", "variance-1", "normal"]
-#: What cases differ in that a sentence may omit.
+#: A field of a case on which the truth of a sentence may depend, although the sentence
+#: does not mention it; empty for none.
 Omitted = Literal[
     "", "distribution", "dependence", "initialisation", "normalisation", "mask", "part"
 ]
@@ -140,21 +146,23 @@ class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     id : str
     check : tuple of Check
+        All of them must hold in a case.
     label : Words or None
-        None: the quantity and summary of its first check.
+        None for the quantity and summary of its first check.
     quantifier, form : str
+        How the text words it.
     omits : str
-        The premise that the sentence omits and that may decide it: then it is partly
-        so where it holds for one value of that and fails for another.
+        The premise that the sentence omits.  The verdict is ``partly`` if the
+        proposition holds for one value of it and fails for another.
     beyond : bool
-        Whether it goes beyond what is said: it is shown, and does not vote.
+        Whether it goes beyond what texts state.  It is then shown, and has no influence
+        on the verdict of the claim.
     tested : str
-        The tested proposition: one sentence, in English.  Of a user's own it may be
-        left out.
+        The tested proposition: one English sentence.  Optional in a user's file.
     words : tuple of str
-        The words of degree that it is said with: lines of the table of words, or of a
-        user's own any.  Where one has no measure it is vague: bounds of the check are
-        ours, or the user's, and the number answers.
+        Words of degree of the proposition: ids in ``words.toml``; any words in a user's
+        file.  It is judged as vague if one of them has no measure.  The bounds of its
+        checks are then the author's, for orientation.
     """
 
     id: Name
@@ -169,24 +177,25 @@ class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Source(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a text says it, and how.
+    """A place where a text states the claim, and how it words it.
 
     Attributes
     ----------
     text : str
         Key of the text.
     section : str
-        Its name in the text; ``summary`` and ``introduction`` for what has none.
+        Number or name of the section; ``summary`` and ``introduction`` for unnamed
+        ones.
     point : int
-        Number of the bullet within the section, 0 where there is none.
+        Number of the bullet point within the section; 0 if there is none.
     line : int
-        Of the text's file, 0 where it is not given.
+        Line of the text's file, from 1; 0 if not given.
     sentence : tuple of int
-        Numbers of the sentences within that line.
+        Numbers of the sentences within that line, from 1.
     quantifier, form, premises
-        How it is said.
+        How the text words the claim, and the premises that it states.
     admits : tuple of str
-        Ids of the interpretations that its wording admits; none named: all that vote.
+        Ids of the interpretations that the wording admits; empty for all that vote.
     """
 
     text: Name
@@ -202,12 +211,12 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     admits: tuple[Name, ...] = ()
 
 
-#: What a claim is about: each is a question that the report answers.
+#: Subject of a claim; each is a question that the report answers.
 Topic = Literal["variance", "weights", "gradients", "arithmetic", "training", "record"]
 
 
 class Claim(Struct, frozen=True, forbid_unknown_fields=True):
-    """A sentence of a text, in our words, with its interpretations.
+    """A statement of texts, in the project's words, with its interpretations.
 
     Attributes
     ----------
@@ -216,26 +225,26 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     statement : Words
         What is claimed.
     source : tuple of Source
-        None: asked by readers, no text says it.
+        Empty for a question of readers, which no text states.
     finding : tuple of Sentence
-        What was found: a page says the first that holds.
+        Possible results; pages show the first one that holds.
     interpretation : tuple of Interpretation
     kind : str
-        ``measured``; ``shape`` is a matter of algebra, ``record`` of published sizes
-        and dates; ``assumption`` claims nothing.
+        ``measured``; ``shape``, decided by algebra; ``record``, by published sizes and
+        dates; ``assumption``, a premise, which is not judged.
     right : Right or None
+        Correction of a claim that fails.
     concedes : Sentence or None
-        What is right in a claim that fails.
+        What is right about a claim that fails.
     tested : str
-        The tested proposition of a claim that the catalogue has no interpretation of;
-        in English.
+        The tested proposition of a claim without interpretations, in English.
     changed : bool
-        Whether what it is judged by was changed after results had been seen.
+        Whether its rule was changed after results had been seen.
     same : str or None
-        Id of the claim that it restates: one line of the report says both, where they
-        came out alike.
+        Id of the claim that this one restates.  The report shows both in one line if
+        their outcomes are equal.
     together : Words or None
-        What is claimed by a claim and all that restate it.
+        Joint statement of a claim and those that restate it.
     """
 
     id: Name
@@ -253,20 +262,18 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     together: Words | None = None
 
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
-        """Return the ids of the interpretations that vote, for one text or for all."""
+        """Return the ids of the interpretations that vote, in the claim's order.
+
+        Those that one text admits, or with ``text`` None all that do not go beyond what
+        texts state.
+        """
         voting = [one.id for one in self.interpretation if not one.beyond]
-        if text is None:
-            return tuple(voting)
-        named = {
-            name
-            for source in self.source
-            if source.text == text
-            for name in source.admits or voting
-        }
-        return tuple(name for name in voting if name in named)
+        sources = [source for source in self.source if source.text == text]
+        admitted = {name for source in sources for name in source.admits or voting}
+        return tuple(name for name in voting if text is None or name in admitted)
 
     def sentences(self) -> Iterator[tuple[Sentence, str]]:
-        """Yield all that a page may say of it, each with its place."""
+        """Yield every sentence about the claim, with its name for messages."""
         for number, finding in enumerate(self.finding, start=1):
             yield finding, f"finding {number}"
         if self.right is not None:
@@ -277,25 +284,23 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
             yield self.concedes, "concedes"
 
     def words(self) -> Iterator[tuple[Words, str]]:
-        """Yield every text that pages show of it, with the place where it stands."""
+        """Yield every text of the claim that pages show, with a place for messages."""
         place = f"claim {self.id}"
-        found: list[tuple[Words | None, str]] = [
+        texts: list[tuple[Words | None, str]] = [
             (self.statement, place),
             (self.together, place),
             (self.tested, f"{place}, tested"),
         ]
         for sentence, name in self.sentences():
             where = f"{place}, {name}"
-            found += [(sentence.text, where), (sentence.short, where)]
+            texts += [(sentence.text, where), (sentence.short, where)]
         for one in self.interpretation:
             where = f"{place}, interpretation {one.id}"
-            found += [(one.label, where), ("" if one.beyond else one.tested, where)]
-        for words, where in found:
-            if words is not None and words != "":
-                yield words, where
+            texts += [(one.label, where), ("" if one.beyond else one.tested, where)]
+        yield from ((text, where) for text, where in texts if text not in (None, ""))
 
     def checks(self) -> Iterator[Check]:
-        """Yield every check of its interpretations and of the sentences about it."""
+        """Yield every check of the claim's interpretations and sentences."""
         for interpretation in self.interpretation:
             yield from interpretation.check
         for sentence, _ in self.sentences():
@@ -303,7 +308,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SelfCheck(Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that must hold if the simulator is right, whatever the texts say."""
+    """A property that a correct simulator has, whatever the texts claim."""
 
     id: Name
     statement: Words
@@ -311,7 +316,7 @@ class SelfCheck(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelSize(Struct, frozen=True, forbid_unknown_fields=True):
-    """Published sizes of a model."""
+    """Published sizes of a model: width, number of heads and head dimension."""
 
     name: Text
     d_model: Size
@@ -320,19 +325,32 @@ class ModelSize(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TextEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of the judged texts: what it is called here, its file, and its title."""
+    """One of the judged texts.
+
+    Attributes
+    ----------
+    key : str
+        Its name in the catalogue.
+    name : Words
+        Its name on pages.
+    language : str
+        Language code.
+    file, title : str
+        Its file, and its title in its own language; may be empty.
+    formula : str
+        Delimiters of a formula in the text, around an ellipsis: ``$…$``.
+    """
 
     key: Name
     name: Words
     language: Annotated[str, Meta(min_length=2, max_length=10)]
     file: str = ""
-    title: str = ""  # its own
-    #: How it writes a formula, between its delimiters.
+    title: str = ""
     formula: Annotated[str, Meta(pattern="^[^…]+…[^…]+$")] = "$…$"
 
 
 class RecordEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """A published fact that a claim of kind ``record`` is held against."""
+    """A published fact on which a claim of kind ``record`` is judged."""
 
     claim: Name
     year: Annotated[int, Meta(ge=1900, le=2100)]
@@ -340,14 +358,14 @@ class RecordEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that is judged.
+    """Contents of a catalogue file.
 
     Attributes
     ----------
     text, claim, passage, self_check, model, record : tuple
     language : str or None
-        The language that a user's own words are in where they do not say.  None for
-        the catalogue of the five texts: its words are messages, to be translated.
+        Language of plain texts in a user's file.  None for the catalogue of the five
+        texts, whose texts are messages to be translated.
     """
 
     text: tuple[TextEntry, ...] = ()
@@ -359,7 +377,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
     language: str | None = None
 
     def checks(self) -> Iterator[Check]:
-        """Yield every check of every claim, passage and self-check."""
+        """Yield every check of the claims, passages and self-checks."""
         yield from self.claim_checks()
         for passage in self.passage:
             yield from passage.sentence.check
@@ -367,31 +385,31 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
             yield from self_check.check
 
     def claim_checks(self) -> Iterator[Check]:
-        """Yield every check of every claim and of the sentences about it."""
+        """Yield every check of the claims and of the sentences about them."""
         for claim in self.claim:
             yield from claim.checks()
 
     def only(self, ids: tuple[str, ...]) -> "Catalogue":
-        """Return the catalogue with these claims alone.
+        """Return the catalogue with the given claims only, and without passages.
 
         Raises
         ------
-        ValueError
-            If a claim is not known.
+        InputError
+            If a claim id is unknown.
         """
         by_id = {claim.id: claim for claim in self.claim}
-        kept = tuple(look_up("claim", name, by_id) for name in dict.fromkeys(ids))
-        return msgspec.structs.replace(self, claim=kept, passage=())
+        claims = tuple(look_up("claim", name, by_id) for name in dict.fromkeys(ids))
+        return msgspec.structs.replace(self, claim=claims, passage=())
 
     def digest(self) -> str:
-        """Return the SHA-256 of all that it says, and of the table of words."""
+        """Return the SHA-256 of the catalogue and the table of words, in hex digits."""
         judged_by = msgspec.json.encode((self, list(read_words().values())))
-        # without masks as before there were any: the confirming run is named by it
+        # default masks are left out: digests of catalogues older than masks stay valid
         judged_by = judged_by.replace(b',"mask":["none"]', b"")
         return hashlib.sha256(judged_by).hexdigest()
 
     def words(self) -> Iterator[tuple[Words, str]]:
-        """Yield every text that pages show, with the place where it stands."""
+        """Yield every text that pages show, with a place for messages."""
         for text in self.text:
             yield text.name, f"text {text.key}"
         for claim in self.claim:

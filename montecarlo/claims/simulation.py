@@ -1,30 +1,27 @@
-"""Evidence: the cases that there are for a check, and what was found in each.
+"""Evidence for checks, sampled or recorded, and the split of the error rate.
 
-A case of what is sampled is a design point, or a series of points along d_k.  Its
-statistic is one estimate; checks that look at the same statistic share one share of the
-error rate.  What is on record has cases of its own, and no points.  Here stands, too,
-which cases are worth sampling on.
+A case of a check on samples is a design point, or a series of points over d_k.  It has
+one estimate.  Checks with the same estimate share one part of the error rate.  Recorded
+quantities have cases of their own, and no design points.  The module also selects the
+cases that are worth further sampling.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from montecarlo.attention.quantities import (
-    FORMAT_QUANTITIES,
-    PAIR_QUANTITIES,
-)
+from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.calibration import kind_of, nominal_rate
 from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.outcomes import (
     Case,
+    CaseKey,
     ClaimsRecord,
-    Located,
-    case_on,
-    locate,
+    case_key,
+    decide_case,
 )
 from montecarlo.claims.recorded import RECORDED, find_recorded
 from montecarlo.claims.schema import Catalogue
@@ -32,7 +29,7 @@ from montecarlo.claims.training import LOOKS, Record, read_record
 from montecarlo.claims.verdicts import Outcome
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate, log_log_slope
-from montecarlo.estimation.summaries import RowKey, has_interval, lacks
+from montecarlo.estimation.summaries import RowKey, has_interval, reason_missing
 from montecarlo.sampling.design_points import DesignPoint, name_of
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.study.measured import row_id
@@ -42,12 +39,12 @@ from montecarlo.theory.limits import Limit, limit_of
 
 
 def canonical_distributions(named: str) -> str:
-    """Return the canonical form of a distribution, or of a pair ``q * k``.
+    """Return the canonical name of a distribution, or of a pair ``q * k``.
 
     Raises
     ------
     InputError
-        If a distribution is not known, or there are more than two.
+        If a distribution is unknown, or there are more than two.
     """
     names = [parse_distribution(part.strip()).name for part in named.split("*")]
     if len(names) > 2:
@@ -57,9 +54,10 @@ def canonical_distributions(named: str) -> str:
     return names[0] if names[0] == names[-1] else " * ".join(names)
 
 
-def _contains(check: Check, point: DesignPoint) -> bool:
+def _in_domain(check: Check, point: DesignPoint) -> bool:
+    """Return whether a point lies in the domain of a check and has its quantity."""
     domain, pairs = check.domain, check.quantity in PAIR_QUANTITIES
-    # none named, the premise of the texts: one of mean 0 and variance 1
+    # by default the premise of the texts: mean 0 and variance 1
     labels = domain.distributions or DISTRIBUTIONS
     _, _, normalisation, dependence, initialisation, mask = point.names
     n_keys = domain.n_keys[0] if point.n_keys is None else point.n_keys
@@ -72,140 +70,141 @@ def _contains(check: Check, point: DesignPoint) -> bool:
         and mask in domain.mask
         and domain.d_k[0] <= point.d_k <= domain.d_k[1]
         and domain.n_keys[0] <= n_keys <= domain.n_keys[1]
-        and not lacks(check.quantity, check.number_format, check.softmax, point)
+        and not reason_missing(point, row_key(check))
     )
 
 
-#: The far end of a series: from the largest d_k down to a quarter of it.
+#: A limit is compared with the slope from 1/FAR of the largest d_k to the largest.
 FAR = 4
+#: The design points of one case: a single one, or a series by rising d_k.
 Points = tuple[DesignPoint, ...]
+#: Function that returns the exact value of a row; None if theory has none.
 Exact = Callable[[DesignPoint, RowKey], float | None]
+
+
+#: The tables of points before sampling: none.
+NO_TABLES: Mapping[DesignPoint, PointTable] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A grid, what was sampled on it, and what is on record.
+    """A grid, the estimates on it, and the record of training.
 
     Attributes
     ----------
     budgets : mapping
-        Point to the most replicates it may get: the grid.
+        Design point -> its maximal number of replicates; the keys are the grid.
     divisors : collection of str
-        Those that are sampled.
+        Divisors that are sampled.
     reference : callable
-        (point, row) -> exact value or None.
+        (point, row key) -> exact value, or None.
     summaries : callable
-        Point -> its estimates; not needed before sampling.
+        Point -> its estimates; needed by `decide` alone.
     record : Record or None
-        That of training; None: the one of the package.
+        Record of training; None for the one in the package.
     """
 
     budgets: Mapping[DesignPoint, int]
     divisors: Collection[str]
     reference: Exact
-    summaries: Callable[[DesignPoint], PointTable] | None = None
+    summaries: Callable[[DesignPoint], PointTable] = NO_TABLES.__getitem__
     record: Record | None = None
-    _looked_at: dict[Check, dict[Located, Points]] = field(default_factory=dict)
+    _cache: dict[Check, dict[CaseKey, Points]] = field(default_factory=dict)
 
-    def reaches(self, check: Check) -> bool:
-        """Tell whether there is all that a domain names, and its corners.
+    def covers_domain(self, check: Check) -> bool:
+        """Return whether the grid has the conditions and corners of a check's domain.
 
-        The corners are the smallest and largest d_k with the fewest and most keys.  A
-        record has what it speaks of.
+        The corners are the smallest and the largest d_k, each with the smallest and the
+        largest number of keys.  A recorded quantity covers its domain by definition.
         """
         if check.quantity in RECORDED:
             return True
         domain = check.domain
-        cases = self._points(check)
+        cases = self.points_by_case(check)
         sizes = {
             (point.d_k, point.n_keys) for points in cases.values() for point in points
         }
         of_pairs = check.quantity in PAIR_QUANTITIES
         corners = product(domain.d_k, (None,) if of_pairs else domain.n_keys)
-        named = {"distribution": domain.distributions}
+        conditions = {"distribution": domain.distributions}
         for name in ("dependence", "initialisation", "normalisation", "mask"):
-            named[name] = getattr(domain, name)
+            conditions[name] = getattr(domain, name)
         return set(corners) <= sizes and all(
-            set(asked) <= {getattr(case, name) for case in cases}
-            for name, asked in named.items()
+            set(values) <= {getattr(case, name) for case in cases}
+            for name, values in conditions.items()
         )
 
-    def cases(self, check: Check) -> list[Located]:
-        """Return the cases that there are, and that there is something to hold to.
+    def cases(self, check: Check) -> list[CaseKey]:
+        """Return the cases of a check that exist and can be compared.
 
-        By distribution, number of keys and d_k.
+        They are sorted by distribution, number of keys and d_k.
         """
         if check.quantity in RECORDED:
             return list(find_recorded(check, self.record or read_record()))
-        return list(self._points(check))
+        return list(self.points_by_case(check))
 
-    def points(self, check: Check, case: Located) -> Points:
-        """Return what is sampled in a case of a check, by rising d_k."""
-        return self._points(check)[case]
-
-    def find(
-        self, check: Check, where: Located, rate: float, *, by_theory: bool = True
+    def decide(
+        self, check: Check, where: CaseKey, rate: float, *, by_theory: bool = True
     ) -> Case:
-        """Return what there is for a check in one of its cases, and how it came out.
+        """Return one case of a check with its estimate and outcome.
 
-        ``rate`` is what simultaneous intervals state; ``by_theory``: whether exact
-        values decide what the sample leaves undecided.
+        Parameters
+        ----------
+        check : Check
+        where : CaseKey
+            One of `cases`.
+        rate : float
+            One-sided error rate of the simultaneous interval.
+        by_theory : bool
+            Whether an exact value decides if the sample does not.
         """
+        fields: dict[str, Any] = {"by_theory": by_theory}
+        estimate = None
         if check.quantity in RECORDED:
-            known = find_recorded(check, self.record or read_record())[where]
-            return case_on(
-                check,
-                where,
-                region_of(check, where.d_k, where.n_keys),
-                known,
-                rate,
-                exact=known.value if RECORDED[check.quantity].exact else None,
-                by_theory=by_theory,
-                d_k_range=None if where.d_k is None else (where.d_k, where.d_k),
-            )
-        points = self.points(check, where)
-        exact, estimate = exact_in(check, points, self.reference), None
-        rows: tuple[str, ...] = ()
-        if self.summaries is not None and is_applicable(check, points):
-            rows = tuple(row_id(point, row_key(check)) for point in points)
-            estimate = estimate_in(check, points, self.summaries)
-        return case_on(
-            check,
-            where,
-            region_of(check, where.d_k, where.n_keys, exact),
-            estimate,
-            rate,
-            exact=exact,
-            limit=limit_in(check, where),
-            most=min(self.budgets[point] for point in points),
-            by_theory=by_theory,
-            rows=rows,
-            d_k_range=(points[0].d_k, points[-1].d_k),
-        )
+            estimate = find_recorded(check, self.record or read_record())[where]
+            exact = estimate.value if RECORDED[check.quantity].exact else None
+            fields["d_k_range"] = where.d_k and (where.d_k, where.d_k)
+        else:
+            points = self.points_by_case(check)[where]
+            exact = exact_in(check, points, self.reference)
+            fields["d_k_range"] = points[0].d_k, points[-1].d_k
+            fields["limit"] = limit_in(check, where)
+            fields["most"] = min(self.budgets[point] for point in points)
+            if is_applicable(check, points):
+                fields["rows"] = tuple(row_id(c, row_key(check)) for c in points)
+                estimate = estimate_in(check, points, self.summaries)
+        region = region_of(check, where.d_k, where.n_keys, exact)
+        return decide_case(check, where, region, estimate, rate, exact=exact, **fields)
 
-    def _points(self, check: Check) -> dict[Located, Points]:
-        if check not in self._looked_at:
+    def points_by_case(self, check: Check) -> dict[CaseKey, Points]:
+        """Return the cases of a check that can be compared, with their design points.
+
+        Empty for a recorded quantity.
+        """
+        if check not in self._cache:
             cases = cases_of(check, self.budgets, self.divisors)
-            self._looked_at[check] = {
+            self._cache[check] = {
                 case: points
                 for case, points in cases.items()
                 if self._can_compare(check, case, points)
             }
-        return self._looked_at[check]
+        return self._cache[check]
 
-    def _can_compare(self, check: Check, case: Located, points: Points) -> bool:
-        """Tell whether theory has what a case is held against."""
+    def _can_compare(self, check: Check, case: CaseKey, points: Points) -> bool:
+        """Return whether theory has the limit or exact value that a check refers to.
+
+        True if the check refers to none.
+        """
         if check.relation == "tends_to":
             return limit_in(check, case) is not None
-        if check.expected != "reference":
-            return True
-        return exact_in(check, points, self.reference) is not None
+        exact = check.expected == "reference"
+        return not exact or exact_in(check, points, self.reference) is not None
 
 
 def cases_of(
     check: Check, points: Iterable[DesignPoint], divisors: Collection[str]
-) -> dict[Located, Points]:
-    """Return the cases of a check's domain that a grid has.
+) -> dict[CaseKey, Points]:
+    """Return the cases of a check in a grid, each with its design points.
 
     Parameters
     ----------
@@ -213,23 +212,25 @@ def cases_of(
     points : iterable of DesignPoint
         The grid.
     divisors : collection of str
-        The divisors that are sampled.
+        Divisors that are sampled.
 
     Returns
     -------
     dict
-        Case to its points, by rising d_k; by distribution, number of keys and d_k.
+        Case -> its points, by rising d_k.  Sorted by distribution, number of keys and
+        d_k.  Empty for a recorded quantity, or if a divisor of the check is not
+        sampled.
     """
-    unsampled = not set(check.divisor.split("/")) <= set(divisors)
-    if unsampled or check.quantity in RECORDED:
+    sampled = set(check.divisor.split("/")) <= set(divisors)
+    if not sampled or check.quantity in RECORDED:
         return {}
     inside = sorted(
-        (point for point in points if _contains(check, point)),
+        (point for point in points if _in_domain(check, point)),
         key=lambda c: (*c.names, c.n_keys or 0, c.d_k),
     )
     if not check.along_d_k:
         return {case_of(check, point): (point,) for point in inside}
-    series: dict[Located, list[DesignPoint]] = {}
+    series: dict[CaseKey, list[DesignPoint]] = {}
     for point in inside:
         where = msgspec.structs.replace(case_of(check, point), d_k=None)
         series.setdefault(where, []).append(point)
@@ -239,9 +240,9 @@ def cases_of(
 def check_rows(
     checks: Iterable[Check], points: Collection[DesignPoint], divisors: Collection[str]
 ) -> Iterator[Row]:
-    """Yield the rows that checks look at, of the cases that a grid has.
+    """Yield the rows that checks need, in the cases that a grid has.
 
-    None where distributions lack the moments that an interval needs.
+    Cases are left out whose distributions lack the moments that an interval needs.
     """
     for check in checks:
         for case in cases_of(check, points, divisors).values():
@@ -249,34 +250,41 @@ def check_rows(
                 yield from ((point, row_key(check)) for point in case)
 
 
-def case_of(check: Check, point: DesignPoint) -> Located:
-    """Name the case of a check that a point is."""
-    compared = check.quantity in FORMAT_QUANTITIES
-    return Located(
+def case_of(check: Check, point: DesignPoint) -> CaseKey:
+    """Return the key of the case that a check has at a single design point."""
+    in_formats = check.quantity in FORMAT_QUANTITIES
+    return CaseKey(
         distribution=point.label,
         dependence=point.dependence.name,
         initialisation=name_of(point.initialisation),
         normalisation=point.normalisation.name,
         mask=point.mask.name,
-        arithmetic=f"{check.number_format} {check.softmax}" if compared else "",
+        arithmetic=f"{check.number_format} {check.softmax}" if in_formats else "",
         n_keys=point.n_keys,
         d_k=point.d_k,
     )
 
 
 def row_key(check: Check) -> RowKey:
-    """Name the row that a check looks at."""
+    """Return the key of the row that a check compares."""
     return RowKey(
         check.divisor, check.quantity, check.summary, check.number_format, check.softmax
     )
 
 
 def statistic_of(check: Check, points: Points) -> tuple[str, RowKey, Points]:
-    """Return the statistic of a case, the same for checks that share it.
+    """Return what identifies the statistic of a case, equal for checks that share it.
 
-    Quantities of pairs under another divisor are the same row times a known factor, and
-    so are their intervals.  The standard deviation is a known function of the variance,
-    but its interval is not that function of the variance's: it has a share of its own.
+    Quantities of pairs under several divisors are one row times known factors, and so
+    are their intervals.  The standard deviation is a known function of the variance,
+    but its interval is not that function of the variance's interval: it has a share of
+    its own.
+
+    Returns
+    -------
+    (kind, row, points)
+        Kind of statistic (``value`` or the relation), key of the row, and the case's
+        points.
     """
     key = row_key(check)
     quantity = PAIR_QUANTITIES.get(check.quantity)
@@ -286,16 +294,19 @@ def statistic_of(check: Check, points: Points) -> tuple[str, RowKey, Points]:
 
 
 def is_applicable(check: Check, points: Points) -> bool:
-    """Tell whether distributions have the moments that the intervals need."""
+    """Return whether all points have the moments that a check's intervals need."""
     return all(has_interval(c, check.quantity) for c in points)
 
 
 def estimate_in(
     check: Check, points: Points, summaries: Callable[[DesignPoint], PointTable]
 ) -> Estimate:
-    """Return the estimate that a check compares in a case."""
+    """Return the estimate that a check compares in a case: of a row, or of a slope.
+
+    The slope is that of the row's logarithm over ln d_k.
+    """
     key = row_key(check)
-    if check.relation == "tends_to":  # the slope where d_k is largest
+    if check.relation == "tends_to":  # the slope at the largest d_k
         far = points[-1].d_k / FAR
         points = tuple(c for c in points if c.d_k >= far)
     estimates = [summaries(c).estimate(key) for c in points]
@@ -305,7 +316,7 @@ def estimate_in(
 
 
 def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
-    """Return the exact value of what a check compares in a case, where theory has it.
+    """Return the exact value that belongs to the estimate of a case, or None.
 
     Parameters
     ----------
@@ -313,7 +324,12 @@ def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
     points : tuple of DesignPoint
         Those of the case.
     reference : callable
-        Exact value of a row, None where there is none.
+        (point, row key) -> exact value, or None.
+
+    Returns
+    -------
+    float or None
+        Of a row or a slope.  None if theory lacks one of the rows, or for a limit.
     """
     exact = [_exact_row(c, row_key(check), reference) for c in points]
     known = [value for value in exact if value is not None]
@@ -327,15 +343,15 @@ def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
     return log_log_slope([c.d_k for c in points], estimates).value
 
 
-def limit_in(check: Check, case: Located) -> Limit | None:
-    """Return what theory says of a case as d_k grows, where a check asks for that."""
+def limit_in(check: Check, case: CaseKey) -> Limit | None:
+    """Return the limit of a case for large d_k; None unless the check asks for it."""
     if check.relation != "tends_to":
         return None
     return limit_of(check.quantity, check.summary, case.n_keys or 0)
 
 
 def _exact_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | None:
-    """Return the exact value of a row, or of the ratio of two."""
+    """Return the exact value of a row, or of a ratio of divisors; None if unknown."""
     parts = [
         reference(point, key._replace(divisor=divisor))
         for divisor in key.divisor.split("/")
@@ -346,17 +362,17 @@ def _exact_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | Non
 
 
 class ErrorRates(NamedTuple):
-    """How an error rate is split.
+    """The split of a nominal error rate over intervals.
 
     Attributes
     ----------
     share : float
-        That of one side of one interval at one interim analysis.
+        For one end of one interval at one interim analysis.
     analyses : int
-        Interim analyses of all statistics together.
+        Number of interim analyses of all statistics together.
     claims : mapping
-        Id of each claim to its own rate: that of its statistics, at all their analyses,
-        on both sides.  Claims may share statistics: these add up to more than all.
+        Id of a claim -> nominal error rate of its statistics, over all their analyses
+        and both ends.  As claims share statistics, the sum may exceed the total.
     """
 
     share: float
@@ -364,14 +380,18 @@ class ErrorRates(NamedTuple):
     claims: Mapping[str, float]
 
     def stated(self, check: Check) -> float:
-        """Return the rate that a check's intervals state, so that their share holds."""
+        """Return the one-sided error rate that the intervals of a check state.
+
+        It is so small that, by the calibration record, they miss no more often than
+        `share`.
+        """
         return nominal_rate(self.share, kind_of(check))
 
 
 def split_error_rate(
     catalogue: Catalogue, evidence: Evidence, error_rate: float
 ) -> ErrorRates:
-    """Split the report's error rate over the two sides of every interval it uses.
+    """Split an error rate equally over both ends of every interval that may be used.
 
     Parameters
     ----------
@@ -380,13 +400,10 @@ def split_error_rate(
         Its budgets are the numbers of interim analyses that points may have.
     error_rate : float
         Nominal probability that any decided check is wrong.
-
-    Returns
-    -------
-    ErrorRates
     """
 
     def count(checks: Iterable[Check]) -> int:
+        """Return the number of interim analyses of all distinct statistics."""
         statistics: dict[tuple[object, ...], int] = {}
         for check in checks:
             if check.relation == "tends_to":  # theory decides
@@ -397,49 +414,50 @@ def split_error_rate(
                         key = (check.quantity, check.divisor, case)
                         statistics[key] = len(LOOKS)
                     continue
-                points = evidence.points(check, case)
+                points = evidence.points_by_case(check)[case]
                 if is_applicable(check, points):
                     most = max(evidence.budgets[point] for point in points)
                     statistics[statistic_of(check, points)] = most
         return sum(statistics.values())
 
     total = count(catalogue.checks())
-    each = error_rate / (2.0 * max(1, total))
-    claims = {c.id: 2.0 * each * count(c.checks()) for c in catalogue.claim}
-    return ErrorRates(each, total, claims)
+    share = error_rate / (2.0 * max(1, total))
+    claims = {c.id: 2.0 * share * count(c.checks()) for c in catalogue.claim}
+    return ErrorRates(share, total, claims)
 
 
-#: A case that seems to need more budgets than this is not sampled further.
+#: A case is not sampled further if it needs more than this many times its budget.
 UNREACHABLE = 4
 
 
 def undecided_points(judged: ClaimsRecord, evidence: Evidence) -> set[DesignPoint]:
-    """Return the points of all undecided cases that the budget may still decide.
+    """Return the points of undecided cases that further sampling may decide.
 
     Parameters
     ----------
     judged : ClaimsRecord
     evidence : Evidence
-        On which it was judged.
+        That it was judged on.
 
     Notes
     -----
-    A case that seems to need many times its budget is given up: that leaves it
-    undecided, which it would end as anyhow, and makes no decision wrong.  What theory
-    decides does not wait for the sample, nor does what no text says.
+    A case that needs more than `UNREACHABLE` times its budget is given up.  It stays
+    undecided, as it would at the end of the budget, so no decision becomes wrong.
+    Cases that theory decides, and interpretations that do not vote, are not sampled
+    for.
     """
     cases = [
         (check, case)
         for check in judged.judged_checks(voting=True)
         for case in check.cases
     ]
-    for check in judged.said_checks():
+    for check in judged.sentence_checks():
         cases += ((check, case) for case in check.cases if case.exact is None)
-    found: set[DesignPoint] = set()
+    points_to_sample: set[DesignPoint] = set()
     for check, case in cases:
         if case.outcome == Outcome.UNDECIDED and case.replicates_needed is not None:
-            points = evidence.points(check.asked, locate(case))
+            points = evidence.points_by_case(check.check)[case_key(case)]
             budget = min(evidence.budgets[point] for point in points)
             if case.replicates_needed <= UNREACHABLE * budget:
-                found.update(points)
-    return found
+                points_to_sample.update(points)
+    return points_to_sample

@@ -1,8 +1,8 @@
-"""The record of training that claims are judged on: steps to learn, first gradients.
+"""The record of training on which claims are judged: steps to learn, first gradients.
 
-``python -m studies.training`` runs a layer that learns to retrieve, and reduces its
-runs to these tables: of seeds that are judged, at learning rates that were chosen on
-others.
+``python -m studies.training`` trains an attention layer to retrieve, and reduces the
+runs to these tables.  Judged seeds are distinct from those on which learning rates were
+chosen.
 """
 
 import json
@@ -19,9 +19,9 @@ from montecarlo.errors import reading
 
 #: The record that ships with the package.
 FOLDER = Path(__file__).parent / "training_record"
-#: What is compared, by name: its divisor.  Queries of `small-queries` begin smaller by
-#: sqrt(d_k), as T5 draws them; queries and keys of `normalised` are divided by their
-#: root mean square, and their product is multiplied by a gain that is learned.
+#: Arms of the experiment: name -> divisor.  In `small-queries` W_Q is initially divided
+#: by sqrt(d_k), as in T5.  In `normalised` queries and keys are divided by their root
+#: mean square, and their product is multiplied by a learned gain.
 ARMS = {
     "none": "none",
     "sqrt": "sqrt",
@@ -29,47 +29,48 @@ ARMS = {
     "small-queries": "none",
     "normalised": "sqrt",
 }
-#: The arm whose rate is used where another is to learn at the same one.
+#: The arm at whose learning rate other arms are run as well.
 COMPARED = "sqrt"
 D_K = (16, 64, 256)
-#: Rates of learning that are tried first, half a decade apart, by optimiser; and the
-#: factor between those that are tried around the best of them.
+#: The coarse grid of learning rates for each optimiser, half a decade apart; and the
+#: factor between rates of the fine grid around the best of these.
 RATES = {
     "sgd": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
     "adam": (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0),
 }
 SPACING = 10.0 ** (1 / 8)
-#: Steps of a run.
+#: Number of steps of a run.
 STEPS = 300
-#: How many seeds are judged: from look to look twice as many, with an optimiser and a
-#: d_k of which a check is undecided.  The error rate is split over these looks.
+#: Number of judged seeds at each look.  The number doubles for an optimiser and a d_k
+#: with an undecided check.  The error rate is split over the looks.
 LOOKS = (48, 96, 192)
-#: What has the same seeds in all its arms, and what names an arm in a comparison.
+#: Columns that identify a group of arms with the same seeds, and those of one arm.
 CASE = ["optimiser", "d_k"]
 ARM = ["optimiser", "arm", "d_k"]
-#: What is recorded of an arm and a seed: the chosen rate; steps, and the mean loss of
-#: the last ones, at it; steps at that of `COMPARED`.
+#: Columns for each arm and seed: the chosen rate; at that rate, steps until learned and
+#: mean loss of the last steps; steps until learned at the rate of `COMPARED`.
 MEASURED = ["rate", "steps", "final_loss", "steps_same_rate"]
-#: And of the seeds of the first look, how rates were searched: the best of `RATES` and
-#: the steps at it; steps at the rates a `SPACING` below and above the chosen one; at
-#: how many of `RATES` it learned.
+#: Columns for the seeds of the first look: the best of `RATES` and the steps at it;
+#: steps at the rates a factor `SPACING` below and above the chosen one; the number of
+#: `RATES` at which it learned.
 SEARCHED = ["coarse_rate", "steps_coarse", "steps_below", "steps_above", "rates"]
-#: Slope of the logarithm of the first update, by its rate, on that of the first
-#: gradient, over arms: by optimiser, d_k and seed, beside the gradients.
+#: Column of `Record.gradients`: the slope, over arms, of the logarithm of the size of
+#: the first update over its rate, on the logarithm of the norm of the first gradient.
 SLOPE = "update_slope"
 
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """How far a run with another divisor, made up for, went from the plain one.
+    """Difference between an original run and one with a rescaled divisor and weights.
 
     Attributes
     ----------
     optimiser : str
     d_k : int
     factor : float
-        By which the divisor was smaller.
+        Original divisor over the other one.
     steps : int
+        Length of the runs.
     weights : float
         Largest absolute difference of any weight, at the end.
     loss : float
@@ -86,17 +87,17 @@ class Rescaled:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The record of the layer that retrieves, of seeds that are judged.
+    """The record of the retrieval layer's training, for the judged seeds.
 
     Attributes
     ----------
     runs : DataFrame
-        Columns `ARM`, seed and `MEASURED`; steps are infinite where the loss never was
-        below the level for having learned.
+        Columns `ARM`, seed and `MEASURED`.  Steps are infinite if the run did not
+        learn.
     search : DataFrame
-        Columns `ARM`, seed and `SEARCHED`.
+        Columns `ARM`, seed and `SEARCHED`, for the seeds of the first look.
     gradients : DataFrame
-        Columns `CASE`, seed, the norm of the first gradient in each of `ARMS`, and
+        Columns `CASE`, seed, the norm of the first gradient for each of `ARMS`, and
         `SLOPE`.
     rescaled : tuple of Rescaled
     about : dict
@@ -111,23 +112,32 @@ class Record:
 
     @cached_property
     def by_arm(self) -> dict[Any, pd.DataFrame]:
-        """Runs by optimiser, arm and d_k, with seeds as their index."""
+        """Runs for each (optimiser, arm, d_k), with the seed as index."""
         return dict(iter(self.runs.set_index("seed").groupby(ARM)))
 
     @cached_property
     def search_by_arm(self) -> dict[Any, pd.DataFrame]:
-        """How rates were searched, likewise."""
+        """Rate searches for each (optimiser, arm, d_k), with the seed as index."""
         return dict(iter(self.search.set_index("seed").groupby(ARM)))
 
     @cached_property
     def by_case(self) -> dict[Any, pd.DataFrame]:
-        """First gradients by optimiser and d_k, likewise."""
+        """First gradients for each (optimiser, d_k), with the seed as index."""
         return dict(iter(self.gradients.set_index("seed").groupby(CASE)))
 
-    def values(
+    def values_by_seed(
         self, column: str, optimiser: str, arm: str, d_k: int
     ) -> "pd.Series[float]":
-        """Return a column of an arm by seed; ``gradient``: the norm of the first."""
+        """Return a column of an arm, with the seed as index.
+
+        Parameters
+        ----------
+        column : str
+            One of `MEASURED` or `SEARCHED`, or ``gradient``, the norm of the first
+            gradient.
+        optimiser, arm : str
+        d_k : int
+        """
         if column == "gradient":
             return self.by_case[optimiser, d_k][arm].astype(float)
         tables = self.search_by_arm if column in SEARCHED else self.by_arm
@@ -136,37 +146,33 @@ class Record:
 
 @cache
 def read_record(folder: Path = FOLDER) -> Record:
-    """Read the record of the layer that retrieves.
+    """Read the record of the retrieval layer's training.
 
     Raises
     ------
     InputError
-        If a file is missing.
+        If a file is missing or cannot be read.
     """
     about = read_about(folder, "record")
-    runs, search, gradients = (
-        read_table(folder, name) for name in ("steps", "search", "gradients")
-    )
+    names = ("steps", "search", "gradients")
+    runs, search, gradients = (read_table(folder, name) for name in names)
     rescaled = tuple(Rescaled(**one) for one in about.pop("rescaled"))
     return Record(runs, search, gradients, rescaled, about)
 
 
 def read_about(folder: Path, name: str) -> dict[str, Any]:
-    """Read how a record was made: configuration, seeds and versions."""
+    """Return the configuration, seeds and versions of a record, from ``NAME.json``."""
     with reading("record", folder):
-        found: dict[str, Any] = json.loads(
-            (folder / f"{name}.json").read_text(encoding="utf-8")
-        )
-    return found
+        content = (folder / f"{name}.json").read_text(encoding="utf-8")
+    return dict(json.loads(content))
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """Read a table of a record; an empty number of steps is infinite."""
+    """Return a table of a record, from ``NAME.csv``.
+
+    In columns of steps an empty field, a run that did not learn, is infinite.
+    """
     with reading("record", folder):
         table = pd.read_csv(folder / f"{name}.csv")
-    steps = {
-        str(column): table[column].astype(float).fillna(np.inf)
-        for column in table
-        if str(column).startswith("steps")
-    }
-    return table.assign(**steps)
+    steps = table.filter(regex="^steps").astype(float).fillna(np.inf)
+    return table.assign(**{str(name): steps[name] for name in steps})

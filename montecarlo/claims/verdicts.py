@@ -1,8 +1,9 @@
 """Outcomes of checks, and verdicts on propositions and claims.
 
-A case is decided by equivalence: supported where the simultaneous interval lies inside
-the region that matters, refuted where it lies outside, undecided across an end.  How
-cases join into a verdict follows from how the sentence is said, which is data.
+A check is decided in each case (design point) by an equivalence test: supported if the
+simultaneous interval lies inside the equivalence region, refuted if it lies outside,
+undecided if it crosses an end.  Outcomes of cases combine into a verdict by the
+quantifier of the sentence, which is part of the catalogue.
 """
 
 import math
@@ -15,19 +16,21 @@ from msgspec import Struct
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
 
-#: An undecided case that would need more than this many budgets is too close to call.
+#: An undecided case is too close to decide if it needs more than this many times its
+#: budget of replicates.
 MOST_BUDGETS = 100
 
-#: Errors of exact values are smaller than this part of them, and of 1.
+#: Bound on the numerical error of an exact value, relative to the larger of its
+#: absolute value and 1.
 NUMERICAL = 2e-6
 
-#: What a sentence says of its cases: that it is so in all of them, in most of a list
-#: that others published, in at least one, or in the limit.
+#: In how many cases a proposition holds according to its sentence: in all, in most of a
+#: published list, in at least one, or in the limit of large d_k.
 Quantifier = Literal["always", "usually", "can", "limit"]
 
 
 class Outcome(StrEnum):
-    """How a check came out, in one case or in all."""
+    """Outcome of a check, in one case or in all of its cases."""
 
     SUPPORTED = "supported"
     REFUTED = "refuted"
@@ -36,7 +39,7 @@ class Outcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a claim came out, or one proposition of it."""
+    """Verdict on a claim, or on one interpretation of it."""
 
     HOLDS = "holds"
     PARTLY = "partly"
@@ -47,25 +50,25 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a verdict is what it is."""
+    """Reason for a verdict."""
 
-    #: holds, fails: by measurement, by theory or algebra, by a source
+    #: of holds and fails: the evidence
     MEASURED = "measured"
     THEORY = "theory"
     SOURCE = "source"
-    #: partly: an equality that is not exact; it depends on a premise that the sentence
-    #: omits; so is one part of what is said, and not another; its texts differ
+    #: of partly: holds approximately, not exactly; depends on a premise that the
+    #: sentence omits; only one of several interpretations holds; texts differ
     NEARLY = "nearly"
     DEPENDS = "depends"
     HALF = "half"
     TEXTS = "texts"
-    #: vague: a word without a measure in its text; "usually", without a published list
+    #: of vague: a word without a measure in its text, or "usually" without a list
     WORD = "word"
     LIST = "list"
-    #: open: the sample does not tell; it does not reach
+    #: of open: cases are undecided; cases of the scope were not sampled
     SAMPLE = "sample"
     REACH = "reach"
-    #: assumed
+    #: of assumed: the text states a premise
     PREMISE = "premise"
 
 
@@ -77,12 +80,16 @@ class Ruling(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 UNREACHED = Ruling(Verdict.OPEN, Reason.REACH)
-#: Those of a case that was decided.
+#: Outcomes that are a decision.
 DECIDED = frozenset({Outcome.SUPPORTED, Outcome.REFUTED})
 
 
 def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
-    """Compare an interval with the region that matters, both ends included."""
+    """Return the outcome for an interval and an equivalence region (low, high).
+
+    Supported inside the region, ends included; refuted outside; undecided across an
+    end, or if an end of the interval is NaN.
+    """
     if math.isnan(interval.low) or math.isnan(interval.high):
         return Outcome.UNDECIDED
     if region[0] <= interval.low and interval.high <= region[1]:
@@ -93,9 +100,10 @@ def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
 
 
 def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
-    """Compare an exact value with the region that matters, both ends included.
+    """Return the outcome for an exact value and an equivalence region (low, high).
 
-    Undecided next to an end, where its numerical error may lie between the two.
+    The ends are included.  A value within its numerical error of an end, but not equal
+    to it, is undecided.
     """
     slack = NUMERICAL * max(1.0, abs(exact))
     if any(0.0 < abs(exact - end) <= slack for end in region):
@@ -103,121 +111,134 @@ def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
     return decide(Interval(exact, exact), region)
 
 
-def all_of(outcomes: Iterable[Outcome]) -> Outcome:
-    """Join the checks of one case: each of them has to hold there."""
-    found = set(outcomes)
+def join_checks(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the joint outcome of several checks of one case, all of which must hold.
+
+    The first of refuted, undecided and not applicable that occurs; otherwise supported.
+    """
+    occurring = set(outcomes)
     ranked = (Outcome.REFUTED, Outcome.UNDECIDED, Outcome.NOT_APPLICABLE)
-    return next((one for one in ranked if one in found), Outcome.SUPPORTED)
+    return next((one for one in ranked if one in occurring), Outcome.SUPPORTED)
 
 
 def join_cases(
     quantifier: Quantifier, outcomes: Iterable[Outcome], *, reached: bool = True
 ) -> Verdict:
-    """Return whether a proposition holds, fails or is open, from its cases.
+    """Return the verdict on a proposition: ``holds``, ``fails`` or ``open``.
 
     Parameters
     ----------
     quantifier : str
-        ``always`` and ``limit``, whose cases are numbers of keys: one case against it,
-        and it fails.  ``can``: it holds by one case.  ``usually``: by more than half.
+        ``always`` and ``limit`` (whose cases are numbers of keys): hold if every case
+        is supported, fail if one is refuted.  ``can``: holds if one case is supported.
+        ``usually``: holds if more than half are supported, otherwise fails if half or
+        more are refuted.
     outcomes : iterable of Outcome
-        One for each case; those that are not applicable do not count.
+        One for each case.  Cases that are not applicable are left out.
     reached : bool
-        Whether the cases reach the whole scope.  If not, that none of them is for it
-        does not refute what can be, nor is a share known.
+        Whether the cases cover the whole scope.  If not, ``can`` never fails, and
+        ``usually`` is open.
     """
-    found = [one for one in outcomes if one != Outcome.NOT_APPLICABLE]
-    supported = found.count(Outcome.SUPPORTED)
-    refuted = found.count(Outcome.REFUTED)
+    applicable = [one for one in outcomes if one != Outcome.NOT_APPLICABLE]
+    n_cases = len(applicable)
+    supported = applicable.count(Outcome.SUPPORTED)
+    refuted = applicable.count(Outcome.REFUTED)
     if quantifier == "usually":
-        holds, fails = 2 * supported > len(found), 2 * refuted >= len(found)
-        holds, fails = reached and holds, reached and fails
+        holds = reached and 2 * supported > n_cases
+        fails = reached and 2 * refuted >= n_cases
     elif quantifier == "can":
-        holds, fails = supported > 0, reached and refuted == len(found)
+        holds, fails = supported > 0, reached and refuted == n_cases
     else:
-        holds, fails = supported == len(found), refuted > 0
-    if not found or not (holds or fails):
+        holds, fails = supported == n_cases, refuted > 0
+    if not n_cases or not (holds or fails):
         return Verdict.OPEN
     return Verdict.HOLDS if holds else Verdict.FAILS
 
 
 def join_conditions(verdicts: Iterable[Verdict]) -> Verdict:
-    """Join the values of a premise that a sentence omits: partly, where it decides."""
-    found = set(verdicts)
-    if {Verdict.HOLDS, Verdict.FAILS} <= found:
+    """Combine the verdicts for each value of a premise that the sentence omits.
+
+    It is ``partly`` if the proposition holds for one value and fails for another, the
+    common verdict if all are equal, otherwise ``open``.
+    """
+    occurring = set(verdicts)
+    if {Verdict.HOLDS, Verdict.FAILS} <= occurring:
         return Verdict.PARTLY
-    return Verdict.OPEN if len(found) != 1 else found.pop()
+    return Verdict.OPEN if len(occurring) != 1 else occurring.pop()
 
 
 def join_parts(rulings: Iterable[Ruling]) -> Ruling:
-    """Join the propositions that one text puts into a claim.
+    """Combine the rulings on the interpretations that one text states.
 
-    It is partly so where one of them holds and another does not; where none holds, it
-    fails if one of them fails.
+    If they differ: ``partly`` if one of them is ``holds`` or ``partly`` and one is
+    neither ``holds`` nor ``open``; otherwise the first of open, fails and vague that
+    occurs.  Without rulings it is open.
     """
-    found = [*dict.fromkeys(rulings)]
-    verdicts = {one.verdict for one in found}
-    if len(found) < 2:
-        return found[0] if found else UNREACHED
+    distinct = [*dict.fromkeys(rulings)]
+    verdicts = {one.verdict for one in distinct}
+    if len(distinct) < 2:
+        return distinct[0] if distinct else UNREACHED
     if verdicts == {Verdict.HOLDS}:
         return Ruling(Verdict.HOLDS, Reason.MEASURED)
-    is_so = verdicts & {Verdict.HOLDS, Verdict.PARTLY}
-    if is_so and verdicts - {Verdict.HOLDS, Verdict.OPEN}:
+    some_hold = verdicts & {Verdict.HOLDS, Verdict.PARTLY}
+    if some_hold and verdicts - {Verdict.HOLDS, Verdict.OPEN}:
         return Ruling(Verdict.PARTLY, Reason.HALF)
     ranked = (Verdict.OPEN, Verdict.FAILS, Verdict.VAGUE)
-    worst = next(one for one in ranked if one in verdicts)
-    return next(one for one in found if one.verdict == worst)
+    return next(one for verdict in ranked for one in distinct if one.verdict == verdict)
 
 
 def join_texts(rulings: Iterable[Ruling]) -> Ruling:
-    """Join what texts say: partly so where they came out differently."""
-    found = [*dict.fromkeys(rulings)]
-    decided = {one.verdict for one in found} - {Verdict.OPEN}
-    if len(decided) > 1 or (decided == {Verdict.PARTLY} and len(found) > 1):
+    """Combine the rulings on a claim by text: ``partly`` if texts differ."""
+    distinct = [*dict.fromkeys(rulings)]
+    decided = {one.verdict for one in distinct} - {Verdict.OPEN}
+    if len(decided) > 1 or (decided == {Verdict.PARTLY} and len(distinct) > 1):
         return Ruling(Verdict.PARTLY, Reason.TEXTS)
-    return join_parts(found)
+    return join_parts(distinct)
 
 
 def replicates_needed(
     estimate: Estimate, region: tuple[float, float], error_rate: float, budget: int
 ) -> int | None:
-    """Return about how many replicates in all would decide an undecided case.
+    """Return the approximate total number of replicates that decides an undecided case.
 
     Parameters
     ----------
     estimate : Estimate
     region : (float, float)
+        Equivalence region.
     error_rate : float
-        One-sided, of the simultaneous interval.
+        One-sided error rate of the simultaneous interval.
     budget : int
-        Replicates at most.
+        Maximal number of replicates.
 
     Returns
     -------
     int or None
-        More than there are.  None where it is more than a hundred budgets: too close to
-        the edge; where there is no standard error; or where no number would, since an
-        end of the region lies in the bin of a histogram that the estimate lies in.
+        Larger than the number of replicates of the estimate.  None if it exceeds
+        `MOST_BUDGETS` times the budget, if there is no standard error, or if an end of
+        the region lies in the same bin of a histogram as the estimate, so that no
+        number of replicates decides.
 
     Notes
     -----
-    What is in the way is the side of the interval that decides which reaches across an
-    end of the region: it shrinks with the root of the number of replicates.  Where few
-    replicates make all of the variance that side has no end; then at least twice as
-    many are needed, and no fewer than a symmetric interval would take.
+    A side of the interval that reaches across an end of the region shrinks with the
+    square root of the number of replicates.  If few replicates contribute all of the
+    variance, that side is unbounded.  At least twice as many replicates are then
+    needed, and at least as many as for a symmetric interval.
     """
     n = estimate.n_replicates
-    left, right = estimate.finest or (estimate.value, estimate.value)
-    low, high = estimate.ends(error_rate)  # a range that cuts it does not shrink
+    left, right = estimate.smallest_interval or (estimate.value, estimate.value)
+    # without the clipping to the quantity's range, which does not shrink
+    low, high = estimate.ends(error_rate)
     symmetric = t_quantile(error_rate, n) * estimate.std_error
     if not math.isfinite(symmetric):
         return None
     least, most = region
-    if least <= estimate.within[0]:  # which nothing can cross
+    if least <= estimate.within[0]:  # at the end of the quantity's range
         least = -math.inf
     if most >= estimate.within[1]:
         most = math.inf
-    if left > most:  # out of the region, only one side is in the way
+    if left > most:  # outside the region only the nearer side of the interval counts
         sides = [(left - low, left - most)]
     elif right < least:
         sides = [(high - right, least - right)]

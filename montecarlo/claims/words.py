@@ -1,7 +1,7 @@
-"""Words of degree, the measure that texts give for them, and thresholds of ours.
+"""Words of degree ("vanish", "explode") and thresholds, from ``words.toml``.
 
-The tables are ``words.toml``: one word, one rule.  What is said with a word that has no
-measure is vague.
+The table has one entry per word, with the measure that its text gives for it.  A
+proposition that uses a word without a measure is judged as vague.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,18 +13,20 @@ from montecarlo.small_files import read_package_toml
 
 @cache
 def read_words() -> Mapping[str, Mapping[str, Any]]:
-    """Read the table of words of degree, by id: the file says what its fields are."""
+    """Return the table of words of degree: id -> fields, as in ``words.toml``."""
     return {one["id"]: one for one in read_package_toml("claims/words.toml")["word"]}
 
 
 @cache
 def read_thresholds() -> Mapping[str, float]:
-    """Read what vague words and "about" stand for in files of claims, by name."""
-    numbers: dict[str, float] = read_package_toml("claims/words.toml")["threshold"]
-    return numbers
+    """Return the named thresholds of catalogue files: name -> number.
+
+    They are the project's choice for vague words and for "about".
+    """
+    return dict(read_package_toml("claims/words.toml")["threshold"])
 
 
 def without_measure(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the words that have no measure; one that the table lacks has none."""
+    """Return the given word ids that have no measure, or are not in the table."""
     table = read_words()
     return tuple(name for name in names if not table.get(name, {}).get("measure"))

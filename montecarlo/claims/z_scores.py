@@ -1,12 +1,12 @@
-"""The self-check on references: how far estimates lie from exact values.
+"""A self-check of the simulator: z scores of estimates against exact values.
 
-A z score is the distance of an estimate from its reference over the standard error of
-both, brought from Student's t, of as many degrees of freedom as its replicates leave,
-to the normal distribution.  Rows of one point share their draws, so their z scores are
-dependent.  The largest is held against Bonferroni's bound, which no dependence breaks.
-The mean square is held against a chi-square distribution as if all z scores of a point
-were the same number, which is the most that they can depend on each other: of N z
-scores, n of them at each point, it has N²/Σn² degrees of freedom.
+A z score is the difference between an estimate and its reference, over the standard
+error of both.  It is transformed from Student's t, with the degrees of freedom of its
+replicates, to the normal distribution.  Rows of one point share their draws, so their z
+scores are dependent.  The largest one is compared with Bonferroni's bound, which holds
+for any dependence.  The mean square is compared with a chi-square distribution as if
+all z scores of a point were equal, the strongest possible dependence: of N z scores, n
+of them at each point, it has N²/Σn² degrees of freedom.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,19 +25,19 @@ from montecarlo.sampling.rare_events import OVERFLOW
 from montecarlo.study.measured import COLUMNS, IDENTITY
 from montecarlo.study.rows import Row
 
-#: Probability that a right simulator is refuted: a quarter for each side of the largest
-#: and of the mean square.
+#: Probability that a correct simulator is refuted: a quarter for each side of the
+#: largest z score and of the mean square.
 FALSE_ALARM = 1e-4
-#: Replicates that an estimate has at least, and rows of a share on either side.
+#: Least number of replicates, and of expected rows on either side of a share.
 FEWEST = 32
-#: The least tail probability that is told from 0: a z score of 37 is one of 37 or more.
+#: Smallest tail probability; larger distances are z scores of 37.
 LEAST = 1e-300
 NUMBERS = COLUMNS[len(IDENTITY) : -1]
 POINT = [*IDENTITY[: IDENTITY.index("n_queries")], "n_keys"]
 
 
-#: Rows with a reference that are sampled for this: of pairs they cost nothing, and of
-#: rows little beside what else is asked of a point.
+#: Rows with a reference that are sampled for the self-check: at no cost for pairs, and
+#: at little cost for attention rows.
 OF_PAIRS = (
     *("entry_variance_q", "entry_variance_k", "score_mean", "score_variance"),
     *("score_abs", "score_distribution_gap"),
@@ -50,7 +50,11 @@ OF_ROWS = (
 
 
 def name_references(points: Iterable[DesignPoint]) -> Iterator[Row]:
-    """Name rows to hold against exact values, of points that are sampled anyhow."""
+    """Yield rows with exact values, of points that are sampled anyway.
+
+    Rows of pairs are at no cost; those of attention rows are named for independent
+    Gaussian entries.
+    """
     for point in points:
         if not point.has_rows:
             for name in OF_PAIRS:
@@ -61,44 +65,42 @@ def name_references(points: Iterable[DesignPoint]) -> Iterator[Row]:
 
 
 class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How the distances to exact values came out: a self-check."""
+    """Outcome of the self-check on z scores, and its statistics."""
 
-    #: how it came out
     outcome: Outcome
-    #: how often a right simulator is refuted
+    #: probability that a correct simulator is refuted
     false_alarm: float
-    #: of z scores
+    #: number of z scores
     number: int
-    #: design points that they are of
+    #: number of their design points
     points: int
-    #: of all z scores; 0: there are none
+    #: of all z scores; 0 if there are none
     mean_square: float
-    #: the least that a right simulator has
+    #: bounds on it for a correct simulator
     mean_square_low: float
-    #: the largest
     mean_square_high: float
-    #: the largest of them
+    #: largest absolute value
     largest: float
-    #: the largest that a right simulator has
+    #: bound on it for a correct simulator
     largest_limit: float
 
 
 def judge_z_scores(measurements: pd.DataFrame) -> ZScores:
-    """Judge how far the estimates of a finished study lie from exact values.
+    """Return the outcome of the self-check on z scores of a finished study.
 
     ``measurements`` has the columns of measurements.csv.
     """
     scores = z_scores(measurements)
-    if scores.empty:
-        outcome, numbers = Outcome.NOT_APPLICABLE, np.zeros(5)
-    else:
+    outcome, numbers = Outcome.NOT_APPLICABLE, (0.0,) * 5
+    if not scores.empty:
         z = scores["z"].to_numpy()
         sizes = np.asarray(scores.groupby("point").size(), dtype=np.float64)
         low, high = mean_square_limits(sizes)
-        found = [np.square(z).mean(), low, high, np.abs(z).max(), largest_limit(len(z))]
-        inside = low <= found[0] <= high and found[3] <= found[4]
+        mean_square, largest = float(np.square(z).mean()), float(np.abs(z).max())
+        limit = largest_limit(len(z))
+        inside = low <= mean_square <= high and largest <= limit
         outcome = Outcome.SUPPORTED if inside else Outcome.REFUTED
-        numbers = np.array(found)
+        numbers = mean_square, low, high, largest, limit
     names = ZScores.__struct_fields__[4:]
     return ZScores(
         outcome=outcome,
@@ -110,14 +112,22 @@ def judge_z_scores(measurements: pd.DataFrame) -> ZScores:
 
 
 def largest_limit(number: int) -> float:
-    """Return what none of so many z scores of a right simulator exceeds."""
+    """Return the bound on the largest absolute value of ``number`` z scores.
+
+    A correct simulator exceeds it with probability of at most `FALSE_ALARM` / 2.
+    """
     return float(-ndtri(FALSE_ALARM / 4.0 / number))
 
 
 def mean_square_limits(sizes: Array) -> tuple[float, float]:
-    """Return the least and the largest mean square of a right simulator.
+    """Return lower and upper bounds on the mean square of z scores.
 
-    ``sizes`` are the numbers of z scores by point.
+    A correct simulator violates each with probability `FALSE_ALARM` / 4.
+
+    Parameters
+    ----------
+    sizes : ndarray, shape (n_points,)
+        Number of z scores at each design point.
     """
     degrees = sizes.sum() ** 2 / np.square(sizes).sum()
     least = 2.0 * gammaincinv(degrees / 2.0, FALSE_ALARM / 4.0)
@@ -135,28 +145,29 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``point`` (a number) and ``z``, for each row that has an exact value, `FEWEST`
-        replicates and a bounded interval: of rare draws neither a mean nor its error is
-        known.  Of a share, so many rows must be expected on either side.
+        ``point`` (a number for each design point) and ``z``, for each row with an exact
+        value, at least `FEWEST` replicates and a bounded interval: otherwise few draws
+        determine mean and standard error.  Of a share, at least `FEWEST` rows must be
+        expected on either side.
 
     Notes
     -----
     The standard error of a quantile is half the width of its interval, which is rounded
-    outwards to whole bins: its z scores are the smaller, the wider bins are.  That of a
-    share is at least the binomial one at the exact value.
+    outwards to whole bins.  Its z scores are therefore too small for wide bins.  The
+    standard error of a share is at least the binomial one at the exact value.
     """
-    # a table without rows has no types
+    # a table without rows has no column types
     measurements = measurements.astype(dict.fromkeys(NUMBERS, np.float64))
     ends = measurements["ci_low"], measurements["ci_high"]
     known = measurements["reference"].notna() & measurements["std_error"].gt(0.0)
-    # the error of an overflow probability is that of its draws: a block has many
+    # each replicate of an overflow probability, a block, has many independent draws
     by_draws = measurements["quantity"].eq(OVERFLOW)
     known &= by_draws | measurements["n_replicates"].ge(FEWEST)
     drawn = _drawn_rows(measurements)
     share = measurements["reference"].where(drawn.notna())
     known &= ~(drawn * share.clip(upper=1.0 - share)).lt(FEWEST)
     rows = measurements[known & np.isfinite(ends[0]) & np.isfinite(ends[1])]
-    # few rows by chance make a standard error that is too small with their share
+    # too few hits by chance make both the share and its standard error too small
     binomial = np.sqrt(share * (1.0 - share) / drawn)[rows.index]
     error = rows["std_error"].where(~rows["std_error"].lt(binomial), binomial)
     error = np.hypot(error, rows["reference_error"].fillna(0.0))
@@ -168,7 +179,10 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drawn_rows(measurements: pd.DataFrame) -> "pd.Series[float]":
-    """Return how many rows of attention a share is of, NaN for what is none."""
+    """Return the number of drawn attention rows for each line that is a share of rows.
+
+    NaN for other lines.
+    """
     names = measurements["quantity"].unique()
     indicators = [
         name for name in names if name in QUANTITIES and QUANTITIES[name].indicator

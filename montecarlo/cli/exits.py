@@ -1,4 +1,4 @@
-"""How a command ends: its status, and the one line that it complains with."""
+"""Exit statuses of commands, and their one-line messages on standard error."""
 
 import os
 import shlex
@@ -17,66 +17,71 @@ from montecarlo.errors import (
     InputError,
     NotReachedError,
     UnfinishedError,
-    lacks_files,
+    is_file_limit,
     reason_of,
 )
 from montecarlo.printing import prepare_streams, print_lines
 
 DONE = 0
-#: An outcome named by ``--fail-on``.
+#: An outcome named by ``--fail-on`` occurred.
 FAILING = 1
-#: Usage or input, found before sampling.
+#: Invalid usage or input, found before sampling.
 INPUT_ERROR = 2
 #: The run could not start or finish.
 FAILED = 3
-#: What was asked was not reached: nothing was judged.
+#: Part of the requested result could not be obtained.
 NOT_REACHED = 4
-#: A mistake of ours, with its traceback.
+#: A bug of this program, printed with its traceback.
 BUG = 70
 INTERRUPTED = 130
-#: Ended by SIGTERM, as an interruption is.
+#: Interrupted by SIGTERM.
 TERMINATED = 143
-#: What is expected to end a run; anything else is a bug.
+#: Exceptions that may end a run -> exit status; any other exception is a bug.
 EXPECTED: dict[type[BaseException], int] = {
     InputError: INPUT_ERROR,
     UnfinishedError: FAILED,
     NotReachedError: NOT_REACHED,
     MemoryError: FAILED,
-    BrokenPipeError: FAILED,  # who reads what is printed has ended
+    BrokenPipeError: FAILED,  # the reader of standard output has ended
     KeyboardInterrupt: INTERRUPTED,
 }
-#: Whether SIGTERM came in the command that runs.
+#: Whether the running command has received SIGTERM.
 _terminated = threading.Event()
-#: What is said of an interruption that says nothing itself.
+#: Message of an interruption without one.
 NOTHING_WRITTEN = "interrupted, nothing was written"
 
-#: A command's work: its options and what was typed to the exit status.
+#: Function that does a command's work: (options, arguments) -> exit status.
 Work = Callable[[Any, Sequence[str]], int]
 
 
-def complain(command: str, told: object, status: int) -> int:
-    """Print one line on standard error, and return the status."""
-    line = " ".join(str(told).split())
+def print_message(command: str, message: object, status: int) -> int:
+    """Print a command's message on standard error, in one line; return ``status``."""
+    line = " ".join(str(message).split())
     print_lines(f"{f'montecarlo {command}'.rstrip()}: {line}", sys.stderr)
     return status
 
 
-def complain_of(command: str, error: BaseException) -> int:
-    """Print what ended a command, one of `EXPECTED`, and return its status."""
+def print_error(command: str, error: BaseException) -> int:
+    """Print an error that ended a command, of `EXPECTED`; return its exit status."""
     status = next(EXPECTED[kind] for kind in EXPECTED if isinstance(error, kind))
     if status == INTERRUPTED:
-        return complain(command, str(error) or NOTHING_WRITTEN, status)
-    return complain(command, f"error: {str(error) or 'out of memory'}", status)
+        return print_message(command, str(error) or NOTHING_WRITTEN, status)
+    return print_message(command, f"error: {str(error) or 'out of memory'}", status)
 
 
 def run(command: str, argv: Sequence[str] | None = None) -> int:
-    """Run a command, a module of `montecarlo.cli`; returns the exit status.
+    """Run a command; returns its exit status.
 
-    ``argv`` None stands for the process's arguments, and a command without a name for
-    the program's ``--list``.
+    Parameters
+    ----------
+    command : str
+        Name of the command; empty for ``--list``.
+    argv : sequence of str, optional
+        Its arguments; by default those of the process.
     """
 
     def work(options: Any, typed: Sequence[str]) -> int:  # noqa: ANN401 - the command's
+        """Import the module of the command and call its ``work``."""
         with importing(command):
             module = import_module(f"montecarlo.cli.{command or 'listing'}")
         status: int = module.work(options, typed)
@@ -87,28 +92,33 @@ def run(command: str, argv: Sequence[str] | None = None) -> int:
 
 
 def run_work(parser: Parser, work: Work, typed: Sequence[str]) -> int:
-    """Do a command's work with the options that were typed; returns the exit status."""
+    """Parse arguments and do a command's work; returns the exit status.
+
+    Expected errors end in one line.  Any other exception is printed with its traceback
+    and the request to report it.
+    """
     _terminated.clear()
     prepare_streams()
-    os.environ.pop("MPLBACKEND", None)  # figures need none, and a wrong one is an error
+    os.environ.pop("MPLBACKEND", None)  # unused, and an error if invalid
     with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
         try:
             return work(parser.read(typed), typed)
         except tuple(EXPECTED) as error:
-            status = complain_of(parser.command, error)
+            status = print_error(parser.command, error)
             ended = status == INTERRUPTED and _terminated.is_set()
             return TERMINATED if ended else status
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is ours to mend
-            if isinstance(error, OSError) and lacks_files(error):
-                return complain(parser.command, f"error: {reason_of(error)}", FAILED)
+        except Exception as error:  # noqa: BLE001 - any other exception is a bug
+            if isinstance(error, OSError) and is_file_limit(error):
+                message = f"error: {reason_of(error)}"
+                return print_message(parser.command, message, FAILED)
             print_lines("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
             again = shlex.join([*parser.prog.split(), *typed])
-            told = f"please report the lines above, with: {again}"
-            return complain(parser.command, f"a bug of montecarlo: {told}", BUG)
+            request = f"please report the lines above, with: {again}"
+            return print_message(parser.command, f"a bug of montecarlo: {request}", BUG)
 
 
 def _terminate(*_: object) -> None:
-    """Let SIGTERM do what Ctrl-C does; a second one changes nothing."""
+    """Handle SIGTERM as Ctrl-C, and ignore further ones."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _terminated.set()
     raise KeyboardInterrupt
@@ -116,14 +126,15 @@ def _terminate(*_: object) -> None:
 
 @contextmanager
 def importing(command: str) -> Iterator[None]:
-    """End the process at once on Ctrl-C or SIGTERM, for the second that imports take.
+    """End the process at once on Ctrl-C or SIGTERM within a with block of imports.
 
-    There is nothing to undo yet, and an exception may be swallowed by what is imported.
+    Nothing has to be undone yet, and imported code may catch an exception.
     """
 
     def leave(number: int, _: object) -> None:
+        """Print a message and end the process; ``number`` is that of the signal."""
         status = TERMINATED if number == signal.SIGTERM else INTERRUPTED
-        os._exit(complain(command, NOTHING_WRITTEN, status))
+        os._exit(print_message(command, NOTHING_WRITTEN, status))
 
     with (
         _handling(signal.SIGINT, signal.default_int_handler, leave),
@@ -136,9 +147,10 @@ def importing(command: str) -> Iterator[None]:
 def _handling(
     number: int, usual: object, handler: Callable[[int, Any], None]
 ) -> Iterator[None]:
-    """Handle a signal, if it is handled as usual, for a block.
+    """Set a signal handler within a with block, if the current one is ``usual``.
 
-    Only the main thread may, and otherwise it was somebody's wish that it be ignored.
+    Only the main thread can.  Another handler was set deliberately, such as to ignore
+    the signal.
     """
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(number)

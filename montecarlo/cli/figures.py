@@ -1,7 +1,7 @@
-"""``python -m montecarlo figures``: figures for documents, with captions beside them.
+"""``python -m montecarlo figures``: figures for documents, with captions.
 
 Exit status: 0 drawn; 2 usage or input, found before sampling; 3 the run could not
-finish; 4 there are no data for a figure of ``--only``, and the others are drawn; 70 a
+finish; 4 there are no data for a figure of ``--only``, while the others are drawn; 70 a
 bug; 130 interrupted.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from montecarlo.cli.command_line import FiguresOptions
-from montecarlo.cli.exits import DONE, NOT_REACHED, complain
+from montecarlo.cli.exits import DONE, NOT_REACHED, print_message
 from montecarlo.cli.studies import write_or_render
 from montecarlo.names import look_up
 from montecarlo.printing import print_lines
@@ -22,15 +22,14 @@ from montecarlo.report.making import write_figures
 
 
 def work(options: FiguresOptions, typed: Sequence[str]) -> int:
-    """Draw the figures."""
+    """Draw the figures, and print the names of the files; return the exit status."""
     formats = options.format or ("svg",)
-    for kind, names, known in (
-        ("format", formats, FORMATS),
-        ("figure", options.only or (), EVERY_FIGURE),
-        ("theme", (options.theme,) if options.theme else (), THEMES),
-    ):
-        for name in names:
-            look_up(kind, name, dict.fromkeys(known))
+    for name in formats:
+        look_up("format", name, dict.fromkeys(FORMATS))
+    for name in options.only or ():
+        look_up("figure", name, EVERY_FIGURE)
+    if options.theme is not None:
+        look_up("theme", options.theme, dict.fromkeys(THEMES))
     draw = partial(
         draw_files,
         formats=[kind for kind in FORMATS if kind in formats],
@@ -43,7 +42,7 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
             name for name in EVERY_FIGURE if name in (options.only or EVERY_FIGURE)
         ],
         draw=draw,
-        typed=_typed_looks(options),
+        typed=_appearance_options(options),
         sampled=sampled,
     )
     if options.lang is None:
@@ -53,15 +52,15 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
     if not options.quiet:
         print_lines("\n".join(map(str, written)))
     drawn = {path.name.split(".")[0] for path in written}
-    lacking = [name for name in options.only or FIGURES if name not in drawn]
-    if not lacking or (options.quiet and not options.only):
+    missing = [name for name in options.only or FIGURES if name not in drawn]
+    if not missing or (options.quiet and not options.only):
         return DONE
-    told = f"results must have data for all figures, got none for {', '.join(lacking)}"
-    return complain("figures", told, NOT_REACHED if options.only else DONE)
+    message = f"results have no data for the figures {', '.join(missing)}"
+    return print_message("figures", message, NOT_REACHED if options.only else DONE)
 
 
-def _typed_looks(options: FiguresOptions) -> list[str]:
-    """Return the options that say which figures, and how they look."""
+def _appearance_options(options: FiguresOptions) -> list[str]:
+    """Return the options that select figures and their appearance."""
     lists = (("only", options.only), ("format", options.format))
     words = [f"--{name} {','.join(chosen)}" for name, chosen in lists if chosen]
     return words + [f"--theme {options.theme}"] * (options.theme is not None)

@@ -1,11 +1,11 @@
-"""What can be asked for: ``python -m montecarlo --list KIND``, in words."""
+"""``python -m montecarlo --list KIND``: the names that options accept."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import ALL_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.claims.catalogue import read_catalogue, summaries_named
+from montecarlo.claims.catalogue import read_catalogue, summaries_of
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.cli.command_line import ListOptions
 from montecarlo.cli.exits import DONE
@@ -20,83 +20,87 @@ Rows = Iterable[tuple[str, ...]]
 
 
 def work(options: ListOptions, _: Sequence[str]) -> int:
-    """Print what there is of one kind; of ``kinds``, what kinds there are."""
+    """Print the names of one kind, or the kinds themselves; return the exit status."""
     _, headings, rows = look_up("list", options.kind, KINDS)
     print_table(headings, (map(plain_words, row) for row in rows()))
     return DONE
 
 
 def _quantities() -> Rows:
-    """List sampled quantities, then those on record, which only `judge` asks for."""
-    told = {name: one.words for name, one in QUANTITIES.items()}
-    told |= {name: one.words for name, one in RECORDED.items()}
-    for name, said in told.items():
-        asked = "judge" if name in RECORDED else "measure, judge"
-        yield name, said, ", ".join(summaries_named(name)), asked
+    """Return name, description, summaries and commands of every quantity.
+
+    Sampled quantities come first, then recorded ones, which `judge` alone accepts.
+    """
+    described = {name: one.words for name, one in (QUANTITIES | RECORDED).items()}
+    for name, words in described.items():
+        commands = "judge" if name in RECORDED else "measure, judge"
+        yield name, words, ", ".join(summaries_of(name)), commands
 
 
 def _distributions() -> Rows:
+    """Return name, description, kurtosis and order of moments of every distribution."""
     for one in DISTRIBUTIONS.values():
         yield one.name, one.words, f"{one.kurtosis:g}", f"{one.moments:g}"
-    yield "NAME(mean=0.5,std=2)", "any of them, shifted and rescaled", "", ""
-    yield "scipy.gamma(a=2)", "one of scipy.stats, standardised", "", ""
+    yield "NAME(mean=0.5,std=2)", "any of these, shifted and rescaled", "", ""
+    yield "scipy.gamma(a=2)", "of scipy.stats, standardised", "", ""
     yield from ((f"{SCIPY}{name}", "likewise", "", "") for name in OF_SCIPY)
 
 
 def _divisors() -> Rows:
+    """Return name and description of divisors, and examples of formulas."""
     yield from ((one.name, one.text) for one in DIVISORS.values())
     yield "13.5", "a number"
-    yield "2*d_k^0.6", "a factor, and powers of d_k, n and ln(n)"
-    yield "sqrt(d_k*ln(n))", "roots; quote what has brackets in a shell"
+    yield "2*d_k^0.6", "a factor times powers of d_k, n and ln(n)"
+    yield "sqrt(d_k*ln(n))", "a root; in a shell, quote a formula with brackets"
     yield "none/sqrt", "the ratio of a quantity under two divisors, from the same draws"
-    yield "(d_k/8)", "a fraction stands in brackets"
+    yield "(d_k/8)", "a fraction, in brackets"
 
 
 def _initialisations() -> Rows:
-    yield from (
-        (f"kind={name}", f"weights {x}") for name, (_, x) in WEIGHT_KINDS.items()
-    )
+    """Return the parameters of an initialisation, with their values."""
+    yield from ((f"kind={k}", f"weights {x}") for k, (_, x) in WEIGHT_KINDS.items())
     yield "norm=", " or ".join(NORMS) + ", of the tokens"
-    yield "shape=", f"{', '.join(SHAPES)}: what a weight matrix holds"
+    yield "shape=", f"{', '.join(SHAPES)}: contents of a weight matrix"
     yield "width=", "of the tokens"
     yield "for example", "init(kind=he_normal,norm=layer,shape=full,width=512)"
 
 
 def _claims() -> Rows:
+    """Return id, topic and places of the claims of the five texts."""
     for claim in read_catalogue().claim:
         places = ", ".join(f"{one.text} {one.section}" for one in claim.source)
         yield claim.id, claim.topic, places
 
 
-#: Kind to what it is, in a few words, the headings of its table, and its lines.
+#: Kind of names -> its description, the headings of its table, and its lines.
 KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[], Rows]]] = {
     "kinds": (
         "what can be listed",
-        ("--list", "what it prints"),
-        lambda: ((name, told) for name, (told, *_) in list(KINDS.items())[1:]),
+        ("--list", "prints"),
+        lambda: ((name, words) for name, (words, *_) in list(KINDS.items())[1:]),
     ),
     "quantities": (
-        "what can be measured and judged",
-        ("quantity", "what it is", "summaries", "asked by"),
+        "quantities that can be measured and judged",
+        ("quantity", "description", "summaries", "commands"),
         _quantities,
     ),
     "divisors": (
-        "what scores can be divided by",
-        ("divisor", "what scores are divided by"),
+        "divisors of the scores",
+        ("divisor", "description"),
         _divisors,
     ),
     "distributions": (
-        "what entries of q and k can be drawn from",
-        ("distribution", "what it is", "kurtosis", "finite moments below order"),
+        "distributions of the entries of q and k",
+        ("distribution", "description", "kurtosis", "finite moments below order"),
         _distributions,
     ),
     "initialisations": (
-        "what can stand before q and k",
-        ("initialisation", "projections of normalised tokens as q and k"),
+        "initialisations of the projections to q and k",
+        ("initialisation", "q and k as projections of normalised tokens"),
         _initialisations,
     ),
     "formats": (
-        "number formats that weights can be kept in",
+        "number formats of the weights",
         ("number format", "bits of the significand"),
         lambda: ((one.name, str(one.bits)) for one in ALL_FORMATS.values()),
     ),
@@ -105,5 +109,5 @@ KINDS: dict[str, tuple[str, tuple[str, ...], Callable[[], Rows]]] = {
         ("figure", "shows"),
         lambda: ((one.id, one.shows) for one in EVERY_FIGURE.values()),
     ),
-    "claims": ("what five texts claim", ("claim", "topic", "texts"), _claims),
+    "claims": ("claims of five texts", ("claim", "topic", "texts"), _claims),
 }

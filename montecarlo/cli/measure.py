@@ -1,8 +1,8 @@
 """``python -m montecarlo measure``: one number, with its interval and exact value.
 
-Exit status: 0 measured; 2 usage or input; 3 the run could not finish; 4 measured, but
-not to the wanted error, or theory has no exact value; 70 a bug; 130 interrupted, with
-the estimate so far.
+Exit status: 0 measured; 2 usage or input; 3 the run could not finish; 4 the target
+error was not reached, or theory has no exact value; 70 a bug; 130 interrupted, with the
+current estimate.
 """
 
 import csv
@@ -16,11 +16,11 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from montecarlo.cli.command_line import MeasureOptions
-from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED, complain
+from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED, print_message
 from montecarlo.cli.options import require_defaults
 from montecarlo.errors import InputError, NotReachedError
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.names import MOST_REPLICATES, PROJECT, look_up_all, parse_folder
+from montecarlo.names import MOST_REPLICATES, PROJECT, parse_folder, require_names
 from montecarlo.printing import print_lines
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.sampling.rare_events import OVERFLOW
@@ -30,41 +30,52 @@ from montecarlo.study.measured import IDENTITY, MEASUREMENTS, Measurement
 from montecarlo.study.measurement import (
     FIRST,
     RELATIVE_ERROR,
-    Effort,
     PreciseRows,
     exact_row,
     request_row,
 )
 from montecarlo.study.progress import progress_bar
 
-#: Options that act beside ``--row``: all else is said by the report.
+#: Options that have an effect with ``--row``; the report determines the others.
 BESIDE_ROW = {"row", "source", "json", "markdown", "lang"}
-#: Options that act beside ``--replicates``: which point, and its draws.
+#: Options that have an effect with ``--replicates``: the point and its draws.
 OF_POINT = {
     *("replicates", "number_format", "d_k", "seed", "distribution", "keys"),
     *("dependence", "initialisation", "normalisation", "mask"),
 }
-#: Options that do not act where nothing is sampled.
+#: Options that have no effect without sampling.
 OF_SAMPLING = ("relative_error", "absolute_error", "most", "seed", "jobs", "first")
-#: Columns of a row that options have the names of.
+#: Options that are named as columns of measurements.csv.
 NAMES = tuple(one.name for one in fields(MeasureOptions) if one.name in IDENTITY)
 
 
-class Answer(NamedTuple):
-    """What was measured, how long it took, and how it ended."""
+class Result(NamedTuple):
+    """A measurement, its duration, and how it ended.
+
+    Attributes
+    ----------
+    measured : Measurement
+    seconds : float
+    command : str
+        The command that gives the same digits; empty if there is none.
+    status : int
+        Exit status.
+    message : str
+        How the result differs from the request; empty if it does not.
+    """
 
     measured: Measurement
     seconds: float
-    again: str  # the command that gives the same digits
+    command: str
     status: int = DONE
-    told: str = ""  # what is not as it was asked for
+    message: str = ""
 
 
 def work(options: MeasureOptions, typed: Sequence[str]) -> int:
-    """Measure what was asked for, and print it."""
-    _require_acting(options)
+    """Measure and print what the options request; return the exit status."""
+    _require_effective(options)
     if options.replicates is not None:
-        told = replay(
+        outcome = replay(
             options.names,
             options.d_k,
             options.keys,
@@ -72,40 +83,35 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
             seed=options.seed,
             indices=options.replicates,
         )
-        print_lines(told)
+        print_lines(outcome)
         return DONE
     languages = []
     if options.markdown:
-        # Babel, for paragraphs alone
-        from montecarlo.report.language.catalogues import (
-            LANGUAGES,
-            SOURCE,
-            read_language,
-        )
+        # imports Babel, for paragraphs alone
+        from montecarlo.report.language.catalogues import LANGUAGES, read_language
         from montecarlo.report.language.quoting import quote
 
-        known = {code: code for code in LANGUAGES}
-        codes = look_up_all("lang", options.lang or [SOURCE], known)
+        codes = require_names("lang", options.lang or ["en"], LANGUAGES)
         languages = [read_language(code) for code in codes]
     by_row = options.row is not None
-    found = _answer_row(options) if by_row else _answer(options, typed)
+    result = _measure_row(options) if by_row else _measure_options(options, typed)
     if languages:
-        quoted = (quote(found.measured, one, found.again) for one in languages)
+        quoted = (quote(result.measured, one, result.command) for one in languages)
         print_lines("\n\n".join(quoted))
     else:
-        print_lines(_format_answer(found, as_json=options.json))
-    if found.told:
-        complain("measure", found.told, found.status)
-    return found.status
+        print_lines(_format_result(result, as_json=options.json))
+    if result.message:
+        print_message("measure", result.message, result.status)
+    return result.status
 
 
-def _require_acting(options: MeasureOptions) -> None:
-    """Refuse options that something else would silently take the place of."""
-    every = {one.name for one in fields(options)}
+def _require_effective(options: MeasureOptions) -> None:
+    """Raise `InputError` for options that others override."""
+    names = {one.name for one in fields(options)}
     if options.replicates is not None:
-        require_defaults(options, every - OF_POINT, "--replicates")
+        require_defaults(options, names - OF_POINT, "--replicates")
     elif options.row is not None:
-        require_defaults(options, every - BESIDE_ROW, "--row")
+        require_defaults(options, names - BESIDE_ROW, "--row")
     elif options.source is not None:
         raise InputError(f"--from must stand with --row, got {str(options.source)!r}")
     elif options.quantity is None:
@@ -121,34 +127,40 @@ def _require_acting(options: MeasureOptions) -> None:
 
 
 def _command_with_seed(typed: Sequence[str]) -> str:
-    """Return the command that was typed, with the seed that it has by default."""
+    """Return the typed arguments as a command, with the default seed made explicit."""
     seeded = any(word.partition("=")[0] in {"--seed", "--exact"} for word in typed)
     words = [*typed, *([] if seeded else ["--seed", "1"])]
     return f"python -m montecarlo measure {shlex.join(words)}"
 
 
-def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
-    """Measure what the options ask for, as far as it can be had."""
-    started, again = time.perf_counter(), _command_with_seed(typed)
+def _measure_options(options: MeasureOptions, typed: Sequence[str]) -> Result:
+    """Measure the row that the options request, as precisely as possible.
+
+    Raises
+    ------
+    NotReachedError
+        If the exact value is requested and unknown.
+    """
+    started, command = time.perf_counter(), _command_with_seed(typed)
     parts = {name: getattr(options, name) for name in RowKey._fields}
-    asked = request_row(options.names, options.d_k, options.keys, parts)
+    requested = request_row(options.d_k, options.keys, {**options.names, **parts})
     if options.exact:
-        exact = exact_row(asked)
+        exact = exact_row(requested)
         if exact is None:
             raise NotReachedError(
                 f"{options.quantity} must have an exact value here, got none: "
                 "without --exact it is sampled"
             )
-        return Answer(exact, time.perf_counter() - started, again)
+        return Result(exact, time.perf_counter() - started, command)
     relative = options.relative_error
-    effort = Effort(
+    rows = PreciseRows(
+        requested,
         options.seed,
         RELATIVE_ERROR if relative is None else relative,
         options.absolute_error,
         options.first or FIRST,
         options.most,
     )
-    rows = PreciseRows(asked, effort)
     (point,) = rows.requested
     seconds = replicate_seconds(point, rows.n_divisors)
     require_soon("--most", rows.budgets[point].first, seconds)
@@ -164,22 +176,28 @@ def _answer(options: MeasureOptions, typed: Sequence[str]) -> Answer:
             raise
         interrupted = True
     ((measured, estimate),) = rows.estimates()
-    took = time.perf_counter() - started
+    duration = time.perf_counter() - started
     if interrupted:
-        told = f"interrupted: the estimate of {measured.n_replicates} replicates"
-        # whose replicates nobody has again
-        return Answer(measured, took, "", INTERRUPTED, told)
-    needed, is_fixed = effort.needed(estimate), options.first == options.most
+        # no command, as the number of replicates was accidental
+        message = f"interrupted: the estimate of {measured.n_replicates} replicates"
+        return Result(measured, duration, "", INTERRUPTED, message)
+    needed, is_fixed = rows.replicates_needed(estimate), options.first == options.most
     if needed <= estimate.n_replicates or (options.most and is_fixed):
-        return Answer(measured, took, again)
-    why = _tell_shortfall(measured, effort, needed, seconds)
-    told = f"the wanted error was not reached: {why}"
-    return Answer(measured, took, again, NOT_REACHED, told)
+        return Result(measured, duration, command)
+    why = _shortfall(measured, rows.target_error(estimate), needed, seconds)
+    message = f"the target error was not reached: {why}"
+    return Result(measured, duration, command, NOT_REACHED, message)
 
 
-def _answer_row(options: MeasureOptions) -> Answer:
-    """Measure a row of a report again: the same draws, alone."""
-    from montecarlo.claims.outcomes import read_report_run  # of claims, for this alone
+def _measure_row(options: MeasureOptions) -> Result:
+    """Measure a row of a report again, with the same draws.
+
+    Raises
+    ------
+    InputError
+        If the report lacks the row, or the row cannot be measured alone.
+    """
+    from montecarlo.claims.outcomes import read_report_run  # slow to import
 
     folder = options.source or parse_folder("from", "output")
     run = read_report_run(folder)
@@ -192,11 +210,11 @@ def _answer_row(options: MeasureOptions) -> Answer:
     if row["quantity"] == OVERFLOW:
         raise InputError(
             f"row must be an estimate from replicates, got {options.row!r}, whose "
-            f"{OVERFLOW} is found by tilting"
+            f"{OVERFLOW} is estimated by exponential tilting"
         )
     replicates = int(row["n_replicates"])
-    said: dict[str, Any] = {
-        **{name: row.get(name, "none") for name in NAMES},  # masks may be none
+    values: dict[str, Any] = {
+        **{name: row.get(name, "none") for name in NAMES},  # mask may be missing
         "d_k": int(row["d_k"]),
         "keys": int(row["n_keys"]) if row["n_keys"] else None,
         "distribution": f"{row['distribution_q']} * {row['distribution_k']}",
@@ -206,58 +224,62 @@ def _answer_row(options: MeasureOptions) -> Answer:
     }
     words = [
         word
-        for name, value in said.items()
+        for name, value in values.items()
         if value not in (None, "", "none") or name == "divisor"
         for word in (f"--{name.replace('_', '-')}", str(value))
     ]
-    return _answer(replace(options, **said), words)
+    return _measure_options(replace(options, **values), words)
 
 
-def _tell_shortfall(
-    measured: Measurement, effort: Effort, needed: float, seconds: float
+def _shortfall(
+    measured: Measurement, wanted: float, needed: float, seconds: float
 ) -> str:
-    """Say why the wanted error was not reached, and what would do."""
+    """Return why the target error was not reached, and what would reach it.
+
+    ``wanted``: the target error; ``needed``: replicates for it; ``seconds``: CPU time
+    of one replicate.
+    """
     if math.isnan(needed):
-        return f"no interval {_why(measured)}"
+        return f"no interval {_reason_without_interval(measured)}"
     if math.isinf(needed) and measured.estimate == 0.0:
         return (
-            "no error is a part of an estimate of 0; its interval is known, and "
-            "--absolute-error says how small it is to be"
+            "the relative error of an estimate of 0 is undefined; "
+            "--absolute-error sets an absolute one"
         )
     if measured.is_binned:
         return "the interval is a bin of a histogram, which no replicates make smaller"
-    wanted = effort.absolute_error or effort.relative_error * abs(measured.estimate)
     limit = "--most sets the limit"
     if needed > MOST_REPLICATES:
-        limit = f"no more than {MOST_REPLICATES} can be had"
+        limit = f"the largest number is {MOST_REPLICATES}"
     return (
-        f"{measured.std_error:.2g} where {wanted:.2g} was wanted, which takes about "
+        f"{measured.std_error:.2g} instead of {wanted:.2g}, which takes about "
         f"{needed:.2g} replicates, {say_time(needed * seconds)} on one core; {limit}"
     )
 
 
-def _why(measured: Measurement) -> str:
+def _reason_without_interval(measured: Measurement) -> str:
+    """Return why a measurement has no bounded interval."""
     if math.isnan(measured.ci_low):
         return "without the moments that it needs"
     if math.isnan(measured.estimate):
-        return "but a bound: the quantile lies beyond what is counted"
-    return f"after {measured.n_replicates} replicates, of which few make the variance"
+        return "but a bound: the quantile lies outside the range of the histogram"
+    return (
+        f"after {measured.n_replicates} replicates, few of which determine the variance"
+    )
 
 
-def _format_answer(found: Answer, *, as_json: bool) -> str:
-    """Return what was measured as text: one JSON object, or a few lines.
+def _format_result(result: Result, *, as_json: bool) -> str:
+    """Return a result as one JSON object, or as a few lines.
 
-    The last line is what to type to get the same digits again, if there are such.
+    The last of the lines is the command that gives the same digits, if there is one.
     """
     if not as_json:
-        made = f"{found.seconds:.1f} s, montecarlo {version(PROJECT)}"
-        again = f"\n{'again':<12}{found.again}" if found.again else ""
-        return f"{found.measured}, {made}{again}"
+        origin = f"{result.seconds:.1f} s, montecarlo {version(PROJECT)}"
+        again = f"\n{'again':<12}{result.command}" if result.command else ""
+        return f"{result.measured}, {origin}{again}"
     record = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in asdict(found.measured).items()
+        for name, value in asdict(result.measured).items()
     }
-    reached = found.status == DONE
-    return json.dumps(
-        {**record, "seconds": round(found.seconds, 3), "reached": reached}
-    )
+    record |= {"seconds": round(result.seconds, 3), "reached": result.status == DONE}
+    return json.dumps(record)

@@ -1,8 +1,8 @@
-"""``python -m montecarlo observe FILE [FILE ...]``: queries and keys of your own model.
+"""``python -m montecarlo observe FILE [FILE ...]``: queries and keys of a model.
 
-Exit status: 0 no head is in a state named by ``--fail-on``, and all divide by what
-``--expect`` says; 1 one is, or does not; 2 usage or input; 3 the run could not finish;
-4 what ``--expect`` asks cannot be told; 70 a bug; 130 interrupted.
+Exit status: 0 no head is in a state named by ``--fail-on``, and all have the divisor of
+``--expect``; 1 otherwise; 2 usage or input; 3 the run could not finish; 4 the divisor
+cannot be determined; 70 a bug; 130 interrupted.
 """
 
 import json
@@ -17,7 +17,7 @@ from montecarlo.model import observed_files as observed
 from montecarlo.model.answers import NO, UNDETERMINED, ScaleAnswer, implied_divisor
 from montecarlo.model.files import require_files
 from montecarlo.model.observing import STATES, Observation
-from montecarlo.names import look_up_all
+from montecarlo.names import require_names
 from montecarlo.printing import print_lines
 from montecarlo.study.console import print_table
 from montecarlo.study.fingerprint import made_with
@@ -25,16 +25,15 @@ from montecarlo.study.folder import file_hash, publishing, write_json
 from montecarlo.study.progress import open_bar
 
 Item = TypeVar("Item")
-#: Options that change the numbers, beside the files.
+#: Options on which the results depend, besides the files.
 RECORDED = ("axes", "names", "causal", "expect", "rtol", "divisor")
 
 
 def work(options: ObserveOptions, typed: Sequence[str]) -> int:
-    """Observe the files, write a folder of results, and print what it says."""
+    """Observe the files, write a results folder, print a summary; return the status."""
     recorded: dict[str, Any] = {name: getattr(options, name) for name in RECORDED}
-    states = {state: state for state in STATES}
-    failing = look_up_all("fail-on", options.fail_on or (), states)
-    require_files(options.files)  # before a folder is made for them
+    failing = require_names("fail-on", options.fail_on or (), STATES)
+    require_files(options.files)  # before the output folder is created
     with publishing(options.output, typed) as edition:
         observation, answer = observed.observe_files(
             options.files,
@@ -42,17 +41,17 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
             track=partial(_track, quiet=options.quiet or options.json),
             **recorded,
         )
-        edition.note_time("observing")
+        edition.end_part("observing")
         for name, table in observed.make_tables(observation, answer).items():
             table.to_csv(edition.folder / name, index=False, lineterminator="\n")
-        record = observed.finite(observed.record_observation(observation, answer))
+        record = observed.record_observation(observation, answer)
         write_json(edition.folder / "observation.json", record)
         if answer.scales.heads:
-            # Matplotlib takes longer than some heads
+            # imports Matplotlib, which may take longer than the rest
             from montecarlo.report.figures.applied_scale import draw_scales
 
             draw_scales(answer, edition.folder)
-        edition.note_time("writing")
+        edition.end_part("writing")
         edition.record = {
             "kind": "observation",
             "options": recorded,
@@ -65,7 +64,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
         }
     if options.json:
         text = json.dumps(record["applied"], indent=2)
-        # what stands for the bracket in JSON: a CI runner obeys it within a line
+        # a CI runner executes commands after ##[; JSON allows to escape the bracket
         print_lines(text.replace("##[", r"##\u005b"))
     elif not options.quiet:
         _print_heads(observation, answer, edition.written)
@@ -77,18 +76,17 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
 
 
 def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
-    """Yield items, and show how far that is."""
+    """Yield items while a progress bar counts them; ``name`` is its label."""
     with open_bar(name, quiet=quiet) as update:
-        update(total=len(items))
         for done, item in enumerate(items, start=1):
             yield item
-            update(completed=done)
+            update(total=len(items), completed=done)
 
 
 def _print_heads(
     observation: Observation, answer: ScaleAnswer, written: Sequence[Path]
 ) -> None:
-    """Print the answer, a line for each head, and the files."""
+    """Print the summary, a line for each head, and the names of the files."""
     print_lines("\n".join(observed.say_scales(observation, answer)))
     headings, rows = observed.list_heads(observation, answer)
     print_table(headings, rows, right=len(headings) - 2)

@@ -1,13 +1,12 @@
-"""Options: how a command line becomes a record with types, and what is shared.
+"""Parses a command line into a command's options, a dataclass.
 
-A command's options are a frozen dataclass of `command_line`.  A field's type says what
-may be typed, its `option_field` what it means and under which heading of the help it
-stands.  Lists have commas between their names, and an option that is given again adds
-to its list.  What no option can mean is an `InputError` of one line.
+The options are the frozen dataclasses of `command_line`.  The type of a field
+determines its parser, its `option_field` the help text and heading.  Lists are
+separated by commas, and an option that is given again extends its list.  Invalid values
+raise `InputError`, whose message is one line.
 """
 
 import argparse
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, field, fields
@@ -23,16 +22,16 @@ from montecarlo.names import (
     parse_decimal,
     parse_folder,
     parse_whole,
-    parse_within,
+    suggest,
 )
 from montecarlo.printing import write_out
 from montecarlo.study.executors import EXECUTORS
 
-#: Heading of the options that most people need; a page of help begins with it.
-FIRST = "what most people need"
+#: Headings of the help; it begins with the most common options.
+FIRST = "common options"
 SAMPLING = "sampling"
-OTHER = "this command"
-#: Options of which nothing is a value.
+OTHER = "other options"
+#: Options whose value may be empty.
 _MAY_BE_EMPTY = {"initialisation"}
 
 # --- Types ----------------------------------------------------------------------------
@@ -44,7 +43,7 @@ Names = tuple[str, ...]
 
 
 def parse_indices(name: str, typed: str) -> range:
-    """Return the indices of replicates that ``A:B`` names."""
+    """Return the range of replicates from a text ``A:B``: A to B - 1."""
     first, _, stop = typed.partition(":")
     indices = range(parse_whole(name, first), parse_whole(name, stop))
     if not indices or indices.start < 0:
@@ -52,8 +51,7 @@ def parse_indices(name: str, typed: str) -> range:
     return indices
 
 
-#: What stands for a value of a type in the help, and its value: of the option's name
-#: and what was typed.
+#: Type -> placeholder of a value in the help, and parser: (option, text) -> value.
 TYPES: dict[Any, tuple[str, Callable[[str, str], Any]]] = {
     str: ("NAME", lambda _, typed: typed),
     int: ("N", parse_whole),
@@ -61,20 +59,20 @@ TYPES: dict[Any, tuple[str, Callable[[str, str], Any]]] = {
     range: ("A:B", parse_indices),
     Path: ("FILE", lambda _, typed: Path(typed)),
     Folder: ("DIR", parse_folder),
-    Seed: ("N", partial(parse_within, least=0, most=MOST_SEED)),
-    Jobs: ("N", partial(parse_within, least=1, most=MOST_JOBS)),
+    Seed: ("N", partial(parse_whole, least=0, most=MOST_SEED)),
+    Jobs: ("N", partial(parse_whole, least=1, most=MOST_JOBS)),
 }
 
 
 def split_names(typed: str) -> list[str]:
-    """Return the names of a list as typed; one that is missing stays, empty."""
+    """Return the names in a comma-separated list; a missing name is an empty one."""
     return [part.strip() for part in typed.split(",")]
 
 
-#: An option with a list of names.
+#: Settings of an option with a list of names.
 NAMES: dict[str, Any] = {"action": "extend", "type": split_names, "metavar": "NAMES"}
 _SWITCH = {"action": "store_true"}
-#: What an option means, whichever command has it.
+#: Settings of options that several commands have.
 SHARED: dict[str, dict[str, Any]] = {
     "--output": {"help": "folder to write (default: output)", "metavar": "DIR"},
     "--lang": {"help": "languages, with commas, or all (default)", **NAMES},
@@ -83,7 +81,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--preset": {"help": "quick, standard (default) or full"},
     "--seed": {"help": "of all random numbers (default: 1)", "metavar": "N"},
     "--jobs": {"help": "workers (default: one per core)", "metavar": "N"},
-    "--executor": {"help": f"{', '.join(EXECUTORS)} (docs/cluster.md)"},
+    "--executor": {"help": f"{', '.join(EXECUTORS)}: see docs/cluster.md"},
     "--scheduler": {"help": "address of a Dask scheduler", "metavar": "ADDRESS"},
     "--quiet": {"help": "print nothing but errors", **_SWITCH},
     "--help": {"help": "print this, and stop", "action": "help"},
@@ -92,29 +90,42 @@ SHARED: dict[str, dict[str, Any]] = {
 
 def option_field(
     heading: str,
-    told: str | None = None,
+    help_text: str | None = None,
     default: Any = None,  # noqa: ANN401
     flag: str | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401 - as `dataclasses.field`
     """Declare a field of a command's options.
 
-    ``told`` is its help, by default that of `SHARED`; ``flag`` how it is typed, where
-    that is not the field's name: a positional argument has no dashes.  Settings are
-    argparse's, in the place of those that the type has.
+    Parameters
+    ----------
+    heading : str
+        Heading of the help under which it is listed.
+    help_text : str, optional
+        By default that of `SHARED`.
+    default : object
+    flag : str, optional
+        Name on the command line, by default made from the field's name.  A name without
+        dashes is a positional argument.
+    **settings
+        Arguments of ``ArgumentParser.add_argument``, in place of those of the type.
     """
-    if told is not None:
-        settings["help"] = told
+    if help_text is not None:
+        settings["help"] = help_text
     return field(default=default, metadata={"": (heading, flag, settings)})
 
 
 def _flag(one: Field[Any]) -> str:
+    """Return the name of an option on the command line."""
     _, flag, _ = one.metadata[""]
     return flag or f"--{one.name.replace('_', '-')}"
 
 
 def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
-    """Return whether a field holds a list, and the type of one value of it."""
+    """Return whether a type hint is that of a list, and the type of its values.
+
+    None in a union is left out.
+    """
     args = get_args(hint)
     if NoneType in args:
         return _type_of(next(one for one in args if one is not NoneType))
@@ -125,45 +136,49 @@ def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
 
 
 class Parser(argparse.ArgumentParser):
-    """A command's parser: options under headings, complaints of one line.
+    """Parser of one command, with options grouped by headings, and one-line errors.
 
-    ``options`` is the dataclass of them, whose docstring says what the command does.
+    Parameters
+    ----------
+    command : str
+        Name of the command; may be empty.
+    options : dataclass
+        Its options; the docstring is the command's description.
     """
 
     def __init__(self, command: str, options: Any) -> None:  # noqa: ANN401 - a dataclass
-        given = [one for one in fields(options) if not _flag(one).startswith("-")]
-        names = [one.metadata[""][2]["metavar"] for one in given]
+        positional = [one for one in fields(options) if not _flag(one).startswith("-")]
+        names = [one.metadata[""][2]["metavar"] for one in positional]
         files = "".join(f"{name} [{name} ...] " for name in names)
         super().__init__(
             prog=f"python -m montecarlo {command}".rstrip(),
             usage=f"%(prog)s {files}[options]",
             description=options.__doc__,
-            epilog="Names in a list have commas between them; an option given again "
-            "adds to its list.",
+            epilog="Lists are separated by commas; an option that is given again "
+            "extends its list.",
             add_help=False,
-            allow_abbrev=False,  # --n would be taken for --number-format
+            allow_abbrev=False,  # --n would stand for --number-format
         )
         self.command = command
         self.options = options
         self.groups: dict[str, argparse._ArgumentGroup] = {}
         hints = get_type_hints(options)
         self.types = {name: _type_of(hint) for name, hint in hints.items()}
-        ordered = sorted(fields(options), key=lambda one: one.metadata[""][0] == OTHER)
-        for one in sorted(ordered, key=lambda one: one not in given):
+        for one in sorted(
+            fields(options),
+            key=lambda one: (one not in positional, one.metadata[""][0] == OTHER),
+        ):
             heading, _, special = one.metadata[""]
             several, kind = self.types[one.name]
             settings: dict[str, Any] = {"default": one.default}
             if (flag := _flag(one)).startswith("-"):
-                settings |= {"dest": one.name}
-                if kind is bool:
-                    settings |= _SWITCH
-                else:
-                    settings |= NAMES if several else {"metavar": TYPES[kind][0]}
+                single = _SWITCH if kind is bool else {"metavar": TYPES[kind][0]}
+                settings |= {"dest": one.name} | (NAMES if several else single)
             self._add(heading, flag, **settings | special)
         self._add(OTHER, "-h", "--help")
 
     def _add(self, heading: str, *flags: str, **special: Any) -> None:  # noqa: ANN401
-        """Add an option under a heading, and say what `SHARED` does of it."""
+        """Add an option under a heading, with the shared settings of its name."""
         if heading not in self.groups:
             self.groups[heading] = self.add_argument_group(heading)
         settings = SHARED.get(flags[-1], {}) | special
@@ -172,15 +187,15 @@ class Parser(argparse.ArgumentParser):
         self.groups[heading].add_argument(*flags, **settings)
 
     def read(self, typed: Sequence[str]) -> Any:  # noqa: ANN401 - the command's options
-        """Return the options that a command line asks for.
+        """Return the command's options from the arguments of a command line.
 
         Raises
         ------
         InputError
-            If an argument is not known, with the nearest that is, or has no value, or
-            one that cannot be meant.
+            If an option is unknown (the message suggests the most similar one), lacks
+            its value, or has an invalid one.
         """
-        for word in typed:  # results name the command that made them, in UTF-8
+        for word in typed:  # results contain the command line, in UTF-8
             try:
                 word.encode()
             except UnicodeEncodeError:
@@ -198,24 +213,20 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _refuse(self, name: str) -> NoReturn:
-        """Refuse an option that is not known; name the nearest."""
+        """Raise `InputError` for an unknown option, with the most similar one."""
         if not name.startswith("-"):
             raise InputError(f"arguments must be options, got {show(name)}")
-        known = self._option_string_actions
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f". Did you mean {near[0]!r}?" if near else ""
-        raise InputError(
-            f"option must be one that --help lists, got {show(name)}{hint}"
-        )
+        hint = suggest(name, self._option_string_actions)
+        raise InputError(f"option must be listed by --help, got {show(name)}.{hint}")
 
     def _value(self, one: Field[Any], given: Any) -> Any:  # noqa: ANN401
-        """Return a value of a field's type from what was typed.
+        """Return the value of a field from its text, or the default.
 
-        No value is ``--config=``, and ``--seed=--``, of which argparse leaves an empty
-        list up to Python 3.12.
+        An empty value comes from ``--config=``, or from ``--seed=--``, for which
+        argparse up to Python 3.12 returns an empty list.
         """
         if not isinstance(given, str | list):
-            return given  # what was not typed, and switches
+            return given  # the default, or a switch
         several, kind = self.types[one.name]
         name, values = _flag(one).removeprefix("--"), []
         for typed in [given] if isinstance(given, str) else given or ["--"]:
@@ -225,27 +236,27 @@ class Parser(argparse.ArgumentParser):
         return tuple(values) if several else values[0]
 
     def complete(self, known: Mapping[str, object]) -> None:
-        """Tell shtab what values are, by what stands for them in the help."""
+        """Set shtab's completions for values.
+
+        ``known``: placeholder of a value in the help -> completion.
+        """
         for action in self._actions:
             if (shown := str(action.metavar)) in known:
                 vars(action)["complete"] = known[shown]
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
+        """Write a message of argparse, such as the help."""
         write_out(message, file or sys.stderr)
 
     def error(self, message: str) -> NoReturn:
-        """Refuse a command line that argparse cannot read."""
+        """Raise `InputError` for a command line that argparse cannot parse."""
         raise InputError(message)
 
 
-def require_defaults(
-    options: Any,  # noqa: ANN401 - a command's options
-    names: Iterable[str],
-    why: str,
-) -> None:
-    """Refuse options that do not act beside others.
+def require_defaults(options: Any, names: Iterable[str], why: str) -> None:  # noqa: ANN401 - a command's options
+    """Raise `InputError` for options that have no effect.
 
-    ``why`` says beside what: ``"--replicates"``.
+    ``why``: the option with which they have none, such as ``--replicates``.
     """
     known = {one.name: one for one in fields(options)}
     for name in sorted(names):

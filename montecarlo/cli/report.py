@@ -1,7 +1,7 @@
 """``python -m montecarlo report``: sample Q and K, judge the texts, write the report.
 
 Exit status: 0 the report was written, whatever the verdicts; 1 it was, and an outcome
-that ``--fail-on`` names came out; 2 usage or input, found before sampling; 3 the run
+named by ``--fail-on`` occurred; 2 usage or input, found before sampling; 3 the run
 could not finish; 70 a bug; 130 interrupted.
 """
 
@@ -20,7 +20,7 @@ from montecarlo.report.running import report_maker
 
 
 def work(options: ReportOptions, typed: Sequence[str]) -> int:
-    """Write the report, and print what came out."""
+    """Write the report, and print a summary; return the exit status."""
     fail_on = read_fail_on(options.fail_on or ())
     results, written = write_or_render(
         options,
@@ -31,25 +31,28 @@ def work(options: ReportOptions, typed: Sequence[str]) -> int:
     )
     if not options.quiet:
         again = command_again(options, typed, results.run)
-        print_lines("\n".join([*tell_outcome(results, written), f"again: {again}"]))
+        print_lines("\n".join([*summary_lines(results, written), f"again: {again}"]))
     return FAILING if fail_on & outcomes_of(results.record) else DONE
 
 
-def tell_outcome(results: Findings, written: Sequence[Path]) -> list[str]:
-    """Say what to open, and how many claims came out how."""
+def summary_lines(results: Findings, written: Sequence[Path]) -> list[str]:
+    """Return a summary: the page to open, counts of verdicts, failed self-checks."""
     pages = [path for path in written if path.suffix in {".html", ".md"}]
     first = next((path for path in pages if path.name == "index.html"), pages[0])
     counts = ", ".join(f"{n} {verdict}" for verdict, n in results.counts)
-    told = [f"open {first} (files written: {len(written)})", f"claims: {counts}"]
+    lines = [f"open {first} (files written: {len(written)})", f"claims: {counts}"]
     if refuted := results.record.failed_self_checks():
-        told.append(f"self-checks refuted: {', '.join(refuted)}")
-    return told
+        lines.append(f"self-checks refuted: {', '.join(refuted)}")
+    return lines
 
 
 def command_again(
     options: ReportOptions, typed: Sequence[str], run: Mapping[str, Any]
 ) -> str:
-    """Return the command that makes the same files again: as typed, with its seed."""
+    """Return the command that writes the same files again: as typed, with its seed.
+
+    ``run``: content of run.json.
+    """
     words = [*typed]
     if options.seed is None and not (options.source or options.config):
         words += ["--seed", str(run["seed"])]

@@ -1,7 +1,7 @@
-"""What `report` and `figures` ask for, from options to files on disk.
+"""What `report` and `figures` share: from options to written files.
 
-Flags stand over a configuration file, which stands over defaults.  Every problem is an
-`InputError` of one line, found before anything is sampled.
+Options override a configuration file, which overrides defaults.  Every invalid input
+raises `InputError` before anything is sampled; its message is one line.
 """
 
 import reprlib
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.catalogue import read_catalogue, validation_message
 from montecarlo.claims.running import Study
 from montecarlo.cli.command_line import ResultsOptions
 from montecarlo.cli.options import require_defaults
@@ -31,14 +31,14 @@ from montecarlo.small_files import parse_toml, read_small
 from montecarlo.study.executors import check_executor
 from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
 
-#: Where a report is written, and which grid is sampled, if nothing is said.
+#: Default folder and preset.
 OUTPUT, PRESET = "output", "standard"
-#: Options that do not act where nothing is sampled.
+#: Options that have no effect without sampling.
 OF_SAMPLING = ("seed", "preset", "jobs", "executor", "scheduler", "config", "fresh")
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file may say of a study; ``grid`` takes the place of a preset."""
+    """Contents of a configuration file; ``grid`` replaces a preset."""
 
     seed: Annotated[int, Meta(ge=0, le=MOST_SEED)] = 1
     only: tuple[str, ...] = ()
@@ -55,24 +55,39 @@ def write_or_render(  # noqa: PLR0913 - for two commands
     whole: bool = True,
     with_data: bool = True,
 ) -> tuple[Findings, Sequence[Path]]:
-    """Sample and write what options ask for, or render earlier results again.
+    """Sample and write what the options request, or render earlier results again.
 
-    ``make`` writes the report; ``only`` are the claims that were asked for, where not
-    all are; ``whole`` and ``with_data`` tell whether all of a report is written, and
-    whether results stand beside it.  Returns the results and the files.
+    Parameters
+    ----------
+    options : ResultsOptions
+    typed : sequence of str
+        The arguments of the command.
+    make : callable
+        Writes the files of the report.
+    only : sequence of str, optional
+        Ids of the requested claims; by default all.
+    whole : bool
+        Whether all files of a report are written.
+    with_data : bool
+        Whether the results are written as well.
+
+    Returns
+    -------
+    (Findings, sequence of Path)
+        Results and written files.
     """
+    output = options.output or parse_folder("output", OUTPUT)
     if options.source is not None:
         require_defaults(options, OF_SAMPLING, "--from")
         languages = choose_languages(options.lang or ())
-        output = options.output or parse_folder("output", OUTPUT)
         if not whole or only or languages:
             _require_other_folder(options.source, output)
         target = Target(output, languages, typed, only=only or ())
         return render_again(options.source, target, make, with_data=with_data)
     check_executor(options.executor, options.jobs, options.scheduler)
-    study = _configured(options, only)
+    study = _study_of(options, only)
     target = Target(
-        options.output or parse_folder("output", OUTPUT),
+        output,
         choose_languages(options.lang or ("all",)),
         typed,
         options.jobs,
@@ -86,16 +101,19 @@ def write_or_render(  # noqa: PLR0913 - for two commands
 
 
 def _require_other_folder(source: Path, output: Path) -> None:
-    """Refuse to write a part of a report where the whole of it is."""
+    """Raise `InputError` if part of a report would replace the whole of it."""
     if source.resolve() == output.resolve():
         raise InputError(
-            f"--output must name another folder than {str(source)!r}, which loses what "
-            "is not written anew"
+            f"--output must name another folder than {str(source)!r}, where files that "
+            "are not written again would be lost"
         )
 
 
-def _configured(options: ResultsOptions, only: Sequence[str] | None) -> Study:
-    """Return the study of options over a configuration file."""
+def _study_of(options: ResultsOptions, only: Sequence[str] | None) -> Study:
+    """Return the study of a configuration file and of options, which override it.
+
+    ``only``: ids of the requested claims; None for those of the file, or all.
+    """
     settings: dict[str, Any] = {}
     if options.config is not None:
         name = f"config {str(options.config)!r}"
@@ -104,14 +122,10 @@ def _configured(options: ResultsOptions, only: Sequence[str] | None) -> Study:
         settings.pop("grid", None)
     flags = {"seed": options.seed, "only": only}
     settings |= {name: value for name, value in flags.items() if value is not None}
-    configuration = _validate(settings, options.config)
+    configuration = _parse_settings(settings, options.config)
     preset = "" if configuration.grid else options.preset or PRESET
-    return _study(configuration, preset)
-
-
-def _study(configuration: Configuration, preset: str) -> Study:
     grid = configuration.grid or look_up("preset", preset, PRESETS)
-    grid.points()
+    grid.points()  # raises InputError for an invalid grid
     catalogue = read_catalogue()
     if configuration.only:
         catalogue = catalogue.only(configuration.only)
@@ -126,12 +140,12 @@ def _study(configuration: Configuration, preset: str) -> Study:
     )
 
 
-def _validate(settings: Mapping[str, Any], file: Path | None) -> Configuration:
-    """Validate settings, of a file where one is given; a refusal says where."""
+def _parse_settings(settings: Mapping[str, Any], file: Path | None) -> Configuration:
+    """Return settings as a configuration; ``file`` is their file, for messages."""
     try:
         return msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:
-        message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
+        message = validation_message(error)
         where = f"{file}: " if file else ""
         for name, value in settings.items():
             if message.endswith(f", at `{name}`"):

@@ -1,4 +1,5 @@
-"""From replicates to estimates with standard errors, and the engine that gets them.
+"""Estimates with confidence intervals from replicates, and the sequential engine.
 
-The replicate, a fresh Q and K, is the unit of independence throughout.
+Replicates, each with fresh matrices Q and K, are independent; the attention rows of one
+replicate, which share its keys, are not.
 """

@@ -1,134 +1,138 @@
-"""The engine: samples points in rounds that double, until nothing is undecided.
+"""Sequential sampling: rounds that double the replicates of the undecided points.
 
-It knows neither claims nor workers nor commands.  It is given a function that returns
-the points that are still undecided, a store for finished batches, and a function that
-runs batches.  When all points are finished it returns which replicates failed, and why.
+It knows nothing of claims, workers or commands.  It is given a store for finished
+batches, a function that runs batches on workers, and one that returns the points that
+are still undecided.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
 from typing import Any
 
-from montecarlo.sampling.batches import Batch, join, pack
+from montecarlo.sampling.batches import pack
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import Columns, sample
 
+#: Suffix of the file of a batch that is being written.
+PART = ".part"
+
 
 @dataclass(slots=True)
 class SampleStore:
-    """Packed batches in memory, by point and by the replicates that they hold.
+    """Finished batches of packed replicates, in memory or in files.
+
+    A batch is named by its point, the index of its first replicate and the index after
+    its last.
 
     Attributes
     ----------
-    _batches : dict
-        Point to index of the first replicate to index after the last, and the batch.
+    journal : Path or None
+        Existing folder with a file for each batch; None: memory.
     """
 
-    _batches: dict[DesignPoint, dict[int, tuple[int, bytes]]] = field(
+    journal: Path | None = None
+    _batches: dict[DesignPoint, dict[tuple[int, int], bytes | Path]] = field(
         default_factory=dict
     )
 
     def add(self, point: DesignPoint, start: int, stop: int, packed: bytes) -> None:
-        """Take a finished batch, in any order."""
-        self._batches.setdefault(point, {})[start] = stop, packed
+        """Store a finished batch.  Batches may come in any order."""
+        file = self._file(point, start, stop)
+        if file is not None:  # atomic: after a kill it is complete or missing
+            part = file.with_suffix(PART)
+            part.write_bytes(packed)
+            part.replace(file)
+        self._batches.setdefault(point, {})[start, stop] = file or packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Load a batch that an earlier run stored, if any; this store keeps none."""
-        del point, start, stop
-        return False
+        """Add a batch if its file is in the journal; return whether it is."""
+        file = self._file(point, start, stop)
+        if file is None or not file.exists():
+            return False
+        self._batches.setdefault(point, {})[start, stop] = file
+        return True
 
     def n_replicates(self, point: DesignPoint) -> int:
-        """Return how many replicates of a point are there."""
-        batches = self._batches.get(point, {})
-        return sum(stop - start for start, (stop, _) in batches.items())
-
-    def drop_after_gaps(self) -> None:
-        """Drop the replicates of each point after its first missing one.
-
-        The rest does not depend on the order in which batches finished.
-        """
-        for batches in self._batches.values():
-            expected = 0
-            for start, (stop, _) in sorted(batches.items()):
-                if start != expected:
-                    del batches[start]
-                else:
-                    expected = stop
+        """Return the number of stored replicates of a point."""
+        return sum(stop - start for start, stop in self._batches.get(point, ()))
 
     def packed(self, point: DesignPoint) -> list[bytes]:
-        """Return the batches of a point, in the order of the indices."""
-        return [packed for _, (_, packed) in sorted(self._batches[point].items())]
+        """Return the batches of a point in the order of their replicates."""
+        stored = [batch for _, batch in sorted(self._batches[point].items())]
+        return [one.read_bytes() if isinstance(one, Path) else one for one in stored]
 
-    def samples(self, point: DesignPoint) -> Batch:
-        """Put the batches of a point together, in the order of the indices."""
-        return join(self.packed(point))
+    def _file(self, point: DesignPoint, start: int, stop: int) -> Path | None:
+        """Return the path of the file of a batch, None without a journal."""
+        name = hashlib.sha256(point.name.encode()).hexdigest()[:16]
+        return self.journal and self.journal / f"{name}-{start}-{stop}"
 
 
-#: Work sent to a worker at once, in seconds: long against the cost of sending it.
+#: Seconds of sampling in a batch, large compared to the time to send it to a worker.
 BATCH_SECONDS = 0.15
-#: Replicates of a point at least: of fewer there is no standard error.
+#: Smallest number of replicates of a point: a standard error needs two.
 LEAST = 2
+#: Arguments of a function that a worker calls.
 Task = tuple[Any, ...]
-#: Calls a function with each of some arguments, unless they are not wanted any more at
-#: their turn, and yields them with what came of it, in any order.
+#: Maps a function, tasks and a predicate to pairs of a task and its finished future, in
+#: any order.  A task for which the predicate is true when its turn comes is skipped.
 Finish = Callable[
     [Callable[..., bytes], Iterable[Task], Callable[[Task], bool]],
     Iterator[tuple[Task, Future[bytes]]],
 ]
-
-
-#: The indices of replicates that failed, and why.
+#: The indices of the replicates of a batch, and the exception that sampling raised.
 FailedBatch = tuple[range, BaseException]
+#: Reports progress: a point, its replicates that have just finished, and its replicates
+#: that have just been requested.
+Advance = Callable[[DesignPoint, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Replicates of a point: at the first interim analysis, and at most."""
+    """Numbers of replicates of a point: at the first analysis, and at most."""
 
     first: int
     most: int
 
     def analyses(self) -> tuple[int, ...]:
-        """Return the numbers of replicates at which a point is analysed."""
-        numbers = [self.first]
-        while numbers[-1] * 2 <= self.most:
-            numbers.append(numbers[-1] * 2)
-        return tuple(numbers)
+        """Return the numbers of replicates at which a point is analysed.
+
+        Each is twice the one before.
+        """
+        n_analyses = (self.most // self.first).bit_length()
+        return tuple(self.first * 2**n for n in range(n_analyses))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the engine is to sample.
+    """The points that the engine samples.
 
     Attributes
     ----------
     budgets : mapping
-        Point to Budget.
+        Budget of each point.
     seed : int
     columns : mapping
-        Point to what its replicates are reduced to.
-    batch : int or None
-        Replicates sent to a worker at once; None: by cost.  Changes no byte.
+        For each point, the numbers to which its replicates are reduced.
     """
 
     budgets: Mapping[DesignPoint, Budget]
     seed: int
     columns: Mapping[DesignPoint, Columns]
-    batch: int | None = None
 
     def seconds(self, point: DesignPoint) -> float:
-        """Return about how long one replicate of a point takes."""
+        """Return the approximate time that a replicate of a point takes, in seconds."""
         return replicate_seconds(point, len(self.columns[point].divisors))
 
-    def batches(
-        self, point: DesignPoint, start: int, stop: int
-    ) -> Iterable[tuple[int, int]]:
-        """Split the replicates ``start`` to ``stop - 1`` into batches."""
-        size = self.batch or max(1, round(BATCH_SECONDS / self.seconds(point)))
-        for first in range(start, stop, size):
-            yield first, min(first + size, stop)
+    def batches(self, point: DesignPoint, indices: range) -> Iterator[range]:
+        """Yield consecutive parts of a range of replicates, each a batch."""
+        size = max(1, round(BATCH_SECONDS / self.seconds(point)))
+        for first in range(0, len(indices), size):
+            yield indices[first : first + size]
 
 
 def run(
@@ -136,7 +140,7 @@ def run(
     store: SampleStore,
     finish: Finish,
     undecided: Callable[[SampleStore], Iterable[DesignPoint]],
-    advance: Callable[[DesignPoint, int, int], None] = lambda *_: None,
+    advance: Advance = lambda *_: None,
 ) -> dict[DesignPoint, FailedBatch]:
     """Sample every point of a plan until it is decided or its budget is spent.
 
@@ -144,28 +148,48 @@ def run(
     ----------
     plan : Plan
     store : SampleStore
-        Takes the finished batches.
+        Receives the finished batches.
     finish : callable
-        Has batches sampled, as `Finish` says.
+        Runs batches on workers, see `Finish`.
     undecided : callable
-        Store -> points that need more replicates; called after each round.
+        Maps the store to the points that need more replicates; called after each round.
     advance : callable
-        (point, replicates finished, replicates newly wanted), for a progress bar.
+        Called with the progress, see `Advance`.
 
     Returns
     -------
     dict
-        The first batch that failed of each point in which sampling failed.
+        The first failed batch of each point at which sampling raised an exception.
     """
+
+    def missing(wanted: Mapping[DesignPoint, int]) -> Iterator[Task]:
+        """Yield the tasks of `sample_packed` for batches that are not stored yet."""
+        for point, stop in wanted.items():
+            advance(point, 0, stop - store.n_replicates(point))
+        for point, stop in wanted.items():
+            for batch in plan.batches(point, range(store.n_replicates(point), stop)):
+                span = batch.start, batch.stop
+                if store.recall(point, *span):
+                    advance(point, len(batch), 0)
+                else:
+                    yield point, plan.seed, *span, plan.columns[point]
+
     failures: dict[DesignPoint, FailedBatch] = {}
-    active = list(plan.budgets)
+    active: Iterable[DesignPoint] = plan.budgets
     analyses = {point: budget.analyses() for point, budget in plan.budgets.items()}
-    for number in range(max(map(len, analyses.values()), default=0)):
-        wanted = {point: analyses[point][number] for point in active}
+    for number in count():
+        # a point may become active again: a slope depends on several points
+        wanted = {
+            point: numbers[number]
+            for point, numbers in analyses.items()
+            if point in active and number < len(numbers)
+        }
+        if not wanted:
+            break
         tasks = sorted(
-            _missing(plan, store, wanted, advance),
+            missing(wanted),
             key=lambda task: -plan.seconds(task[0]) * (task[3] - task[2]),
-        )  # the longest first, or one is last, alone
+        )  # longest first, so that no worker is left with a long one at the end
         for task, future in finish(
             sample_packed, tasks, lambda task: task[0] in failures
         ):
@@ -175,39 +199,12 @@ def run(
                 continue
             store.add(point, first, last, future.result())
             advance(point, last - first, 0)
-        if len(failures) == len(plan.budgets):
-            break
-        remaining = set(undecided(store)).difference(failures)
-        # also those that were decided before: a slope changes with any of its places
-        active = [
-            point
-            for point in plan.budgets
-            if point in remaining and number + 1 < len(analyses[point])
-        ]
-        if not active:
-            break
+        active = set(undecided(store)).difference(failures)
     return failures
 
 
 def sample_packed(
     point: DesignPoint, seed: int, start: int, stop: int, columns: Columns
 ) -> bytes:
-    """Return what `sample` returns, packed: that is left to the workers, too."""
+    """Return what `sample` returns, packed by the worker."""
     return pack(sample(point, seed, start, stop, columns))
-
-
-def _missing(
-    plan: Plan,
-    store: SampleStore,
-    wanted: Mapping[DesignPoint, int],
-    advance: Callable[[DesignPoint, int, int], None],
-) -> Iterator[Task]:
-    """Yield what samples the batches that no earlier run has left."""
-    for point, stop in wanted.items():
-        advance(point, 0, stop - store.n_replicates(point))
-    for point, stop in wanted.items():
-        for first, last in plan.batches(point, store.n_replicates(point), stop):
-            if store.recall(point, first, last):
-                advance(point, last - first, 0)
-            else:
-                yield point, plan.seed, first, last, plan.columns[point]

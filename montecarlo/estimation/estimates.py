@@ -1,7 +1,7 @@
-"""An estimate with its interval, and the ways to get one from replicates or estimates.
+"""`Estimate`, a value with its confidence interval, and the functions that return one.
 
-Intervals come from differences between replicates, as `intervals` makes them.  They are
-never those of a chi-square: entries of one QKᵀ share rows and columns.
+Intervals come from the variance between replicates, see `intervals`.  A chi-square
+interval of a variance would be wrong: the entries of QKᵀ share rows and columns.
 """
 
 import math
@@ -16,45 +16,47 @@ import scipy
 from montecarlo.attention.quantities import ANY, Range, Scale, clip
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import (
+    MOST_SKEWED,
     POINTWISE,
+    SYMMETRIC,
     Interval,
     Moments,
     interval_ends,
     jackknife_moments,
     mean_moments,
-    one_interval,
     t_quantile,
 )
 
-#: Rounding of a mean in double precision, as a part of it: eight of its last places.
+#: Relative rounding error of a mean in double precision: eight units in the last place.
 LAST_PLACES = 2.0**-50
-#: Error that single precision may leave in a value of 1 or 0.
+#: Rounding error of a value of about 1 that was computed in single precision.
 ROUNDING = 1e-6
-#: By what part neighbouring bins may differ in width.
-LIKE_NEIGHBOURS = 0.01
+#: Largest relative difference in width between neighbouring bins of a grid.
+BIN_WIDTH_CHANGE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its standard error.
+    """An estimate with its standard error and its confidence intervals.
 
     Attributes
     ----------
     value : float
-        NaN where none is known; where there still are bounds, it lies within these.
+        NaN if it is not determined; the interval may still be.
     std_error : float
-        NaN where fewer than two replicates, or too few moments, give none.
+        NaN with fewer than two replicates, or without the moments that it needs.
     n_replicates : int
-        Independent replicates behind it.
+        Number of independent replicates.
     skewness : float
-        Of the replicates.
+        Skewness over replicates.
     bounds : callable or None
-        One-sided error rate -> Interval, where that does not come from the above.
+        Maps a one-sided error rate to the interval.  None: it follows from the
+        attributes above.
     within : (float, float)
-        The range of the estimated quantity, to which intervals are cut.
-    finest : Interval or None
-        The bins of an estimate from a histogram: with any number of replicates its
-        interval is no smaller.  None for other estimates.
+        Range of the estimated quantity, to which intervals are clipped.
+    smallest_interval : Interval or None
+        For an estimate from a histogram: its bin, which is the smallest interval that
+        any number of replicates can give.  None for other estimates.
     """
 
     value: float
@@ -63,74 +65,107 @@ class Estimate:
     skewness: float = 0.0
     bounds: Callable[[float], Interval] | None = None
     within: Range = ANY
-    finest: Interval | None = None
+    smallest_interval: Interval | None = None
 
     def interval(self, error_rate: float) -> Interval:
-        """Return the interval that misses on each side with this probability.
+        """Return the confidence interval, clipped to the range of the quantity.
 
-        The probability lies between 0 and 0.5.  What lies beyond the range of the
-        quantity is cut off, which misses no value of it.
+        Each end misses the true value with probability ``error_rate``, between 0 and
+        0.5.
         """
-        low, high = self.ends(error_rate)
-        return Interval(clip(low, self.within), clip(high, self.within))
+        return self.ends(error_rate).mapped(lambda end: clip(end, self.within))
 
     def ends(self, error_rate: float) -> Interval:
-        """Return the interval before its range cuts it."""
+        """Return the confidence interval before it is clipped.
+
+        Without ``bounds`` it is that of `interval_ends`, in the arithmetic of Python,
+        which is ten times faster for one estimate, and infinite if that
+        `depends_on_outliers`.
+        """
         if self.bounds is not None:
             return self.bounds(error_rate)
-        return one_interval(
-            self.value, self.std_error, self.skewness, self.n_replicates, error_rate
+        t = t_quantile(error_rate, self.n_replicates)
+        a = self.skewness / math.sqrt(self.n_replicates)
+        if self.depends_on_outliers:
+            return Interval(-math.inf, math.inf)
+        above, below = t, -t
+        if abs(a) > SYMMETRIC:
+            roots = (math.cbrt(1.0 + a * (side * t - a / 6.0)) for side in (1.0, -1.0))
+            hall = [3.0 / a * (root - 1.0) for root in roots]
+            above, below = max(t, hall[0]), min(-t, hall[1])
+        return Interval(
+            self.value - above * self.std_error, self.value - below * self.std_error
         )
 
     def at_rates(self, error_rates: Iterable[float]) -> "Estimate":
-        """Return the same estimate with its intervals at some error rates alone.
+        """Return a copy with its intervals computed, at these error rates only.
 
-        What others would be made of is dropped.
+        Unlike ``bounds``, which may hold samples, it is small and can be pickled.
         """
         ends = {rate: self.ends(rate) for rate in error_rates}
         return self if self.bounds is None else replace(self, bounds=ends.__getitem__)
 
+    def with_bounds(self, bounds: Callable[[float], Interval]) -> "Estimate":
+        """Return a copy with the intervals ``bounds`` and a standard error from them.
+
+        It is half the width of the 95 % interval over the quantile of Student's t.
+        """
+        low, high = bounds(POINTWISE)
+        width = 2.0 * t_quantile(POINTWISE, max(2, self.n_replicates))
+        return replace(self, std_error=(high - low) / width, bounds=bounds)
+
     @property
     def is_binned(self) -> bool:
-        """Whether the 95 % interval is a bin, which replicates make no smaller.
+        """Whether the 95 % interval is one bin, so that replicates cannot reduce it.
 
-        Also where it is two, and all but one of them lies beyond the range.
+        Two bins count as one if all but one bin is clipped.
         """
-        if self.finest is None or math.isnan(self.value):
+        if self.smallest_interval is None or math.isnan(self.value):
             return False
-        low, high = self.ends(POINTWISE)
-        if self.finest.low <= low and high <= self.finest.high:
+        smallest, (low, high) = self.smallest_interval, self.ends(POINTWISE)
+        if smallest.low <= low and high <= smallest.high:
             return True
         low, high = self.interval(POINTWISE)
-        width = self.finest.high - self.finest.low
-        return high - low <= (1.0 + LIKE_NEIGHBOURS) * width < math.inf
+        width = smallest.high - smallest.low
+        return high - low <= (1.0 + BIN_WIDTH_CHANGE) * width < math.inf
 
     @property
-    def own_error(self) -> float:
-        """The standard error; NaN where the interval is that of a bin."""
+    def reported_error(self) -> float:
+        """The standard error, or NaN if the 95 % interval is one bin."""
         return math.nan if self.is_binned else self.std_error
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """What tables hold: value, error, ends of the 95 % interval, replicates."""
+        """Value, standard error, ends of the 95 % interval and number of replicates.
+
+        These are columns of measurements.csv.
+        """
         interval = self.interval(POINTWISE)
-        return self.value, self.own_error, *interval, self.n_replicates
+        return self.value, self.reported_error, *interval, self.n_replicates
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the replicates bound the interval on both sides."""
-        low, high = self.ends(POINTWISE)
-        return math.isfinite(high - low)
+        """Whether both ends of the 95 % interval are finite before it is clipped."""
+        return all(map(math.isfinite, self.ends(POINTWISE)))
+
+    @property
+    def depends_on_outliers(self) -> bool:
+        """Whether nearly all of the variance may come from very few replicates.
+
+        These are fewer than `FEWEST_OUTLIERS`.  An even larger and rarer value may not
+        have been drawn yet.
+        """
+        return abs(self.skewness) > MOST_SKEWED * math.sqrt(self.n_replicates)
 
     def in_range(self, within: Range, slack: float = ROUNDING) -> "Estimate":
-        """Return the same estimate of a quantity whose values lie in a range.
+        """Return a copy with the range of its quantity, to which the value is clipped.
 
         Parameters
         ----------
         within : (float, float)
         slack : float
-            How far beyond it rounding may leave a value, as a part of it.  One that is
-            farther off is wrong, and left as it is, to be seen.
+            Largest relative distance from the range that rounding explains.  A value
+            farther away is an error: the estimate is returned unchanged to expose it.
         """
         value = clip(self.value, within)
         if abs(value - self.value) > slack * max(1.0, abs(value)):
@@ -138,54 +173,62 @@ class Estimate:
         return replace(self, value=value, within=within)
 
     def times(self, factor: float) -> "Estimate":
-        """Return the same estimate times an exact positive factor."""
+        """Return the estimate of the quantity times an exact positive factor."""
         times, bounds = partial(operator.mul, factor), self.bounds
+        smallest = self.smallest_interval
         return replace(
             self,
             value=times(self.value),
             std_error=times(self.std_error),
             bounds=bounds and (lambda rate: bounds(rate).mapped(times)),
             within=(times(self.within[0]), times(self.within[1])),
-            finest=self.finest and self.finest.mapped(times),
+            smallest_interval=smallest and smallest.mapped(times),
         )
 
     def root(self) -> "Estimate":
-        """Return the square root of an estimate of a positive quantity."""
-
-        def bounds(error_rate: float) -> Interval:
-            return self.interval(error_rate).mapped(
-                lambda end: math.sqrt(max(0.0, end))
-            )
-
+        """Return the estimate of the square root of a positive quantity."""
         value = math.sqrt(self.value)
-        error = self.std_error / (2.0 * value)
-        return Estimate(value, error, self.n_replicates, bounds=bounds)
+        return Estimate(
+            value,
+            self.std_error / (2.0 * value),
+            self.n_replicates,
+            self.skewness,
+            lambda rate: self.interval(rate).mapped(
+                lambda end: math.sqrt(max(0.0, end))
+            ),
+        )
 
 
 def mean_estimate(values: Array) -> Estimate:
-    """Estimate a mean from one value per replicate.
+    """Return the estimate of a mean from one value per replicate.
 
-    Where replicates differ, its standard error is at least what rounding leaves of it.
+    A standard error above 0 is at least the rounding error of the mean.
     """
     estimate = _estimate(mean_moments(values), len(values))
-    least = LAST_PLACES * abs(estimate.value)
-    if 0.0 < estimate.std_error < least:
-        return replace(estimate, std_error=least)
-    return estimate
+    error, least = estimate.std_error, LAST_PLACES * abs(estimate.value)
+    return replace(estimate, std_error=max(error, least) if error > 0.0 else error)
 
 
 def _estimate(moments: Moments, n_replicates: int) -> Estimate:
+    """Return the estimate with these moments, arrays of shape ()."""
     value, error, skewness = map(float, moments)
     return Estimate(value, error, n_replicates, skewness)
 
 
 def bounded_estimate(values: Array, within: Range) -> Estimate:
-    """Estimate a mean of values within finite bounds from one value per replicate.
+    """Return the estimate of a mean of bounded values, from one value per replicate.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_replicates,)
+    within : (float, float)
+        Finite range of the values.
 
     Notes
     -----
-    Where the mean hangs on rare replicates, or all agree by chance, their variance says
-    nothing; what rarer ones could add is bounded, and so is this interval.
+    If a few replicates make nearly all of the variance, or all are equal by chance, the
+    variance bounds nothing.  Then the interval is Hoeffding's, which needs the range
+    only.
 
     References
     ----------
@@ -193,85 +236,90 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
     J. Amer. Statist. Assoc. 58.
     """
     estimate = mean_estimate(values).in_range(within)
-    value, n = estimate.value, estimate.n_replicates
-    is_out_of_range = estimate.within != within
-    if is_out_of_range or (estimate.std_error > 0.0 and estimate.is_bounded):
+    is_determined = estimate.std_error > 0.0 and estimate.is_bounded
+    if estimate.within != within or is_determined:  # out of range: see `in_range`
         return estimate
-    low, high = within
+    value, n, (low, high) = estimate.value, estimate.n_replicates, within
 
     def bounds(error_rate: float) -> Interval:
+        """Return Hoeffding's interval."""
         half_width = (high - low) * math.sqrt(-math.log(error_rate) / (2.0 * n))
         return Interval(max(low, value - half_width), min(high, value + half_width))
 
-    error = half_width_error(bounds, max(2, n))
-    return replace(estimate, std_error=error, skewness=0.0, bounds=bounds)
+    return estimate.with_bounds(bounds)
 
 
 def share_estimate(values: Array, n_rows: int) -> Estimate:
-    """Estimate a probability from the share of rows in each replicate.
+    """Return the estimate of a probability from the share of rows in each replicate.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_replicates,)
+        Share of the rows of the replicate that have the property, from 0 to 1.
+    n_rows : int
+        Number of rows of a replicate.
 
     Notes
     -----
-    Given its keys, the rows of a replicate are independent, so the true interval is at
-    least the binomial one, of Clopper and Pearson.  Where replicates agree by chance,
-    all 0 for example, their variance is not used: the interval covers both, and the
-    t interval of at least the binomial error (half a row taken off 0 and 1), which is
-    the wider one for few replicates.
+    Given its keys, the rows of a replicate are independent, so the variance is at least
+    the binomial one: the interval covers that of Clopper and Pearson.  It also covers
+    the t interval.  The standard error of the latter is at least the binomial one, at a
+    share moved by half a row from 0 and 1, since replicates may be equal by chance.
     """
-    estimate = mean_estimate(values)
-    rows = n_rows * estimate.n_replicates
-    hits = round(estimate.value * rows)
+    moments, n = mean_moments(values), len(values)
+    rows = n_rows * n
+    hits = round(float(moments.value) * rows)
     share = (hits + 0.5) / (rows + 1.0)
-    floor = math.sqrt(share * (1.0 - share) / rows)
-    estimate = replace(estimate, std_error=max(estimate.std_error, floor))
-
-    numbers = (estimate.value, estimate.std_error, estimate.skewness)
-    moments = Moments(*map(np.asarray, numbers))
+    floor = np.asarray(math.sqrt(share * (1.0 - share) / rows))
+    moments = moments._replace(std_error=np.maximum(moments.std_error, floor))
 
     def bounds(error_rate: float) -> Interval:
-        # rare rows are no surprise here: the binomial interval knows of them
-        ends = interval_ends(moments, estimate.n_replicates, error_rate)
-        low, high = map(float, ends)
+        """Return the smallest interval that covers the binomial and the t interval."""
+        # finite, however skewed: the binomial interval allows for rare rows
+        low, high = map(float, interval_ends(moments, n, error_rate))
         least, most = clopper_pearson(hits, rows, error_rate)
         return Interval(min(low, least), max(high, most))
 
-    error = half_width_error(bounds, max(2, estimate.n_replicates))
-    return Estimate(estimate.value, error, estimate.n_replicates, bounds=bounds)
+    return Estimate(float(moments.value), math.nan, n).with_bounds(bounds)
 
 
 def share_of_replicates(share: Estimate) -> Estimate:
-    """Return a share that no row drawn has, or that all have, with a safer interval.
+    """Return a share of 0 or 1 with an interval for any dependence between rows.
+
+    Parameters
+    ----------
+    share : Estimate
+        Its value is 0 or 1: no row has the property, or all have it.
 
     Notes
     -----
-    Rows of a replicate share its keys.  Where none of any replicate counts, nothing
-    tells how much they have in common, so each replicate is one trial: whether it has
-    any such row.  That is at least as probable as a row's own share, so that its bound
-    holds for that, whatever the dependence: about 3.7 over the replicates for 95 %.
+    Without a row that differs, the dependence between the rows of a replicate, which
+    share its keys, cannot be estimated.  So a replicate is one trial: whether any of
+    its rows has the property.  That is at least as probable as for a single row, so its
+    upper bound, 3.7/n_replicates at 95 %, holds for a row, too.
     """
     hits = share.n_replicates if share.value == 1.0 else 0
-    bounds = partial(clopper_pearson, hits, share.n_replicates)
-    error = half_width_error(bounds, max(2, share.n_replicates))
-    return replace(share, std_error=error, skewness=0.0, bounds=bounds)
+    return share.with_bounds(partial(clopper_pearson, hits, share.n_replicates))
 
 
 def jackknife(
     values: Array, function: Callable[[Array], Array], scale: Scale | None = None
 ) -> Estimate:
-    """Estimate a smooth function of several means.
+    """Return the jackknife estimate of a smooth function of several means.
 
     Parameters
     ----------
     values : ndarray, shape (n_means, n_replicates)
     function : callable
-        (n_means, any) -> (any,), evaluated at the means over all replicates but one.
+        Maps means, shape (n_means, any), to values, shape (any,).
     scale : Scale, optional
-        Where the interval is made; by default that of the function itself.
+        The interval is computed for ``scale.forward`` of the function, where it is more
+        nearly normal, and mapped back.  Default: no transformation.
 
     Returns
     -------
     Estimate
-        With the jackknife's first-order correction of bias and its standard error.
+        Corrected for bias to first order.
 
     References
     ----------
@@ -285,27 +333,30 @@ def jackknife(
     inner = _estimate(scaled, n)
 
     def back(end: float) -> float:
+        """Return an end of the interval on the scale of the function."""
         return float(scale.back(np.asarray(end)))
 
     return replace(plain, bounds=lambda rate: inner.interval(rate).mapped(back))
 
 
 def ratio(over: Estimate, under: Estimate) -> Estimate:
-    """Estimate a ratio of two positive quantities, dependent or not.
+    """Return the estimate of a ratio of two positive quantities.
 
-    Its interval is made of theirs, the error rate split between the two: valid for any
-    dependence.
+    Its interval combines theirs, each at half of the error rate, which is valid for any
+    dependence of the two.  ``over`` is the numerator.
     """
 
     def divide(one: Interval, other: Interval) -> Interval:
+        """Return the range of ratios of values in two intervals."""
         low = max(0.0, one.low) * _reciprocal(other.high)
         high = max(0.0, one.high) * _reciprocal(other.low)
-        # 0 over 0 may be anything
+        # 0/0 and 0 * inf are NaN: any ratio is possible
         return Interval(
             0.0 if math.isnan(low) else low, math.inf if math.isnan(high) else high
         )
 
     def bounds(error_rate: float) -> Interval:
+        """Return the range of ratios for both intervals at half of the error rate."""
         each = 0.5 * error_rate
         return divide(over.interval(each), under.interval(each))
 
@@ -313,36 +364,40 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
     value = max(0.0, over.value) * _reciprocal(under.value)
     if any(map(math.isnan, (value, over.value, under.value))):
         return Estimate(math.nan, math.nan, n, bounds=bounds)
-    finest = over.finest and under.finest and divide(over.finest, under.finest)
-    return Estimate(value, half_width_error(bounds, n), n, bounds=bounds, finest=finest)
+    smallest, other = over.smallest_interval, under.smallest_interval
+    smallest = smallest and other and divide(smallest, other)
+    estimate = Estimate(value, math.nan, n, smallest_interval=smallest)
+    return estimate.with_bounds(bounds)
 
 
 def _reciprocal(value: float) -> float:
-    """Return one over a number, infinite of what an interval pushed below 0."""
+    """Return 1/value, or inf for an end of an interval that is not positive."""
     return 1.0 / value if value > 0.0 else math.inf
 
 
-def half_width_error(bounds: Callable[[float], Interval], n_replicates: int) -> float:
-    """Return the standard error that a t interval as wide as the 95 % one has."""
-    low, high = bounds(POINTWISE)
-    return (high - low) / (2.0 * t_quantile(POINTWISE, n_replicates))
-
-
 def median_estimate(values: Array, most: Array | None = None) -> Estimate:
-    """Estimate a median from one value per replicate.
+    """Return the estimate of a median from one value per replicate.
+
+    Values may be censored, that is, known only to lie between two bounds.
 
     Parameters
     ----------
     values : ndarray, shape (n_replicates,)
-        What each is at least; one that is not a number could be any.
+        Lower bound of each value; NaN: -inf.
     most : ndarray, shape (n_replicates,), optional
-        What each is at most, where that is not the same; may be infinite.
+        Upper bound of each value; NaN: inf.  Default: ``values``, not censored.
+
+    Returns
+    -------
+    Estimate
+        Its value is halfway between the medians of the lower and the upper bounds, or
+        the former if the latter is infinite.
 
     Notes
     -----
-    The ends are order statistics: as many values lie below the median as heads fall in
-    as many throws of a coin, whatever the distribution, and ties widen it only.  The
-    value is what the median is at least, where it may be infinite.
+    The ends of the interval are order statistics.  The number of values below the
+    median is binomial with probability 1/2 for any continuous distribution; ties make
+    the interval conservative.
 
     References
     ----------
@@ -354,7 +409,8 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
     n = len(values)
 
     def bounds(error_rate: float) -> Interval:
-        # fewest heads that as many or fewer come with at least this probability
+        """Return the interval between two order statistics, or (-inf, inf)."""
+        # number of order statistics below which P(binomial <= number) < error_rate
         probabilities = scipy.special.bdtr(np.arange(n), n, 0.5)
         below = int(np.searchsorted(probabilities, error_rate))
         if below == 0:
@@ -363,14 +419,13 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
 
     with np.errstate(invalid="ignore"):
         value, largest = float(np.median(lowest)), float(np.median(highest))
-        if math.isfinite(largest):
-            value = (value + largest) / 2.0
-        error = half_width_error(bounds, max(2, n))
-    return Estimate(value, error, n, bounds=bounds)
+    if math.isfinite(largest):
+        value = (value + largest) / 2.0
+    return Estimate(value, math.nan, n).with_bounds(bounds)
 
 
 def share_of_seeds(hits: Array) -> Estimate:
-    """Estimate a probability from 0 or 1 per replicate, which are independent."""
+    """Return the estimate of a probability from independent trials, each 0 or 1."""
     n, n_hits = len(hits), round(float(np.sum(hits)))
     share = n_hits / n
     error = math.sqrt(share * (1.0 - share) / n)
@@ -378,41 +433,52 @@ def share_of_seeds(hits: Array) -> Estimate:
 
 
 def clopper_pearson(hits: int, n: int, error_rate: float) -> Interval:
-    """Return the exact binomial interval of a probability; the rate is one-sided.
+    """Return the exact binomial interval of a probability.
+
+    Parameters
+    ----------
+    hits, n : int
+        Number of successes, and of independent trials.
+    error_rate : float
+        Largest probability with which each end misses, between 0 and 0.5.
 
     References
     ----------
     Clopper and Pearson (1934), The use of confidence or fiducial limits, Biometrika 26.
     """
     low = scipy.special.betaincinv(hits, n - hits + 1, error_rate) if hits else 0.0
-    if hits == n:
-        return Interval(float(low), 1.0)
-    high = scipy.special.betaincinv(hits + 1, n - hits, 1.0 - error_rate)
+    upper = 1.0 - error_rate
+    high = scipy.special.betaincinv(hits + 1, n - hits, upper) if hits < n else 1.0
     return Interval(float(low), float(high))
 
 
 def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
-    """Estimate the least-squares slope of ln value against ln size.
-
-    The logarithmic half-widths of their own intervals are added in squares.  Each side
-    separately, since intervals of skewed quantities are not symmetric; for symmetric
-    ones this is the usual propagation of errors.
+    """Return the estimate of the least-squares slope of ln value against ln size.
 
     Parameters
     ----------
     sizes : sequence of float
-        At least two different, positive.
+        Positive, at least two of them different.
     estimates : sequence of Estimate
-        Independent, of positive quantities, one per size.
+        Independent estimates of positive quantities, one per size.
+
+    Notes
+    -----
+    The slope is a weighted sum of the logarithms.  On each side, the distances from the
+    logarithm of a value to that of the end of its interval are weighted and added in
+    squares.  For symmetric intervals this is the usual propagation of errors.
     """
     x = np.log(np.asarray(sizes, dtype=np.float64))
     centred = x - x.mean()
-    weights = centred / float((centred**2).sum())
+    weights = (centred / float((centred**2).sum())).tolist()
     n = min(estimate.n_replicates for estimate in estimates)
     logs = [_log(estimate.value) for estimate in estimates]
-    value = _weigh(weights, logs)
+    terms = [w * log for w, log in zip(weights, logs, strict=True) if w != 0.0]
+    # NaN for infinities of both signs, which `fsum` refuses: two values are exactly 0
+    value = math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
 
     def combine(intervals: Sequence[Interval]) -> Interval:
+        """Return the interval of the slope from those of the estimates."""
         down = up = 0.0
         for weight, centre, (low, high) in zip(weights, logs, intervals, strict=True):
             below, above = centre - _log(low), _log(high) - centre
@@ -424,22 +490,15 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
         return Interval(value - math.sqrt(down), value + math.sqrt(up))
 
     def bounds(error_rate: float) -> Interval:
+        """Return the interval of the slope."""
         return combine([estimate.interval(error_rate) for estimate in estimates])
 
-    bins = [estimate.finest for estimate in estimates if estimate.finest is not None]
-    finest = combine(bins) if len(bins) == len(estimates) else None
-    return Estimate(value, half_width_error(bounds, n), n, bounds=bounds, finest=finest)
-
-
-def _weigh(weights: Array, values: Sequence[float]) -> float:
-    """Add up; NaN where infinities of both signs meet: two values of exact zero."""
-    pairs = zip(weights.tolist(), values, strict=True)
-    terms = [weight * value for weight, value in pairs if weight != 0.0]
-    return math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
+    bins = [one.smallest_interval for one in estimates if one.smallest_interval]
+    smallest = combine(bins) if len(bins) == len(estimates) else None
+    estimate = Estimate(value, math.nan, n, smallest_interval=smallest)
+    return estimate.with_bounds(bounds)
 
 
 def _log(value: float) -> float:
-    """Logarithm with ln 0 = -inf, also of what an interval pushed below 0."""
-    if math.isnan(value):
-        return value
-    return math.log(value) if value > 0.0 else -math.inf
+    """Return ln value, or -inf for an end of an interval that is 0 or less."""
+    return -math.inf if value <= 0.0 else math.log(value)

@@ -1,7 +1,8 @@
-"""Intervals for means and for smooth functions of means, one or a million at once.
+"""Confidence intervals of means and of smooth functions of means, vectorised.
 
-In: values by replicate along the last axis.  Out: value, standard error and skewness;
-from these the ends of an interval at any error rate.
+In: one value per replicate, along the last axis.  Out: estimate, standard error and
+skewness (`Moments`), and from these the ends of an interval at any error rate.  Error
+rates are one-sided: an interval at rate 0.025 is a 95 % interval.
 """
 
 import math
@@ -15,30 +16,32 @@ import scipy
 
 from montecarlo.attention.softmax import Array
 
-#: One-sided error of a pointwise 95 % interval, and standard errors on either side.
+#: One-sided error rate of a pointwise 95 % interval.
 POINTWISE = 0.025
-NORMAL = 1.959963984540054
-#: Skewness over the root of the number of replicates that makes no difference.
+#: Largest skewness/sqrt(n_replicates) that is treated as 0: it changes no digit.
 SYMMETRIC = 1e-7
-#: The same, beyond which a mean has no bounds: k equal outliers among n have a skewness
-#: of about the root of n/k, so its variance comes from fewer replicates than this.
-RARE = 0.3
-FEWEST_BEHIND_A_MEAN = math.floor(1.0 / RARE**2)
+#: Largest skewness/sqrt(n_replicates) at which the interval of a mean has finite ends.
+#: k equal outliers among n replicates have a skewness of about sqrt(n/k): above this,
+#: nearly all of the variance comes from fewer than `FEWEST_OUTLIERS` replicates.
+MOST_SKEWED = 0.3
+FEWEST_OUTLIERS = math.floor(1.0 / MOST_SKEWED**2)
 
 
 class Interval(NamedTuple):
-    """A confidence interval."""
+    """The lower and the upper end of a confidence interval; may be infinite or NaN."""
 
     low: float
     high: float
 
     def mapped(self, function: Callable[[float], float]) -> "Interval":
-        """Return what an increasing function makes of it."""
+        """Return the interval of the images under an increasing function."""
         return Interval(function(self.low), function(self.high))
 
 
 def round_end(value: float, digits: int, *, up: bool) -> float:
-    """Round an end of an interval to some digits, never into the interval.
+    """Round an end of an interval outwards to ``digits`` significant digits.
+
+    ``up`` says whether it is the upper end.
 
     Examples
     --------
@@ -48,33 +51,38 @@ def round_end(value: float, digits: int, *, up: bool) -> float:
     if not math.isfinite(value):
         return value
     rounding = ROUND_CEILING if up else ROUND_FLOOR
-    shortest = repr(float(value))  # 0.1 is not above 0.1
+    shortest = repr(float(value))  # the double nearest to 0.1 is 0.1, not above it
     return float(Context(digits, rounding).create_decimal(shortest))
 
 
-#: From how many times its lower end on the upper end of an interval is shown by a
-#: factor: half the width says nothing of either side then.
+#: Smallest ratio of the ends of an interval at which its error is shown as a factor: it
+#: is too asymmetric for an error that is added and subtracted.
 WIDE = 2.0
 
 
 def factor_of(low: float, high: float) -> float | None:
-    """Return the standard error of a positive number as a factor, if its ends are wide.
+    """Return exp of the standard error of the logarithm, from a 95 % interval.
 
-    None where they are no farther apart than `WIDE`, or one of them is 0 or infinite.
+    ``low`` and ``high`` are the ends.  None if their ratio is below `WIDE`, or unless
+    both are positive and finite.
     """
     if not 0.0 < low < high < math.inf or high < WIDE * low:
         return None
-    return math.exp(math.log(high / low) / (2.0 * NORMAL))
+    normal_quantile = 1.959963984540054  # at 0.975
+    return math.exp(math.log(high / low) / (2.0 * normal_quantile))
 
 
 class Moments(NamedTuple):
-    """What an interval is made of.
+    """Estimates with the two moments of their errors, from which intervals follow.
 
     Attributes
     ----------
-    value, std_error, skewness : ndarray
-        NaN for a standard error of fewer than two replicates, and 0 for the skewness
-        of replicates that agree.
+    value : ndarray, any shape
+        The estimates.
+    std_error : ndarray, same shape
+        Their standard errors; NaN for fewer than two replicates.
+    skewness : ndarray, same shape
+        Skewness over replicates; 0 if all replicates are equal.
     """
 
     value: Array
@@ -84,12 +92,18 @@ class Moments(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def t_quantile(error_rate: float, n_replicates: float) -> float:
-    """Return the upper quantile of Student's t with n - 1 degrees of freedom."""
+    """Return the upper ``error_rate`` quantile of Student's t.
+
+    It has n_replicates - 1 degrees of freedom.
+    """
     return -float(scipy.special.stdtrit(n_replicates - 1, error_rate))
 
 
 def mean_moments(values: Array) -> Moments:
-    """Return the mean over the last axis, with its standard error and skewness."""
+    """Return the means over the last axis, which is that of replicates.
+
+    ``values`` has the shape (..., n_replicates), the result (...).
+    """
     n = values.shape[-1]
     centre = values.mean(axis=-1)
     deviations = values - centre[..., np.newaxis]
@@ -99,18 +113,20 @@ def mean_moments(values: Array) -> Moments:
 
 
 def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Moments:
-    """Return a smooth function of several means, with standard error and skewness.
+    """Return jackknife estimates of a smooth function of several means.
 
     Parameters
     ----------
     values : ndarray, shape (n_means, ..., n_replicates)
     function : callable
-        (n_means, ...) -> (...), evaluated at the means over all replicates but one.
+        Maps means, shape (n_means, ..., any), to values, shape (..., any).  It is
+        evaluated at the means over all replicates, and over all but one.
 
     Returns
     -------
     Moments
-        With the jackknife's first-order correction of bias and its standard error.
+        Shape (...): the estimates corrected for bias to first order, and their
+        jackknife standard errors.
 
     References
     ----------
@@ -125,14 +141,22 @@ def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Mome
 
 
 def leave_one_out_moments(whole: Array, left_out: Array) -> Moments:
-    """Return `jackknife_moments` of a value from those without each replicate."""
+    """Return jackknife estimates from values that omit one replicate each.
+
+    Parameters
+    ----------
+    whole : ndarray, shape (...)
+        Values from all replicates.
+    left_out : ndarray, shape (..., n_replicates)
+        Values from all replicates but one, for each of them.
+    """
     n = left_out.shape[-1]
     centre = left_out.mean(axis=-1)
-    # what a replicate adds is what the value loses without it
+    # a replicate that increases the value leaves it smaller when omitted
     deviation, skewness = _measure_deviations(centre[..., np.newaxis] - left_out)
     bias = (n - 1) * (centre - whole)
-    # the correction is not known better than itself: where a function is flat at the
-    # means, it is all that there is to go by
+    # the bias is no better known than its size.  It is the larger part of the error if
+    # the derivative at the means is 0
     error = np.hypot(math.sqrt(n - 1) * deviation, bias)
     return Moments(whole - bias, error, skewness)
 
@@ -141,7 +165,7 @@ def _measure_deviations(deviations: Array) -> tuple[Array, Array]:
     """Return the root mean square and the skewness of deviations from their mean."""
     largest = np.abs(deviations).max(axis=-1)
     scale = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
-    units = deviations / scale[..., np.newaxis]  # powers neither underflow nor overflow
+    units = deviations / scale[..., np.newaxis]  # so that powers do not overflow
     squares = np.square(units)
     second = squares.mean(axis=-1)
     third = np.multiply(squares, units, out=squares).mean(axis=-1)
@@ -152,76 +176,58 @@ def _measure_deviations(deviations: Array) -> tuple[Array, Array]:
 def interval_ends(
     moments: Moments, n_replicates: int, error_rate: float
 ) -> tuple[Array, Array]:
-    """Return the ends of intervals that miss on each side with this probability.
+    """Return the lower and the upper ends of confidence intervals.
 
     Parameters
     ----------
     moments : Moments
+        Shape (...).
     n_replicates : int
     error_rate : float
-        One-sided, between 0 and 0.5.
+        Probability with which each end misses the true value, between 0 and 0.5.
+
+    Returns
+    -------
+    low, high : ndarray, shape (...)
 
     Notes
     -----
-    On each side the wider of Student's interval and Hall's: Student's misses too often
-    on one side where replicates are skewed, Hall's on both where they have heavy tails.
+    Each end is that of Student's t interval or of Hall's (`hall_quantile`), whichever
+    is wider.  Student's misses too often on one side if replicates are skewed, Hall's
+    on both sides if they have heavy tails.
     """
     t = t_quantile(error_rate, n_replicates)
-    per_root = moments.skewness / math.sqrt(n_replicates)
-    above = np.maximum(t, undo_skewness(t, per_root))
-    below = np.minimum(-t, undo_skewness(-t, per_root))
+    a = moments.skewness / math.sqrt(n_replicates)
+    above = np.maximum(t, hall_quantile(t, a))
+    below = np.minimum(-t, hall_quantile(-t, a))
     low = moments.value - above * moments.std_error
     return low, moments.value - below * moments.std_error
 
 
-def one_interval(
-    value: float,
-    std_error: float,
-    skewness: float,
-    n_replicates: int,
-    error_rate: float,
-) -> Interval:
-    """Return `interval_ends`, without bounds where a mean hangs on rare replicates.
-
-    For one estimate, since arrays of one are slow.
-
-    Notes
-    -----
-    Where fewer than `FEWEST_BEHIND_A_MEAN` replicates make nearly all of the variance,
-    rarer ones are still to come, and what they add is not known.
-    """
-    t = t_quantile(error_rate, n_replicates)
-    a = skewness / math.sqrt(n_replicates)
-    if abs(a) > RARE:
-        return Interval(-math.inf, math.inf)
-    above, below = t, -t
-    if abs(a) > SYMMETRIC and not math.isnan(t):
-        roots = (math.cbrt(1.0 + a * (side * t - a / 6.0)) for side in (1.0, -1.0))
-        undone = [3.0 / a * (root - 1.0) for root in roots]
-        above, below = max(t, undone[0]), min(-t, undone[1])
-    return Interval(value - above * std_error, value - below * std_error)
-
-
-def undo_skewness(quantile: float, per_root: Array) -> Array:
-    """Return the quantile of a Studentised mean that skewness made of Student's.
+def hall_quantile(quantile: float, scaled_skewness: Array) -> Array:
+    """Return quantiles of the Studentised mean of skewed replicates.
 
     Parameters
     ----------
     quantile : float
-        Of Student's t.
-    per_root : ndarray
-        Skewness over the root of the number of replicates, a.
+        The quantile for symmetric replicates, that of Student's t.
+    scaled_skewness : ndarray, shape (...)
+        a, the skewness of the replicates over sqrt(n_replicates).
+
+    Returns
+    -------
+    ndarray, shape (...)
 
     Notes
     -----
-    Inverts g(T) = T + a T²/3 + a² T³/27 + a/6, which increases, and has no skewness to
-    the first order in a.
+    The inverse of g(T) = T + a T²/3 + a² T³/27 + a/6, which is increasing, at
+    ``quantile``.  g(T) has no skewness to first order in a.
 
     References
     ----------
     Hall (1992), On the removal of skewness by transformation, J. R. Statist. Soc. B 54.
     """
-    skewed = np.abs(per_root) > SYMMETRIC
-    a = np.where(skewed, per_root, 1.0)
-    undone = 3.0 / a * (np.cbrt(1.0 + a * (quantile - a / 6.0)) - 1.0)
-    return np.where(skewed, undone, quantile)
+    skewed = np.abs(scaled_skewness) > SYMMETRIC
+    a = np.where(skewed, scaled_skewness, 1.0)
+    corrected = 3.0 / a * (np.cbrt(1.0 + a * (quantile - a / 6.0)) - 1.0)
+    return np.where(skewed, corrected, quantile)

@@ -1,8 +1,8 @@
-"""The distribution of a row value over all rows of a point, and its quantiles.
+"""The distribution of a quantity over the attention rows of a point, and its quantiles.
 
-A quantile here is that of a row drawn from the point.  Counts on a fixed grid are
-pooled over replicates; the error of the distribution function at a point comes from
-its variance between replicates, since rows of one replicate share their keys.
+Rows of all replicates are counted in the bins of a fixed grid.  The standard error of
+the distribution function comes from its variance between replicates, since the rows of
+a replicate share their keys and are not independent.
 """
 
 import math
@@ -11,34 +11,36 @@ from functools import partial
 
 import numpy as np
 
-from montecarlo.attention.grids import LogGrid
+from montecarlo.attention.grids import Bins, LogGrid
 from montecarlo.attention.softmax import Array
-from montecarlo.estimation.estimates import Estimate, half_width_error
+from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, Moments, interval_ends
 from montecarlo.sampling.batches import Counts
-
-Bins = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
 
 @dataclass(frozen=True, slots=True)
 class RowDistribution:
-    """An estimated distribution function on the edges of a grid.
+    """An estimated distribution function F at the edges of consecutive bins of a grid.
+
+    The bins are those from the first to the last that hold rows, and the one before the
+    first if there is any.
 
     Attributes
     ----------
     edges : ndarray, shape (n_bins,)
-        Upper edge of each bin.
+        Upper edge of each bin, increasing.
     share : ndarray, shape (n_bins,)
-        Estimated probability that a row's value is at most the edge.
+        Estimates of F, the probability that a row has a value of at most the edge.
     error : ndarray, shape (n_bins,)
-        Its standard error between replicates.
+        Standard errors of ``share``.
     skewness : ndarray, shape (n_bins,)
-        Of the replicates' own shares.
+        Skewness of the shares of single replicates.
     n_replicates : int
-    inside : slice
-        The bins that hold rows, and one on either side: beyond, nothing changes.
+        Number of replicates with at least one value.
     grid : LogGrid
-        What the rows were counted on.
+        The grid on which the rows were counted.
+    start : int
+        Index of the first of the bins on the grid.
     """
 
     edges: Array
@@ -46,71 +48,86 @@ class RowDistribution:
     error: Array
     skewness: Array
     n_replicates: int
-    inside: slice
     grid: LogGrid
+    start: int
     _ends: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
-    def bounds(self, level: float, error_rate: float) -> Interval:
-        """Return the interval of a quantile.
+    def share_ends(self, error_rate: float) -> tuple[Array, Array]:
+        """Return the lower and the upper ends of pointwise intervals of F, cached.
 
-        The level is the part of the rows below the quantile; the rate is one-sided.
-        The bounds of the distribution function are inverted, rounded outwards to whole
-        bins: where in a bin its values lie is not known, and all of them may be equal.
+        ``error_rate`` is one-sided.
         """
         if error_rate not in self._ends:
-            parts = (self.share, self.error, self.skewness)
-            moments = Moments(*(part[self.inside] for part in parts))
+            moments = Moments(self.share, self.error, self.skewness)
             ends = interval_ends(moments, self.n_replicates, error_rate)
             self._ends[error_rate] = ends
-        low, high = self._ends[error_rate]
-        first, last = (_grid_bin(bin_of(end, level), self) for end in (high, low))
-        return _bins(self, first, last)
+        return self._ends[error_rate]
+
+    def quantile_interval(self, level: float, error_rate: float) -> Interval:
+        """Return the confidence interval of the quantile at ``level``.
+
+        ``level`` is F at the quantile, ``error_rate`` one-sided.  The interval inverts
+        those of F, rounded outwards to whole bins: all values in a bin may be equal.
+        """
+        low, high = self.share_ends(error_rate)
+        return self.bin_range(int(bin_of(high, level)), int(bin_of(low, level)))
+
+    def bin_range(self, first: int, last: int) -> Interval:
+        """Return the range of values in the bins ``first`` to ``last``.
+
+        These are indices into ``edges``; ``last`` = n_bins stands for larger values.
+        The lower edge of bin 0 is the smallest value on the grid.
+        """
+        place = self.start + last
+        is_open = place == self.grid.n_bins - 1 and place in self.grid.open_bins
+        return Interval(
+            float(self.edges[first - 1]) if first > 0 else self.grid.least,
+            math.inf if is_open or last == len(self.edges) else float(self.edges[last]),
+        )
 
 
 def row_distribution(
     counts: Counts, grid: LogGrid, n_replicates: int
 ) -> RowDistribution:
-    """Build the distribution function from counts.
+    """Return the distribution function from the counts of attention rows in bins.
 
     Parameters
     ----------
     counts : ndarray of int64, shape (3, n_bins) or (6, n_bins)
-        As `montecarlo.sampling.replicates.count_bins` makes them, or `count_some` of
-        values that only some rows have.
+        As returned by `montecarlo.sampling.replicates.count_bins`, or by `count_some`
+        for a quantity that only some rows have.  At least one row is counted.
     grid : LogGrid
     n_replicates : int
-        Those that have a row with a value.
+        Number of replicates with at least one value.
 
     Notes
     -----
-    Given its keys, the rows of a replicate are independent, so the true error is at
-    least the binomial one.  Few replicates may agree by chance; where their variance is
-    smaller than that (p taken half a row from 0 and 1), it is not used.
+    Given its keys, the rows of a replicate are independent, so the variance is at least
+    the binomial one.  A smaller variance between replicates, which may be equal by
+    chance, is replaced by the binomial one at a share moved by half a row from 0 and 1.
     """
     sums = counts.cumsum(axis=1).astype(np.float64)
     first, full = (int((sums[0] >= rows).argmax()) for rows in (1.0, sums[0, -1]))
-    inside = slice(max(0, first - 1), full + 1)
+    start, stop = max(0, first - 1), full + 1
     if len(counts) == 3:
-        moments = shares(sums[:, inside], sums[0, -1], n_replicates)
+        moments = shares(sums[:, start:stop], sums[0, -1], n_replicates)
     else:
-        moments = shares_of_some(sums[:, inside], sums[:3, -1], n_replicates)
-    # most of a grid is empty, and all is the same there as at the nearest bin inside
-    nearest = np.arange(grid.n_bins).clip(inside.start, full) - inside.start
-    share, error, skewness = (part[nearest] for part in moments)
+        moments = shares_of_some(sums[:, start:stop], sums[:3, -1], n_replicates)
     return RowDistribution(
-        grid.edges(), share, error, skewness, n_replicates, inside, grid
+        grid.edges()[start:stop], *moments, n_replicates, grid, start
     )
 
 
 def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
-    """Return shares of rows, with standard errors and skewness between replicates.
+    """Return shares of attention rows, with errors and skewness between replicates.
 
     Parameters
     ----------
     sums : ndarray, shape (3, ...)
-        Over replicates: of the number of rows below some edge, its square, its cube.
+        Sums over replicates of c, c² and c³, where c is the number of attention rows of
+        the replicate with a value up to some edge.
     n_rows : float
-        Rows of all replicates.
+        Number of rows of all replicates, each of which has as many.
     n_replicates : int
 
     Returns
@@ -118,7 +135,7 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
     Moments
         Shape (...).
     """
-    per_replicate = n_rows / n_replicates  # the same in each
+    per_replicate = n_rows / n_replicates
     powers = np.array([per_replicate, per_replicate**2, per_replicate**3])
     scale = n_replicates * powers.reshape(-1, *[1] * (sums.ndim - 1))
     share, square, cube = sums / scale
@@ -126,25 +143,27 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
     inside = (sums[0] + 0.5) / (n_rows + 1.0)
     least = inside * (1.0 - inside) / n_rows
     error = np.sqrt(np.maximum(variance / (n_replicates - 1), least))
-    # no replicate lies farther from the mean than 1: rounding cannot blow this up
+    # shares differ from their mean by at most 1, so the cancellation is harmless
     third = cube - 3.0 * share * square + 2.0 * share**3
-    third = np.where(cube > 0.0, third, 0.0)  # no cubes: as if there were no skewness
+    third = np.where(cube > 0.0, third, 0.0)  # c³ was not summed: skewness 0
     floored = np.maximum(variance, n_replicates * least)
     return Moments(share, error, third / (floored * np.sqrt(floored)))
 
 
 def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
-    """Return what `shares` returns where the number of rows differs by replicate.
+    """Return `shares` for a quantity that only some attention rows have.
+
+    The number of these rows differs between replicates.
 
     Parameters
     ----------
     sums : ndarray, shape (6, ...)
-        Over replicates: of c, c², c³, c·m, c²·m and c·m², where c is the number of rows
-        below some edge and m that of all rows of the replicate that have a value.
+        Sums over replicates of c, c², c³, c·m, c²·m and c·m², where m is the number of
+        rows of the replicate with a value, and c that of those up to some edge.
     rows : ndarray, shape (3,)
         Sums of m, m² and m³.
     n_replicates : int
-        Those with m > 0: others say nothing of these rows.
+        Number of replicates with m > 0.
 
     Returns
     -------
@@ -153,9 +172,9 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
 
     Notes
     -----
-    The share F is a ratio of two sums; a replicate moves it by (c - F m) over the sum
-    of m, to the first order.  The bias of the ratio is of the order of the squared
-    error and left alone.
+    The share F is the ratio of the sums of c and m.  To first order, a replicate
+    changes it by (c - F m) over the sum of m.  The bias of the ratio, of the order of
+    the squared error, is neglected.
     """
     c, c2, c3, cm, c2m, cm2 = sums
     m, m2, m3 = rows
@@ -171,39 +190,40 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
 
 
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
-    """Estimate a quantile; its interval inverts that of the distribution function.
+    """Return the estimate of the quantile over attention rows at ``level``, in (0, 1).
 
-    Where it lies beyond the grid that rows were counted on, there is no value and no
-    standard error: the interval, from there on, is what is known.
+    Its interval inverts that of the distribution function.  Where the quantile lies
+    beyond the smallest or largest value of the grid, value and standard error are NaN,
+    and the interval is a bound.
     """
-    bounds = partial(rows.bounds, level)
+    bounds = partial(rows.quantile_interval, level)
     bin_ = int(bin_of(rows.share, level))
-    if bin_ in rows.grid.open_bins:
+    if rows.start + bin_ in rows.grid.open_bins:
         return Estimate(math.nan, math.nan, rows.n_replicates, bounds=bounds)
-    value = _crossing(rows, level, bin_)
-    error = half_width_error(bounds, rows.n_replicates)
-    finest = _bins(rows, bin_, bin_)
-    return Estimate(value, error, rows.n_replicates, bounds=bounds, finest=finest)
+    value, smallest = _quantile_in_bin(rows, level, bin_), rows.bin_range(bin_, bin_)
+    estimate = Estimate(value, math.nan, rows.n_replicates, smallest_interval=smallest)
+    return estimate.with_bounds(bounds)
 
 
 def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
-    """Estimate the share of rows above a number that is an estimate itself.
+    """Return the estimate of the share of attention rows above an estimated threshold.
 
     Parameters
     ----------
     rows : RowDistribution
     threshold : Estimate
-        Of the same replicates, or of others.
+        From the same replicates or from others.
 
     Returns
     -------
     Estimate
-        Its interval covers whatever the two have to do with each other: the error rate
-        is split over the threshold and the share, which is taken at whole bins.
+        Its interval is valid for any dependence of the two: half of the error rate is
+        spent on the threshold, half on the share, which is evaluated at whole bins.
     """
 
-    def shares_between(ends: Interval, low: Array, high: Array) -> Interval:
-        # the first edge at or above the threshold: at most this share lies below it
+    def share_range(ends: Interval, low: Array, high: Array) -> Interval:
+        """Return the range of 1 - F for thresholds and F between these ends."""
+        # the first edge at or above the largest threshold: F is at most ``high`` there
         above = min(int(np.searchsorted(rows.edges, ends.high)), len(high) - 1)
         below = int(np.searchsorted(rows.edges, ends.low, side="right")) - 1
         least = 1.0 - float(high[above])
@@ -211,67 +231,48 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
         return Interval(max(0.0, least), min(1.0, most))
 
     def bounds(error_rate: float) -> Interval:
-        ends = threshold.interval(0.5 * error_rate)
-        parts = (rows.share, rows.error, rows.skewness)
-        low, high = interval_ends(Moments(*parts), rows.n_replicates, 0.5 * error_rate)
-        return shares_between(ends, low, high)
+        """Return the interval of the share above the threshold."""
+        half = 0.5 * error_rate
+        return share_range(threshold.interval(half), *rows.share_ends(half))
 
-    share_below = float(np.interp(threshold.value, rows.edges, rows.share))
-    error = half_width_error(bounds, rows.n_replicates)
+    share = 1.0 - float(np.interp(threshold.value, rows.edges, rows.share))
     point = Interval(threshold.value, threshold.value)
-    finest = shares_between(point, rows.share, rows.share)
-    return Estimate(
-        1.0 - share_below, error, rows.n_replicates, bounds=bounds, finest=finest
-    )
-
-
-def _bins(rows: RowDistribution, first: int, last: int) -> Interval:
-    """Return the values that some neighbouring bins hold; one past the last: any."""
-    highest = len(rows.edges) - 1
-    is_open = last > highest or (last == highest and last in rows.grid.open_bins)
-    return Interval(
-        float(rows.edges[first - 1]) if first > 0 else rows.grid.least,
-        math.inf if is_open else float(rows.edges[last]),
-    )
-
-
-def _grid_bin(inside_bin: Bins, rows: RowDistribution) -> int:
-    """Turn a bin counted from the first inside into one of the whole grid.
-
-    The first inside stands for all below it, and one past the last for none at all.
-    """
-    if inside_bin == 0:
-        return 0
-    grid_bin = int(rows.inside.start + inside_bin)
-    return len(rows.edges) if grid_bin >= rows.inside.stop else grid_bin
+    smallest = share_range(point, rows.share, rows.share)
+    estimate = Estimate(share, math.nan, rows.n_replicates, smallest_interval=smallest)
+    return estimate.with_bounds(bounds)
 
 
 def bin_of(curves: Array, level: float) -> Bins:
-    """Return the bin in which curves over the edges first reach a level.
+    """Return the index of the first bin at which each curve reaches a level.
+
+    Parameters
+    ----------
+    curves : ndarray, shape (..., n_bins)
+        Such as distribution functions at the upper edges of bins.
+    level : float
 
     Returns
     -------
     ndarray of int, shape (...)
-        One past the last where they never do.
+        n_bins for a curve that does not reach the level.
     """
     reached = curves >= level
-    first = reached.argmax(axis=-1)
-    nowhere = (first == 0) & ~reached[..., 0]
-    return np.asarray(np.where(nowhere, curves.shape[-1], first))
+    first = np.where(reached.any(axis=-1), reached.argmax(axis=-1), curves.shape[-1])
+    return np.asarray(first)
 
 
-def _crossing(rows: RowDistribution, level: float, bin_: int) -> float:
-    """Return where the distribution function reaches a level within a bin.
+def _quantile_in_bin(rows: RowDistribution, level: float, bin_: int) -> float:
+    """Return the quantile at ``level``, which lies in the bin with index ``bin_``.
 
-    Even in the logarithm, but around zero; infinite past the last bin.
+    F is interpolated linearly in the logarithm of the value, or in the value itself in
+    a bin next to 0.
     """
-    if bin_ == len(rows.edges):
-        return math.inf
-    if bin_ < 2:  # exact zero, or the first bin of the grid
-        return float(rows.edges[bin_])
+    high = float(rows.edges[bin_])
+    if rows.start + bin_ < 2:  # exact zero, or the first bin of the grid
+        return high
+    low = float(rows.edges[bin_ - 1])
     below, above = rows.share[bin_ - 1], rows.share[bin_]
     part = float((level - below) / (above - below)) if above > below else 1.0
-    low, high = float(rows.edges[bin_ - 1]), float(rows.edges[bin_])
     if low * high <= 0.0:
         return low + part * (high - low)
     return float(low * (high / low) ** part)

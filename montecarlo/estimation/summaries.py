@@ -1,6 +1,7 @@
-"""From the samples of a point to the rows of the table.
+"""Estimates of a point: one for each divisor, quantity and summary, from its samples.
 
-One estimate per divisor, quantity and summary.
+`every_key` lists the estimates that a point has, `columns_of` the numbers to which its
+replicates must be reduced for some of them, and `Summaries` computes them.
 """
 
 import math
@@ -45,7 +46,7 @@ from montecarlo.estimation.estimates import (
     ratio,
     share_estimate,
 )
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
+from montecarlo.estimation.intervals import FEWEST_OUTLIERS
 from montecarlo.estimation.row_distribution import (
     RowDistribution,
     quantile_estimate,
@@ -64,12 +65,26 @@ from montecarlo.sampling.replicates import (
     rows_column,
 )
 
-#: Stands in messages for the quantiles that tables lack.
+#: The quantiles that are not columns of tables, in messages.
 ANY_QUANTILE = "q99 or any other percentage"
 
 
 class RowKey(NamedTuple):
-    """What names an estimate within a point."""
+    """The names that identify an estimate at a point: a row of measurements.csv.
+
+    Attributes
+    ----------
+    divisor : str
+        Name of a divisor; or ``"a/b"`` for the ratio of the quantity under divisor a to
+        that under b.
+    quantity : str
+        Key of `QUANTITIES`.
+    summary : str
+        ``"mean"``, ``"median"``, ``"q90"`` and so on, over attention rows; ``"value"``
+        for a quantity of pairs.
+    number_format, softmax : str
+        Number format and algorithm of the softmax, for quantities of formats.
+    """
 
     divisor: str
     quantity: str
@@ -78,18 +93,15 @@ class RowKey(NamedTuple):
     softmax: str = "shifted"
 
 
-#: Stands in the place of a summary: not one number, but how rows are distributed.
+#: In place of a summary: the distribution function over rows is wanted, not a number.
 DISTRIBUTION = "distribution"
 
 
 def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]:
-    """Name the rows of a point that a table of everything has, in its order.
+    """Yield the keys of all rows of a point, in the order of measurements.csv.
 
-    Parameters
-    ----------
-    point : DesignPoint
-    divisors : tuple of str
-        There are ratios of each to the baseline, if that is among them.
+    ``divisors`` are canonical names.  If `BASELINE` is among them, ratios of each other
+    divisor to it are included.
     """
     if not point.has_rows:
         of_pairs = [name for name in divisors if not parse_divisor(name).needs_keys]
@@ -99,16 +111,18 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
         return
     for quantity in ROW_QUANTITIES.values():
         if has_meaning(quantity, point):
-            yield from _keys_of(quantity, divisors)
+            yield from _row_quantity_keys(quantity, divisors)
     with_formats = point.formats and not point.is_masked
     for number_format, softmax in combinations(point.shape[1]) if with_formats else ():
-        for one in FORMAT_QUANTITIES.values():
+        for name in FORMAT_QUANTITIES:
             for divisor in divisors:
-                yield RowKey(divisor, one.name, "mean", number_format.name, softmax)
+                yield RowKey(divisor, name, "mean", number_format.name, softmax)
 
 
-def _keys_of(quantity: Quantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
-    """Name the rows of one quantity of rows."""
+def _row_quantity_keys(
+    quantity: Quantity, divisors: tuple[str, ...]
+) -> Iterator[RowKey]:
+    """Yield the keys of one quantity of rows, see `every_key`."""
     for divisor in (d for d in divisors if not quantity.given or d == "none"):
         for summary in quantity.summaries:
             yield RowKey(divisor, quantity.name, summary)
@@ -118,26 +132,26 @@ def _keys_of(quantity: Quantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
 
 
 def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
-    """Return what replicates have to be reduced to for some rows, and nothing else."""
+    """Return the columns of replicates that the rows ``keys`` are estimated from."""
     if not point.has_rows:
         return PAIR_COLUMNS
     means: dict[tuple[str, str], None] = {}
     counts: dict[tuple[str, str], None] = {}
     for key in keys:
-        for one in _parts_of(key):
-            column = one.divisor, _column_of(one)
+        for part in _sampled_parts(key):
+            column = part.divisor, _column_name(part)
             means[column] = None
-            if QUANTITIES[one.quantity].given:
-                means[one.divisor, rows_column(one.quantity)] = None
-            if one.summary in ENDS:
-                means[one.divisor, end_column(one.quantity, one.summary)] = None
-            elif one.summary != "mean":
+            if QUANTITIES[part.quantity].given:
+                means[part.divisor, rows_column(part.quantity)] = None
+            if part.summary in ENDS:
+                means[part.divisor, end_column(part.quantity, part.summary)] = None
+            elif part.summary != "mean":
                 counts[column] = None
     return Columns(tuple(means), tuple(counts))
 
 
-def _parts_of(key: RowKey) -> Iterator[RowKey]:
-    """Yield the rows of one sampled quantity and divisor that a row is made of."""
+def _sampled_parts(key: RowKey) -> Iterator[RowKey]:
+    """Yield the sampled rows, each of one divisor, that give the row of ``key``."""
     quantity = QUANTITIES[key.quantity]
     base = quantity.multiple_of or quantity.root_of or key.quantity
     key = key._replace(quantity=base)
@@ -148,118 +162,116 @@ def _parts_of(key: RowKey) -> Iterator[RowKey]:
         yield key._replace(divisor=under, summary=summary)
 
 
-def _column_of(key: RowKey) -> str:
+def _column_name(key: RowKey) -> str:
+    """Return the name of the column with the values of a row's quantity."""
     if key.quantity in FORMAT_QUANTITIES:
         return format_column(key.quantity, key.number_format, key.softmax)
     return key.quantity
 
 
 def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
-    """Say which summaries of a quantity of rows can be asked for, for a message."""
+    """Return the possible summaries of a quantity of attention rows, for a message."""
     if quantity.grid is None:
         return quantity.summaries
     return (*dict.fromkeys((*quantity.summaries, "median")), ANY_QUANTILE)
 
 
 def has_interval(point: DesignPoint, quantity: str) -> bool:
-    """Tell whether the entries have the moments that a quantity's interval needs.
+    """Return whether entries have the moments that a quantity's interval needs.
 
-    Those of normalised queries and keys are bounded.
+    Entries of normalised queries and keys are bounded, and have all moments.
     """
-    if point.is_normalised:
-        return True
     least = min(point.distribution_q.moments, point.distribution_k.moments)
-    return least > QUANTITIES[quantity].moments
+    return point.is_normalised or least > QUANTITIES[quantity].moments
 
 
 @dataclass(slots=True)
 class Summaries:
-    """The estimates of one point, each made when first asked for.
+    """The estimates of one point, each computed when it is first requested.
 
     Attributes
     ----------
     point : DesignPoint
     samples : Batch
+        All replicates of the point.
     columns : Columns
-        Those of the samples.
+        The columns of ``samples``.
     """
 
     point: DesignPoint
     samples: Batch
     columns: Columns
-    _made: dict[RowKey, Estimate] = field(default_factory=dict)
+    _estimates: dict[RowKey, Estimate] = field(default_factory=dict)
     _distributions: dict[tuple[str, str], RowDistribution] = field(default_factory=dict)
 
     def estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a row that the samples have the columns for."""
-        if key not in self._made:
-            made = self._make(key)
+        """Return the estimate of a row, whose columns must be in ``columns``."""
+        if key not in self._estimates:
+            raw = self._compute(key)
             if not has_interval(self.point, key.quantity):
-                made = replace(made, std_error=math.nan, skewness=0.0, bounds=None)
-            self._made[key] = made.in_range(*self._range_of(key))
-        return self._made[key]
+                raw = replace(raw, std_error=math.nan, skewness=0.0, bounds=None)
+            self._estimates[key] = raw.in_range(*self._range(key))
+        return self._estimates[key]
 
-    def _range_of(self, key: RowKey) -> tuple[Range, float]:
-        """Return the range of what a row estimates, and how exactly it is kept."""
+    def _range(self, key: RowKey) -> tuple[Range, float]:
+        """Return the range of the estimated number, and its relative rounding error."""
         if key.summary == SHARE_ABOVE:
             return SHARE, ROUNDING
         if "/" in key.divisor or key.summary == QUANTILE_RATIO:
-            return NOT_NEGATIVE, ROUNDING  # only what is not negative is compared
-        n_keys = self._n_keys(key)
+            return NOT_NEGATIVE, ROUNDING  # ratios are of non-negative quantities only
+        n_keys = self.point.n_keys
+        if n_keys is not None and key.summary in ENDS:
+            is_first = self.point.mask.is_causal and key.summary == "first"
+            n_keys = 1 if is_first else self.point.mask.longest(n_keys)
         within = range_of(key.quantity, n_keys, key.number_format, key.softmax)
         return within, ROUNDING if quantile_level(key.summary) is None else WIDEST_BIN
 
-    def _n_keys(self, key: RowKey) -> int | None:
-        """Return how many keys the rows have at most that a summary is of."""
-        n_keys = self.point.n_keys
-        if n_keys is None or key.summary not in ENDS:
-            return n_keys
-        alone = self.point.mask.is_causal and key.summary == "first"
-        return 1 if alone else self.point.mask.longest(n_keys)
-
-    def _make(self, key: RowKey) -> Estimate:
-        base = QUANTITIES[key.quantity].multiple_of
-        if base:
-            made = self.estimate(key._replace(quantity=base))
-            return made.times(self._factor(key.divisor))
-        if base := QUANTITIES[key.quantity].root_of:
+    def _compute(self, key: RowKey) -> Estimate:
+        """Return the estimate of a row, whose range is not considered yet."""
+        quantity = QUANTITIES[key.quantity]
+        if base := quantity.multiple_of:
+            estimate = self.estimate(key._replace(quantity=base))
+            return estimate.times(self._divisor_value(key.divisor))
+        if base := quantity.root_of:
             return self.estimate(key._replace(quantity=base)).root()
-        return self._of_rows(key) if self.point.has_rows else self._of_pairs(key)
+        return (self._row_estimate if self.point.has_rows else self._pair_estimate)(key)
 
-    def _of_rows(self, key: RowKey) -> Estimate:
+    def _row_estimate(self, key: RowKey) -> Estimate:
+        """Return the estimate of a sampled quantity of attention rows."""
         if "/" in key.divisor:
             return self._ratio(key)
         if QUANTITIES[key.quantity].given:
-            return self._of_some(key)
-        if key.summary == QUANTILE_RATIO:
-            rows = self._rows(key)
-            high, low = (quantile_estimate(rows, QUANTILES[q]) for q in ("q90", "q10"))
-            return ratio(high, low)
-        if (level := quantile_level(key.summary)) is not None:
-            return quantile_estimate(self._rows(key), level)
-        return self._mean(key)
+            return self._conditional_estimate(key)
+        level = quantile_level(key.summary)
+        if key.summary != QUANTILE_RATIO and level is None:
+            return self._mean(key)
+        rows = self.distribution(key.divisor, key.quantity)
+        if level is not None:
+            return quantile_estimate(rows, level)
+        high, low = (quantile_estimate(rows, QUANTILES[q]) for q in ("q90", "q10"))
+        return ratio(high, low)
 
     def _mean(self, key: RowKey) -> Estimate:
-        n_queries, n_keys = self.point.shape
-        in_format = key.quantity in FORMAT_QUANTITIES
-        rows = compared_rows(n_queries, n_keys) if in_format else n_queries
-        column = _column_of(key)
+        """Return the estimate of a mean over attention rows, or of one of the ends."""
+        shape, in_format = self.point.shape, key.quantity in FORMAT_QUANTITIES
+        n_rows = compared_rows(*shape) if in_format else shape[0]
+        column = _column_name(key)
         if key.summary in ENDS:
-            rows, column = 1, end_column(column, key.summary)
+            n_rows, column = 1, end_column(column, key.summary)
         values = self._column(key.divisor, column)
         if QUANTITIES[key.quantity].indicator:
-            return share_estimate(values, rows)
-        within = range_of(
-            key.quantity, self._n_keys(key), key.number_format, key.softmax
-        )
+            return share_estimate(values, n_rows)
+        within, _ = self._range(key)
         if all(map(math.isfinite, within)):
             return bounded_estimate(values, within)
         return mean_estimate(values)
 
-    def _of_pairs(self, key: RowKey) -> Estimate:
+    def _pair_estimate(self, key: RowKey) -> Estimate:
+        """Return the estimate of a quantity of pairs, a function of several means."""
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.point.d_k
 
         def function(means: Array) -> Array:
+            """Return the quantity, undivided, from means in the order `PAIR_MEANS`."""
             return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
 
         divisor = parse_divisor(key.divisor).value(d_k)
@@ -267,63 +279,85 @@ class Summaries:
         return raw.times(divisor**-quantity.degree) if quantity.divided else raw
 
     def _ratio(self, key: RowKey) -> Estimate:
+        """Return the estimate of the ratio of a summary under two divisors.
+
+        For the summary `SHARE_ABOVE`: of the share of rows under the first divisor
+        above the mean under the second.
+        """
         over, under = key.divisor.split("/")
         if key.summary == SHARE_ABOVE:
             mean = self.estimate(key._replace(divisor=under, summary="mean"))
-            rows = self._rows(key._replace(divisor=over))
-            return share_above(rows, mean)
+            return share_above(self.distribution(over, key.quantity), mean)
         if key.summary != "mean":
-            parts = (self.estimate(key._replace(divisor=d)) for d in (over, under))
-            return ratio(*parts)
+            parts = (key._replace(divisor=divisor) for divisor in (over, under))
+            return ratio(*map(self.estimate, parts))
         columns = [self._column(divisor, key.quantity) for divisor in (over, under)]
-        with np.errstate(invalid="ignore"):  # 0 over 0 is not known, and says so
+        with np.errstate(invalid="ignore"):  # 0/0 is NaN: not determined
             return jackknife(np.stack(columns), lambda means: means[0] / means[1])
 
-    def _of_some(self, key: RowKey) -> Estimate:
-        """Estimate a mean or quantile over the rows that an indicator picks.
+    def _conditional_estimate(self, key: RowKey) -> Estimate:
+        """Return the estimate of a summary over the attention rows with a property.
 
-        Replicates without such a row say nothing of them.  Where there are some in
-        few replicates only, the estimate is not known, and says so.
+        Only replicates with such a row are used.  With fewer than `FEWEST_OUTLIERS` of
+        them the estimate is NaN.
         """
         names = key.quantity, rows_column(key.quantity)
         columns = np.stack([self._column(key.divisor, name) for name in names])
         filled = columns[:, columns[1] > 0.0]
         n_filled, n = filled.shape[-1], self.samples.n_replicates
-        if n_filled < min(FEWEST_BEHIND_A_MEAN, n):
+        if n_filled < min(FEWEST_OUTLIERS, n):
             return Estimate(math.nan, math.nan, n)
         if (level := quantile_level(key.summary)) is not None:
-            return quantile_estimate(self._rows(key, n_filled), level)
+            rows = self.distribution(key.divisor, key.quantity, n_filled)
+            return quantile_estimate(rows, level)
         return jackknife(filled, lambda means: means[0] / means[1])
 
-    def distribution(self, divisor: str, quantity: str) -> RowDistribution:
-        """Return the distribution over rows of a quantity that is counted."""
-        base = ROW_QUANTITIES[quantity].multiple_of
-        rows = self._rows(RowKey(divisor, base or quantity, "mean"))
-        return replace(rows, edges=rows.edges * self._factor(divisor)) if base else rows
-
-    def _factor(self, divisor: str) -> float:
-        """Return a divisor, or the ratio of two, as a number."""
+    def _divisor_value(self, divisor: str) -> float:
+        """Return the value of a divisor, or of the ratio of two, at this point."""
         over, _, under = divisor.partition("/")
         value = parse_divisor(over).value(self.point.d_k, self.point.shape[1])
-        return value / self._factor(under) if under else value
+        return value / self._divisor_value(under) if under else value
 
-    def _rows(self, key: RowKey, n_replicates: int | None = None) -> RowDistribution:
-        wanted = key.divisor, key.quantity
-        if wanted not in self._distributions:
-            counts = self.samples.counts[self.columns.counts.index(wanted)]
-            self._distributions[wanted] = row_distribution(
-                counts,
-                grid_of(self.point, key.quantity),
+    def distribution(
+        self, divisor: str, quantity: str, n_replicates: int | None = None
+    ) -> RowDistribution:
+        """Return the distribution of a quantity over attention rows, cached.
+
+        ``n_replicates`` is the number of replicates in which a row has the quantity;
+        default: all.  ``columns.counts`` must have the quantity, or its base.
+        """
+        if base := ROW_QUANTITIES[quantity].multiple_of:
+            rows = self.distribution(divisor, base)
+            return replace(rows, edges=rows.edges * self._divisor_value(divisor))
+        column = divisor, quantity
+        if column not in self._distributions:
+            self._distributions[column] = row_distribution(
+                self.samples.counts[self.columns.counts.index(column)],
+                grid_of(self.point, quantity),
                 n_replicates or self.samples.n_replicates,
             )
-        return self._distributions[wanted]
+        return self._distributions[column]
 
     def _column(self, divisor: str, name: str) -> Array:
+        """Return a column of the samples, shape (n_replicates,)."""
         return self.samples.means[:, self.columns.means.index((divisor, name))]
 
 
-def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -> str:
-    """Return why a point has no row of a quantity; empty if it has one."""
+#: What a point must have for a quantity, by `Quantity.needs`, for messages.
+_NEEDS = {
+    "planted keys": "planted keys: a dependence planted(rho)",
+    "no mask": "rows of one length: no mask",
+    "a mask": "a query for each key: a mask, as full or causal",
+    "gaussian keys": "Gaussian keys, no dependence, initialisation or normalisation",
+}
+
+
+def reason_missing(point: DesignPoint, key: RowKey) -> str:
+    """Return why a point lacks a quantity, for a message; "" if it does not.
+
+    The divisor and the summary of the row are not considered.
+    """
+    quantity, number_format, softmax = key.quantity, key.number_format, key.softmax
     if quantity in FORMAT_QUANTITIES:
         if point.is_masked:
             return f"is not computed under a mask, got {point.mask.name}"
@@ -337,36 +371,29 @@ def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -
         )
     if not point.has_rows or has_meaning(ROW_QUANTITIES[quantity], point):
         return ""
-    needed = "planted keys: a dependence planted(rho)"
-    if ROW_QUANTITIES[quantity].needs == "no mask":
-        needed = "rows of one length: no mask"
-    if ROW_QUANTITIES[quantity].needs == "a mask":
-        needed = "a query for each key: a mask, as full or causal"
-    if ROW_QUANTITIES[quantity].needs == "gaussian keys":
-        needed = "Gaussian keys, without dependence, initialisation or normalisation"
-    return f"needs {needed}, got {point.name}"
+    return f"needs {_NEEDS[ROW_QUANTITIES[quantity].needs]}, got {point.name}"
 
 
 def has_row(point: DesignPoint, key: RowKey) -> bool:
-    """Tell whether a point has a row, of one divisor or of a ratio of any two.
+    """Return whether a point has a row, for one divisor or a ratio of any two.
 
-    Names are canonical.
+    All names are canonical.
     """
     quantity = QUANTITIES[key.quantity]
     if (quantity.of == "pairs") == point.has_rows:
         return False
-    if lacks(key.quantity, key.number_format, key.softmax, point):
+    if reason_missing(point, key):
         return False
-    if quantity.of != "formats" and key != RowKey(*key[:3]):  # of no format
+    if quantity.of != "formats" and key != RowKey(*key[:3]):
         return False
     if "/" in key.divisor:
         return key.summary in quantity.compared
     by_keys = quantity.of == "pairs" and parse_divisor(key.divisor).needs_keys
-    one_for_all = quantity.given or not quantity.divided
-    counted = quantity.grid is not None and quantile_level(key.summary) is not None
+    is_for_none_only = quantity.given or not quantity.divided
+    is_counted = quantity.grid is not None and quantile_level(key.summary) is not None
     at_end = point.is_masked and not quantity.given and key.summary in ENDS
     return (
-        (counted or at_end or key.summary in quantity.summaries)
+        (is_counted or at_end or key.summary in quantity.summaries)
         and not by_keys
-        and (key.divisor == "none" or not one_for_all)
+        and (key.divisor == "none" or not is_for_none_only)
     )

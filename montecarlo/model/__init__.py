@@ -1,7 +1,8 @@
 """The scale that a model applies to its scores, from its queries, keys and weights.
 
-Arrays, files or a running model in; per head, the divisor with its interval, and which
-assumption of the texts fails.  Input that cannot be used is refused by an `InputError`.
+In: arrays, files or a running model.  Out: for each head its divisor with an interval,
+and the parts of the variance of its scores.  Input that cannot be used is an
+`InputError`.
 """
 
 from montecarlo.model.captured import Captured, capture

@@ -1,6 +1,6 @@
-"""Do the heads divide by what is expected?  The answer, what was found, and its words.
+"""Whether the heads of a model divide by the expected divisor, and how that is said.
 
-Heads that are alike are one finding.
+Heads with the same result are one `Finding`.
 """
 
 import math
@@ -20,25 +20,23 @@ from montecarlo.model.expected import (
 )
 from montecarlo.model.scales import HeadScale, ModelScales
 
-#: To "does it divide by what I think?", and how it is said.
+#: Answers whether a head divides by the expected divisor, and their words.
 YES, NO, UNDETERMINED = "yes", "no", "cannot_be_told"
 ANSWERS = {YES: "yes", NO: "no", UNDETERMINED: "cannot be told"}
-#: How far a divisor may be from the one expected, as a part of it.
+#: Relative tolerance of the divisor.
 RTOL = 0.01
-#: How often a model all of whose heads divide by what is expected gets a no.
+#: Probability that a model all of whose heads divide as expected gets a no.
 WRONG_NO = 0.001
-#: A cap that is so many times the one expected, or less than one over it, is another:
-#: in bfloat16 a cap of 50 is found to a tenth.
+#: Ratio from which on a cap is not the expected one: in bfloat16 the estimate of a cap
+#: of 50 is off by up to a tenth.
 OTHER_CAP = 1.25
-#: Lengths of normalised rows spread by less than this part of them: rounding to
-#: bfloat16 makes 0.004, normal entries 1 / sqrt(2 d_k), 0.044 of 256.
-EVEN = 0.02
-#: Times what a fit leaves that the bend of a cap has to be to be seen.
+#: Size that the bend of a cap must have to be visible, over the residual of the fit.
 SEEN = 10.0
-#: A ratio that is off by less than this part of it has the three digits it is shown by.
+#: Relative error below which three digits of a ratio are right.
 SHOWN = 0.002
-#: Findings that the terminal lists.
+#: Findings that are printed at most.
 MOST_FINDINGS = 12
+#: Questions about the likely mistake behind a wrong divisor or part.
 HINTS = {
     "sign": "is a sign wrong?",
     "missing": "is the scale missing, or applied before q and k were captured?",
@@ -60,11 +58,9 @@ HINTS = {
     "sums": "is something dropped after softmax, or a sink that is not configured?",
     "alibi": "has the bias by distance the wrong sign? it should fall",
     "no_sinks": "are the sinks missing? weights add up to 1 without them",
-    "no_norm": "are queries and keys normalised? their lengths differ by token",
-    "temperature": "is the temperature by position missing, or another?",
     "padded": "is it the width of a head padded to {width}?",
 }
-#: What is said where no scale is determined.
+#: Outcomes of heads without a scale, in words.
 OUTCOMES = {
     "uniform": "every key that is not hidden counts the same: the scale is 0",
     "by_row": "no single scale: rows have scales of their own (one that grows with the "
@@ -76,7 +72,7 @@ OUTCOMES = {
     "no_fit": "no scale fits: the weights are not of these queries and keys (another "
     "sequence or head, or before rotary embeddings), or something unknown is added",
 }
-#: And where there is too little to tell one.
+#: Reasons of `HeadScale` for the outcome ``no_information``.
 REASONS = {
     "few": "nothing can be told: too few weights that differ",
     "coarse": "nothing can be told: weights have too few digits (rounded to 8 bits, or "
@@ -84,11 +80,10 @@ REASONS = {
     "peaked": "nothing can be told: scores are so large that their rounding may hide "
     "the scale",
 }
-#: What to do where it is not determined whether a head divides by what is expected,
-#: by outcome or reason.
+#: Advice where the answer is not determined, by outcome or reason.
 ADVICE = {
     "scale": "give more rows or sequences, or capture in float32: intervals reach "
-    "beyond what is expected",
+    "beyond the tolerance",
     "no_fit": "capture weights (eager attention), of the same sequences and heads as q "
     "and k, after rotary embeddings",
     "few": "give more rows or longer sequences",
@@ -125,41 +120,41 @@ SUMS = {
 
 
 class Finding(NamedTuple):
-    """What is said of heads that are alike."""
+    """Heads that have the same result."""
 
     heads: tuple[HeadScale, ...]
     answer: str  # `YES`, `NO` or `UNDETERMINED`
-    hints: tuple[str, ...]  # what a wrong divisor looks like: keys of `HINTS`
+    hints: tuple[str, ...]  # likely mistakes, keys of `HINTS`
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is in their scores beside a scale, and no weight is lost."""
+        """Whether scores are scaled and masked alone, and weights add up to 1."""
         return self.first.form == "plain" and self.first.mask.sums in {"", "one"}
 
     @property
     def first(self) -> HeadScale:
-        """One of them, for what they have in common."""
+        """The first head."""
         return self.heads[0]
 
     @property
     def divisor(self) -> float:
-        """Mean of what they divide by; NaN where it is not determined."""
+        """Mean divisor of the heads; NaN where it is not determined."""
         return math.fsum(one.divisor for one in self.heads) / len(self.heads)
 
     @property
     def half_width(self) -> float:
-        """How far the ends of their intervals lie from the mean at most."""
+        """Largest distance of the ends of the heads' intervals from the mean."""
         ends = [end for one in self.heads for end in one.divisors()]
         return max(abs(end - self.divisor) for end in ends)
 
     @property
     def ratio(self) -> float:
-        """Divisor over the root of d_k; NaN where none is determined."""
+        """Mean of divisor / sqrt(d_k); NaN where it is not determined."""
         return math.fsum(one.ratio for one in self.heads) / len(self.heads)
 
     @property
     def places(self) -> list[tuple[list[int], list[int]]]:
-        """Layers with the heads they have in common, in their order."""
+        """Groups of layers that have the same heads here, and these heads."""
         by_layer: dict[int, list[int]] = {}
         for one in self.heads:
             by_layer.setdefault(one.head.layer, []).append(one.head.head)
@@ -170,18 +165,17 @@ class Finding(NamedTuple):
 
 
 class ScaleAnswer(NamedTuple):
-    """The scales that heads apply, beside the divisor that is expected."""
+    """Whether the heads of a model divide by the expected divisor."""
 
     scales: ModelScales
     expected: Expected
-    rtol: float  # how far a divisor may be from it, as a part of it
-    #: `YES`, `NO` or `UNDETERMINED`: one head that divides by something else is enough
-    #: for a no; dead heads, which divide by nothing, are not asked.
+    rtol: float  # relative tolerance of the divisor
+    #: `NO` if any head divides by something else; dead heads do not count.
     answer: str
-    findings: tuple[Finding, ...]  # not expected first, plain last
-    #: What may be attention and was not followed: with it no answer is a yes.
+    findings: tuple[Finding, ...]  # those with a no first, plain ones last
+    #: Possible attention that was not followed, because of which there is no yes.
     missed: tuple[str, ...] = ()
-    #: What is configured beside the divisor and is so, and what does not show here.
+    #: Configured parts beside the divisor that are right, and that do not show here.
     checked: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
 
@@ -193,10 +187,18 @@ def answer_scales(
     missed: tuple[str, ...] = (),
     caps: Mapping[int, float | None] | None = None,
 ) -> ScaleAnswer:
-    """Answer whether all heads divide by what is expected.
+    """Return whether all heads divide by the expected divisor.
 
-    ``missed`` is what may be attention and was not followed, ``caps`` what scores of
-    layers are known to be capped at, None where they are not.
+    Parameters
+    ----------
+    scales : ModelScales
+    expected : Expected
+    rtol : float
+        Relative tolerance of the divisor.
+    missed : tuple of str
+        Possible attention that was not followed.
+    caps : mapping, optional
+        Caps of scores that were passed to attention, by layer; None for no cap.
     """
     answers = set()
     parts: dict[str, dict[str, None]] = {YES: {}, NO: {}, UNDETERMINED: {}}
@@ -243,7 +245,7 @@ def _hints(
     expected: Expected,
     scales: ModelScales,
 ) -> tuple[str, ...]:
-    """Return parts that are wrong; else what a divisor looks like that is resolved."""
+    """Return the parts that are wrong; else the likely mistake behind a divisor."""
     if answer != NO or one.outcome != "scale":
         return ()
     if wrong or not is_resolved(one):
@@ -260,11 +262,11 @@ def _hints(
 def answer_head(
     one: HeadScale, expected: Expected, rtol: float = RTOL, n_heads: int = 1
 ) -> str:
-    """Say whether a head divides by what is expected.
+    """Return whether a head divides by the expected divisor.
 
-    Of ``n_heads`` heads that do, none is to get a no: its interval is widened until
-    a model of so many has one in `WRONG_NO` cases.  That rows have scales of their own
-    is no reason for one where outputs alone show it: there a bias does, too.
+    Intervals of a no are widened (Bonferroni) so that a model of ``n_heads`` right
+    heads gets one with probability `WRONG_NO`.  Scales that differ by row are no reason
+    for a no where outputs alone show them: a bias has the same effect there.
     """
     meant = expected.at(one.head.layer)
     if not meant.is_known:
@@ -284,16 +286,16 @@ def answer_head(
 
 
 def is_resolved(one: HeadScale) -> bool:
-    """Say whether its divisor is known well enough to be called by a name."""
+    """Return whether the interval of the divisor is narrow enough for a name."""
     low, high = one.divisors()
     return high - low <= 2.0 * NEAR * abs(one.divisor)
 
 
 class PartAnswer(NamedTuple):
-    """Whether a head has what a configuration names beside the divisor."""
+    """Whether a head has a part that is configured beside the divisor."""
 
-    hint: str  # a key of `HINTS`, for a no
-    text: str  # what it is
+    hint: str  # the likely mistake of a no, a key of `HINTS`
+    text: str  # the part
     answer: str  # `YES`, `NO` or `UNDETERMINED`
 
 
@@ -303,7 +305,7 @@ def check_parts(
     scales: ModelScales,
     caps: Mapping[int, float | None],
 ) -> Iterator[PartAnswer]:
-    """Answer for all parts that are named, and for sinks where none is."""
+    """Yield an answer for each configured part, and for sinks that are not."""
     parts = expected.at(one.head.layer).parts
     if not math.isnan(parts.cap) and one.outcome == "scale":
         yield _check_cap(one, parts.cap, caps.get(one.head.layer, math.nan))
@@ -326,18 +328,10 @@ def check_parts(
     if parts.has_alibi and one.form == "distance":
         is_so = one.parameter < 0.0
         yield PartAnswer("alibi", "a bias that falls", YES if is_so else NO)
-    if parts.is_normal:
-        is_so = one.unevenness <= EVEN
-        yield PartAnswer("no_norm", "normalised q and k", YES if is_so else NO)
-    if parts.temperature is not None:
-        is_right, more = parts.temperature
-        answer = UNDETERMINED if is_right is None else YES if is_right else NO
-        text = f"a temperature by position{more}"
-        yield PartAnswer("temperature", text, answer)
 
 
 def _check_cap(one: HeadScale, wanted: float, passed: float | None) -> PartAnswer:
-    """Answer for a cap, which is fitted, or as it was passed where it bends little."""
+    """Return the answer for a cap: fitted, or passed where it would not show."""
     cap = one.parameter if one.form == "cap" else None
     if cap is None and not _would_show(one, wanted):
         cap = passed
@@ -352,10 +346,7 @@ def _check_cap(one: HeadScale, wanted: float, passed: float | None) -> PartAnswe
 
 
 def _would_show(one: HeadScale, cap: float) -> bool:
-    """Tell whether what a cap bends would be seen beside what a fit leaves.
-
-    The cubic part of tanh, of normal scores.
-    """
+    """Return whether the cubic term of tanh would exceed the residual of the fit."""
     if one.fit is None or one.form not in {"plain", "distance"}:
         return False
     bent = (abs(one.scale) * one.fit.spread) ** 3 / cap**2
@@ -363,7 +354,7 @@ def _would_show(one: HeadScale, cap: float) -> bool:
 
 
 def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
-    """Return heads of one kind by their divisor, as far as it is determined."""
+    """Return groups of heads with the same divisor, of heads with one outcome."""
     if heads[0].outcome != "scale":
         return [list(heads)]
     groups: list[list[HeadScale]] = []
@@ -375,9 +366,9 @@ def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
 
 
 def implied_divisor(scales: ModelScales) -> str:
-    """Return what to call the model's own divisor: a name of `DIVISORS`, or a number.
+    """Return the median head's divisor, as a name of `DIVISORS` or a number.
 
-    The median head's; `EXPECTED` where none is determined, or can be one.
+    `EXPECTED` where none is determined, or usable as a divisor.
     """
     heads = [one for one in scales.heads if one.outcome == "scale" and one.scale > 0.0]
     if not heads:
@@ -395,7 +386,7 @@ def implied_divisor(scales: ModelScales) -> str:
 
 
 def say_answer(answer: ScaleAnswer) -> str:
-    """Answer in a line whether scores are divided by what is expected."""
+    """Return the line that answers whether scores are divided as expected."""
     if not answer.expected.is_known:
         return (
             f"scores divided as configured? cannot be told: {answer.expected.said}; "
@@ -420,7 +411,7 @@ def say_answer(answer: ScaleAnswer) -> str:
 
 
 def say_findings(answer: ScaleAnswer) -> Iterator[str]:
-    """Say what was found, a line for heads that are alike."""
+    """Yield a line for each finding."""
     for one in answer.findings[:MOST_FINDINGS]:
         places = say_places(one, answer.scales.n_heads)
         yield f"{places}: {say_finding(one, answer.expected)}"
@@ -429,7 +420,7 @@ def say_findings(answer: ScaleAnswer) -> Iterator[str]:
 
 
 def say_places(found: Finding, n_heads: int) -> str:
-    """Say of which heads a finding is."""
+    """Return the layers and heads of a finding, for a sentence."""
     parts = []
     for layers, heads in found.places:
         is_whole = len(heads) == n_heads
@@ -439,7 +430,7 @@ def say_places(found: Finding, n_heads: int) -> str:
 
 
 def say_place(layers: Sequence[int], heads: Sequence[int] = ()) -> str:
-    """Name layers, and heads unless it is all of them."""
+    """Return layers, and heads if some are given, for a sentence."""
     return ", ".join(
         f"{name}{'s' * (len(numbers) > 1)} {say_numbers(numbers)}"
         for name, numbers in (("layer", layers), ("head", heads))
@@ -461,7 +452,7 @@ def say_numbers(numbers: Sequence[int]) -> str:
 
 
 def say_finding(found: Finding, expected: Expected) -> str:
-    """Say what is found of heads that are alike."""
+    """Return the sentence of a finding, without its layers and heads."""
     one = found.first
     meant, advice = expected.at(one.head.layer), ""
     if found.answer == UNDETERMINED and meant.is_known:
@@ -483,9 +474,10 @@ def say_finding(found: Finding, expected: Expected) -> str:
 
 
 def _say_divisor(found: Finding, wanted: str) -> str:
-    """Say what scores are divided by, or multiplied.
+    """Return what scores are divided or multiplied by.
 
-    By its one name where it is known well enough, else beside the root of d_k.
+    With the formula where the divisor is narrow enough for one, else with the multiple
+    of sqrt(d_k).
     """
     divisor, half, ratio = found.divisor, found.half_width, found.ratio
     is_sure = half <= NEAR * abs(divisor)
@@ -505,13 +497,13 @@ def _say_divisor(found: Finding, wanted: str) -> str:
 
 
 def say_mask(mask: str, window: int, keys: str = "") -> str:
-    """Say what a mask hides, with the keys that no row sees."""
+    """Return a mask in words, with the keys that no row sees."""
     said = MASKS[mask].format(window=window)
     return f"{said} {keys}" if mask.endswith("keys") and keys else said
 
 
 def say_number(value: float, half: float) -> str:
-    """Write a number with as many digits as what it may be off by allows."""
+    """Return a number with the digits that its half-width supports."""
     if half < 1e-6 * abs(value):
         return f"{value:.6g}"
     digits = max(0, -int(f"{half:e}".partition("e")[2]))

@@ -1,7 +1,7 @@
-"""Arrays of a model: queries, keys and what softmax made of them, by named axes.
+"""Arrays of a model: queries, keys, and weights or values and outputs, by named axes.
 
-In: arrays in memory or mapped from files, and the names of their axes.  Out: a `Model`,
-which reads one sequence of one head at a time, as float64.
+In: arrays in memory or read from files, and the names of their axes.  Out: a `Model`,
+which returns one sequence of one head at a time, as float64.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,34 +18,27 @@ from montecarlo.names import require_flag
 
 
 class NotFiniteError(InputError):
-    """An array that holds a number that is not finite."""
+    """An array has an entry that is not finite."""
 
 
-#: Names of axes, in the order in which an array has them if nobody names them.
+#: Names of axes, in the order that arrays have by default.
 AXES = ("sequence", "layer", "head", "token", "d")
-#: Other words for them.
+#: Other names of axes that are accepted.
 ALSO = {"batch": "sequence"}
-#: Axes that arrays mostly have, by their number: what is proposed.
-COMMON_AXES = {
-    2: ("token", "d"),
-    3: ("head", "token", "d"),
-    4: ("sequence", "head", "token", "d"),
-    5: AXES,
-}
-#: Axes that every array has to have; attention weights have keys in place of entries.
+#: Axes that every array must have; weights have keys in place of ``d``.
 NEEDED = ("token", "d")
 KEY = "key"
-#: What a model is read from: queries, keys, attention weights, values, outputs; and
-#: what was added to scores before softmax, which outputs do not tell.
+#: Names of arrays: queries, keys, attention weights, values, outputs, and what was
+#: added to scores before softmax.
 NAMES = ("q", "k", "weights", "v", "outputs", "added")
-#: What tells the scale that was applied: either all of the one or all of the other.
+#: Arrays that the applied scale can be determined from, beside queries and keys.
 EVIDENCE = {"weights": ("weights",), "outputs": ("v", "outputs")}
 ADDED = "added"
-#: Arrays that have keys in place of entries.
+#: Arrays whose last axis is that of the keys.
 OF_KEYS = ("weights", ADDED)
-#: And that have the heads of keys, which may be fewer.
+#: Arrays that have the heads of keys, which may be fewer than those of queries.
 OF_KEY_HEADS = ("k", "v")
-#: Arrays with an axis that is as long as one of another array.
+#: Axes that must be as long as an axis of another array: array, axis, other, its axis.
 AGREE = (
     *(("k", axis, "q", axis) for axis in ("sequence", "layer", "d")),
     *((n, axis, "q", axis) for n in ("weights", ADDED, "outputs") for axis in AXES[:4]),
@@ -53,48 +46,47 @@ AGREE = (
     *(("v", axis, "k", axis) for axis in AXES[:4]),
     ("outputs", "d", "v", "d"),
 )
-#: What stands among them for minus infinity; from what on a number hides a key.
+#: What ``added`` has in place of minus infinity; numbers up to `UNSEEN` hide a key.
 HIDDEN, UNSEEN = -(2.0**100), -5e3
-#: Weights that are read at once.
-MOST_READ = 2**20
-#: Queries and keys of a sequence at least.
+#: Smallest numbers of queries and of keys of a sequence.
 FEWEST = {"q": 2, "k": 2}
-#: Numbers beyond this have squares that float64 cannot hold with others beside them.
+#: Entries must be smaller: float64 must hold sums of their squares.
 LARGEST = 1e100
-#: Of one sequence, for each layer, axes (head, token, d or key).
+#: Arrays of one sequence, one of each layer, with the axes (head, token, d or key).
 Layers = Sequence[NDArray[Any]] | NDArray[Any]
-#: Of each sequence of a recorded call, by name, shape (n_heads, n_tokens, ...).
+#: By name, arrays of each sequence of a call, shape (n_heads, n_tokens, ...).
 Arrays = Mapping[str, Sequence[NDArray[Any]] | NDArray[Any]]
 ALL_TOKENS = slice(None)
 
 
 @dataclass
-class Sink:
-    """Where recorded calls go: to who keeps them, or to one that is within another."""
+class Receiver:
+    """Takes the calls of attention that are recorded, and what was missed."""
 
-    rows: int | None  # the last queries of each sequence that are kept; None for all
-    room: Callable[[], int]  # how many sequences there is room for
+    rows: int | None  # number of last queries to keep of each sequence; None: all
+    room: Callable[[], int]  # returns how many more sequences are kept
     keep: Callable[[Arrays, Mapping[str, object]], None]
-    note: Callable[..., None]  # what is not followed, and whether it is attention
+    #: Called with a reason, and ``is_certain``: whether it surely is attention.
+    report_missed: Callable[..., None]
     config: Mapping[str, object] | None = None  # of the model that runs
-    #: Calls within one that is recorded as a whole, and what was passed to each.
+    #: While a call is recorded as a whole: the calls within it, each with its options.
     within: list[tuple[Arrays, Mapping[str, object]]] | None = None
 
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call, or hold it for the one that it is within."""
+        """Keep a call; one within another is held until the other is recorded."""
         if self.within is None:
             self.keep(arrays, passed)
         else:
             self.within.append((arrays, passed))
 
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed, except within what is recorded."""
+    def miss(self, reason: str, *, is_certain: bool) -> None:
+        """Report attention that could not be recorded, unless within another call."""
         if self.within is None:
-            self.note(told, is_certain=is_certain)
+            self.report_missed(reason, is_certain=is_certain)
 
 
 def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
-    """Return an array of floating-point numbers, or whatever NumPy makes one of."""
+    """Return an array of floating-point numbers; ``name`` is for error messages."""
     try:
         is_masked, values = np.ma.is_masked(array), np.asarray(array)
     except Exception as error:  # noqa: BLE001 - of whatever stands for an array
@@ -112,7 +104,7 @@ def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
 
 
 def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
-    """Return a copy in memory; of torch bfloat16, which NumPy lacks, as float32."""
+    """Return a copy as an array of NumPy; bfloat16 of torch becomes float32."""
     if not hasattr(array, "detach"):
         return np.array(array)
     held = array.detach()
@@ -123,12 +115,13 @@ def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
 def arrange(name: str, array: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]:
     """Return a view with all of `AXES`, of length 1 where the array has no such axis.
 
-    Arrays that have keys in place of entries have the axis ``key`` last.
+    ``axes`` are those of the array, checked; where it has the axis ``key``, that is
+    the last one in place of ``d``.
     """
     if array.ndim != len(axes):
         raise InputError(
             f"{name} must have the axes {','.join(axes)}, got shape {array.shape}: "
-            f"name its axes{_propose(array.shape)}"
+            f"name its axes{_suggestion(array.shape)}"
         )
     if 0 in array.shape:
         raise InputError(
@@ -136,31 +129,30 @@ def arrange(name: str, array: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]
             f"axis {axes[array.shape.index(0)]!r} is empty"
         )
     order = axes_of(KEY if KEY in axes else "d")
-    turned = array.transpose([axes.index(axis) for axis in order if axis in axes])
-    return turned[tuple(slice(None) if axis in axes else None for axis in order)]
+    ordered = array.transpose([axes.index(axis) for axis in order if axis in axes])
+    return ordered[tuple(slice(None) if axis in axes else None for axis in order)]
 
 
 def axes_of(last: str) -> tuple[str, ...]:
-    """Return `AXES`, with another last one."""
+    """Return `AXES` with another last axis."""
     return (*AXES[:-1], last)
 
 
-def _propose(shape: Sequence[int]) -> str:
-    """Say which axes an array of such a shape mostly has."""
-    axes = COMMON_AXES.get(len(shape))
-    if axes is None:
+def _suggestion(shape: Sequence[int]) -> str:
+    """Return the axes that an array of a shape probably has, as an option."""
+    n = len(shape)
+    if not 2 <= n <= len(AXES):
         return " with --axes"
-    if "head" in axes:
-        head, token = axes.index("head"), axes.index("token")
-        if shape[head] > shape[token]:  # models have more tokens than heads
-            axes = (*axes[:head], "token", "head", *axes[token + 1 :])
+    axes = [axis for axis in AXES if axis != "layer" or n == len(AXES)][-n:]
+    if n > 2 and shape[-3] > shape[-2]:  # models have more tokens than heads
+        axes[-3:-1] = "token", "head"
     return f", perhaps --axes {','.join(axes)}"
 
 
 def _require_more_tokens(name: str, queries: NDArray[Any]) -> None:
-    """Ask about axes that nobody named, if there are more heads than tokens."""
+    """Refuse queries with more heads than tokens, unless their axes were named."""
     _, _, heads, tokens, _ = queries.shape
-    if heads <= tokens or tokens < 2:  # a single one is refused for itself
+    if heads <= tokens or tokens < 2:  # too few tokens are refused later
         return
     raise InputError(
         f"{name} has {heads} heads of {tokens} tokens, shape {queries.shape}: if these "
@@ -170,7 +162,7 @@ def _require_more_tokens(name: str, queries: NDArray[Any]) -> None:
 
 
 def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
-    """Return names of axes, other words for them replaced."""
+    """Return names of axes, each one of `AXES`."""
     given: Any = axes
     are_several = isinstance(given, Sequence) and not isinstance(given, str)
     if not are_several or not all(isinstance(axis, str) for axis in given):
@@ -192,90 +184,98 @@ class SequenceArrays(NamedTuple):
     """Arrays of one sequence, by their names in `NAMES`."""
 
     number: int  # of the sequence in its file, for messages
-    labels: Mapping[str, str]  # what arrays are called there
+    labels: Mapping[str, str]  # names of arrays for messages
     layers: Mapping[str, Layers]
-
-
-class Source(NamedTuple):
-    """Sequences of ``q``, ``k`` and evidence of the scale, if there is any."""
-
-    sequences: Sequence[SequenceArrays]
-    unread: Sequence[str] = ()  # names of arrays of no use, or not asked for
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Sizes that all sources of a model have in common."""
-        q, k = (self.sequences[0].layers[name] for name in "qk")
+        """Sizes that all sequences of a model have in common."""
+        q, k = (self.layers[name] for name in "qk")
         sizes = len(q), len(q[0]), len(k[0]), q[0].shape[-1]
         return dict(zip(("layer", "head", "head of k", "d"), sizes, strict=True))
 
 
-def make_source(  # noqa: PLR0913 - how they lie, and what they must fit
+def make_sequences(
     arrays: Mapping[str, NDArray[Any]],
     axes: Sequence[str] | None,
     labels: Mapping[str, str] | None = None,
     *,
-    unread: Sequence[str] = (),
     causal: bool = False,
     fewest: Mapping[str, int] = FEWEST,
-) -> Source:
-    """Name axes, by default all of `AXES`, and refuse arrays that do not fit.
+) -> list[SequenceArrays]:
+    """Return the sequences of arrays whose axes are named.
 
-    Of what tells nothing alone, nothing is made.
+    Parameters
+    ----------
+    arrays : mapping
+        By their names in `NAMES`.  Of values and outputs, one without the other is left
+        out.
+    axes : sequence of str or None
+        Names of the axes; None for all of `AXES`.
+    labels : mapping, optional
+        Names of arrays for messages.
+    causal : bool
+        Whether a query sees only keys up to its own position.
+    fewest : mapping
+        Smallest numbers of queries and of keys, by ``q`` and ``k``.
+
+    Raises
+    ------
+    InputError
+        If axes are not usable, or arrays do not fit each other.
     """
-    axes_here = check_axes(AXES if axes is None else axes)
+    checked_axes = check_axes(AXES if axes is None else axes)
     labels = labels or {name: name for name in arrays}
-    read = ["q", "k"]
+    used = ["q", "k"]
     for needed in EVIDENCE.values():
         if all(name in arrays for name in needed):
-            read += needed
-    if "outputs" in read and ADDED in arrays:
-        read.append(ADDED)
-    of_keys = [axis for axis in axes_here if axis != "d"] + [KEY]
-    made = {
+            used += needed
+    if "outputs" in used and ADDED in arrays:
+        used.append(ADDED)
+    of_keys = [axis for axis in checked_axes if axis != "d"] + [KEY]
+    arranged = {
         name: arrange(
-            labels[name], arrays[name], of_keys if name in OF_KEYS else axes_here
+            labels[name], arrays[name], of_keys if name in OF_KEYS else checked_axes
         )
-        for name in read
+        for name in used
     }
     if axes is None:
-        _require_more_tokens(labels["q"], made["q"])
-    _require_fit(made, labels, causal=causal, fewest=fewest)
-    sequences = [
-        SequenceArrays(n, labels, {name: array[n] for name, array in made.items()})
-        for n in range(len(made["q"]))
+        _require_more_tokens(labels["q"], arranged["q"])
+    _require_fit(arranged, labels, causal=causal, fewest=fewest)
+    return [
+        SequenceArrays(n, labels, {name: array[n] for name, array in arranged.items()})
+        for n in range(len(arranged["q"]))
     ]
-    return Source(sequences, (*(name for name in arrays if name not in made), *unread))
 
 
 class Head(NamedTuple):
-    """One head: its layer and its number, as the files count them."""
+    """A head: numbers of its layer and, within the layer, of the head."""
 
     layer: int
     head: int
 
 
-#: Shows how far work on heads is: the heads and the work's name in, the heads out.
+#: Takes heads and the name of the work on them; yields the heads, and shows progress.
 Track = Callable[[Sequence[Head], str], Iterable[Head]]
 
 
 def untracked(heads: Sequence[Head], _: str) -> Iterable[Head]:
-    """Show nothing."""
+    """Return the heads, and show no progress."""
     return heads
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of attention of one sequence of a head."""
+    """Attention rows of one sequence of a head."""
 
     queries: Array  # shape (n_rows, d_k)
     keys: Array  # shape (n_keys, d_k)
-    scores: Array  # their products as they were captured, shape (n_rows, n_keys)
-    #: Of the queries, counted as keys are; where there are fewer queries than keys,
-    #: they are the last ones.
+    scores: Array  # products of queries and keys, shape (n_rows, n_keys)
+    #: Positions of the queries among the keys, shape (n_rows,); where there are fewer
+    #: queries than keys, queries are the last ones.
     places: NDArray[np.intp]
-    shift: int  # keys that there are more than queries
-    #: Evidence of the scale, by its names in `NAMES`, and ``added`` where it is known.
+    shift: int  # number of keys minus that of queries
+    #: ``weights``, or ``v``, ``outputs`` and perhaps ``added``.
     made: Mapping[str, Array]
 
     @property
@@ -295,17 +295,17 @@ class Rows:
 
     @property
     def added(self) -> Array | None:
-        """What was added to scores, shape (n_rows, n_keys); None where not known."""
+        """What was added to scores, shape (n_rows, n_keys); None if it is not known."""
         return self.made.get(ADDED)
 
     @cached_property
     def offsets(self) -> NDArray[np.intp]:
-        """Place of each key less that of the query, shape (n_rows, n_keys)."""
+        """Position of each key minus that of the query, shape (n_rows, n_keys)."""
         found: NDArray[np.intp] = np.arange(self.scores.shape[1]) - self.places[:, None]
         return found
 
     def some(self, chosen: slice | NDArray[np.bool_]) -> "Rows":
-        """Return some of the rows."""
+        """Return the chosen rows, with all keys."""
         made = {n: a if n == "v" else a[chosen] for n, a in self.made.items()}
         return replace(
             self,
@@ -318,24 +318,23 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Queries and keys of all sequences of a model."""
+    """Arrays of all layers, heads and sequences of a model."""
 
     d_k: int
-    layers: tuple[int, ...]  # as the model counts them
-    #: Heads of queries of each layer, each with that of the keys that it meets.
-    key_heads: Mapping[int, int]
+    layers: tuple[int, ...]  # numbers of the layers in the model
+    key_heads: Mapping[int, int]  # of each head of queries, that of its keys
     sequences: tuple[SequenceArrays, ...]
-    causal: bool  # a query sees only keys up to its own position
+    causal: bool  # whether a query sees only keys up to its own position
     unread: tuple[str, ...] = ()  # names of arrays in files that were not read
 
     @property
     def head_labels(self) -> tuple[int, ...]:
-        """Heads of queries of each layer."""
+        """Numbers of the heads of queries of each layer."""
         return tuple(self.key_heads)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Entries of a query, heads, and heads of keys."""
+        """Return d_k, number of heads, and number of heads of keys."""
         return self.d_k, len(self.key_heads), len(set(self.key_heads.values()))
 
     def heads(self) -> list[Head]:
@@ -343,22 +342,22 @@ class Model:
         return [Head(layer, h) for layer in self.layers for h in self.head_labels]
 
     def read(self, head: Head, sequence: int) -> tuple[Array, Array]:
-        """Read queries and keys of one sequence of a head, shape (n_tokens, d_k)."""
+        """Return queries and keys of one sequence of a head, shape (n_tokens, d_k)."""
         return self._read("q", head, sequence), self._read("k", head, sequence)
 
     def take(self, head: Head, sequence: int) -> dict[str, Array]:
-        """Read all arrays of one sequence of a head, whatever their numbers are."""
+        """Return all arrays of one sequence of a head, finite or not."""
         names = self.sequences[sequence].layers
         return {name: to_float(self._find(name, head, sequence)) for name in names}
 
     def read_vectors(self, layer: int, sequence: int) -> dict[str, Array]:
-        """Read queries, keys and values of all heads, shape (head, token, d)."""
-        meeting = {shared: head for head, shared in self.key_heads.items()}
+        """Return queries, keys and values of all heads, shape (head, token, d)."""
+        first_of = {shared: head for head, shared in self.key_heads.items()}
         return {
             name: np.stack(
                 [
                     self._read(name, Head(layer, head), sequence)
-                    for head in (self.key_heads if name == "q" else meeting.values())
+                    for head in (self.key_heads if name == "q" else first_of.values())
                 ]
             )
             for name in ("q", "k", "v")
@@ -366,16 +365,16 @@ class Model:
         }
 
     def read_rows(self, head: Head, sequence: int, n_rows: int) -> Rows:
-        """Read at most so many rows of a sequence, with all of their keys.
+        """Return at most ``n_rows`` rows of one sequence of a head, with all keys.
 
-        They stand at even distances, and the last one is among them.
+        Rows stand at even distances, and the last one is among them.
         """
         n_tokens = len(self._find("q", head, sequence))
         step = -(-n_tokens // n_rows)
         chosen = slice((n_tokens - 1) % step, None, step)
         made = {
             name: self._read(
-                name, head, sequence, slice(None) if name in OF_KEY_HEADS else chosen
+                name, head, sequence, ALL_TOKENS if name in OF_KEY_HEADS else chosen
             )
             for name in self.sequences[sequence].layers
         }
@@ -392,33 +391,26 @@ class Model:
         return Rows(queries, keys, scores, places, shift, made)
 
     def column_sums(self, head: Head, sequence: int) -> Array:
-        """Return what the weights of each key add up to, shape (n_keys,).
-
-        They are read some rows at a time.
-        """
-        rows = max(MOST_READ // self.most_tokens, 1)
-        total = np.zeros(1)
-        for start in range(0, len(self._find("q", head, sequence)), rows):
-            part = slice(start, start + rows)
-            total = total + self._read("weights", head, sequence, part).sum(axis=0)
-        return total
+        """Return the sum over rows of the weights of each key, shape (n_keys,)."""
+        sums: Array = self._read("weights", head, sequence).sum(axis=0)
+        return sums
 
     def _find(self, name: str, head: Head, sequence: int) -> NDArray[Any]:
-        """Return an array of one sequence of a head, as it is held."""
+        """Return an array of one sequence of a head, in its own format."""
         layer = self.sequences[sequence].layers[name][self.layers.index(head.layer)]
-        held: NDArray[Any] = layer[self._own(name, head)]
+        held: NDArray[Any] = layer[self._index(name, head)]
         return held
 
-    def _own(self, name: str, head: Head) -> int:
-        """Return the number of a head in an array: that of its keys or its own."""
+    def _index(self, name: str, head: Head) -> int:
+        """Return the index of a head in an array, which may have those of keys."""
         return self.key_heads[head.head] if name in OF_KEY_HEADS else head.head
 
     def _read(
         self, name: str, head: Head, sequence: int, tokens: slice = ALL_TOKENS
     ) -> Array:
-        """Read some tokens of an array, which must be finite."""
+        """Return some tokens of an array as float64; they must be finite."""
         one = self.sequences[sequence]
-        place = {"layer": head.layer, "head": self._own(name, head)}
+        place = {"layer": head.layer, "head": self._index(name, head)}
         held = self._find(name, head, sequence)
         place = {"sequence": one.number} | place
         last = KEY if name in OF_KEYS else "d"
@@ -426,7 +418,7 @@ class Model:
 
     @property
     def source(self) -> str | None:
-        """What tells the applied scale, a key of `EVIDENCE`; None if nothing does."""
+        """The key of `EVIDENCE` whose arrays are there; None for none."""
         given = self.sequences[0].layers
         for name, needed in EVIDENCE.items():
             if all(one in given for one in needed):
@@ -435,7 +427,7 @@ class Model:
 
     @property
     def most_tokens(self) -> int:
-        """Keys of the longest sequence."""
+        """Number of keys of the longest sequence."""
         every = (keys for one in self.sequences for keys in one.layers["k"])
         return max(int(keys.shape[1]) for keys in every)
 
@@ -452,7 +444,11 @@ def read_finite(
     tokens: slice = ALL_TOKENS,
     last: str = "d",
 ) -> Array:
-    """Return some rows as float64; refuse numbers that are not finite."""
+    """Return some tokens of an array, with the axes (token, last), as float64.
+
+    ``name`` and ``place``, numbers by axis, are for the error of an entry that is not
+    finite.
+    """
     block = to_float(array[tokens])
     if not np.isfinite(block).all():
         row, entry = np.argwhere(~np.isfinite(block))[0]
@@ -471,38 +467,43 @@ def open_arrays(
     causal: bool = False,
     fewest: Mapping[str, int] = FEWEST,
 ) -> Model:
-    """Make a model of arrays in hand, by their names in `NAMES`.
+    """Make a model of arrays in memory, by their names in `NAMES`.
 
-    Their axes are by default all of `AXES`; attention weights, and what was
-    added to scores, have the keys last, in place of ``d``.
+    Their axes are by default all of `AXES`; ``weights`` and ``added`` have keys last,
+    in place of ``d``.
     """
     if missing := [name for name in "qk" if arrays.get(name) is None]:
         raise InputError(f"{missing[0]} must be an array, got None")
     given = {name: check_array(name, a) for name, a in arrays.items() if a is not None}
     is_causal = require_flag("causal", causal)
-    source = make_source(given, axes, causal=is_causal, fewest=fewest)
-    return make_model([source], causal=is_causal)
+    sequences = make_sequences(given, axes, causal=is_causal, fewest=fewest)
+    return make_model(sequences, causal=is_causal)
 
 
 def make_model(
-    sources: Sequence[Source],
+    sequences: Sequence[SequenceArrays],
+    unread: Iterable[str] = (),
     *,
     layers: Sequence[int] | None = None,
     causal: bool = False,
 ) -> Model:
-    """Join sources to a model, whose layers count from 0 if nothing else is said."""
-    first = sources[0]
-    names, sizes = first.sequences[0].layers.keys(), first.sizes
-    for source in sources[1:]:
-        if source.sequences[0].layers.keys() != names:
+    """Make a model of sequences, which must have the same arrays and sizes.
+
+    ``unread`` are names of arrays that were not read; ``layers`` are numbers of the
+    layers, by default from 0 on.
+    """
+    first = sequences[0]
+    names, sizes = first.layers.keys(), first.sizes
+    for sequence in sequences[1:]:
+        if sequence.layers.keys() != names:
             got, wanted = (
                 ", ".join(name for name in one if name not in {"q", "k"}) or "nothing"
-                for one in (source.sequences[0].layers, names)
+                for one in (sequence.layers, names)
             )
             raise InputError(
                 f"files must hold the same beside q and k, got {got} after {wanted}"
             )
-        for axis, size in source.sizes.items():
+        for axis, size in sequence.sizes.items():
             if size != sizes[axis]:
                 raise InputError(
                     f"files must agree along the axis {axis!r}, got {size} after "
@@ -513,9 +514,9 @@ def make_model(
         sizes["d"],
         tuple(range(sizes["layer"]) if layers is None else layers),
         {head: head * sizes["head of k"] // heads for head in range(heads)},
-        tuple(one for source in sources for one in source.sequences),
+        tuple(sequences),
         causal,
-        tuple(dict.fromkeys(name for source in sources for name in source.unread)),
+        tuple(dict.fromkeys(unread)),
     )
 
 
@@ -526,7 +527,7 @@ def _require_fit(
     causal: bool,
     fewest: Mapping[str, int],
 ) -> None:
-    """Make sure that arrays with all axes fit each other."""
+    """Refuse arrays, with all axes, whose sizes do not fit each other."""
     sizes = {
         name: dict(
             zip(axes_of(KEY if name in OF_KEYS else "d"), array.shape, strict=True)
@@ -551,8 +552,8 @@ def _require_fit(
     for name, count in counts.items():
         if count < fewest[name]:
             raise InputError(
-                f"{name} must have at least {fewest[name]} along the axis 'token', "
-                f"got {count}"
+                f"{name} must have at least {fewest[name]} along the axis 'token', got "
+                f"{count}"
             )
     if causal and counts["q"] != counts["k"]:
         raise InputError(

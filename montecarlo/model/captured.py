@@ -1,13 +1,15 @@
-"""What a model hands to attention, recorded while it runs.
+"""Records what a running model hands to attention, and what attention returns.
 
-It records torch's own attention, its modules, and flex attention; the attention
-functions that transformers (from version 5 on) hands out to its models; and attention
-that is written out, from the product of queries and keys through softmax to that with
-values.  Queries and keys are those that are multiplied, after rotary embeddings, with
-heads of keys still grouped; where attention is written out they are recorded before
-plain numbers that they are multiplied by, which belong to the scale.  With them come
-attention weights where they are there, before dropout, else values, outputs and what
-was added to scores; and the scale, mask and cap that were passed.
+Recorded are `torch.nn.functional.scaled_dot_product_attention`, the modules of torch
+that compute attention, and flex attention; the attention functions that transformers
+(from version 5 on) hands to its models; and attention that is written out, from the
+product of queries and keys through softmax to the product with values.
+
+Queries and keys are those that are multiplied, after rotary embeddings; keys that
+several heads share are recorded once.  Where attention is written out, numbers that
+queries or keys are multiplied by belong to the scale, and both are recorded before.
+With them come attention weights before dropout, where there are any, else values,
+outputs and what was added to scores; and the scale, the mask and the cap.
 """
 
 import io
@@ -25,9 +27,8 @@ from montecarlo.model.arrays import (
     ADDED,
     Arrays,
     Model,
+    Receiver,
     SequenceArrays,
-    Sink,
-    Source,
     make_model,
 )
 from montecarlo.model.expected import Caller
@@ -39,29 +40,30 @@ from montecarlo.small_files import write_file
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
 
-#: Rows of a sequence that are kept where all would not fit into so many bytes; and
-#: sequences, unless more are asked for.
-ROWS, MOST_BYTES, SEQUENCES = 64, 2**28, 16
-#: Arrays that have a row of each query.
+#: Rows that are kept of each sequence once all rows take more than `MOST_BYTES`.
+ROWS, MOST_BYTES = 64, 2**28
+#: Sequences that are kept by default.
+SEQUENCES = 16
+#: Arrays that have a row for each query.
 OF_QUERIES = ("q", "weights", "outputs", "added")
-#: Reasons that are kept why attention was not followed.
+#: Reasons why attention was missed that are kept.
 MOST_MISSED = 16
 
 
 class Call(NamedTuple):
-    """One call of an attention function."""
+    """One call of attention."""
 
     #: ``q``, ``k``, and ``weights``, or ``v``, ``outputs`` and perhaps ``added``.
     arrays: Arrays
-    passed: Mapping[str, Any]  # what else: ``scale``, ``mask``, ``cap``, ``source``
+    passed: Mapping[str, Any]  # its options: ``source``, ``scale``, ``mask``, ``cap``
 
     def last_rows(self, n_rows: int) -> "Call":
         """Return the call with the last rows of each sequence alone."""
         arrays = {
-            name: [one[:, -n_rows:].copy() for one in many]
+            name: [array[:, -n_rows:].copy() for array in arrays]
             if name in OF_QUERIES
-            else many
-            for name, many in self.arrays.items()
+            else arrays
+            for name, arrays in self.arrays.items()
         }
         passed = dict(self.passed)
         if "hidden" in passed:
@@ -70,32 +72,32 @@ class Call(NamedTuple):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What layers of one model have in common: sizes, and names of arrays."""
+        """Numbers of heads, d_k and names of arrays, equal in layers of one model."""
         (heads, _, d_k), (key_heads, *_) = (self.arrays[n][0].shape for n in "qk")
         return heads, key_heads, d_k, *self.arrays
 
 
 @dataclass(slots=True, repr=False)
 class Captured:
-    """What was recorded.
+    """Attention of a model, as it was recorded.
 
     Attributes
     ----------
     rows : int or None
-        The last queries of each sequence that are kept, None for all; of the others
-        only the keys are.  Where all do not fit into 256 MB it becomes 64.
+        Number of queries that are kept of each sequence, the last ones; None for all.
+        All keys are kept.  Where all queries take more than 256 MB it becomes 64.
     sequences : int
-        That are kept, of all that the model saw.
+        Largest number of sequences that are kept.
     config : dict or None
-        The model's configuration, where it is one of transformers.
+        Configuration of the model, if it is one of transformers.
     """
 
     rows: int | None = None
     sequences: int = SEQUENCES
     config: Mapping[str, object] | None = None
-    #: None for a call with a single key, which has nothing beside it.
+    #: Calls of each pass of the model; None for a call with a single key.
     _passes: list[list[Call | None]] = field(default_factory=list)
-    _is_open: bool = False
+    _is_open: bool = False  # whether the next call belongs to the last pass
     _missed: dict[str, bool] = field(default_factory=dict)
     _bytes: int = 0
 
@@ -106,145 +108,158 @@ class Captured:
         )
 
     def begin(self) -> None:
-        """Begin another pass of the model: layers are counted anew."""
+        """Begin another pass of the model: layers are counted from 0 again."""
         self._is_open = False
 
     def add(self, arrays: Arrays, passed: Mapping[str, object]) -> None:
-        """Keep a call, as the next layer of this pass."""
+        """Keep a call as the next layer of this pass."""
         if not self._is_open:
             self._passes.append([])
             self._is_open = True
-        if max(one.shape[1] for one in arrays["k"]) < 2:
+        if max(keys.shape[1] for keys in arrays["k"]) < 2:
             self._passes[-1].append(None)
             return
         self._bytes += sum(
-            one.nbytes for name, many in arrays.items() for one in many if name != ADDED
+            array.nbytes for n in arrays if n != ADDED for array in arrays[n]
         )
         self._passes[-1].append(Call(arrays, passed))
         if self.rows is None and self._bytes > MOST_BYTES:
             self.rows = ROWS
             for calls in self._passes:
-                calls[:] = [one and one.last_rows(ROWS) for one in calls]
+                calls[:] = [call and call.last_rows(ROWS) for call in calls]
 
     def room(self) -> int:
-        """Return how many sequences there is room for in this pass."""
-        done = self._passes[:-1] if self._is_open else self._passes
-        kept = (len(one.arrays["q"]) for calls in done for one in calls[:1] if one)
-        return max(self.sequences - sum(kept), 0)
+        """Return how many sequences of this pass are kept."""
+        earlier = self._passes[:-1] if self._is_open else self._passes
+        first_calls = (call for calls in earlier for call in calls[:1] if call)
+        kept = sum(len(call.arrays["q"]) for call in first_calls)
+        return max(self.sequences - kept, 0)
 
     @property
     def _layers(self) -> list[list[Call]]:
-        """The calls of each layer.
+        """Calls of each layer, one of each pass.
 
-        Passes with as many calls are further sequences of the same layers; others are
-        of other layers, as where generate() runs an encoder once, then a decoder.
+        Passes with the same number of calls are further sequences of the same layers.
+        Others have layers of their own, as where generate() runs an encoder once and a
+        decoder several times.
         """
         parts: dict[int, list[list[Call | None]]] = {}
         for calls in self._passes:
             parts.setdefault(len(calls), []).append(calls)
-        found = (
-            [one for one in calls if one is not None]
+        layers = (
+            [call for call in calls if call is not None]
             for passes in parts.values()
             for calls in zip(*passes, strict=True)
         )
-        return [calls for calls in found if calls]
+        return [calls for calls in layers if calls]
 
     @property
     def _first(self) -> list[Mapping[str, Any]]:
-        """What was passed to the first call of each layer."""
+        """Options of the first call of each layer."""
         return [calls[0].passed for calls in self._layers]
 
-    def miss(self, told: str, *, is_certain: bool) -> None:
-        """Note attention that could not be followed."""
+    def miss(self, reason: str, *, is_certain: bool) -> None:
+        """Note why attention could not be recorded, and whether it surely is some."""
         if len(self._missed) < MOST_MISSED:
-            self._missed.setdefault(told, is_certain)
+            self._missed.setdefault(reason, is_certain)
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """What may be attention and could not be followed, and why."""
+        """What may be attention and could not be recorded, with the reasons."""
         return tuple(self._missed)
 
     @property
     def rows_kept(self) -> str:
-        """Which rows are kept of the longest sequence; empty where all are."""
-        found = [
+        """Which rows are kept of the longest sequence; empty if all are."""
+        counts = [
             (int(call.passed["queries"]), call.arrays["q"][0].shape[1])
             for call in chain.from_iterable(self._layers)
             if "queries" in call.passed
         ]
-        n_rows, kept = max(found, key=lambda one: one[0] - one[1], default=(0, 0))
+        n_rows, kept = max(counts, key=lambda one: one[0] - one[1], default=(0, 0))
         return f"the last {kept} rows of {n_rows}" if kept < n_rows else ""
 
     @property
     def passed(self) -> "pd.DataFrame":
-        """What was passed to each layer at first: a row per layer."""
-        columns = ["layer", "source", "scale", "mask", "cap"]
-        rows = [{"layer": n, **passed} for n, passed in enumerate(self._first)]
+        """Options of the first call of each layer, a row per layer.
+
+        Columns are ``layer``; ``source``, which is ``torch``, ``flex_attention``,
+        ``transformers`` or ``written out``; ``scale``, None where it was not given;
+        ``mask``, which is ``none``, ``causal``, ``of booleans``, ``added`` or
+        ``of blocks``; and ``cap``.
+        """
         import pandas as pd
 
+        columns = ["layer", "source", "scale", "mask", "cap"]
+        rows = [{"layer": n, **passed} for n, passed in enumerate(self._first)]
         return pd.DataFrame.from_records(rows, columns=columns)
 
     @property
     def callers(self) -> tuple[Caller, ...]:
-        """Which module called attention, for each layer."""
+        """The module that called attention in each layer, and its configuration."""
         return tuple(
-            one["caller"]
-            if "caller" in one
-            else Caller("", self.config, is_whole=one["source"] == "written out")
+            one.get("caller")
+            or Caller("", self.config, is_whole=one["source"] == "written out")
             for one in self._first
         )
 
     @property
     def caps(self) -> dict[int, float | None]:
-        """What scores are capped at in layers where that was seen; None for nothing."""
-        seen = {"torch", "transformers", "written out"}
-        return {n: p["cap"] for n, p in enumerate(self._first) if p["source"] in seen}
+        """The cap of scores in each layer where it is known; None for no cap."""
+        known = {"torch", "transformers", "written out"}
+        return {n: p["cap"] for n, p in enumerate(self._first) if p["source"] in known}
 
     def models(self, layers: Sequence[int] | None = None) -> tuple[Model, ...]:
-        """Return what was recorded as models, each of layers that are alike.
+        """Return a model for each group of layers of the same sizes.
+
+        Parameters
+        ----------
+        layers : sequence of int, optional
+            Numbers of layers, from 0 on; by default all.
 
         Raises
         ------
         InputError
-            If nothing was recorded, or some attention could not be followed.
+            If nothing was recorded, or some attention could not be traced.
         """
         return tuple(map(self._join, self._groups(layers).values()))
 
     def _groups(
         self, layers: Sequence[int] | None
     ) -> dict[tuple[object, ...], list[int]]:
-        """Return layers by what they have in common."""
-        certain = [told for told, is_certain in self._missed.items() if is_certain]
-        found = self._layers
-        if not found or (certain and layers is None):
-            told = "; ".join(certain or self._missed) or "none"
+        """Return the layers of each kind and numbers of sequences."""
+        certain = [reason for reason, is_certain in self._missed.items() if is_certain]
+        recorded = self._layers
+        if not recorded or (certain and layers is None):
+            got, *more = certain or self.missed or ["none"]
+            got += f" (and {len(more)} more in `missed`)" if more else ""
             if self._passes and not certain:
-                told = "attention to a single key alone: all weights are 1, and the "
-                told += "scale does not matter"
+                got = "attention to a single key alone: all weights are 1, and the "
+                got += "scale does not matter"
             raise InputError(
-                "capture must be able to follow every attention from queries and keys "
-                f"to values, got {told}: name the layers that it follows, or give q, k "
-                "and weights as arrays"
+                "capture must be able to trace every attention from queries and keys "
+                f"through softmax to values, got {got}: give arrays that a hook keeps, "
+                "q, k and weights or q, k, v and outputs, or name layers that it traces"
             )
-        chosen = range(len(found)) if layers is None else layers
-        if missing := [n for n in chosen if not 0 <= n < len(found)]:
+        chosen = range(len(recorded)) if layers is None else layers
+        if missing := [n for n in chosen if not 0 <= n < len(recorded)]:
             raise InputError(
-                f"layers must be among 0 to {len(found) - 1}, got {missing[0]}"
+                f"layers must be among 0 to {len(recorded) - 1}, got {missing[0]}"
             )
         groups: dict[tuple[object, ...], list[int]] = {}
         for layer in chosen:
-            kind, *others = dict.fromkeys(call.kind for call in found[layer])
+            kind, *others = dict.fromkeys(call.kind for call in recorded[layer])
             if others:
                 raise InputError(
                     f"layer {layer} must be the same in every pass, got {others[0]} "
                     f"after {kind}: capture training and evaluation apart"
                 )
-            counts = [len(call.arrays["q"]) for call in found[layer]]
+            counts = [len(call.arrays["q"]) for call in recorded[layer]]
             groups.setdefault((*kind, *counts), []).append(layer)
         return groups
 
     def _join(self, layers: Sequence[int]) -> Model:
-        """Return layers that are alike as a model."""
+        """Return layers of one group as a model."""
         calls = [self._layers[layer] for layer in layers]
         names = {name: name for name in calls[0][0].arrays}
         lists = {
@@ -257,10 +272,10 @@ class Captured:
             )
             for n in range(len(lists["q"][0]))
         ]
-        return make_model([Source(sequences)], layers=layers)
+        return make_model(sequences, layers=layers)
 
     def summary(self) -> "pd.DataFrame":
-        """Summarise the scores and weights of each head.
+        """Return a summary of the scores and weights of each head.
 
         Returns
         -------
@@ -269,18 +284,18 @@ class Captured:
             defines them: ``score_max`` and quantiles, ``entropy``, ``entropy_share``,
             ``weight_max``, ``saturated_rows``, ``scale``.
         """
-        self._groups(None)  # something was recorded, as much in every pass
-        numbers = [
-            [measure_rows(call.arrays, call.passed) for call in calls]
-            for calls in self._layers
-        ]
-        heads = [one for n, calls in enumerate(numbers) for one in summarise(n, calls)]
         import pandas as pd
 
+        self._groups(None)  # refuses what cannot be summarised
+        rows = [[measure_rows(*call) for call in calls] for calls in self._layers]
+        heads = [one for n, calls in enumerate(rows) for one in summarise(n, calls)]
         return pd.DataFrame.from_records(heads, columns=list(HeadSummary._fields))
 
     def applied_scale(self, layers: Sequence[int] | None = None) -> "pd.DataFrame":
-        """Tell the scale that the model applies: `montecarlo.applied_scale`."""
+        """Return the scale that each head applies, as `montecarlo.applied_scale` does.
+
+        ``layers`` are numbers of layers, by default all.
+        """
         scales = [find_scales(model) for model in self.models(layers)]
         heads = chain.from_iterable(one.heads for one in scales)
         return scales_table(sorted(heads, key=lambda one: one.head))
@@ -288,21 +303,28 @@ class Captured:
     def save(self, path: str | Path, layers: Sequence[int] | None = None) -> None:
         """Write an npz file that ``python -m montecarlo observe`` reads.
 
+        Parameters
+        ----------
+        path : str or Path
+            Gets the suffix ``.npz`` where it has another.
+        layers : sequence of int, optional
+            Numbers of layers; by default all.
+
         Raises
         ------
         InputError
             If layers or sequences differ in a size: name layers that do not.
         """
-        chosen, *others = self._groups(layers).values()
-        joined, calls = {}, [self._layers[layer] for layer in chosen]
-        for name in calls[0][0].arrays:
-            found = [[a for call in each for a in call.arrays[name]] for each in calls]
-            if others or len({a.shape for each in found for a in each}) > 1:
+        model, *others = self.models(layers)
+        joined = {}
+        for name in model.sequences[0].layers:
+            found = [one.layers[name] for one in model.sequences]
+            if others or len({array.shape for each in found for array in each}) > 1:
                 raise InputError(
                     "arrays must have one shape in all layers and passes to be "
                     f"written, {name} has several: name layers that are alike"
                 )
-            joined[name] = np.stack([np.stack(each) for each in found], axis=1)
+            joined[name] = np.stack([np.stack(list(each)) for each in found])
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
         name = str(path) if str(path).endswith(".npz") else f"{path}.npz"
@@ -316,7 +338,7 @@ def capture(
     rows: int | None = None,
     sequences: int = SEQUENCES,
 ) -> Iterator[Captured]:
-    """Record what is handed to attention while the block runs.
+    """Record the attention that runs in a ``with`` block.
 
     Parameters
     ----------
@@ -324,10 +346,10 @@ def capture(
         Each call of it is a pass over further sequences; without it, all calls of
         attention are layers of one pass.
     rows : int, optional
-        Queries of each sequence that are kept, the last ones; by default all where they
-        fit into 256 MB, else 64.
+        Number of queries that are kept of each sequence, the last ones, 2 or more; by
+        default all where they take at most 256 MB, else 64.
     sequences : int
-        That are kept at most.
+        Largest number of sequences that are kept.
 
     Yields
     ------
@@ -335,17 +357,21 @@ def capture(
 
     Notes
     -----
-    Attention is told by what runs: a product of two tensors that are no parameters,
-    softmax, a product with values.  What cannot be followed, such as attention without
-    softmax or over more keys than one product makes, is refused when it is asked for.
-    What runs compiled is not seen.  transformers is seen if it was imported before.
-    What runs is not changed, but for what torch itself does otherwise under any mode:
-    it rounds singular values otherwise, and the check of ``torch.jit.trace`` fails.
+    Attention is recognised by the operations that run: a product of two tensors that
+    are no parameters, softmax, and a product with values.  Attention that cannot be
+    traced, such as one without softmax or over blocks of keys, is an error when its
+    scale is asked for.  Compiled code is not seen; transformers is, if it was imported
+    before.
+
+    The model computes what it computes without, except that torch does not use its
+    fused layers (``torch.backends.mha``), and rounds singular values otherwise under
+    any mode.  In the block ``torch.jit.trace`` fails, and a copy of the model is
+    recorded as the model is.
 
     Raises
     ------
     InputError
-        If an option is not usable, or torch is not there.
+        If an option is not usable, or torch is not installed.
     """
     rows = None if rows is None else require_whole("rows", rows, 2)
     sequences = require_whole("sequences", sequences, 1)
@@ -355,8 +381,8 @@ def capture(
 
     def keep(arrays: Arrays, passed: Mapping[str, object]) -> None:
         captured.add(arrays, passed)
-        sink.rows = captured.rows
+        receiver.rows = captured.rows
 
-    sink = Sink(rows, captured.room, keep, captured.miss, captured.config)
-    with recording(sink, model, captured.begin):
+    receiver = Receiver(rows, captured.room, keep, captured.miss, captured.config)
+    with recording(receiver, model, captured.begin):
         yield captured

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import least_squares
 from scipy.special import logsumexp
 
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import t_quantile
-from montecarlo.model.answers import EVEN, say_mask, say_numbers
+from montecarlo.model.answers import say_mask, say_numbers
 from montecarlo.model.arrays import Rows
 from montecarlo.model.expected import KNOWN
 from montecarlo.model.fits import (
@@ -49,8 +50,14 @@ EXPLAINS, HALF = 0.8, 0.5
 #: faults: 99.8 % of 2,528 differences are explained so by what is named, and of wrong
 #: causes 138 explain between `EXPLAINS` and this; `test_the_cause_is_named` holds it.
 ALL = 0.98
+#: Lengths of normalised rows spread by less than this part of them: rounding to
+#: bfloat16 makes 0.004, normal entries 1 / sqrt(2 d_k), 0.044 of 256.
+EVEN = 0.02
 #: How near ratios and angles are to what they are called; nothing is decided by it.
 ALIKE = 0.05
+#: What rounding to float32 moves a number by: in fewer bits a scale alone makes the
+#: outputs of a cap, too.
+FLOAT32 = 2.0**-24
 #: What is divided by at least.
 TINY = 1e-300
 #: Weights below this may be 0 in another format: float16 holds them to a part of 64.
@@ -62,6 +69,15 @@ OTHER_SCALE = 0.02
 STEPS = 4
 #: Rows that a fit takes.
 FIT_ROWS = 64
+#: Bases of rotary embeddings, and parts of a head that are rotated, of public models.
+BASES = (1e4, 1e3, 5e4, 1e5, 1.5e5, 1.6e5, 5e5, 1e6, 5e6, 8e6, 1e7)
+ROTATED = (1.0, 0.75, 0.5, 0.4, 0.25)
+#: Tokens at even distances, of two heads, from which rotary embeddings are recognised.
+ROTARY_TOKENS = 16
+#: Products that differ by a smaller part are of rotations that are the same.
+SAME_ROTATION = 1e-9
+#: Logarithm of a base at most.
+MOST_LOG_BASE = 50.0
 Seen = NDArray[np.bool_]
 
 
@@ -122,7 +138,7 @@ def _norm(array: Array) -> float:
 # --- Queries, keys and values -------------------------------------------------------
 
 
-def _factors(name: str, port: Array, reference: Array) -> Iterator[Cause]:
+def _factors(port: Array, reference: Array, _: int) -> Iterator[Cause]:
     """Try multiples: one, of each head, of each position, of each entry."""
     for axes, text in (
         ((0, 1, 2), "multiplies {name} by {port:.4g}"),
@@ -135,10 +151,10 @@ def _factors(name: str, port: Array, reference: Array) -> Iterator[Cause]:
         factor = factor / np.where(square > 0.0, square, 1.0)
         ends = f", {factor.min():.4g} to {factor.max():.4g}" * (factor.size > 1)
         made = factor * reference
-        yield Cause(name, text + ends, made, factor.size, float(factor.min()))
+        yield Cause("", text + ends, made, factor.size, float(factor.min()))
 
 
-def _norms(name: str, port: Array, reference: Array) -> Iterator[Cause]:
+def _norms(port: Array, reference: Array, _: int) -> Iterator[Cause]:
     """Try rows that one side alone normalises, and norms over the tokens."""
     ours, theirs = (np.linalg.norm(one, axis=-1) for one in (port, reference))
     by_entry = np.linalg.norm(port, axis=-2)
@@ -151,15 +167,35 @@ def _norms(name: str, port: Array, reference: Array) -> Iterator[Cause]:
         of_entry = (ratio - of_token).mean(axis=-2, keepdims=True)
         told = "normalises {name} over the tokens, the reference over entries"
         made = reference * np.exp(of_token + of_entry)
-        yield Cause(name, told, made, of_token.size + of_entry.size)
+        yield Cause("", told, made, of_token.size + of_entry.size)
+    yield from _norm_widths(port, reference, 0)
     if theirs.all() and min(spread, other) * 3.0 < max(spread, other):
         told = "does not normalise {name}, the reference does"
         if spread < other:
             told = "normalises {name}, the reference does not"
-        yield Cause(name, told, reference * (ours / theirs)[..., None], ours.size)
+        yield Cause("", told, reference * (ours / theirs)[..., None], ours.size)
 
 
-def _orders(name: str, port: Array, reference: Array) -> Iterator[Cause]:
+def _norm_widths(port: Array, reference: Array, _: int) -> Iterator[Cause]:
+    """Try a norm of each head where the reference normalises all heads together.
+
+    With lengths |u_h| of H heads before the norm, and f_h the port's factor over the
+    reference's, f_h^-2 = H |u_h|^2 / sum |u|^2 has the mean 1 over heads, of every
+    token and whatever the gain; the other way round f_h^2 has.
+    """
+    square = np.square(reference).sum(axis=-1, keepdims=True)
+    factor = (port * reference).sum(axis=-1, keepdims=True)
+    factor = factor / np.where(square > 0.0, square, 1.0)
+    made, (mine, other) = factor * reference, ("of each head", "over all heads")
+    for power, ways in ((-2.0, (mine, other)), (2.0, (other, mine))):
+        with np.errstate(divide="ignore"):
+            means = (np.abs(factor) ** power).mean(axis=0)
+        if len(port) > 1 and np.abs(means - 1.0).max() < EVEN:
+            told = "normalises {{name}} {}, the reference {}".format(*ways)
+            yield Cause("", told, made, len(port) * port.shape[1])
+
+
+def _orders(port: Array, reference: Array, _: int) -> Iterator[Cause]:
     """Try heads in another order, tokens a place off, and rows read otherwise."""
     heads, tokens, d = port.shape
     products = port.reshape(heads, -1) @ reference.reshape(heads, -1).T
@@ -169,17 +205,111 @@ def _orders(name: str, port: Array, reference: Array) -> Iterator[Cause]:
     n_groups = len(set(nearest.tolist()))
     if n_groups < heads and (nearest == np.resize(nearest[:n_groups], heads)).all():
         told = TILED
-    yield Cause(name, told, reference[nearest])
+    yield Cause("", told, reference[nearest])
     for shift, side in ((-1, "after"), (1, "before")) if tokens > 2 else ():
         told = f"has {{name}} of the token {side} in its place"
-        yield Cause(name, told, np.roll(reference, shift, axis=1))
+        yield Cause("", told, np.roll(reference, shift, axis=1))
     if heads > 1:
         told = "swaps heads and tokens of {name}: reshaped without a transpose"
-        yield Cause(name, told, reference.swapaxes(0, 1).reshape(heads, tokens, d))
-        yield Cause(name, told, reference.reshape(tokens, heads, d).swapaxes(0, 1))
+        yield Cause("", told, reference.swapaxes(0, 1).reshape(heads, tokens, d))
+        yield Cause("", told, reference.reshape(tokens, heads, d).swapaxes(0, 1))
 
 
-def _rotations(name: str, port: Array, reference: Array) -> Iterator[Cause]:
+class Rotary(NamedTuple):
+    """Rotary embeddings: pairs of entries turned by the position times a frequency."""
+
+    base: float = math.inf  # of the frequencies; infinite where nothing is rotated
+    width: int = 2  # entries that are rotated, the first ones
+    pairs: str = "halves"  # or "neighbours": entries i and i + width/2, or 2i and 2i+1
+    sign: int = 1  # -1 where they are turned backwards
+
+    def turn(self, x: Array, positions: Array, sign: int = 1) -> Array:
+        """Return vectors (head, token, d) rotated; with sign -1 rotated back."""
+        half, made = self.width // 2, x.copy()
+        frequencies = self.base ** (-np.arange(half) / half)
+        frequencies *= math.isfinite(self.base) * sign * self.sign
+        entries = slice(0, self.width, 2), slice(1, self.width, 2)
+        if self.pairs == "halves":
+            entries = slice(half), slice(half, self.width)
+        turn = np.exp(1j * positions[:, None] * frequencies)
+        turned = (x[..., entries[0]] + 1j * x[..., entries[1]]) * turn
+        made[..., entries[0]], made[..., entries[1]] = turned.real, turned.imag
+        return made
+
+    def say(self, other: "Rotary", d: int, side: str) -> str:
+        """Say what of it is not as in another; the base is a number of the side."""
+        if math.isinf(self.base):
+            return "not at all"
+        if math.isinf(other.base):
+            other = self._replace(base=math.inf, width=d)
+        said = [f"with base {{{side}:.6g}}"] * (self.base != other.base)
+        said += [f"{self.width} of {d} entries"] * (self.width != other.width)
+        said += [f"pairs of {self.pairs}"] * (self.pairs != other.pairs)
+        return ", ".join([*said, *["backwards"] * (self.sign < 0)]) or "forwards"
+
+
+def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
+    """Try other rotary embeddings of the same vectors: those of models, then any base.
+
+    Rotations keep lengths: the nearest of all pairs of embeddings is the one whose
+    unrotated vectors have the largest product.
+    """
+    lengths, other_lengths = (np.linalg.norm(x, axis=2) for x in (port, reference))
+    if _norm(lengths - other_lengths) > EVEN * _norm(other_lengths):
+        return
+    _, tokens, d = port.shape
+    widths = [w for part in ROTATED if (w := round(part * d)) % 2 == 0 and w]
+    ways = [Rotary()] + [
+        Rotary(base, width, pairs, sign)
+        for sign in (1, -1)
+        for pairs in ("halves", "neighbours")
+        for width in widths
+        for base in BASES
+    ]
+    positions = np.arange(first, first + tokens, dtype=float)
+    few = slice(None, None, -(-tokens // ROTARY_TOKENS))
+    unturned = [
+        np.stack([way.turn(x[:2, few], positions[few], -1).ravel() for way in ways])
+        for x in (port, reference)
+    ]
+    product = unturned[0] @ unturned[1].T
+    nearest = np.argwhere(product >= (1.0 - SAME_ROTATION) * product.max())
+    pairs_of_ways = [(ways[i], ways[j]) for i, j in nearest]
+    mine, other = max(pairs_of_ways, key=lambda both: sum(one.sign for one in both))
+    for digits in (6, 2):
+        made = mine.turn(other.turn(reference, positions, -1), positions)
+        base, other_base = (float(f"{x.base:.{digits}g}") for x in (mine, other))
+        said = mine.say(other, d, "port"), other.say(mine, d, "reference")
+        told = f"{ROTATES} (rotary embeddings): {said[0]}, the reference {said[1]}"
+        told += "; or the port does twice" * math.isinf(other.base)
+        yield Cause("", told, made, 2, base, other_base)
+        mine, other = _refine(mine, other, port, reference, positions)
+
+
+def _refine(
+    mine: Rotary, other: Rotary, port: Array, reference: Array, positions: Array
+) -> tuple[Rotary, Rotary]:
+    """Return two rotary embeddings with the bases that fit the first tokens best."""
+    few = slice(ROTARY_TOKENS)
+    start = np.log([one.base for one in (mine, other) if math.isfinite(one.base)])
+
+    def based(logs: Array) -> tuple[Rotary, Rotary]:
+        left = iter(np.exp(np.clip(logs, 0.0, MOST_LOG_BASE)).tolist())
+        first, second = (
+            one._replace(base=next(left)) if math.isfinite(one.base) else one
+            for one in (mine, other)
+        )
+        return first, second
+
+    def residual(logs: Array) -> Array:
+        both = zip(based(logs), (port, reference), strict=True)
+        made = [one.turn(x[:2, few], positions[few], -1).ravel() for one, x in both]
+        return made[0] - made[1]
+
+    return based(least_squares(residual, start).x) if start.size else (mine, other)
+
+
+def _rotations(port: Array, reference: Array, _: int) -> Iterator[Cause]:
     """Try pairs of entries that are turned, or turned before a gain, not after it."""
     heads, tokens, d = port.shape
     neighbours = np.arange(d).reshape(-1, 2).T.ravel() if d % 2 == 0 else ()
@@ -192,7 +322,7 @@ def _rotations(name: str, port: Array, reference: Array) -> Iterator[Cause]:
         turn = (z * w.conj()).sum(axis=0)
         turn /= np.maximum(np.abs(turn), TINY)
         made = np.concatenate([(turn * w).real, (turn * w).imag], -1)[..., back]
-        yield Cause(name, _say_turn(turn), made, turn.size)
+        yield Cause("", _say_turn(turn), made, turn.size)
         if heads > 2:
             cross = np.einsum("htip,htjp->tpij", ours, theirs)
             square = np.einsum("htip,htjp->tpij", theirs, theirs)
@@ -201,7 +331,7 @@ def _rotations(name: str, port: Array, reference: Array) -> Iterator[Cause]:
                 made = np.einsum("tpij,htjp->htip", matrix, theirs)
                 made = made.reshape(port.shape)[..., back]
                 told = "applies norm and rotation of {name} in another order: one side "
-                yield Cause(name, told + "rotates before its gain", made, matrix.size)
+                yield Cause("", told + "rotates before its gain", made, matrix.size)
 
 
 def _say_turn(turn: NDArray[np.complex128]) -> str:
@@ -209,7 +339,7 @@ def _say_turn(turn: NDArray[np.complex128]) -> str:
     steps = np.angle((turn[1:] * turn[:-1].conj()).mean(axis=0))
     if len(turn) < 2 or np.abs(steps).max() < LEAST:
         return f"turns {{name}} as of positions {np.angle(turn[0, 0]):.3g} farther on"
-    told = "rotates {name} otherwise: "
+    told = f"{ROTATES}: "
     if abs(steps[0] + 1.0) < ALIKE:
         return f"{told}it does not, and the reference does; or it rotates backwards"
     if abs(steps[0] - 1.0) < ALIKE:
@@ -218,20 +348,23 @@ def _say_turn(turn: NDArray[np.complex128]) -> str:
 
 
 #: The simplest first.
-VECTOR_CAUSES = (_factors, _orders, _norms, _rotations)
+VECTOR_CAUSES = (_factors, _orders, _norms, _rotary, _rotations)
+ROTATES = "rotates {name} otherwise"
 TILED = "tiles key heads (interleaved), the reference repeats each (blocked)"
 
 
 def explain_vectors(
-    name: str, port: Array, reference: Array, rounding: float
+    name: str, port: Array, reference: Array, rounding: float, first: int = 0
 ) -> tuple[Cause, ...]:
     """Return what explains how queries, keys or values differ, (head, token, d).
 
     A cause that fits more than half as many numbers as there are explains nothing.
+    Positions of tokens count from ``first``.
     """
-    tried = (one for way in VECTOR_CAUSES for one in way(name, port, reference))
+    tried = (one for way in VECTOR_CAUSES for one in way(port, reference, first))
     causes = (one for one in tried if 2 * one.n_free <= port.size)
-    return explain(port, reference, causes, rounding * _norm(reference))
+    found = explain(port, reference, causes, rounding * _norm(reference))
+    return tuple(one._replace(quantity=name) for one in found)
 
 
 # --- Weights and outputs ------------------------------------------------------------
@@ -253,6 +386,11 @@ class LogitRule(NamedTuple):
             scaled = self.parameter * np.tanh(scaled / self.parameter)
         return scaled
 
+    @property
+    def slope(self) -> float:
+        """What is added for each position of distance."""
+        return self.parameter if self.form == "distance" else 0.0
+
     def weights(self, rows: Rows) -> Array:
         """Return the weights that this makes of the scores of rows."""
         more = {"distance": [self.parameter], "sink": [self.parameter]}
@@ -269,6 +407,8 @@ class HeadSide:
 
     rows: Rows
     rounding: float  # what rounding moves numbers by, as a part of them
+    #: The scale, as it was passed to attention that has no cap; None: not known.
+    passed: float | None = None
 
     def allowed(self, scale: float, drift: float = 0.0) -> float:
         """Return what rounding of scores moves weights and outputs by, as a part.
@@ -296,6 +436,10 @@ class HeadSide:
             fit = fit_weights([few]) if len(few.places) else None
             return _rule_of(fit, GIVEN) or self._line(few)
         masks = [GIVEN] if few.added is not None else list(MASKS)
+        if self.passed is not None and few.added is not None:
+            passed = LogitRule("plain", self.passed)
+            if self._is_made(few, passed):
+                return passed
         plain = min((self._plain(few, one) for one in masks), key=lambda one: one[0])[1]
         if self._is_made(few, plain):
             return plain
@@ -328,6 +472,12 @@ class HeadSide:
         logs = _logs(np.where(rows.weights > SMALL_WEIGHT, rows.weights, 0.0))
         slope = float(_slope(rows.scores, logs, rows.weights))
         return LogitRule("plain", slope, is_fit=False) if math.isfinite(slope) else None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether no other rule than its own makes outputs to within rounding."""
+        is_passed = self.rule is not None and self.rule[:2] == ("plain", self.passed)
+        return is_passed or (self.rule is not None and self.rounding <= FLOAT32)
 
     @cached_property
     def weights(self) -> Array | None:
@@ -641,50 +791,45 @@ def _cap(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _bias(pair: HeadPair) -> Iterator[Cause]:
-    """Try a number of times of what is added to scores."""
-    ours = pair.port.weights
-    if ours is None or pair.rule.form == "cap":
+    """Try another slope of a bias by distance, and a multiple of any other bias."""
+    ours, rule = pair.port.weights, pair.port.rule
+    if ours is None or rule is None or pair.rule.form == "cap":
+        return
+    mine, theirs = rule.slope, pair.rule.slope
+    if mine != theirs:
+        made = _softmax(pair.logits + (mine - theirs) * np.abs(pair.port.rows.offsets))
+        yield Cause("bias", "", made, 1, mine, theirs)
         return
     both = np.sqrt(ours * pair.expected)
     with np.errstate(invalid="ignore"):
-        theirs, mine = (
-            _centred(logs - pair.plain, both) for logs in (pair.logits, _logs(ours))
+        bias, other = (
+            _centred(logs - pair.plain, both) for logs in (_logs(ours), pair.logits)
         )
-    square, total = float((both * theirs**2).sum()), max(float(both.sum()), TINY)
+    square, total = float((both * other**2).sum()), max(float(both.sum()), TINY)
     if math.sqrt(square / total) <= 10.0 * pair.allowed_by(pair.rule.scale):
-        rule = pair.port.rule
-        if rule is not None and rule.form == "distance":
-            away = np.abs(pair.port.rows.offsets)
-            told = "adds a bias by distance, the reference none"
-            yield Cause("bias", told, _softmax(pair.logits + rule.parameter * away), 1)
         return
-    factor = float((both * mine * theirs).sum()) / square
-    told = "adds its bias {port:.4g} times"
-    if abs(factor + 1.0) < ALIKE:
-        told = "adds its bias with the sign reversed"
-    elif abs(factor) < ALIKE:
-        told = "adds no bias, the reference does"
-    elif abs(factor / pair.rule.scale - 1.0) < ALIKE:
-        told = "scales its bias, too: it is {port:.4g} times the reference's"
-    logits = pair.logits + np.where(both > 0.0, (factor - 1.0) * theirs, 0.0)
+    factor = float((both * bias * other).sum()) / square
+    told = SCALED_BIAS if abs(factor / pair.rule.scale - 1.0) < ALIKE else ""
+    logits = pair.logits + np.where(both > 0.0, (factor - 1.0) * other, 0.0)
     yield Cause("bias", told, _softmax(logits), 1, factor, 1.0)
 
 
 def _sink(pair: HeadPair) -> Iterator[Cause]:
-    """Try other logits of a sink."""
+    """Try another logit of a sink, or none."""
     ours, theirs = pair.sinks
-    told = "has another logit for its sink"
+    if ours == theirs:
+        return
+    told = "has the sink logit {ports}, the reference {references}{of_layer}"
     if math.isinf(theirs):
         told = "has a sink, the reference has none"
-    tried = {
-        "has no sink, the reference has one": -math.inf,
-        "counts its sink twice": theirs + math.log(2.0),
-        "scales its sink, too": theirs * pair.rule.scale,
-        told: ours,
-    }
-    for text, logit in tried.items() if ours != theirs else ():
-        made = pair.predict(_softmax(pair.logits, pair.total(logit)))
-        yield Cause("sink", text, made, 0, ours, theirs)
+    elif math.isinf(ours):
+        told = "has no sink, the reference has one"
+    elif abs(ours - theirs - math.log(2.0)) < ALIKE:
+        told = "counts its sink twice"
+    elif abs(ours - theirs * pair.rule.scale) < ALIKE:
+        told = "scales its sink, too"
+    made = pair.predict(_softmax(pair.logits, pair.total(ours)))
+    yield Cause("sink", told, made, 0, ours, theirs)
 
 
 def _softmax_order(pair: HeadPair) -> Iterator[Cause]:
@@ -725,6 +870,7 @@ def _grouping(pair: HeadPair) -> Iterator[Cause]:
     yield Cause("grouping", TILED, pair.predict(weights, values))
 
 
+SCALED_BIAS = "scales its bias, too: it is {factor} times the reference's"
 #: The simplest first.
 WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Cause]], ...] = (
     _mask,

@@ -1,4 +1,4 @@
-"""For tests of others: that a model divides by what it should, and as another does."""
+"""Checks for tests: that a model divides its scores by the expected divisor."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,8 +21,8 @@ from montecarlo.model.files import open_files
 from montecarlo.model.scales import find_scales
 from montecarlo.names import require_number
 
-#: Something captured; a path of an npz or pt file; arrays by name: q, k, and weights or
-#: v and outputs, with all axes.
+#: What `capture` recorded; the path of an npz or pt file; or arrays by name, q, k, and
+#: weights or v and outputs.
 Source = Captured | Mapping[str, ArrayLike] | str | Path
 
 
@@ -32,7 +32,11 @@ def open_source(
     names: str | None = None,
     fewest: Mapping[str, int] = FEWEST,
 ) -> tuple[Model, ...]:
-    """Return the models of something captured, of arrays, or of a file."""
+    """Return a model for each kind of layer of a source.
+
+    ``axes`` are those of arrays or a file, ``names`` those of arrays in a file, and
+    ``fewest`` the smallest numbers of queries and keys, by ``q`` and ``k``.
+    """
     if isinstance(source, str | Path):
         return (open_files([Path(source)], axes=axes, names=names),)
     if names is not None:
@@ -43,8 +47,6 @@ def open_source(
                 f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
         return (open_arrays(source, axes, fewest=fewest),)
-    if axes is not None:
-        raise InputError(f"axes must stand with arrays or a file, got {show(axes)}")
     if not callable(getattr(source, "models", None)):
         raise InputError(
             "captured must be what capture() gave, arrays by name, or a path, got "
@@ -60,7 +62,7 @@ def assert_attention_scale(
     axes: Sequence[str] | None = None,
     config: Config | str | Path | None = None,
 ) -> None:
-    """Make sure that every head divides its scores by what is expected.
+    """Raise an error unless every head divides its scores by the expected divisor.
 
     Parameters
     ----------
@@ -69,30 +71,30 @@ def assert_attention_scale(
         with ``v`` and ``outputs``, axes as for `montecarlo.observe`; or an npz file of
         these.
     expect : str or float, optional
-        The divisor: ``config`` for what the model's configuration says, by the
-        convention of its architecture; a name, such as ``sqrt``; or a number.  By
-        default ``config`` where there is a configuration, else ``sqrt``.
+        The divisor: ``config`` for the one that the configuration of the model implies,
+        by the convention of its architecture; a name, such as ``sqrt``; or a number.
+        By default ``config`` where there is a configuration, else ``sqrt``.
     rtol : float
-        How far it may be off, as a part of it.
+        Largest relative difference from it, between 0 and 1.
     axes : sequence of str, optional
         Of arrays, as for `montecarlo.observe`: ``("head", "token", "d")``.
     config : mapping or path, optional
-        A configuration of transformers, or its ``config.json``, for arrays, files and
-        models of one's own; by default that of the captured model.
+        A configuration of transformers, or the path of its ``config.json``; by default
+        that of the captured model.
 
     Raises
     ------
     AssertionError
-        If a head divides by something else, or it cannot be told, as where the
-        architecture is not known.
+        If a head divides by another divisor, or its divisor cannot be determined, or
+        the architecture is not known.  The message names layers, heads and divisors.
     InputError
-        If what was captured, or an option, is not usable.
+        If the source, or an option, is not usable.
     """
     __tracebackhide__ = True
-    told = answer_models(captured, expect, rtol, axes, config)
-    if any(one.answer != YES for one in told):
-        said = ["\n  ".join([say_answer(one), *say_findings(one)]) for one in told]
-        raise AssertionError("\n".join(said))
+    answers = answer_models(captured, expect, rtol, axes, config)
+    if any(one.answer != YES for one in answers):
+        texts = ["\n  ".join([say_answer(one), *say_findings(one)]) for one in answers]
+        raise AssertionError("\n".join(texts))
 
 
 def answer_models(
@@ -102,7 +104,7 @@ def answer_models(
     axes: Sequence[str] | None = None,
     config: Config | str | Path | None = None,
 ) -> list[ScaleAnswer]:
-    """Return what `assert_attention_scale` asserts, for each kind of layer."""
+    """Return the answer of `assert_attention_scale` for each kind of layer."""
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     models = open_source(captured, axes)
     callers: Sequence[Caller] = ()

@@ -8,10 +8,11 @@ queries and keys.  What rounding in the formats of both sides makes is no differ
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
@@ -27,9 +28,11 @@ from montecarlo.model.arrays import (
 )
 from montecarlo.model.captured import Captured
 from montecarlo.model.causes import (
+    ALIKE,
     ALL,
     EXPLAINS,
     LEAST,
+    ROTATES,
     ROUNDINGS,
     Cause,
     HeadPair,
@@ -38,7 +41,8 @@ from montecarlo.model.causes import (
 )
 from montecarlo.model.checking import Source, open_source
 from montecarlo.model.expected import CLOSE, say_factor
-from montecarlo.model.fits import format_of, rounding_error_of
+from montecarlo.model.fits import format_of, keys_seen, rounding_error_of
+from montecarlo.model.head_summary import BY_DEFAULT
 from montecarlo.model.scales import are_even
 from montecarlo.names import require_number
 
@@ -63,7 +67,13 @@ BFLOAT16 = 2.0**-8
 MOST_RECOGNISED = 2**14
 SIDES = ("port", "reference")
 ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
+COMPUTED = (
+    "weights of the {}, which were not captured, are computed from its queries, keys, "
+    "mask and scale"
+)
 VECTORS = ("q", "k", "v")
+#: Heads whose numbers are listed.
+MOST_NUMBERS = 8
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
 
@@ -108,18 +118,27 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """Two models side by side.
+    """The differences between a port and its reference; it prints as sentences.
 
     Attributes
     ----------
+    first : Finding or None
+        The first of ``findings``; None if no head differs by more than rounding.
     findings : tuple of Finding
-        What is not as in the reference, and why, in the order in which a model
-        computes; none where no head differs by more than rounding.
+        What the port does differently, in the order in which a model computes.
     frame : DataFrame
-        One row per head and quantity: norms, their difference, and rounding.
+        A row per layer, head and quantity: ``port`` and ``reference``, the norms on
+        both sides; ``difference``, the norm of the difference over that of the
+        reference; ``rounding``, the difference that rounding can make.
+    rtol : float
+        Difference from which on what nothing explains counts.
     left_out : tuple of str
-        What was not compared: rows that were not captured, and attention that was not
-        followed.  Where there is some, that no head differs cannot be told.
+        What was not compared, such as rows that were not captured.  If there is any,
+        a comparison without findings is not conclusive.
+    n_layers, n_heads : int
+        Numbers of layers, and of heads of a layer, that were compared.
+    note : str
+        A remark on the whole comparison; mostly empty.
     """
 
     findings: tuple[Finding, ...]
@@ -144,7 +163,8 @@ class Comparison:
             lines.insert(0, f"{lines[0]}; {len(self.findings) - 1} more:")
         if len(self.findings) > MOST_FINDINGS:
             lines.append(f"and {len(self.findings) - MOST_FINDINGS} more")
-        return "\n  ".join([*lines, *map("compared: {}".format, self.left_out)])
+        lines += map("compared: {}".format, self.left_out)
+        return "\n  ".join([*lines, *[self.note] * bool(self.note)])
 
     __repr__ = __str__
 
@@ -234,10 +254,13 @@ def compare(
     n_rows = _rows_that_fit(whole, len(pairs))
     if n_rows < whole.most_tokens:
         left_out.append(f"of {n_rows} rows of {whole.most_tokens}")
+    sources = zip(SIDES, (port, reference), sides, strict=True)
+    scales = {side: _passed_scales(one, models) for side, one, models in sources}
     results: list[LayerComparison] = []
     for place, (layer, ours, theirs) in enumerate(pairs):
         drift = results[-1].drift if results else 0.0
-        one = LayerComparison(layer, ours, theirs, n_rows, rtol, drift)
+        passed = {side: one.get(layer) for side, one in scales.items()}
+        one = LayerComparison(layer, ours, theirs, n_rows, rtol, drift, passed=passed)
         one.compare(ROUNDINGS * math.sqrt(place + 1.0))
         results.append(one)
         if one.is_last:
@@ -245,6 +268,25 @@ def compare(
     if not all(one.has_weights or one.is_last for one in results):
         left_out.append(NOT_COMPARED)
     return _join(results, rtol, tuple(dict.fromkeys(left_out)), len(pairs))
+
+
+def _passed_scales(source: Source, models: Sequence[Model]) -> dict[int, float]:
+    """Return the scale that was passed to attention, by layer, where that is known.
+
+    Where none was it is the default of torch, 1 / sqrt(d_k); layers with a cap are left
+    out.
+    """
+    if not isinstance(source, Captured):
+        return {}
+    frame = source.passed
+    frame = frame[frame["source"].isin(BY_DEFAULT) & frame["cap"].isna()]
+    passed = dict(zip(frame["layer"], frame["scale"].astype(float), strict=True))
+    return {
+        layer: one.d_k**-0.5 if math.isnan(passed[layer]) else passed[layer]
+        for one in models
+        for layer in one.layers
+        if layer in passed
+    }
 
 
 def _rows_that_fit(model: Model, n_layers: int) -> int:
@@ -292,7 +334,10 @@ class LayerComparison:
     findings: list[Finding] = field(default_factory=list)
     is_last: bool = False  # whether later layers say nothing
     has_one_key: bool = False
-    has_weights: bool = False  # whether weights, or outputs, stand on both sides
+    #: Scales that were passed, by side; None where they are not known.
+    passed: Mapping[str, float | None] = field(default_factory=dict)
+    computed: set[str] = field(default_factory=set)  # sides whose weights were
+    has_weights: bool = True  # whether weights, or outputs, stand on both sides
 
     def compare(self, roundings: float) -> None:
         """Compare queries, keys and values, then weights or outputs."""
@@ -398,7 +443,8 @@ class LayerComparison:
             if not heads:
                 near += [largest] * (name != "v")
             elif name not in {one.quantity for one in self.findings}:
-                causes = explain_vectors(name, port, reference, allowed)
+                first = ours["k"].shape[1] - len(port[0])
+                causes = explain_vectors(name, port, reference, allowed, first)
                 if not causes and largest > self.rtol:
                     told = f"has another {{name}}: {largest:.2g} of its norm apart"
                     causes = (Cause(name, told, port),)
@@ -416,20 +462,50 @@ class LayerComparison:
         for number, head in enumerate(self.heads):
             rows = [self._read(side, sequence, head) for side in SIDES]
             is_whole = len(rows[0].places) == len(ours["q"][0])
-            rows = _without_padding(rows)
-            made = [n for n in ("weights", "outputs") if all(n in r.made for r in rows)]
-            if not made:
+            sides = self._with_weights(rows)
+            if sides is None:
+                self.has_weights = False
                 continue
-            self.has_weights = True
-            port, reference = (
-                HeadSide(one, max(self.rounding[side], rounding_of(one.made[made[0]])))
-                for side, one in zip(SIDES, rows, strict=True)
-            )
+            port, reference = sides
             more = number, len(self.heads), ours["k"], ours.get("v"), is_whole
             alike.append(self._compare_head(head, HeadPair(port, reference, *more)))
         same_scores = alike and all(alike)
         if same_scores and {one.quantity for one in self.findings} <= {"q", "k"}:
             self.findings.clear()  # written otherwise, to the same scores
+
+    def _with_weights(self, rows: Sequence[Rows]) -> list[HeadSide] | None:
+        """Return a head of both sides: with weights, or outputs; None with neither.
+
+        Where one side has weights and the other outputs, its weights are computed by
+        the scale, mask and bias that make these outputs.
+        """
+        masked = [one for one in rows if one.added is not None]
+        rows = _some(rows, [np.any(keys_seen(one), axis=1) for one in masked])
+        sides = []
+        for side, one in zip(SIDES, rows, strict=True):
+            name = "weights" if "weights" in one.made else "outputs"
+            if name not in one.made:
+                return None
+            rounding = max(self.rounding[side], rounding_of(one.made[name]))
+            sides.append(HeadSide(one, rounding, self.passed.get(side)))
+        lacking = {
+            side: one
+            for side, one in zip(SIDES, sides, strict=True)
+            if "weights" not in one.rows.made
+        }
+        if len(lacking) == len(sides):
+            return sides
+        if not all(one.is_sure for one in lacking.values()):
+            return None
+        self.computed.update(lacking)
+        rows = [
+            replace(one.rows, made={"weights": np.asarray(one.weights)})
+            for one in sides
+        ]
+        # of rows whose keys are all hidden by a number weights are even
+        even = [are_even(one, rounding_of(one.weights)) for one in rows]
+        rows = _some(rows, [~one for one in even])
+        return [replace(one, rows=r) for one, r in zip(sides, rows, strict=True)]
 
     def _compare_head(self, head: int, pair: HeadPair) -> bool:
         """Compare weights or outputs of a head: tell whether scores are the same."""
@@ -497,13 +573,10 @@ def say_first_lost(arrays: Mapping[str, Array]) -> str:
     return f"the mask, softmax or later{whole}: which cannot be told"
 
 
-def _without_padding(rows: list[Rows]) -> list[Rows]:
-    """Leave out rows whose keys are all hidden on a side: weights there are even."""
-    if not all("weights" in one.made for one in rows):
-        return rows
-    even = [are_even(one, rounding_of(one.weights)) for one in rows]
-    kept = ~(even[0] | even[1])
-    return [one.some(kept) for one in rows] if kept.any() else rows
+def _some(rows: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]) -> list[Rows]:
+    """Return the rows of both sides that all of some masks choose; all if none is."""
+    kept = np.logical_and.reduce([np.ones(len(rows[0].places), bool), *chosen])
+    return [one.some(kept) for one in rows] if kept.any() else list(rows)
 
 
 def _apart(port: Array, reference: Array) -> tuple[tuple[float, float], float]:
@@ -553,7 +626,10 @@ def _join(
         if one.explained >= (ALL if one.is_vector else EXPLAINS)
     ]
     sizes = results[0].reference.sizes
-    note = ONE_KEY * all(one.has_one_key for one in results)
+    computed = sorted({side for one in results for side in one.computed})
+    note = COMPUTED.format(" and ".join(computed)) * bool(computed)
+    if all(one.has_one_key for one in results):
+        note = ONE_KEY
     findings = _merge(counted, sizes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
 
@@ -562,18 +638,19 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
     """Return findings: what is the same in several heads and layers is one."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for one in found:
-        kind = "q" if one.is_vector else one.quantity
-        # heads see other parts of a mask
-        text = one.text if kind != "mask" or "softmax" in one.text else ""
+        kind, text = "q" if one.is_vector else one.quantity, one.text
+        # heads see other parts of a mask, and bases of rotations are fitted to each
+        is_same = kind == "bias" or (kind == "mask" and "softmax" not in text)
+        text = "" if is_same else ROTATES if text.startswith(ROTATES) else text
         groups.setdefault((kind, text), []).append(one)
     merged = []
     for group in groups.values():
         names = dict.fromkeys(one.quantity for one in group)
         (text, _), *_ = Counter(one.text for one in group).most_common(1)
-        numbers = {
-            side: float(np.median([getattr(one, side) for one in group]))
-            for side in SIDES
-        }
+        if group[0].quantity == "bias":
+            text = say_bias(group, text)
+        alike = [one for one in group if one.text == text] or group
+        numbers = _numbers_of(alike)
         said = text.format(name=" and ".join(names), **numbers)
         merged.append(
             group[0]._replace(
@@ -583,6 +660,57 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
             )
         )
     return tuple(merged)
+
+
+def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
+    """Return what texts say of the numbers of some heads.
+
+    Medians ``port`` and ``reference``, that of their ratio, ``factor``; ``ports`` and
+    ``references`` by head, of the first layer, which ``of_layer`` names if others have
+    other numbers.
+    """
+    first = {one.heads: one for one in group if one.layers == group[0].layers}
+    sides = [np.array([getattr(one, side) for one in group]) for side in SIDES]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = f"{np.median(sides[0] / sides[1]):.4g}"
+    numbers = dict(zip(SIDES, map(float, map(np.median, sides)), strict=True))
+    lists, is_same = {}, True
+    for side in SIDES:
+        by_head = {heads: getattr(one, side) for heads, one in first.items()}
+        said = [f"{one:.3g}" for one in list(by_head.values())[:MOST_NUMBERS]]
+        more = [f"... ({len(by_head)} heads)"] * (len(by_head) > MOST_NUMBERS)
+        lists[f"{side}s"] = ", ".join(said[:1] if len(set(said)) == 1 else said + more)
+        is_same &= all(
+            math.isclose(
+                getattr(one, side), by_head.get(one.heads, math.nan), rel_tol=ALIKE
+            )
+            for one in group
+        )
+    of_layer = "" if is_same else f" in layer {group[0].layers[0]}"
+    return numbers | lists | {"factor": factor, "of_layer": of_layer}
+
+
+def say_bias(group: Sequence[Finding], text: str) -> str:
+    """Return what to say of biases: of slopes by distance, or of multiples."""
+    port, reference = (
+        np.array([getattr(one, side) for one in group]) for side in SIDES
+    )
+    if not reference.any():
+        return "adds a bias by distance, {ports} per position, the reference none"
+    ratios = port / np.where(reference == 0.0, math.nan, reference)
+    largest = np.abs(ratios).max()
+    if largest < ALIKE:
+        return "adds no bias, the reference does"
+    if np.ptp(ratios) <= ALIKE * largest:
+        reversed_ = np.abs(ratios + 1.0).max() < ALIKE
+        told = "adds its bias {factor} times"
+        return "adds its bias with the sign reversed" if reversed_ else text or told
+    if (reference == 1.0).all():
+        return "multiplies its bias by another factor in each head: {ports}"
+    told = "has another slope of its bias by distance in each head: {ports}, the "
+    told += "reference {references}{of_layer}"
+    is_same = np.allclose(np.sort(port), np.sort(reference), rtol=ALIKE)
+    return told + ": those of other heads" * is_same
 
 
 def say_scale(group: Sequence[Finding], sizes: Sequence[int]) -> str:

@@ -1,11 +1,10 @@
-"""What a model should divide its scores by: as somebody says, or its configuration.
+"""The divisor of the scores that is expected of a model: a name, a number, or a rule.
 
-Divisors that models have are a table, the house's and a few more, and so are hints of a
-wrong one.
+The rule is the convention by which an architecture of transformers derives the divisor
+from its configuration.  Only the configuration is read: attributes of the module that
+computes attention may themselves be wrong.
 
-The configuration is that of transformers; how a divisor follows from it, and where it
-is applied, is the convention of the architecture.  Nothing is read from the module that
-computes attention but what it was made from: what that module holds may be the error.
+`KNOWN` lists divisors that have names, and `hints_at` mistakes that lead to others.
 
 >>> config = {"model_type": "gemma2", "query_pre_attn_scalar": 144, "head_dim": 128}
 >>> expected_of({0: Caller("", config)}).text
@@ -20,8 +19,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from montecarlo.attention.divisors import (
     DIVISORS,
     Product,
@@ -33,28 +30,28 @@ from montecarlo.names import require_number
 from montecarlo.plain_text import on_one_line
 from montecarlo.small_files import read_package_toml, read_small
 
-#: What is expected where nothing else is said.
+#: The divisor that is expected by default.
 EXPECTED = "sqrt"
-#: What a divisor may be: beyond, scores or their differences are lost in rounding.
+#: Range of divisors: outside of it scores or their differences are lost in rounding.
 SMALLEST, LARGEST = 1e-20, 1e20
-#: How near a divisor is to what it looks like, as a part of it.
+#: Relative tolerance within which a divisor gets the hint of a mistake.
 NEAR = 0.01
-#: How near divisors of heads, or numbers of two models, are that are called the same.
+#: Relative tolerance within which heads, or two models, have the same scale.
 CLOSE = 0.005
 
 
 class KnownDivisor(NamedTuple):
-    """A divisor that models have: one of d_k, times powers of numbers of heads."""
+    """A divisor that models use: a formula of d_k times powers of numbers of heads."""
 
     name: str
-    text: str  # what it is called in a sentence, h being the number of heads
+    text: str  # its formula in sentences; h is the number of heads
     formula: Product
-    head_power: float = 0.0
-    key_power: float = 0.0  # of the number of heads of keys
+    head_power: float = 0.0  # exponent of the number of query heads
+    key_power: float = 0.0  # exponent of the number of key heads
 
     @property
     def inverse(self) -> str:
-        """One over it, plain."""
+        """Its reciprocal as a formula."""
         plain = self.text.removeprefix("1/")
         if plain != self.text or plain == "1":
             return plain
@@ -62,13 +59,13 @@ class KnownDivisor(NamedTuple):
         return f"1/({plain})" if is_product else f"1/{plain}"
 
     def value(self, d_k: int, n_heads: int, key_heads: int = 1) -> float:
-        """Return the divisor of a model."""
+        """Return the divisor at these sizes of a model."""
         factor, power, *_ = self.formula
         of_heads = n_heads**self.head_power * key_heads**self.key_power
         return float(factor * d_k**power * of_heads)
 
 
-#: Those of the house, and others, by their names.
+#: Named divisors: those of `DIVISORS`, and others that models use by mistake.
 KNOWN = {
     name: KnownDivisor(name, one.text.replace("*", " "), one.formula)
     for name, one in DIVISORS.items()
@@ -86,47 +83,41 @@ KNOWN = {
 
 
 class Parts(NamedTuple):
-    """What a configuration names for a layer beside the divisor."""
+    """Parts of attention beside the divisor that a configuration sets for a layer."""
 
-    cap: float = math.nan  # what scores are capped at by tanh
-    window: int = 0  # keys that a row sees
-    chunk: int = 0  # keys of a chunk, outside of which a row sees none
-    has_sinks: bool | None = None  # None where nothing is said of them
-    has_alibi: bool = False  # a bias falls with the distance of key and query
-    is_normal: bool = (
-        False  # lengths of queries and of keys are those of normalised ones
-    )
-    #: Whether queries are multiplied by a temperature of their position as configured,
-    #: None where it cannot be told, and why; None where none is.
-    temperature: tuple[bool | None, str] | None = None
+    cap: float = math.nan  # c of c tanh(score / c)
+    window: int = 0  # keys that a row sees; 0 for all
+    chunk: int = 0  # keys of a chunk, outside of which a row sees none; 0 for all
+    has_sinks: bool | None = None  # None where no configuration is known
+    has_alibi: bool = False  # a bias that falls with the distance of key and query
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The divisor that somebody expects."""
+    """The divisor that is expected of a model."""
 
-    typed: str  # its name or number, or what stands for a configuration
-    value: float  # NaN where it cannot be told, or differs by layer
-    said: str = ""  # how it follows from a configuration, or why it does not
-    #: Divisors that known mistakes make of it, by their hints.
+    typed: str  # the name or number that was typed, or `CONFIG`
+    value: float  # NaN where it is not determined, or differs by layer
+    said: str = ""  # its derivation from a configuration, or why there is none
+    #: Divisors that known mistakes lead to, by keys of `HINTS` in answers.
     mistakes: Mapping[str, float] = field(default_factory=dict)
     parts: Parts = field(default_factory=Parts)
-    #: What is expected of a layer, where that differs.
+    #: The expected divisor of each layer, where layers differ.
     layers: Mapping[int, "Expected"] = field(default_factory=dict)
 
     def at(self, layer: int) -> "Expected":
-        """Return what is expected of a layer."""
+        """Return the expected divisor of a layer."""
         return self.layers.get(layer, self)
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known, of all layers."""
+        """Whether the divisor is determined for every layer."""
         each = self.layers.values() or [self]
         return not any(math.isnan(one.value) for one in each)
 
     @property
     def text(self) -> str:
-        """What it is called in a sentence."""
+        """The divisor and its derivation, for a sentence."""
         if self.said:
             return self.said
         if self.typed in KNOWN:
@@ -135,12 +126,12 @@ class Expected:
 
 
 def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
-    """Return the divisor that is expected: a name of `KNOWN`, a number or a formula.
+    """Return the divisor by a name of `KNOWN`, a number, or a formula of d_k.
 
     Raises
     ------
     InputError
-        If it is neither, or no divisor.
+        If ``typed`` is none of these, or no divisor.
     """
     name = str(typed)
     if name not in KNOWN:
@@ -156,7 +147,7 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
 
 
 def divisor_value(divisor: str | float, d_k: int, name: str = "divisor") -> float:
-    """Return what a model divides by: a number, or a divisor by its name or formula."""
+    """Return the value at d_k of a divisor: a number, a name or a formula."""
     value = parse_divisor(str(divisor)).value(d_k)
     return require_number(name, value, SMALLEST, LARGEST)
 
@@ -164,10 +155,10 @@ def divisor_value(divisor: str | float, d_k: int, name: str = "divisor") -> floa
 def divisors_within(
     low: float, high: float, d_k: int, n_heads: int, key_heads: int = 1
 ) -> tuple[KnownDivisor, ...]:
-    """Return the known divisors from ``low`` to ``high``.
+    """Return the divisors of `KNOWN` whose value is from ``low`` to ``high``.
 
-    Where d_k or the number of heads is 1, what differs by powers of it is the same; and
-    so it is where each head has keys of its own.
+    Those that coincide with a simpler one are left out: powers of a number of heads or
+    of a d_k that is 1, and of key heads where each query head has its own.
     """
     return tuple(
         one
@@ -180,9 +171,9 @@ def divisors_within(
 
 
 def name_divisor(known: Sequence[KnownDivisor], wanted: str = EXPECTED) -> str:
-    """Return the one name of a divisor, or of one that is wanted; empty of several.
+    """Return the formula of the only known divisor, or of the wanted one.
 
-    d_k^(1/4) is sqrt(h) at 64 and 8: such a number is called by neither.
+    Empty where several have the value, as d_k^(1/4) and sqrt(h) at d_k 64 with 8 heads.
     """
     names = {one.name: one.text for one in known}
     if len(names) == 1:
@@ -191,9 +182,9 @@ def name_divisor(known: Sequence[KnownDivisor], wanted: str = EXPECTED) -> str:
 
 
 def say_factor(value: float, *sizes: int) -> str:
-    """Write what scores are multiplied by, and what it is by d_k and heads.
+    """Write a factor of the scores with its formula of d_k and numbers of heads.
 
-    That is the one name that is near; else it is set beside the root of d_k.
+    That is the only known one within `CLOSE`; else the multiple of 1/sqrt(d_k).
     """
     size, plain = abs(value), f"{value:.4g}"
     if not (size > 0.0 and math.isfinite(size)):
@@ -208,22 +199,24 @@ def say_factor(value: float, *sizes: int) -> str:
 def hints_at(
     divisor: float, expected: Expected, d_k: int, n_heads: int, *, is_known_twice: bool
 ) -> tuple[str, ...]:
-    """Return what a wrong divisor looks like, if just one size would give it.
+    """Return the mistake that leads to a wrong divisor, if only one does.
 
     Parameters
     ----------
     divisor : float
+        The one that was found.
     expected : Expected
     d_k, n_heads : int
     is_known_twice : bool
-        Whether several known divisors are as near: then sizes say nothing.
+        Whether several known divisors have the value; then sizes are no hint.
 
     Returns
     -------
-    tuple of {"sign", "missing", "twice", "multiplied", "width", "heads"}
-        Or keys of ``expected.mistakes``, which fields stand for; padded heads, which
-        may have any width, where nothing else would.  Empty where it looks like nothing
-        known, or like several sizes.
+    tuple of str
+        Keys of `HINTS` in answers: ``sign``, ``missing``, ``twice``, ``multiplied``,
+        ``width``, ``heads``, or keys of ``expected.mistakes``.  ``padded_N``, padding
+        of heads to N entries, only where nothing else does.  Empty where no mistake, or
+        several, lead to it.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -241,11 +234,12 @@ def hints_at(
 
 
 def _near(divisor: float, known: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the names whose value is within `NEAR` of the divisor."""
     return tuple(n for n, value in known.items() if abs(divisor / value - 1.0) <= NEAR)
 
 
 class Convention(NamedTuple):
-    """How an architecture scales its scores; conventions.toml says what fields mean."""
+    """How an architecture scales its scores; conventions.toml explains the fields."""
 
     rule: str = "sqrt"
     width: Sequence[str] = ()
@@ -254,7 +248,6 @@ class Convention(NamedTuple):
     is_seen: bool = True
     has_sinks: bool = False
     has_alibi: bool = False
-    is_normal: bool = False
 
 
 #: By the ``model_type`` of a configuration.
@@ -263,19 +256,19 @@ CONVENTIONS = {
     for way in read_package_toml("model/conventions.toml")["way"]
     for kind in way["architectures"].split()
 }
-#: What stands for the configuration's own divisor.
+#: What is typed for the divisor that the configuration implies.
 CONFIG = "config"
-#: Bytes of a config.json at most; names of a thousand classes take a hundredth of it.
+#: Largest config.json, in bytes; names of a thousand classes take a hundredth of it.
 MOST_CONFIG = 2**22
-#: What a size is called, from the most common on.
+#: Fields that hold the same size, the most common first.
 HEAD_DIM = ("head_dim",)
 WIDTH = ("hidden_size", "n_embd", "d_model", "embed_dim", "dim", "emb_dim")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
-#: Of encoders and decoders, which may have different ones.
+#: Fields of the number of heads of encoders and decoders, which may differ.
 SIDES = ("encoder_attention_heads", "decoder_attention_heads")
 #: Widths that a head may be padded to.
 PADS = (8, 16, 32, 64, 128, 256)
-#: A measured factor so near to the one of the convention is that one, rounded.
+#: Relative tolerance within which a measured factor is the convention's, rounded.
 ROUNDED = 0.004
 Config = Mapping[str, Any]
 
@@ -284,25 +277,22 @@ Config = Mapping[str, Any]
 class Caller:
     """The module that called attention."""
 
-    module: str  # its class; empty where it is not known, as of files
-    config: Config | None = None  # what it was made from
-    layer: int | None = None  # its number, as its model counts
-    #: What queries times keys were multiplied by between their projections and
-    #: attention, as measured; NaN where it was not.
+    module: str  # name of its class; empty where it is not known, as for files
+    config: Config | None = None  # that it was built from
+    layer: int | None = None  # its number in the model
+    #: Measured factor of q·k between projections and attention; NaN if not measured.
     factor: float = math.nan
-    #: Whether numbers that queries or keys are multiplied by count in the scale that is
-    #: found, as where attention is written out.
+    #: Whether the scale that is found includes factors of queries and keys, as where
+    #: attention is written out.
     is_whole: bool = False
-    #: What lengths of queries were multiplied by there, by position; empty likewise.
-    by_position: tuple[float, ...] = ()
 
 
 class Said(NamedTuple):
-    """What a configuration says of a layer."""
+    """The divisor of a layer by its configuration."""
 
-    divisor: float  # of queries and keys as they are projected
-    text: str  # how it follows, by the names of fields
-    mistakes: Mapping[str, float]  # divisors that known ones make of it, by their hints
+    divisor: float  # of q·k as they are projected
+    text: str  # its derivation from fields
+    mistakes: Mapping[str, float]  # divisors that mistakes lead to, by their hints
 
 
 class Fields(NamedTuple):
@@ -318,11 +308,11 @@ class Fields(NamedTuple):
 
     @property
     def source(self) -> str:
-        """What is said from."""
+        """The source of a divisor, for a sentence."""
         return f"(configuration of {self.kind})"
 
     def find(self, names: Sequence[str]) -> tuple[str, float] | None:
-        """Return the first of some fields that holds something, and its number."""
+        """Return the name and number of the first field that is set; None without."""
         own: Mapping[str, Any] = {}
         for number, fields in _mapping(self.config, "per_layer_config").items():
             if str(number).isdecimal() and int(number) == self.layer:
@@ -334,7 +324,7 @@ class Fields(NamedTuple):
         return None
 
     def need(self, names: Sequence[str]) -> tuple[str, float]:
-        """Return the first of some fields, of which one must be there."""
+        """Return the same; raise an `InputError` if no field is set."""
         found = self.find(names)
         if found is None:
             raise InputError(
@@ -344,7 +334,7 @@ class Fields(NamedTuple):
         return found
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Return a field that is true or false."""
+        """Return a boolean field."""
         value = self.config.get(name, default)
         if not isinstance(value, bool):
             raise InputError(
@@ -354,7 +344,7 @@ class Fields(NamedTuple):
 
     @property
     def rope(self) -> Config:
-        """What it says of rotary embeddings, whatever the version calls it."""
+        """The fields of rotary embeddings; their name depends on the version."""
         for name in ("rope_parameters", "rope_scaling"):
             if found := _mapping(self.config, name):
                 return found
@@ -362,16 +352,18 @@ class Fields(NamedTuple):
 
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401
+    """Return a positive number of a field; raise an `InputError` for anything else."""
     return require_number(f"{name} of config", value, SMALLEST, LARGEST)
 
 
 def _mapping(config: Config, name: str) -> Config:
+    """Return a field that is a mapping; empty if it is not."""
     found = config.get(name)
     return found if isinstance(found, Mapping) else {}
 
 
 def _width(fields: Fields, convention: Convention) -> tuple[float, str]:
-    """Return the width of a head that counts, and how it follows."""
+    """Return the width of a head that is scaled by, and its derivation."""
     if convention.width:
         found = [fields.need([name]) for name in convention.width]
     elif one := fields.find(HEAD_DIM):
@@ -386,6 +378,7 @@ def _width(fields: Fields, convention: Convention) -> tuple[float, str]:
 
 
 def _heads(fields: Fields) -> tuple[str, float]:
+    """Return the field that holds the number of heads, and the number."""
     if not fields.find(HEADS) and fields.find(SIDES):
         both = [one for name in SIDES if (one := fields.find([name]))]
         if len({value for _, value in both}) > 1:
@@ -397,10 +390,11 @@ def _heads(fields: Fields) -> tuple[str, float]:
 
 
 class _UndeterminedError(Exception):
-    """What keeps a configuration from saying a divisor."""
+    """Why a configuration does not determine a divisor."""
 
 
 def _sqrt(fields: Fields, convention: Convention) -> Said:
+    """Return the square root of the width of a head."""
     width, text = _width(fields, convention)
     width *= convention.factor
     told = text if convention.factor == 1.0 else f"{convention.factor:g} ({text})"
@@ -414,14 +408,15 @@ def _sqrt(fields: Fields, convention: Convention) -> Said:
 
 
 def _none(fields: Fields, convention: Convention) -> Said:
+    """Return 1, of architectures such as T5 that do not scale."""
     mistakes = {}
-    with suppress(InputError, _UndeterminedError):  # it says nothing of the divisor
+    with suppress(InputError, _UndeterminedError):  # the width is no part of it
         mistakes["scaled"] = math.sqrt(_width(fields, convention)[0])
     return Said(1.0, f"1, as {fields.kind} does not scale", mistakes)
 
 
 def _field(fields: Fields, convention: Convention) -> Said:
-    """Return Gemma's, the root of a field, or Granite's, the inverse of one."""
+    """Return Gemma's divisor, the root of a field, or Granite's, its reciprocal."""
     name, value = fields.need([convention.rule])
     mistakes = {"ignored": math.sqrt(_width(fields, convention)[0])}
     if name == "query_pre_attn_scalar":
@@ -430,7 +425,7 @@ def _field(fields: Fields, convention: Convention) -> Said:
 
 
 def _flags(fields: Fields, convention: Convention) -> Said:
-    """Return GPT-2's: on or off, and by the number of the layer."""
+    """Return GPT-2's divisor: 1 or the root, perhaps times the number of the layer."""
     width, text = _width(fields, convention)
     root = divisor = math.sqrt(width)
     told, mistakes = f"sqrt({text})", {}
@@ -450,7 +445,7 @@ def _flags(fields: Fields, convention: Convention) -> Said:
 
 
 def _mscale(fields: Fields, convention: Convention) -> Said:
-    """Return DeepSeek's: the square of what YaRN makes of mscale_all_dim is in it."""
+    """Return DeepSeek's divisor: the root over the square of YaRN's factor."""
     width, text = _width(fields, convention)
     root, rope = math.sqrt(width), fields.rope
     scale = _number_of(rope, "mscale_all_dim") or 0.0
@@ -464,6 +459,7 @@ def _mscale(fields: Fields, convention: Convention) -> Said:
     )
 
 
+#: Rules by which a configuration implies a divisor.
 RULES: dict[str, Callable[[Fields, Convention], Said]] = {
     "sqrt": _sqrt,
     "none": _none,
@@ -475,17 +471,19 @@ RULES: dict[str, Callable[[Fields, Convention], Said]] = {
 
 
 def _rope_kind(rope: Config) -> str:
+    """Return the kind of rotary embeddings."""
     return str(rope.get("rope_type", rope.get("type", "default")))
 
 
 def _number_of(rope: Config, name: str) -> float | None:
+    """Return a number of rotary embeddings; None where the field is not set."""
     value = rope.get(name)
     return None if value is None else _number(name, value)
 
 
 def _need_factor(rope: Config) -> float:
-    factor = _number_of(rope, "factor")
-    if factor is None:
+    """Return the factor by which YaRN stretches positions."""
+    if (factor := _number_of(rope, "factor")) is None:
         raise InputError(
             f"config must hold factor in its rope scaling, got {', '.join(rope)}"
         )
@@ -493,17 +491,16 @@ def _need_factor(rope: Config) -> float:
 
 
 def _yarn(factor: float, mscale: float = 1.0) -> float:
-    """Return YaRN's multiple of queries and of keys (Peng et al. 2023, equation 22)."""
+    """Return YaRN's factor of queries and of keys (Peng et al. 2023, equation 22)."""
     return 1.0 if factor <= 1.0 else 0.1 * mscale * math.log(factor) + 1.0
 
 
 def _rotary_factor(fields: Fields) -> float | None:
-    """Return what rotary embeddings multiply q·k by; None where it cannot be told.
+    """Return the factor that rotary embeddings apply to q·k; None if undetermined.
 
-    YaRN's multiple of cosines and sines changes what is rotated, and only that.
+    YaRN's factor of cosines and sines applies to the entries that are rotated only.
     """
-    kinds = {"yarn", "longrope", "su"}
-    rope = fields.rope
+    kinds, rope = {"yarn", "longrope", "su"}, fields.rope
     nested = [one for one in rope.values() if isinstance(one, Mapping)]
     if any(_rope_kind(one) in kinds for one in nested):
         return None
@@ -512,21 +509,18 @@ def _rotary_factor(fields: Fields) -> float | None:
     given = _number_of(rope, "attention_factor")
     if given is None and _rope_kind(rope) == "yarn":
         factor = _need_factor(rope)
-        both = [_number_of(rope, name) for name in ("mscale", "mscale_all_dim")]
-        if both[0] and both[1]:
-            given = _yarn(factor, both[0]) / _yarn(factor, both[1])
-        else:
-            given = _yarn(factor)
-    parts = [
-        *(rope.get("partial_rotary_factor"), fields.config.get("qk_rope_head_dim")),
-        fields.config.get("partial_rotary_factor"),
-    ]
+        mscale, all_dim = (_number_of(rope, n) for n in ("mscale", "mscale_all_dim"))
+        given = _yarn(factor)
+        if mscale and all_dim:
+            given = _yarn(factor, mscale) / _yarn(factor, all_dim)
+    parts = [rope.get("partial_rotary_factor"), fields.config.get("qk_rope_head_dim")]
+    parts.append(fields.config.get("partial_rotary_factor"))
     is_whole = all(one in {None, 1.0} for one in parts)
     return given**2 if given is not None and (is_whole or given == 1.0) else None
 
 
 def _expected_at(caller: Caller, number: int) -> Expected:
-    """Return what a layer should divide by; its number, where the caller has none."""
+    """Return the expected divisor of a layer, whose number the caller may hold."""
     if caller.config is None:
         raise _UndeterminedError("there is no configuration")
     layer = number if caller.layer is None else caller.layer
@@ -553,7 +547,7 @@ def _expected_at(caller: Caller, number: int) -> Expected:
         width = said.divisor**2
         padded = {math.ceil(width / pad) * pad for pad in PADS} - {round(width)}
         mistakes |= {f"padded_{n}": math.sqrt(n) * factor for n in sorted(padded)}
-    divisor = said.divisor * factor  # what is left for attention
+    divisor = said.divisor * factor  # that remains for attention
     require_number("divisor of config", divisor, SMALLEST, LARGEST)
     told = said.text if said.text[0] == "1" else f"{said.text} = {said.divisor:.6g}"
     if factor != 1.0:
@@ -561,14 +555,12 @@ def _expected_at(caller: Caller, number: int) -> Expected:
             f"{divisor:.6g}, of {told}: queries and keys are multiplied by "
             f"{factor:.4g} before"
         )
-    parts = _parts(fields, convention, caller.by_position)
+    parts = _parts(fields, convention)
     return Expected(CONFIG, divisor, f"{told} {fields.source}", mistakes, parts)
 
 
-def _parts(
-    fields: Fields, convention: Convention, by_position: Sequence[float]
-) -> Parts:
-    """Return what a configuration names for a layer beside the divisor."""
+def _parts(fields: Fields, convention: Convention) -> Parts:
+    """Return the parts of attention other than the divisor that are configured."""
     config, layer = fields.config, fields.layer or 0
     kinds, kind = config.get("layer_types"), ""
     if isinstance(kinds, list | tuple):
@@ -579,51 +571,21 @@ def _parts(
         float(value) if isinstance(value := config.get(name), int | float) else 0.0
         for name in ("attn_logit_softcapping", "sliding_window", "attention_chunk_size")
     )
-    turned = config.get("no_rope_layers") or ()  # 1 where queries are rotated
-    is_turned = len(turned) <= layer or bool(turned[layer])
     return Parts(
         cap or math.nan,
         int(window) * (kind == "sliding_attention"),
         int(chunk) * (kind == "chunked_attention"),
         convention.has_sinks,
         convention.has_alibi,
-        convention.is_normal and is_turned and config.get("use_qk_norm") is True,
-        _check_temperature(fields, by_position, is_turned=is_turned),
     )
-
-
-def _check_temperature(
-    fields: Fields, by_position: Sequence[float], *, is_turned: bool
-) -> tuple[bool | None, str] | None:
-    """Hold the factor of queries by their position against what is configured.
-
-    That is Llama 4's, where queries are not rotated, or that of Mistral 3.
-    """
-    config, rope = fields.config, fields.rope
-    if rope.get("llama_4_scaling_beta"):
-        names = "original_max_position_embeddings", "llama_4_scaling_beta"
-        (floor, beta), first = (_number_of(rope, name) for name in names), 0.0
-    elif config.get("attn_temperature_tuning") and not is_turned:
-        names = "floor_scale", "attn_scale"
-        (floor, beta), first = (_number_of(config, name) for name in names), 1.0
-    else:
-        return None
-    if not by_position or floor is None or beta is None:
-        return None, ", which shows in a captured model alone"
-    places = np.arange(len(by_position)) + first
-    wanted = 1.0 + beta * np.log1p(places // floor)
-    if wanted[-1] == 1.0:
-        return None, f" from {floor:g} tokens on, of {len(by_position)} here"
-    ratio = np.array(by_position) / wanted
-    return bool(np.ptp(ratio) <= NEAR * np.median(ratio)), ""
 
 
 def _measured(
     caller: Caller, fields: Fields, convention: Convention, usual: float
 ) -> float | None:
-    """Return what queries times keys are multiplied by before attention, if seen.
+    """Return the measured factor of q·k before attention; None if not measured.
 
-    Rotary embeddings aside; the usual factor where it is near to that.
+    Without that of rotary embeddings; the convention's own where it is near to it.
     """
     if caller.is_whole:
         return 1.0
@@ -637,7 +599,7 @@ def _measured(
 
 
 def _say_unknown(config: Config) -> str:
-    """Say that an architecture is not known, but perhaps its parts are."""
+    """Say that an architecture is not known, and which of its parts are."""
     kind = config.get("model_type")
     parts = [
         f"{on_one_line(name)} ({show(part['model_type'])})"
@@ -652,10 +614,10 @@ def _say_unknown(config: Config) -> str:
 
 
 def expected_of(callers: Mapping[int, Caller]) -> Expected:
-    """Return what each layer should divide by, which may differ.
+    """Return the divisors that configurations imply for layers, by their numbers.
 
     Where an architecture scales queries before attention, attention itself divides by
-    1; that queries are scaled has to be measured where the module is known.
+    1, if the factor of the queries was measured.
 
     Raises
     ------
@@ -683,7 +645,7 @@ def find_expected(
     config: Config | str | Path | None = None,
     callers: Sequence[Caller] = (),
 ) -> Expected:
-    """Return what is expected of a model: by what was typed, or by its configuration.
+    """Return the divisor that is expected of a model, as typed or as configured.
 
     Parameters
     ----------
@@ -694,12 +656,12 @@ def find_expected(
     config : mapping, path or None
         A configuration, in place of the captured ones.
     callers : sequence of Caller
-        Of each layer, as captured; empty for arrays and files.
+        The module of each layer, as captured; empty for arrays and files.
 
     Raises
     ------
     InputError
-        If one is not usable, or they do not go together.
+        If an argument is not usable, or ``config`` stands without ``expect`` `CONFIG`.
     """
     is_known = config is not None or any(one.config is not None for one in callers)
     if expect is None:

@@ -1,7 +1,7 @@
-"""Attention maps alone: what weights say without the queries and keys of them.
+"""Summaries of attention weights alone, where queries and keys are not known.
 
-Not the scale.  But how even rows are, how much of them is on the first key, what they
-add up to, which keys they hide, and over which axis softmax ran.
+They do not tell the scale, but how concentrated rows are, how much weight the first key
+has, the sum of a row, which keys are hidden, and over which axis softmax ran.
 
 >>> import numpy as np
 >>> frame = attention_maps(np.full((2, 4, 4), 0.25), ("head", "token", "d"))
@@ -10,7 +10,7 @@ add up to, which keys they hide, and over which axis softmax ran.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,62 +34,34 @@ if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
 
 
-class MapSummary(NamedTuple):
-    """What the attention weights of a head say.
-
-    Attributes
-    ----------
-    layer, head : int
-    entropy, effective_keys : float
-        Means over rows of the entropy in nats, and of its exponential.
-    weight_max : float
-        Mean over rows of the largest weight.
-    saturated_rows : float
-        Share of rows whose largest weight is at least 0.9.
-    first_key : float
-        Mean weight of the first key, where models that need a sink have it.
-    row_sum : float
-        Mean of what weights of a row add up to: less than 1 beside a sink or where
-        keys are cut off.
-    mask : str
-        As in `montecarlo.applied_scale`, of weights that are 0.
-    softmax : str
-        What adds up to 1: ``keys`` of a row, as it should be; ``queries``; else empty.
-    """
-
-    layer: int
-    head: int
-    entropy: float
-    effective_keys: float
-    weight_max: float
-    saturated_rows: float
-    first_key: float
-    row_sum: float
-    mask: str
-    softmax: str
-
-
 def attention_maps(
     weights: ArrayLike, axes: Sequence[str] | None = None
 ) -> "pd.DataFrame":
-    """Tell what attention weights say without queries and keys.
+    """Summarise attention weights where queries and keys are not known.
 
     Parameters
     ----------
     weights : array_like of floating-point numbers
-        Queries before keys, which are last.
+        At least 0; the axis of keys is the last, that of queries stands before it.
     axes : sequence of str, optional
-        As for `montecarlo.observe`, ``d`` standing for keys.
+        As for `montecarlo.observe`, with ``d`` for the axis of keys.
 
     Returns
     -------
     DataFrame
-        A row per layer and head, columns as of `MapSummary`.
+        A row per ``layer`` and ``head``.  Means over rows are ``entropy``, in nats;
+        ``effective_keys``, its exponential; ``weight_max``, the largest weight;
+        ``first_key``, the weight of the first key, which is large where it serves as
+        attention sink; and ``row_sum``, the sum of weights, less than 1 beside a sink
+        or where keys are cut off.  ``saturated_rows`` is the share of rows whose
+        largest weight is at least 0.9.  ``mask`` is as in `montecarlo.applied_scale`,
+        from weights of 0.  ``softmax`` is the axis along which weights sum to 1:
+        ``keys``, ``queries`` where softmax ran over the wrong axis, or empty.
 
     Raises
     ------
     InputError
-        If weights are not usable.
+        If weights or axes are not usable.
     """
     named = [a for a in check_axes(AXES if axes is None else axes) if a != "d"]
     held = arrange("weights", check_array("weights", weights), [*named, KEY])
@@ -106,40 +78,38 @@ def attention_maps(
                     "weights must be at least 0, got less in "
                     f"layer {layer}, head {head}"
                 )
-            heads.append(_summarise(layer, head, maps))
+            heads.append(place | _summarise(maps))
     import pandas as pd
 
-    return pd.DataFrame.from_records(heads, columns=list(MapSummary._fields))
+    return pd.DataFrame.from_records(heads)
 
 
-def _summarise(layer: int, head: int, maps: Sequence[Array]) -> MapSummary:
-    """Return what the maps of a head say, one of each sequence."""
+def _summarise(maps: Sequence[Array]) -> dict[str, Any]:
+    """Return the columns of a head; ``maps`` are its weights in each sequence."""
     rows = np.concatenate(maps)
     sums = rows.sum(axis=1)
-    whole = rows / np.where(sums > 0.0, sums, 1.0)[:, None]
-    entropy, largest = entropy_of_weights(whole), whole.max(axis=1)
+    normalised = rows / np.where(sums > 0.0, sums, 1.0)[:, None]
+    entropy, largest = entropy_of_weights(normalised), normalised.max(axis=1)
     rounding_error = rounding_error_of(maps)
     axis = "keys" if are_one(sums, rounding_error) else ""
     if not axis and all(are_one(one.sum(axis=0), rounding_error) for one in maps):
         axis = "queries"
     seen = [one > 0.0 for one in maps]
     mask, _ = name_mask([_rows_of(one) for one in maps], [~one for one in seen], seen)
-    return MapSummary(
-        layer,
-        head,
-        float(entropy.mean()),
-        float(np.exp(entropy).mean()),
-        float(largest.mean()),
-        float((largest >= SATURATED["saturated"]).mean()),
-        float(rows[:, 0].mean()),
-        float(sums.mean()),
-        mask,
-        axis,
-    )
+    return {
+        "entropy": entropy.mean(),
+        "effective_keys": np.exp(entropy).mean(),
+        "weight_max": largest.mean(),
+        "saturated_rows": (largest >= SATURATED["saturated"]).mean(),
+        "first_key": rows[:, 0].mean(),
+        "row_sum": sums.mean(),
+        "mask": mask,
+        "softmax": axis,
+    }
 
 
 def _rows_of(weights: Array) -> Rows:
-    """Return rows of whose queries and keys nothing is known; the last see the last."""
+    """Return rows without queries and keys; the last query sees the last key."""
     n_rows, n_keys = weights.shape
     nothing, shift = np.empty((n_rows, 0)), n_keys - n_rows
     places = np.arange(n_rows) + shift

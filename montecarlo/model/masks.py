@@ -1,4 +1,4 @@
-"""Which keys rows do not see, by their weights; and what these add up to."""
+"""Names the mask of attention rows, from weights or from what was added to scores."""
 
 import math
 from collections.abc import Sequence
@@ -11,26 +11,33 @@ from montecarlo.attention.softmax import Array
 from montecarlo.model.arrays import Rows
 from montecarlo.model.fits import Fit, keys_seen, rounding_error_of
 
-#: How far a row's weights may add up to something else than 1, in roundings; and at
-#: least: numbers that were written with few digits do not add up to 1 either.
+#: Largest difference of a row's sum of weights from 1, in rounding errors; and the
+#: smallest that this is taken for, since weights may be written with few digits.
 MOST_ROUNDINGS, LEAST_LOST = 4.0, 2e-3
+
+#: Of each sequence, pairs of a query and a key, shape (n_rows, n_keys).
+Pairs = Sequence[NDArray[np.bool_]]
 
 
 class Mask(NamedTuple):
-    """Which keys rows do not see, and what their weights add up to."""
+    """The mask of a head, and the sum of the weights of a row."""
 
     #: ``none``; ``causal``, where the last query sees the last key; ``causal_start``,
-    #: where the first sees the first alone; ``window``, causal and not far back;
-    #: ``chunks``, causal within chunks; ``keys``, which no row of a sequence sees;
-    #: ``causal_keys``, both; ``other``; empty where it is not known.
+    #: where the first query sees the first key alone; ``window``, causal and with a
+    #: largest distance; ``chunks``, causal within chunks; ``keys``, the same keys
+    #: hidden from all rows of a sequence; ``causal_keys``, both; ``other``; empty if
+    #: it is not known.
     mask: str = ""
-    window: int = 0  # keys that a row sees in a window, or that a chunk has
-    row_sum: float = math.nan  # mean over rows of what their weights add up to
+    window: int = 0  # number of keys of a window, or of a chunk; 0 for other masks
+    row_sum: float = math.nan  # mean over rows of the sum of weights
     sums: str = ""  # ``one``; ``less``, as with a sink; ``other``, as with dropout
 
 
 def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
-    """Find the mask in attention weights: zeros where scores do not make them."""
+    """Return the mask of attention weights: zeros that the fitted scores do not make.
+
+    ``blocks`` are rows of a head, one of each sequence.
+    """
     hidden = [_hidden_pairs(block, fit) for block in blocks]
     mask, window = name_mask(blocks, hidden, [one.weights > 0.0 for one in blocks])
     weights = [block.weights for block in blocks]
@@ -42,22 +49,23 @@ def find_mask(blocks: Sequence[Rows], fit: Fit) -> Mask:
 
 
 def passed_mask(blocks: Sequence[Rows]) -> Mask:
-    """Name the mask that was passed beside values and outputs."""
+    """Return the mask that was passed to attention, as ``added`` has it."""
     seen = [keys_seen(one) for one in blocks]
     return Mask(*name_mask(blocks, [~one for one in seen], seen))
 
 
 def are_one(sums: Array, rounding_error: float) -> bool:
-    """Tell whether most sums of weights are 1, up to what rounding leaves of them."""
+    """Return whether the median of sums of weights is 1 up to rounding."""
     return bool(np.median(np.abs(sums - 1.0)) <= _allowed(rounding_error))
 
 
 def _allowed(rounding_error: float) -> float:
+    """Return the largest difference of a sum of weights from 1, by rounding."""
     return max(MOST_ROUNDINGS * rounding_error, LEAST_LOST)
 
 
 def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
-    """Return where a weight is 0 although a smaller one of its row is not."""
+    """Return where a weight is 0 although that of a smaller score of its row is not."""
     expected: Array = fit.scale * block.scores
     if fit.form == "distance":
         expected = expected + fit.parameter * np.abs(block.offsets)
@@ -68,13 +76,11 @@ def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
 
 
 def name_mask(  # noqa: PLR0911 - a return for each name
-    blocks: Sequence[Rows],
-    hidden: Sequence[NDArray[np.bool_]],
-    seen: Sequence[NDArray[np.bool_]],
+    blocks: Sequence[Rows], hidden: Pairs, seen: Pairs
 ) -> tuple[str, int]:
-    """Return what a mask is called, and how many keys its window has.
+    """Return the name of a mask, as in `Mask`, and the number of keys of its window.
 
-    ``hidden`` are pairs that surely are, ``seen`` those that surely are not.
+    ``hidden`` are pairs that are surely hidden, ``seen`` those that surely are not.
     """
     if not any(one.any() for one in hidden):
         return "none", 0
@@ -85,7 +91,7 @@ def name_mask(  # noqa: PLR0911 - a return for each name
         if inside and _are_hidden(later, seen):
             return "causal_start", 0
     is_causal = _are_hidden(ahead, seen)
-    # what a mask of the future does not say
+    # hidden pairs that a causal mask does not explain
     rest = [h & ~a if is_causal else h for h, a in zip(hidden, ahead, strict=True)]
     if not any(one.any() for one in rest):
         return "causal", 0
@@ -96,7 +102,7 @@ def name_mask(  # noqa: PLR0911 - a return for each name
         )
         if not any((s & (w >= nearest)).any() for s, w in zip(seen, away, strict=True)):
             return "window", nearest
-        if width := _chunk_of(blocks, rest, seen):
+        if width := _chunk_width(blocks, rest, seen):
             return "chunks", width
     columns = [h.any(axis=0) for h in rest]
     if any((s & c).any() for s, c in zip(seen, columns, strict=True)):
@@ -104,12 +110,8 @@ def name_mask(  # noqa: PLR0911 - a return for each name
     return ("causal_keys" if is_causal else "keys"), 0
 
 
-def _chunk_of(
-    blocks: Sequence[Rows],
-    hidden: Sequence[NDArray[np.bool_]],
-    seen: Sequence[NDArray[np.bool_]],
-) -> int:
-    """Return of how many keys chunks are, outside of which none is seen; 0 if of none.
+def _chunk_width(blocks: Sequence[Rows], hidden: Pairs, seen: Pairs) -> int:
+    """Return the number of keys of a chunk, if rows see those of their own alone; or 0.
 
     The last key that a row does not see ends the chunk before its own.
     """
@@ -122,7 +124,7 @@ def _chunk_of(
     width = math.gcd(*ends)
     first = [(one.places >= width // 2) & (one.places < width) for one in blocks]
     if len(ends) < 2 and not any(one.any() for one in first):
-        return 0  # rows of a single chunk do not tell where those before it ended
+        return 0  # rows of a single chunk do not show where those before it ended
     for block, h, s in zip(blocks, hidden, seen, strict=True):
         own = block.places // width * width
         before = np.arange(h.shape[1]) < own[:, None]
@@ -131,10 +133,8 @@ def _chunk_of(
     return width
 
 
-def _are_hidden(
-    places: Sequence[NDArray[np.bool_]], seen: Sequence[NDArray[np.bool_]]
-) -> bool:
-    """Tell whether there are such places, and none of them is seen."""
+def _are_hidden(places: Pairs, seen: Pairs) -> bool:
+    """Return whether there are such pairs, and none of them is seen."""
     return any(one.any() for one in places) and not any(
         (s & p).any() for s, p in zip(seen, places, strict=True)
     )

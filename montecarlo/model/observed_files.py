@@ -1,6 +1,6 @@
-"""Files of queries and keys, observed: tables, a record of data, and lines of text.
+"""What ``python -m montecarlo observe`` writes and prints, except for its figure.
 
-This is all that ``python -m montecarlo observe`` writes and prints, but for its figure.
+In: files of queries and keys.  Out: tables, a record for JSON, and lines of text.
 """
 
 import math
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from montecarlo.estimation.intervals import POINTWISE
+import msgspec
+
 from montecarlo.model import observing
 from montecarlo.model.answers import (
     MOST_FINDINGS,
     RTOL,
-    Finding,
     ScaleAnswer,
     answer_scales,
     implied_divisor,
@@ -32,9 +32,9 @@ from montecarlo.plain_text import on_one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Failing assumptions that the line of a head lists.
-MOST_CAUSES = 3
-#: Quantities in the line of a head, and their headings.
+#: Number of parts of the variance in the line of a head, the largest ones.
+MOST_PARTS = 3
+#: Quantities in the line of a head, each with its heading.
 SHOWN = {
     "score_variance": "Var(q.k)",
     "score_row_variance": "within rows",
@@ -55,7 +55,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
     divisor: str | None = None,
     track: Track = untracked,
 ) -> tuple[Observation, ScaleAnswer]:
-    """Find the scales that heads apply, and observe the heads under a divisor.
+    """Return the quantities of each head, and whether scales are as expected.
 
     Parameters
     ----------
@@ -64,16 +64,16 @@ def observe_files(  # noqa: PLR0913 - what is typed
     expect, config
         As for `montecarlo.model.expected.find_expected`.
     rtol : float
-        How far a divisor may be from the one expected, as a part of it.
+        Largest relative difference of a divisor from the expected one, from 0 to 1.
     divisor : str, optional
-        What tables divide by; by default what the model does.
+        Divisor of the quantities; by default the one that the model applies.
     track : callable
         Shows how many heads are done.
 
     Raises
     ------
     InputError
-        If an argument or a file is not usable, found before entries are read.
+        If an argument or a file is not usable.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
     model = open_files(files, axes=axes, names=names, causal=causal)
@@ -89,7 +89,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
 def make_tables(
     observation: Observation, answer: ScaleAnswer
 ) -> dict[str, "pd.DataFrame"]:
-    """Return the tables of a folder of results, by the names of their files."""
+    """Return the tables of the folder of results, by the names of their files."""
     tables = {"observation.csv": observing.tidy(observation)}
     if answer.scales.heads:
         tables["applied-scale.csv"] = scales_table(answer.scales.heads)
@@ -97,9 +97,12 @@ def make_tables(
 
 
 def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[str, Any]:
-    """Return what an observation says, as data; ``applied`` is of the scales."""
-    model = observation.model
-    return {
+    """Return an observation as data for JSON, with None for NaN and infinity.
+
+    ``applied`` has the scales and the answer.
+    """
+    model, scales = observation.model, answer.scales.heads
+    record = {
         "d_k": model.d_k,
         "layers": model.layers,
         "heads_per_layer": len(model.head_labels),
@@ -110,65 +113,28 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
         "most_rows": observing.MOST_ROWS,
         "causal": model.causal,
         "divisor": observation.divisor,
-        "heads": [_record_head(one) for one in observation.heads],
+        "heads": [
+            one.head._asdict() | {"state": one.state, "shares": one.shares}
+            for one in observation.heads
+        ],
         "dead": observation.dead,
-        "applied": _record_scales(answer),
+        "applied": {
+            "expected": answer.expected.typed,
+            "expected_divisor": answer.expected.value,
+            "expected_by": answer.expected.said or None,
+            "source": scales[0].source if scales else None,
+            "rtol": answer.rtol,
+            "answer": answer.answer,
+            "findings": list(say_findings(answer)),
+            "heads": [describe(one) for one in scales],
+        },
     }
-
-
-def _record_head(one: ObservedHead) -> dict[str, Any]:
-    assumptions = [
-        {"name": each.name, "verdict": each.verdict, "factor": each.factor.value}
-        | each.factor.interval(POINTWISE)._asdict()
-        for each in one.assumptions
-    ]
-    return one.head._asdict() | {"state": one.state, "assumptions": assumptions}
-
-
-def _record_scales(answer: ScaleAnswer) -> dict[str, Any]:
-    heads = answer.scales.heads
-    return {
-        "expected": answer.expected.typed,
-        "expected_divisor": answer.expected.value,
-        "expected_by": answer.expected.said or None,
-        "source": heads[0].source if heads else None,
-        "rtol": answer.rtol,
-        "answer": answer.answer,
-        "heads": [describe(one) for one in heads],
-        "findings": [_record_finding(one) for one in answer.findings],
-    }
-
-
-def _record_finding(finding: Finding) -> dict[str, Any]:
-    first = finding.first
-    known = [one.name for one in first.known]
-    return {
-        "places": finding.places,
-        "outcome": first.outcome,
-        "answer": finding.answer,
-        "divisor": finding.divisor,
-        "half_width": finding.half_width,
-        "known": known,
-        "ratio": finding.ratio,
-        "hints": finding.hints,
-        "form": first.form,
-        "parameter": first.parameter,
-        **first.mask._asdict(),
-    }
-
-
-def finite(value: Any) -> Any:  # noqa: ANN401 - any data
-    """Return data for JSON, which has no infinity and no NaN: null."""
-    if isinstance(value, dict):
-        return {name: finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
-    is_number = not isinstance(value, float) or math.isfinite(value)
-    return value if is_number else None
+    data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
+    return data
 
 
 def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
-    """Say what heads divide by; first what arrays in the files were not read."""
+    """Yield lines on the scales; first which arrays in the files were not read."""
     model = observation.model
     if model.unread:
         more = ", ..." if len(model.unread) > MOST_FINDINGS else ""
@@ -190,33 +156,34 @@ def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
 def list_heads(
     observation: Observation, answer: ScaleAnswer
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return headings and cells of the heads whose divisor is farthest off.
+    """Return headings and rows of a table of heads, the last two columns words.
 
-    All columns but the last two are numbers.
+    Heads come first whose divided scores have a variance far from 1 within rows.
     """
     divisors = {
         one.head: "-" if math.isnan(one.divisor) else f"{one.divisor:.4g}"
         for one in answer.scales.heads
     }
     applied = ("applied divisor",) * bool(divisors)
-    words = ("state", "what fails, and the factor it alone makes")
+    words = ("state", "largest parts of Var(q.k)")
     rows = []
     for one in sorted(observation.heads, key=_closeness)[:MOST_FINDINGS]:
-        causes = (f"{x.name} {x.factor.value:.3g}" for x in one.failing[:MOST_CAUSES])
+        shares = sorted(one.shares.items(), key=lambda part: -abs(part[1]))
+        parts = ", ".join(f"{name} {x:.0%}" for name, x in shares[:MOST_PARTS])
         numbers = (f"{one.found[name].value:.4g}" for name in SHOWN)
         divisor = (divisors[one.head],) if divisors else ()
         cells = (*map(str, one.head), *numbers, *divisor)
-        rows.append((*cells, one.state, ", ".join(causes) or "-"))
+        rows.append((*cells, one.state, parts))
     return ("layer", "head", *SHOWN.values(), *applied, *words), rows
 
 
 def _closeness(one: ObservedHead) -> float:
-    """Sort heads by how far the divisor is off, those farthest off first."""
+    """Return minus the absolute logarithm of the variance of divided scores in rows."""
     return -abs(math.log(max(one.found["scaled_row_variance"].value, observing.LEAST)))
 
 
 def say_states(observation: Observation) -> Iterator[str]:
-    """Count heads by what the divisor makes of them."""
+    """Yield the line that counts heads by their state."""
     counts = Counter(one.state for one in observation.heads)
     states = (f"{counts[one]} {one}" for one in observing.STATES if counts[one])
     yield (
@@ -228,5 +195,6 @@ def say_states(observation: Observation) -> Iterator[str]:
 
 
 def _list(heads: Iterable[Head]) -> str:
+    """Return heads as text; of many, the first."""
     named = [f"({head.layer}, {head.head})" for head in heads]
     return " ".join(named[:MOST_FINDINGS]) + " ..." * (len(named) > MOST_FINDINGS)

@@ -1,17 +1,18 @@
-"""A model observed: every head's quantities, what its divisor does, and what fails.
+"""Quantities of each head: moments of its scores, and what its divisor makes of rows.
 
-What stays in memory of a head is one sequence, a block of scores, and the sums, by
-group of sequences; standard errors come from leaving each group out.
+In: queries and keys of a `Model`.  Out: an `Observation`, and its table.  Of a head,
+one sequence at a time is in memory, and sums over groups of sequences.  Standard errors
+are those of the jackknife: each group is left out once.
 
-The variance of the scores over all pairs of any query with any key is an identity:
+The variance of the scores over all pairs of a query and a key is, with means μ and
+covariance matrices Σ of queries and of keys,
 
     Var(q·k) = tr(Σq Σk) + μq' Σk μq + μk' Σq μk
 
-The first term is what the entries' variances alone make, d_k σq² σk², plus what
-anisotropy adds.  Pairs that attention forms are of one sequence, and seen: what that
-changes are two further parts, ``sequence`` and ``mask``.
-
-What is said of a head rests on that head alone.
+The first term is d_k σq² σk², from the variances of the entries (``entries``), plus
+what anisotropy adds (``anisotropy``).  Attention forms pairs of one sequence alone, and
+those that the mask leaves: two further parts, ``sequence`` and ``mask``, are the
+differences that this makes.
 
 >>> import numpy as np
 >>> from montecarlo.model import observe
@@ -22,8 +23,7 @@ What is said of a head rests on that head alone.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,29 +47,28 @@ from montecarlo.sampling.streams import row_positions
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Scores that are held at once, unless one row has more.
+#: Most scores that are computed at once, unless one row has more.
 BLOCK = 2**19
-#: Groups of sequences at most: differences between them make the standard errors.
+#: Most groups of sequences.
 MOST_GROUPS = 64
-#: Rows of a sequence that go through softmax at most, drawn at even distances.
+#: Most rows of a sequence whose softmax is computed; they are chosen at random, at even
+#: distances.
 MOST_ROWS = 256
-#: Sums over pairs: numbers of them, the centred score, its square, what rows vary by.
-PAIR_SUMS = ("count", "s", "s2", "within")
-#: With fewer sequences there is no interval.
+#: With fewer sequences there are no intervals.
 FEWEST = 5
 #: Parts of the variance of the scores, in the order in which they are shown.
 PARTS = ("entries", "anisotropy", "mean_q", "mean_k", "sequence", "mask")
-#: What each failing assumption alone multiplies the variance of a score by.
-FACTORS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation", "sequence")
+#: By name: of each group of sequences, or in total and without each group; the first
+#: axis is the group.
 Stacks = dict[str, Array]
-#: What a hidden key's score lies below the largest: its exponential is 0, and so is
-#: its product with it.
+#: How far the score of a hidden key lies below the largest: exp(-HIDDEN) is 0, and so
+#: is its product with HIDDEN.
 HIDDEN = 1e300
-
-
-#: A part of the keys that a row sees.
+#: Effective keys as a part of the keys that a row sees.
 SHARE = "effective_share"
-#: From sums over rows to a value of each row.
+#: Name of the number of rows whose softmax was computed.
+SOFTMAX_ROWS = "softmax_rows"
+#: From sums over the keys of rows to a value for each row.
 ROW_FUNCTIONS: Mapping[str, Callable[[RowSums], NDArray[Any]]] = {
     "score_max": lambda sums: sums.largest,
     "weight_max": softmax.weight_max,
@@ -82,192 +81,185 @@ ROW_FUNCTIONS: Mapping[str, Callable[[RowSums], NDArray[Any]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Sums over queries, or over keys; the first axis is the group of sequences."""
+class HeadSums(NamedTuple):
+    """Sums of one head over groups of sequences.
 
-    centre: Array  # shape (d_k,), which is subtracted from entries before
-    count: Array  # shape (n_groups,)
-    first: Array  # shape (n_groups, d_k)
-    second: Array  # shape (n_groups, d_k, d_k)
+    Attributes
+    ----------
+    centres : tuple of ndarray, shape (d_k,)
+        Of queries and of keys: the first of each, which is subtracted before summing.
+    groups : dict of ndarray, shape (n_groups, ...)
+        ``count_q``, ``first_q`` and ``second_q`` are number, sum and sum of outer
+        products of queries, and with ``_k`` of keys; others are those of `_pair_sums`
+        and `_row_sums`.
+    """
 
+    centres: tuple[Array, Array]
+    groups: Stacks
 
-@dataclass(frozen=True, slots=True)
-class HeadSums:
-    """Sums of one head; the first axis of each is the group of sequences."""
+    @property
+    def vary(self) -> tuple[bool, bool]:
+        """Whether queries, and keys, differ between tokens."""
+        some_q, some_k = (self.groups[f"second_{side}"].any() for side in "qk")
+        return bool(some_q), bool(some_k)
 
-    d_k: int
-    q: Moments
-    k: Moments
-    #: Shape (n_groups,): `PAIR_SUMS` over pairs that attention forms; ``all_…``: over
-    #: all pairs of a sequence; ``row_variance`` and ``rows``; of sequences with as many
-    #: queries as keys, ``diagonal`` and ``diagonals``, ``rest`` and ``rests``.
-    pairs: defaultdict[str, Array]
-    #: Shape (n_groups, 2): sum, and number of rows, of each of `ROW_FUNCTIONS`.
-    rows: dict[str, Array]
+    @property
+    def shift(self) -> float:
+        """Score of the two centres, which is subtracted from scores."""
+        return float(self.centres[0] @ self.centres[1])
 
 
 def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
-    """Read a head's queries and keys and sum what its quantities are made of."""
+    """Read queries and keys of a head, and sum what its quantities are made of."""
     n = len(model.sequences)
-    groups, d_k = min(n, MOST_GROUPS), model.d_k
-    shapes = (groups,), (groups, d_k), (groups, d_k, d_k)
-    of_q, of_k = (
-        Moments(first.mean(axis=0), *(np.zeros(shape) for shape in shapes))
-        for first in model.read(head, 0)
-    )
-    sums = HeadSums(
-        d_k,
-        of_q,
-        of_k,
-        pairs=defaultdict(lambda: np.zeros(groups)),
-        rows={name: np.zeros((groups, 2)) for name in (*ROW_FUNCTIONS, SHARE)},
-    )
+    n_groups = min(n, MOST_GROUPS)
+    first_q, first_k = (entries[0] for entries in model.read(head, 0))
+    totals: list[defaultdict[str, Any]] = [defaultdict(float) for _ in range(n_groups)]
     for sequence in range(n):
         q, k = model.read(head, sequence)
-        group = sequence * groups // n  # neighbours
-        with np.errstate(over="ignore", invalid="ignore"):  # looked for below
-            _add_moments(q, sums.q, group)
-            _add_moments(k, sums.k, group)
-            _sum_pairs(q, k, sums, group, causal=model.causal)
-        if not np.isfinite(sums.pairs["all_s2"][group]):
+        total = totals[sequence * n_groups // n]  # neighbours are one group
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
+            for name, value in _sequence_sums(q - first_q, k - first_k):
+                total[name] += value
+            for start, scores in _blocks_of_scores(q, k):
+                shifted = scores - float(first_q @ first_k)
+                for name, value in _block_sums(shifted, start, causal=model.causal):
+                    total[name] += value
+        rows = row_positions(head, sequence, len(q), MOST_ROWS)
+        seen = rows + 1 if model.causal else np.full(len(rows), len(k))
+        if not np.isfinite(total["s2"] + total.get("all_s2", 0.0)):
             raise InputError(
                 "q and k must have scores whose squares float64 can hold, got larger "
                 f"ones in layer {head.layer}, head {head.head}"
             )
-        rows = row_positions(head, sequence, len(q), MOST_ROWS)
-        seen = rows + 1 if model.causal else np.full(len(rows), len(k))
-        step = max(1, BLOCK // len(k))
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            found = _sum_rows(q[rows[part]] @ k.T, seen[part], divisor)
-            for name, added in found.items():
-                sums.rows[name][group] += added
-    _require_scores(head, sums)
-    return sums
+        for start, scores in _blocks_of_scores(q[rows], k):
+            some = seen[start : start + len(scores)]
+            for name, value in _row_sums(scores, some, divisor):
+                total[name] += value
+    names = dict.fromkeys(name for total in totals for name in total)
+    groups = {name: np.array([total[name] for total in totals]) for name in names}
+    return HeadSums((first_q, first_k), groups)
+
+
+def _blocks_of_scores(q: Array, k: Array) -> Iterator[tuple[int, Array]]:
+    """Yield blocks of rows of the scores, each with the number of its first row."""
+    step = max(1, BLOCK // len(k))
+    for start in range(0, len(q), step):
+        yield start, q[start : start + step] @ k.T
+
+
+def _sequence_sums(q: Array, k: Array) -> Iterator[tuple[str, Any]]:
+    """Yield count, sum and sum of outer products of queries and of keys."""
+    for side, entries in (("q", q), ("k", k)):
+        yield f"count_{side}", len(entries)
+        yield f"first_{side}", entries.sum(axis=0)
+        yield f"second_{side}", entries.T @ entries
+
+
+def _block_sums(
+    scores: Array, start: int, *, causal: bool
+) -> Iterator[tuple[str, Any]]:
+    """Yield sums over pairs that attention forms, in rows of which ``start`` is first.
+
+    Where attention is causal, those with ``all_`` are over all pairs.
+    """
+    seen = np.full(len(scores), scores.shape[1])
+    if causal:
+        yield from _pair_sums("all_", scores, seen)
+        seen = start + 1 + np.arange(len(scores))
+    yield from _pair_sums("", scores, seen)
+
+
+def _pair_sums(
+    prefix: str, scores: Array, seen: NDArray[np.intp]
+) -> Iterator[tuple[str, Any]]:
+    """Yield sums over the first keys of each row, whose numbers are ``seen``.
+
+    ``count``, ``s`` and ``s2`` are number of pairs, sum and sum of squares of scores,
+    ``within`` the sum of squared differences from the mean of the row.  ``rows`` and
+    ``row_variance`` are the number of rows that see several keys, and the sum of their
+    variances, with the denominator n - 1.
+    """
+    visible = np.arange(scores.shape[1]) < seen[:, np.newaxis]
+    kept = np.where(visible, scores, 0.0)
+    away = np.where(visible, scores - (kept.sum(axis=1) / seen)[:, np.newaxis], 0.0)
+    within = np.square(away).sum(axis=1)
+    several = seen > 1
+    yield f"{prefix}count", seen.sum()
+    yield f"{prefix}s", kept.sum()
+    yield f"{prefix}s2", np.square(kept).sum()
+    yield f"{prefix}within", within.sum()
+    yield f"{prefix}rows", several.sum()
+    yield f"{prefix}row_variance", (within[several] / (seen[several] - 1)).sum()
+
+
+def _row_sums(
+    scores: Array, seen: NDArray[np.intp], divisor: float
+) -> Iterator[tuple[str, Any]]:
+    """Yield the sum over rows of each of `ROW_FUNCTIONS`, and the number of rows.
+
+    ``seen`` is how many of the first keys each row sees.  Rows that see a single key,
+    whose weight is 1, are left out.
+    """
+    scores, seen = scores[seen > 1], seen[seen > 1]
+    hidden = np.arange(scores.shape[-1]) >= seen[:, np.newaxis]
+    yield SOFTMAX_ROWS, len(seen)
+    if len(seen):
+        gaps = softmax.measure_gaps(np.where(hidden, -HIDDEN, scores))
+        sums = softmax.softmax_rows(gaps, divisor).sums
+        for name, function in ROW_FUNCTIONS.items():
+            yield name, function(sums).sum()
+        yield SHARE, (softmax.effective_keys(sums) / seen).sum()
 
 
 def _require_scores(head: Head, sums: HeadSums) -> None:
-    """Refuse a head whose queries meet no key: its shares of nothing mean nothing."""
+    """Refuse a head whose scores are all equal: their variance has no parts."""
+    groups = sums.groups
     for prefix in ("", "all_"):
-        count, first, second = (
-            sums.pairs[prefix + name].sum() for name in ("count", "s", "s2")
-        )
-        if not second > first**2 / count:
-            raise InputError(
-                f"q and k must have scores that vary, got the same for every pair in "
-                f"layer {head.layer}, head {head.head}"
+        if f"{prefix}s" in groups:
+            count, first, second = (
+                groups[prefix + name].sum() for name in ("count", "s", "s2")
             )
-
-
-def _add_moments(entries: Array, moments: Moments, group: int) -> None:
-    """Add the moments of entries of a sequence."""
-    moved = entries - moments.centre
-    moments.count[group] += len(moved)
-    moments.first[group] += moved.sum(axis=0)
-    moments.second[group] += moved.T @ moved
-
-
-def _sum_pairs(q: Array, k: Array, sums: HeadSums, group: int, *, causal: bool) -> None:
-    """Add the scores of a sequence, a block of rows at a time."""
-    shift = float(sums.q.centre @ sums.k.centre)
-    step = max(1, BLOCK // len(k))
-    for start in range(0, len(q), step):
-        scores = q[start : start + step] @ k.T - shift
-        seen = np.full(len(scores), len(k))
-        variance = _add_pairs(scores, seen, sums.pairs, "all_", group)
-        if causal:
-            seen = start + 1 + np.arange(len(scores))
-            variance = _add_pairs(scores, seen, sums.pairs, "", group)
-        sums.pairs["row_variance"][group] += variance[seen > 1].sum()
-        sums.pairs["rows"][group] += (seen > 1).sum()
-        if len(q) == len(k):
-            own = scores.diagonal(start).sum()
-            visible = np.arange(len(k)) < seen[:, np.newaxis]
-            sums.pairs["diagonal"][group] += own
-            sums.pairs["diagonals"][group] += len(scores)
-            sums.pairs["rest"][group] += (scores * visible).sum() - own
-            sums.pairs["rests"][group] += seen.sum() - len(scores)
-    if not causal:
-        for name in PAIR_SUMS:
-            sums.pairs[name][group] = sums.pairs[f"all_{name}"][group]
-
-
-def _add_pairs(
-    scores: Array,
-    seen: NDArray[np.intp],
-    pairs: dict[str, Array],
-    prefix: str,
-    group: int,
-) -> Array:
-    """Add the pairs that rows see; returns each row's variance, n - 1 below."""
-    visible = np.arange(scores.shape[1]) < seen[:, np.newaxis]
-    kept = scores if visible.all() else scores * visible
-    away = scores - (kept.sum(axis=1) / seen)[:, np.newaxis]
-    within = (np.square(away) * visible).sum(axis=1)
-    terms = seen, kept, kept * kept, within
-    for name, term in zip(PAIR_SUMS, terms, strict=True):
-        pairs[prefix + name][group] += term.sum()
-    variance: Array = within / np.maximum(seen - 1, 1)
-    return variance
-
-
-def _sum_rows(
-    scores: Array, seen: NDArray[np.intp], divisor: float
-) -> dict[str, tuple[float, int]]:
-    """Return sum and number of rows for each of `ROW_FUNCTIONS`.
-
-    A row that sees a single key, as the first causal one does, does not count: it has
-    nothing to choose.  ``seen`` are how many of the first keys each row sees; hidden
-    keys get scores far below those seen.
-    """
-    scores, seen = scores[seen > 1], seen[seen > 1]
-    if not len(seen):
-        return {}
-    hidden = np.arange(scores.shape[-1]) >= seen[:, np.newaxis]
-    gaps = softmax.measure_gaps(np.where(hidden, -HIDDEN, scores))
-    sums = softmax.softmax_rows(gaps, divisor).sums
-    found = {name: function(sums) for name, function in ROW_FUNCTIONS.items()}
-    found[SHARE] = found["effective_keys"] / seen
-    return {name: (float(one.sum()), len(seen)) for name, one in found.items()}
+            if not second > first**2 / count:
+                raise InputError(
+                    "q and k must have scores that vary, got the same for every pair "
+                    f"in layer {head.layer}, head {head.head}"
+                )
 
 
 class HeadEstimate(NamedTuple):
-    """A quantity of a head."""
+    """An estimate of a quantity of a head, or of a mean over heads."""
 
-    value: float  # of the tokens at hand; of softmax, of the rows that were drawn
-    #: The value without its first-order bias, and its standard error, by leaving one
-    #: group of sequences out; NaN with fewer than five.
+    value: float  # of the tokens that were read
+    #: The value without its first-order bias, and its standard error, both by the
+    #: jackknife over groups of sequences; NaN with fewer than five.
     centre: float
     std_error: float
-    n_groups: int  # of sequences
+    n_groups: int
 
     def interval(self, error_rate: float) -> Interval:
-        """Return Student's interval over sequences, missing so often on each side."""
+        """Return Student's interval, which misses on each side with ``error_rate``."""
         half = t_quantile(error_rate, self.n_groups) * self.std_error
         return Interval(self.centre - half, self.centre + half)
 
 
 def quantities(sums: HeadSums, divisor: float) -> Stacks:
-    """Evaluate every quantity of a head, with all sequences and with some left out.
+    """Return the quantities of a head, with all sequences and without each group.
 
     Returns
     -------
     dict of ndarray, shape (1 + n_groups,)
         First with all sequences, then without each group; only the first where there
-        are fewer than five.
+        are fewer than five groups.
     """
-    found = _moments(sums)
-    found |= _scores(sums, found)
-    found |= _factors(sums.d_k, found)
-    if len(sums.q.count) == 1:  # of one sequence nothing can be seen of others
-        del found["factor_sequence"]
+    groups = {name: _stack(values) for name, values in sums.groups.items()}
+    found = _moments(sums.centres, groups)
+    found |= _score_moments(groups, found, sums.shift)
     found["unit_divisor"] = np.sqrt(found["score_row_variance"])
     found["scaled_row_variance"] = found["score_row_variance"] / divisor**2
-    for name, pair in sums.rows.items():
-        stack = _stack(pair)
-        with np.errstate(invalid="ignore"):
-            found[name] = stack[:, 0] / stack[:, 1]
+    with np.errstate(invalid="ignore"):
+        for name in (*ROW_FUNCTIONS, SHARE):
+            found[name] = groups.get(name, np.nan) / groups[SOFTMAX_ROWS]
     return found
 
 
@@ -276,22 +268,23 @@ def _stack(values: Array) -> Array:
     total: Array = values.sum(axis=0, keepdims=True)
     if len(values) < FEWEST:
         return total
-    # not the total less a group: what is left would be lost beside a large one
+    # not the total minus a group: beside a large group the rest would be lost
     before = np.concatenate([np.zeros_like(total), values[:-1].cumsum(axis=0)])
     after = np.concatenate([values[:0:-1].cumsum(axis=0)[::-1], np.zeros_like(total)])
     return np.concatenate([total, before + after])
 
 
-def _moments(sums: HeadSums) -> Stacks:
-    """Return what the identity is made of: moments of any query and any key."""
-    d_k = sums.d_k
+def _moments(centres: Sequence[Array], groups: Stacks) -> Stacks:
+    """Return moments of queries and keys, and the parts of the variance they make."""
+    d_k = len(centres[0])
     means, covariances = [], []
-    for one in (sums.q, sums.k):
-        count = _stack(one.count)[:, np.newaxis]
-        moved = _stack(one.first) / count
-        outer = moved[:, :, np.newaxis] * moved[:, np.newaxis, :]
-        covariances.append(_stack(one.second) / count[:, :, np.newaxis] - outer)
-        means.append(moved + one.centre)
+    for side, centre in zip("qk", centres, strict=True):
+        count = groups[f"count_{side}"][:, np.newaxis]
+        mean = groups[f"first_{side}"] / count
+        outer = mean[:, :, np.newaxis] * mean[:, np.newaxis, :]
+        second = groups[f"second_{side}"] / count[:, :, np.newaxis]
+        covariances.append(second - outer)
+        means.append(mean + centre)
     (mean_q, mean_k), (cov_q, cov_k) = means, covariances
     var_q, var_k = (np.einsum("gii->g", c) / d_k for c in covariances)
     found = {
@@ -312,54 +305,30 @@ def _moments(sums: HeadSums) -> Stacks:
     }
 
 
-def _scores(sums: HeadSums, moments: Mapping[str, Array]) -> Stacks:
-    """Return what is seen of the scores: their moments, and where they come from."""
-    shift = float(sums.q.centre @ sums.k.centre)
-    pairs = {name: _stack(values) for name, values in sums.pairs.items()}
-    count = pairs["count"]
-    mean = pairs["s"] / count
-    variance = pairs["s2"] / count - mean**2
-    everywhere = pairs["all_s"] / pairs["all_count"]
-    unmasked = pairs["all_s2"] / pairs["all_count"] - everywhere**2
-    any_pair = sum(moments[f"part_{name}"] for name in PARTS[:4])
-    found = {
+def _score_moments(groups: Stacks, found: Stacks, shift: float) -> Stacks:
+    """Return moments of the scores, and the parts of their variance by pairs."""
+
+    def moments(prefix: str) -> tuple[Array, Array]:
+        mean = groups[f"{prefix}s"] / groups[f"{prefix}count"]
+        return mean, groups[f"{prefix}s2"] / groups[f"{prefix}count"] - mean**2
+
+    mean, variance = moments("")
+    _, unmasked = moments("all_" if "all_s" in groups else "")
+    any_pair = sum(found[f"part_{name}"] for name in PARTS[:4])
+    return {
         "score_mean": mean + shift,
         "score_variance": variance,
         "score_std": np.sqrt(variance),
-        "score_variance_ratio": variance / moments["part_entries"],
-        "score_row_variance": pairs["row_variance"] / pairs["rows"],
-        "score_invisible_variance": variance - pairs["within"] / count,
+        "score_variance_ratio": variance / found["part_entries"],
+        "score_row_variance": groups["row_variance"] / groups["rows"],
+        "score_invisible_variance": variance - groups["within"] / groups["count"],
         "part_sequence": unmasked - any_pair,
         "part_mask": variance - unmasked,
     }
-    if sums.pairs["diagonals"].any():
-        with np.errstate(invalid="ignore"):  # without the only one that has some
-            own = pairs["diagonal"] / pairs["diagonals"]
-            rest = pairs["rest"] / pairs["rests"]
-        found["diagonal_mean"] = own + shift
-        found["diagonal_excess"] = own - rest
-        found["correlation"] = (own - rest) / np.sqrt(
-            sums.d_k * moments["part_entries"]
-        )
-    return found
-
-
-def _factors(d_k: int, found: Mapping[str, Array]) -> Stacks:
-    """Return what each assumption, if it alone failed, would multiply the variance by.
-
-    All but that of the entries are relative to what the entries' variances make.
-    """
-    entries = found["part_entries"]
-    factors = {"factor_entries": entries / d_k}
-    for name in ("anisotropy", "mean_q", "mean_k", "sequence"):
-        factors[f"factor_{name}"] = 1.0 + found[f"part_{name}"] / entries
-    if "correlation" in found:
-        factors["factor_correlation"] = 1.0 + found["correlation"] ** 2
-    return factors
 
 
 def estimate(stack: Array) -> HeadEstimate:
-    """Turn a stack of `quantities` into an estimate, by the jackknife over groups."""
+    """Return the jackknife estimate of a quantity from its values of `quantities`."""
     value, groups = float(stack[0]), len(stack) - 1
     if groups < FEWEST:
         return HeadEstimate(value, math.nan, math.nan, max(groups, 1))
@@ -371,64 +340,49 @@ COLUMNS = (
     *("layer", "head", "quantity", "value"),
     *("std_error", "ci_low", "ci_high", "n_sequences"),
 )
-#: What stands for layer and head where a row is the mean over all heads.
+#: Layer and head of rows that are means over all heads.
 ALL = "all"
-#: What the divisor does, from the most concentrated rows on; ``peaked`` lies between
-#: balanced and one-hot.
+#: What the divisor makes of rows, by how concentrated their weights are; ``peaked``
+#: lies between balanced and saturated.
 STATES = ("saturated", "peaked", "balanced", "flat")
-#: Effective keys, as a part of those seen: from the one on a head is balanced, if the
-#: largest weight is not beyond the next, and from the last on flat.
+#: `SHARE` from which on a head is balanced, unless its largest weight is above the next
+#: number; and from which on it is flat.
 BALANCED, BALANCED_WEIGHT, FLAT = 0.25, 0.5, 0.9
-#: A factor of the variance that is so far from 1 is off.
-TOLERANCE = 0.05
-#: What a factor is counted as at least: its logarithm says how far off it is.
+#: Smallest variance whose logarithm is taken.
 LEAST = 1e-9
 
 
-class Assumption(NamedTuple):
-    """An assumption of the texts on one head."""
-
-    name: str  # one of `FACTORS`
-    factor: HeadEstimate  # what it alone would multiply the variance of a score by
-    verdict: str  # of `judge_factor`
-
-    @property
-    def size(self) -> float:
-        """How far off the factor is, up and down alike."""
-        return abs(math.log(max(self.factor.value, LEAST)))
-
-
 class ObservedHead(NamedTuple):
-    """One head."""
+    """Quantities of a head, and what follows from them."""
 
     head: Head
     found: dict[str, HeadEstimate]  # quantities by name
-    state: str  # one of `STATES`: what the model's divisor does
-    assumptions: tuple[Assumption, ...]  # of the texts, the one farthest off first
+    state: str  # one of `STATES`
 
     @property
-    def failing(self) -> tuple[Assumption, ...]:
-        """Assumptions that fail; with too few sequences, on the tokens at hand."""
-        return tuple(f for f in self.assumptions if f.verdict == "refuted")
+    def shares(self) -> dict[str, float]:
+        """Parts of the variance of the scores, by `PARTS`; they sum to 1."""
+        variance = self.found["score_variance"].value
+        return {name: self.found[f"part_{name}"].value / variance for name in PARTS}
 
 
 class Observation(NamedTuple):
-    """A model observed."""
+    """Quantities of all heads of a model."""
 
     model: Model
-    divisor: float  # the model's
+    divisor: float  # that scores are divided by
     heads: tuple[ObservedHead, ...]
-    overall: dict[str, HeadEstimate]  # quantities averaged over heads
+    overall: dict[str, HeadEstimate]  # means over heads
 
     @property
     def dead(self) -> list[Head]:
-        """Heads that are left out."""
-        seen = {view.head for view in self.heads}
+        """Heads whose queries, or keys, are equal for all tokens; they are left out."""
+        seen = {one.head for one in self.heads}
         return [head for head in self.model.heads() if head not in seen]
 
     @property
     def n_sequences(self) -> int:
-        """Sequences, which intervals are made over."""
+        """Number of sequences."""
         return len(self.model.sequences)
 
 
@@ -440,35 +394,37 @@ def observe(
     causal: bool = False,
     divisor: str | float = "sqrt",
 ) -> "pd.DataFrame":
-    """Observe queries and keys in hand.
+    """Return quantities of the scores and weights of each head, from queries and keys.
 
     Parameters
     ----------
     q : array_like of floating-point numbers
         Queries, by default of shape (n_sequences, n_layers, n_heads, n_tokens, d_k).
     k : array_like of floating-point numbers
-        Keys, likewise; they may have fewer heads, which then serve several heads of
-        queries each.
+        Keys, with the same axes; they may have fewer heads, each for several heads of
+        queries (grouped-query attention).
     axes : sequence of str, optional
         Names of their axes, among ``sequence``, ``layer``, ``head``, ``token``, ``d``;
         the last two have to be there.
     causal : bool
         Whether a query sees only keys up to its own position.
     divisor : str or float
-        What the model divides scores by: a name, such as ``sqrt``, or a number.
+        That the model divides scores by: a name, such as ``sqrt``, or a number.
 
     Returns
     -------
     DataFrame
-        One row per head and quantity, and for ``all`` heads their mean.  Standard
-        errors and 95 % intervals are over sequences, NaN with fewer than five.
+        A row per head and quantity; those of layer and head ``all`` are means over
+        heads.  Columns are ``layer``, ``head``, ``quantity``, ``value``,
+        ``std_error``, ``ci_low``, ``ci_high`` and ``n_sequences``.  Standard errors
+        and 95 % intervals are by the jackknife over sequences; they are NaN with fewer
+        than five.
 
     Notes
     -----
-    What softmax makes of a row, such as ``entropy``, is a mean over rows under
-    ``divisor``.  Rows that see a single key, as the first causal one does, are left
-    out: they have nothing to choose; so are dead heads, whose queries or keys are the
-    same for every token.  Of long sequences some rows are drawn.
+    Quantities of the weights, such as ``entropy``, are means over rows after division
+    by ``divisor``.  Rows that see a single key are left out, as are heads whose queries
+    or keys are equal for all tokens.  Of a sequence at most 256 rows are used.
 
     Raises
     ------
@@ -483,73 +439,38 @@ def observe(
 def observe_model(
     model: Model, divisor: float, track: Track = untracked
 ) -> Observation:
-    """Observe every head of a model but dead ones.
+    """Return quantities of every head whose queries and keys vary between tokens.
 
-    These are heads whose queries or keys are the same for every token.  ``track`` shows
-    how many heads are done.
+    ``divisor`` is that of the scores; ``track`` shows how many heads are done.
     """
-    views = []
+    heads = []
     varied = np.zeros(2, dtype=bool)
     total: Stacks = {}
     with threadpool_limits(limits=1, user_api="blas"):
         for head in track(model.heads(), "observing"):
-            varies = _vary(model, head)
-            varied |= varies
-            if varies.all():
-                sums = sum_head(model, head, divisor)
-                found = quantities(sums, divisor)
-                for name, stack in found.items():
-                    total[name] = total.get(name, 0.0) + stack
-                estimates = {name: estimate(stack) for name, stack in found.items()}
-                state, checked = state_of(estimates), check_assumptions(estimates)
-                views.append(ObservedHead(head, estimates, state, checked))
-    if not views:
+            sums = sum_head(model, head, divisor)
+            varied |= sums.vary
+            if not all(sums.vary):
+                continue
+            _require_scores(head, sums)
+            found = quantities(sums, divisor)
+            for name, stack in found.items():
+                total[name] = total.get(name, 0.0) + stack
+            estimates = {name: estimate(stack) for name, stack in found.items()}
+            heads.append(ObservedHead(head, estimates, state_of(estimates)))
+    if not heads:
         sides = [name for name, some in zip("qk", varied, strict=True) if not some]
         raise InputError(
             f"{sides[0] if sides else 'q and k'} must vary from token to token, got "
             "zero variance in every head"
         )
-    return Observation(
-        model,
-        divisor,
-        tuple(views),
-        {name: estimate(stack / len(views)) for name, stack in total.items()},
-    )
-
-
-def check_assumptions(found: Mapping[str, HeadEstimate]) -> tuple[Assumption, ...]:
-    """Judge the assumptions of the texts on a head, the one farthest off first."""
-    checked = []
-    for name in FACTORS:
-        factor = found.get(f"factor_{name}")
-        if factor is None or math.isnan(factor.value):
-            continue
-        interval = factor.interval(POINTWISE)
-        if factor.n_groups < FEWEST:
-            interval = Interval(factor.value, factor.value)
-        checked.append(Assumption(name, factor, judge_factor(interval)))
-    checked.sort(key=lambda one: -one.size)
-    return tuple(checked)
-
-
-def judge_factor(interval: Interval) -> str:
-    """Say whether a factor is 1 up to the tolerance.
-
-    Returns
-    -------
-    {"supported", "refuted", "undecided"}
-    """
-    low, high = interval
-    if low >= 1.0 - TOLERANCE and high <= 1.0 + TOLERANCE:
-        return "supported"
-    is_off = high < 1.0 - TOLERANCE or low > 1.0 + TOLERANCE
-    return "refuted" if is_off else "undecided"
+    overall = {name: estimate(stack / len(heads)) for name, stack in total.items()}
+    return Observation(model, divisor, tuple(heads), overall)
 
 
 def state_of(found: Mapping[str, HeadEstimate]) -> str:
-    """Say what the divisor makes of a head's rows."""
+    """Return which of `STATES` the rows of a head are in."""
     share, largest = found[SHARE].value, found["weight_max"].value
-    # a median of at least 0.9: at least half of the rows
     if found["saturated_rows"].value >= 0.5:
         return "saturated"
     if share >= FLAT:
@@ -559,20 +480,8 @@ def state_of(found: Mapping[str, HeadEstimate]) -> str:
     return "peaked"
 
 
-def _vary(model: Model, head: Head) -> NDArray[np.bool_]:
-    """Tell whether queries, and keys, are not the same for every token."""
-    firsts = [entries[0] for entries in model.read(head, 0)]
-    found = np.zeros(2, dtype=bool)
-    for sequence in range(len(model.sequences)):
-        both = zip(model.read(head, sequence), firsts, strict=True)
-        found |= [bool((entries != first).any()) for entries, first in both]
-        if found.all():
-            break
-    return found
-
-
 def tidy(observation: Observation) -> "pd.DataFrame":
-    """Return the quantities as a tidy table, with the columns `COLUMNS`."""
+    """Return the quantities as a table with a row per head and quantity, `COLUMNS`."""
     heads = {one.head: one.found for one in observation.heads}
     count = observation.n_sequences
     rows = [

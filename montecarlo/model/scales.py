@@ -1,4 +1,4 @@
-"""The scale that each head applies to its scores, and what else is in them.
+"""The scale that each head applies to its scores, with its interval and outcome.
 
 >>> import numpy as np
 >>> from montecarlo.model.scales import applied_scale
@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import POINTWISE, Interval
 from montecarlo.model.arrays import (
@@ -47,78 +46,76 @@ from montecarlo.model.masks import Mask, are_one, find_mask, passed_mask
 if TYPE_CHECKING:  # as long to import as all the rest
     import pandas as pd
 
-#: Pairs of a head that a fit takes, sequences, and rows of each at most; rows in all at
-#: least, where there are so many.
+#: Limits of a fit to a head: pairs of query and key, sequences, rows of a sequence;
+#: and rows in all at least, where there are so many.
 MOST_PAIRS, MOST_SEQUENCES, MOST_ROWS, FEWEST_ROWS = 2**17, 32, 64, 16
-#: Outputs cost a search, and each row has many.
+#: Pairs of a fit to outputs, which is a search over many numbers of each row.
 MOST_PAIRS_OF_OUTPUTS = 2**15
-#: Rows that may be even for the others to count: beyond, the head is.
+#: Share of rows with equal weights up to which these are taken for padding.
 MOST_EVEN = 0.5
-#: How a head may come out: with a scale; or every key that is not hidden counts the
-#: same; rows have scales of their own; softmax runs over the queries; queries, keys or
-#: what is made of them are all 0; what was given does not belong together; rounding, or
-#: too few weights that differ, hide the scale.
+#: ``scale``: determined.  ``uniform``: the scale is 0.  ``by_row``: rows have scales of
+#: their own.  ``over_queries``: softmax over the queries.  ``dead``: queries, keys or
+#: their results are all 0.  ``no_fit``: arrays do not belong together.
+#: ``no_information``: rounding, or too few different weights, hide the scale.
 Outcome = Literal[
     "scale", "uniform", "by_row", "over_queries", "dead", "no_fit", "no_information"
 ]
-#: Of these, that say what scores are multiplied by.
+#: Outcomes with a factor of the scores.
 DETERMINED = ("scale", "uniform", "over_queries")
-#: Scaled scores that differ by less are all the same, whatever the format.
+#: Spread of scaled scores below which they are the same in any format.
 UNIFORM = 1e-9
-#: A scale that may not be more than this part of the smallest usual one, 1 / d_k, is 0.
+#: Part of 1 / d_k, the smallest usual scale, below which a scale is 0.
 SMALLEST = 0.1
-#: Rounding to so few bits leaves too little of the weights to tell a scale.
+#: Rounding error from which on weights say too little of a scale.
 COARSE = 2.0**-4
-#: Where rounding may move scores by more than this, only what shows that they were not
-#: rounded is believed.
+#: Rounding error of scores beyond which only fits are believed that show none.
 MOST_MOVED = 0.5
-#: What rounding to float32 moves a number by, as a part of it.
+#: Rounding error of float32, relative.
 FLOAT32 = 2.0**-24
-#: The interval of what is not determined.
+#: The interval of a scale that is not determined.
 NOT_DETERMINED = Interval(math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class HeadScale:
-    """What a head multiplies its scores by, and what else becomes of them."""
+    """The factor that a head applies to its scores, and the fit that shows it."""
 
     head: Head
-    source: str  # ``weights`` or ``outputs``: what it was found from
+    source: str  # ``weights`` or ``outputs``, a key of `EVIDENCE`
     outcome: Outcome
     fit: Fit | None  # None where the rows hold no information
     mask: Mask
-    rounding_error: float  # what rounding moves a number by, as a part of it
+    rounding_error: float  # of the source's number format, relative
     #: Known divisors in the interval, which is widened by one rounding of the scale.
     known: tuple[KnownDivisor, ...] = ()
-    ratio: float = math.nan  # the divisor over the root of d_k
+    ratio: float = math.nan  # divisor / sqrt(d_k)
     left_out: int = 0  # rows of padding among those that were read
-    unevenness: float = math.nan  # how far lengths of queries, or of keys, spread
 
     @property
     def form(self) -> str:
-        """What becomes of a score before softmax; empty where none is determined."""
+        """The form of the fit; empty where none is determined."""
         is_known = self.outcome in {"scale", "by_row"}
         return self.fit.form if is_known and self.fit is not None else ""
 
     @property
     def scale(self) -> float:
-        """What scores are multiplied by; NaN where it is not determined."""
+        """The factor of the scores; NaN where it is not determined."""
         is_known = self.outcome in DETERMINED
         return self.fit.scale if is_known and self.fit is not None else math.nan
 
     @property
     def divisor(self) -> float:
-        """What scores are divided by; NaN where it is not determined."""
+        """1 / scale; NaN where it is not determined."""
         return 1.0 / self.scale if self.outcome == "scale" else math.nan
 
     @property
     def parameter(self) -> float:
-        """Of the form; NaN where it has none."""
+        """The parameter of the form; NaN where it has none."""
         return self.fit.parameter if self.fit and self.form else math.nan
 
     @property
     def reason(self) -> str:
-        """Why nothing is determined: ``coarse``, ``peaked`` or ``few``; else empty."""
+        """Why there is no information: ``coarse``, ``peaked`` or ``few``; or empty."""
         if self.outcome != "no_information":
             return ""
         if self.rounding_error >= COARSE:
@@ -136,9 +133,9 @@ class HeadScale:
         return self.fit.interval()
 
     def divisors(self, error: float = POINTWISE) -> Interval:
-        """Return the interval of the divisor that misses it so often on either side.
+        """Return the interval of the divisor that misses it on a side with ``error``.
 
-        Without an end where the scale may be 0.
+        It has infinite ends where the scale may be 0.
         """
         if self.outcome != "scale" or self.fit is None:
             return NOT_DETERMINED
@@ -149,15 +146,13 @@ class HeadScale:
 
     @property
     def named(self) -> Interval:
-        """The same, widened by roundings: a known divisor within may be the model's.
-
-        A model's own constant is rounded, too.
-        """
+        """The interval for names: widened by the rounding of a model's constant."""
         low, high = self.divisors()
         room = 2.0 * max(self.rounding_error, FLOAT32) * abs(low)
         return Interval(low - room, high + room)
 
 
+#: Columns of the table of heads.
 COLUMNS: dict[str, Callable[[HeadScale], object]] = {
     "layer": lambda one: one.head.layer,
     "head": lambda one: one.head.head,
@@ -197,13 +192,15 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     added: ArrayLike | None = None,
     axes: Sequence[str] | None = None,
 ) -> "pd.DataFrame":
-    """Tell the scale that a model applies, from what softmax made of its scores.
+    """Return the scale that each head applies to its scores, with its 95 % interval.
+
+    It is fitted to attention weights, or to outputs.
 
     Parameters
     ----------
     q : array_like of floating-point numbers
-        Queries as they are multiplied with keys, after rotary embeddings; of shape
-        (n_sequences, n_layers, n_heads, n_tokens, d_k), if ``axes`` says nothing else.
+        Queries as they are multiplied with keys, after rotary embeddings; by default
+        of shape (n_sequences, n_layers, n_heads, n_tokens, d_k).
     k : array_like of floating-point numbers
         Keys, likewise; they may have fewer heads.
     weights : array_like, optional
@@ -211,10 +208,10 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
     v : array_like, optional
         Values; with outputs, in place of weights.
     outputs : array_like, optional
-        What a head makes of values, before heads are joined.
+        Outputs of each head, before heads are joined.
     added : array_like, optional
-        Beside values and outputs: what was added to scaled scores before softmax, axes
-        as of weights; from -5000 down a key is hidden.
+        Beside values and outputs: mask and bias that were added to scaled scores before
+        softmax, axes as of weights; -5000 and less hides a key.
     axes : sequence of str, optional
         Names of the axes of q and k, v and outputs.
 
@@ -236,7 +233,7 @@ def applied_scale(  # noqa: PLR0913 - six arrays, and how they lie
 
 
 def find_scales(model: Model, track: Track = untracked) -> ModelScales:
-    """Find the scale of every head; ``track`` shows how many are done."""
+    """Return the scale of every head; ``track`` shows the progress."""
     heads = track(model.heads() if model.source else [], "applied scale")
     with threadpool_limits(limits=1, user_api="blas"):
         scales = tuple(find_scale(model, head, str(model.source)) for head in heads)
@@ -244,7 +241,7 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
-    """Find the scale that one head applies; ``source`` is a key of `EVIDENCE`."""
+    """Return the scale of a head; ``source`` is a key of `EVIDENCE`."""
     mask, rounding_error = Mask(), 0.0
     fit: Fit | None = None
     read = read_weights if source == "weights" else _read_outputs
@@ -264,31 +261,16 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     if is_by_key and mask.sums in {"less", "other"}:
         of_keys = model.column_sums(head, 0)
         outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
-    lengths = [_spread(x) for one in rows for x in (one.queries, one.keys)]
-    found = HeadScale(
-        head,
-        source,
-        outcome,
-        fit,
-        mask,
-        rounding_error,
-        left_out=left_out,
-        unevenness=max(lengths, default=0.0),
-    )
+    common = head, source, outcome, fit, mask, rounding_error
+    found = HeadScale(*common, left_out=left_out)
     if outcome != "scale":
         return found
     known = divisors_within(*found.named, *model.sizes)
     return replace(found, known=known, ratio=found.divisor / math.sqrt(model.d_k))
 
 
-def _spread(vectors: Array) -> float:
-    """Return the standard deviation of lengths over their mean."""
-    lengths = np.linalg.norm(vectors, axis=1)
-    return float(lengths.std() / lengths.mean()) if lengths.any() else 0.0
-
-
 def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[Rows]:
-    """Read rows at even distances, from sequences at even distances."""
+    """Yield rows at even distances, of sequences at even distances."""
     n = len(model.sequences)
     chosen = range(0, n, -(-n // MOST_SEQUENCES))
     room = most // (len(chosen) * model.most_tokens)
@@ -298,10 +280,10 @@ def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator
 
 
 def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
-    """Read rows of a head with their attention weights, and count those left out.
+    """Return rows of a head with their weights, and the number of rows of padding.
 
-    These are rows of padding: all 0; and, where they are few, those whose weights are
-    the same although scores are not, as where all keys were hidden by a large number.
+    Rows of padding are left out: weights that are all 0, or, in at most `MOST_EVEN` of
+    the rows, all the same although scores differ, as where a large number hid all keys.
     """
     found = list(read_some_rows(model, head))
     least = min(float(one.weights.min()) for one in found)
@@ -320,7 +302,7 @@ def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
 
 
 def _read_outputs(model: Model, head: Head) -> tuple[list[Rows], int]:
-    """Read rows of a head with their outputs, without those that see no key."""
+    """Return rows of a head that see keys, with their outputs, and how many do not."""
     found = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
     if found[0].added is None:
         return found, 0
@@ -331,13 +313,13 @@ def _read_outputs(model: Model, head: Head) -> tuple[list[Rows], int]:
 def _keep(
     found: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]
 ) -> tuple[list[Rows], int]:
-    """Return some rows of each block, and how many are left out."""
+    """Return the chosen rows of each block, and how many are left out."""
     kept = [one.some(c) for one, c in zip(found, chosen, strict=True) if c.any()]
     return kept, sum(int((~one).sum()) for one in chosen)
 
 
 def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
-    """Tell which rows have the same weight for keys whose scores differ."""
+    """Return which rows have the same weight for keys whose scores differ."""
     seen = block.weights > 0.0
     count = seen.sum(axis=1)
     least = np.where(seen, block.weights, np.inf).min(axis=1)
@@ -349,7 +331,7 @@ def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
 
 
 def _is_dead(model: Model, head: Head) -> bool:
-    """Tell whether queries, keys or something made of them are 0 in all rows."""
+    """Return whether queries, keys, weights, values or outputs are 0 in all rows."""
     lives: dict[str, bool] = {}
     for found in read_some_rows(model, head):
         made = {name: a for name, a in found.made.items() if name != ADDED}
@@ -360,10 +342,7 @@ def _is_dead(model: Model, head: Head) -> bool:
 
 
 def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
-    """Say what a fit tells.
-
-    No scale is determined by a fit that does not hold, not even that it is 0.
-    """
+    """Return the outcome of a fit; without one that holds, no scale is determined."""
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
     low, high = fit.interval()
@@ -394,5 +373,5 @@ def scales_table(heads: Iterable[HeadScale]) -> "pd.DataFrame":
 
 
 def describe(one: HeadScale) -> dict[str, object]:
-    """Return what is said of a head, by the columns `COLUMNS`."""
-    return {name: tell(one) for name, tell in COLUMNS.items()}
+    """Return the values of `COLUMNS` of a head."""
+    return {name: column(one) for name, column in COLUMNS.items()}

@@ -1,5 +1,5 @@
-"""Recording from torch and transformers: each call, and what it gives back."""
-# ruff: noqa: SLF001 - what operations are, torch says in private names alone
+"""Records calls of attention in torch and transformers, with what they return."""
+# ruff: noqa: SLF001 - the type of an operation has private names alone in torch
 
 import math
 import sys
@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import HIDDEN, Arrays, Sink, to_numpy
+from montecarlo.model.arrays import HIDDEN, Arrays, Receiver, to_numpy
 from montecarlo.model.expected import Caller
 
 try:
     import torch
     from torch._ops import OpOverload
-    from torch.nn import functional
     from torch.overrides import enable_reentrant_dispatch
     from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 except ImportError as error:  # an extra
@@ -29,29 +28,26 @@ except ImportError as error:  # an extra
 
 from montecarlo.model.following import (
     SOFTMAX,
-    Follower,
     Operation,
+    ProvenanceTracker,
     base_name,
 )
 
-#: Torch's own attention as a single operation; on each device it is another.
+#: How the name of `scaled_dot_product_attention` begins where it runs as a single
+#: operation; each device has another one.
 FUSED = "_scaled_dot_product"
-#: Whole layers, as evaluation without gradients runs them.
-FAST_ATTENTION = "_native_multi_head_attention"
-FAST_LAYER = "_transformer_encoder_layer_fwd"
-FAST = (FAST_ATTENTION, FAST_LAYER)
-#: An attention of torch whose scores are changed and masked by functions.
+#: The name of an attention of torch whose scores functions change and mask.
 FLEX = "flex_attention"
-#: What names of operations that are attention begin with.
-ATTENTION = (FUSED, FUSED.removeprefix("_"), *FAST, FLEX)
-#: What torch makes of Python's numbers.
-_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64}
-#: How the reason begins for what recording did not expect.
-UNEXPECTED = "what ends in"
-#: How far what a function makes of three scores may be off them, less one number.
+#: How names of operations begin that compute attention.
+ATTENTION = (FUSED, FUSED.removeprefix("_"), "_native_multi_head_attention", FLEX)
+#: How the reason begins where recording an operation failed.
+FAILED = "which could not be recorded:"
+#: Largest difference between what a function adds to scores and what it adds to twice
+#: these scores, where that does not depend on the scores.
 SAME = 1e-4
-#: What modules within an attention module are called, of queries, keys and all at once:
-#: a normalisation of heads is the last of those that it has.
+#: Names of modules within an attention module whose outputs are queries, keys, or
+#: queries, keys and values joined.  Where a normalisation of heads follows the
+#: projection, its output is the last of both.
 PROJECTIONS = {
     "q": (
         *("q_proj", "q_b_proj", "query", "q_lin", "to_q", "linear_q", "q", "q_attn"),
@@ -63,41 +59,34 @@ PROJECTIONS = {
     ),
     "joined": ("c_attn", "qkv", "qkv_proj", "query_key_value", "Wqkv"),
 }
-#: What is of queries, a row of each.
+#: Arrays that have a row for each query.
 OF_ROWS = ("q", "weights", "outputs")
-
-
-class Hook:
-    """A hook of a module.  Copies of the module, and what is saved, hold none of it."""
-
-    def __init__(self, call: Callable[..., None] | None = None) -> None:
-        self._call = call
-
-    def __call__(self, *called: object) -> None:
-        """Hand on what a module was called with, unless this is a copy."""
-        if self._call is not None:
-            self._call(*called)
-
-    def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
-        """Leave out what is called."""
-        return Hook, ()
 
 
 @contextmanager
 def recording(
-    sink: Sink, model: object | None = None, begin: Callable[[], None] = lambda: None
+    receiver: Receiver,
+    model: object | None = None,
+    begin: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
-    """Record what runs inside; ``begin`` is called before each pass of the model."""
+    """Record attention that runs in the block; call ``begin`` before each pass.
+
+    The fused layers of torch, which return no weights, are switched off meanwhile:
+    modules then run as they do in training.
+    """
     if model is not None and not isinstance(model, torch.nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    fast_path = torch.backends.mha
     with ExitStack() as stack:
-        mode = _Recorder(sink)
+        mode = _Recorder(receiver)
         if model is not None:
-            hook = model.register_forward_pre_hook(Hook(lambda *_: begin()))
+            hook = model.register_forward_pre_hook(lambda *_: begin())
             stack.callback(hook.remove)
             stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
             stack.enter_context(_wrapped_interface(mode))
+        stack.callback(fast_path.set_fastpath_enabled, fast_path.get_fastpath_enabled())
+        fast_path.set_fastpath_enabled(False)
         stack.enter_context(mode)
         yield
 
@@ -111,10 +100,8 @@ def uncompiled() -> AbstractContextManager[object]:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[misc]
-    """Sees every operation of torch that runs, and records attention.
+    """Sees every operation of torch that runs in its thread, and records attention.
 
-    Operations, not functions: a mode for functions keeps
-    ``torch.nn.MultiheadAttention`` from its fast path, and so changes what is computed.
     What is compiled stays compiled.
     """
 
@@ -122,20 +109,20 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """Tell the compiler of torch that this one changes nothing."""
+        """Tell the compiler of torch that this mode changes nothing."""
         return True
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Tell the compiler of torch not to stop for this one."""
+        """Tell the compiler of torch not to stop for this mode."""
         return True
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, receiver: Receiver) -> None:
         super().__init__()
-        self.sink = sink
-        self.follower = Follower(self.sink)
-        self._ways: dict[object, Callable[[Operation], None]] = {}
+        self.receiver = receiver
         self.projections = Projections()
+        self._tracker = ProvenanceTracker(receiver)
+        self._handlers: dict[object, Callable[[Operation], None]] = {}
 
     def __torch_dispatch__(
         self,
@@ -143,65 +130,64 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         types: object,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - whatever the operation gives back
+    ) -> Any:  # noqa: ANN401 - whatever the operation returns
         del types
-        args, kwargs = _with_tensor(func, args), kwargs or {}
+        kwargs = kwargs or {}
         if torch._C._current_autograd_node() is not None:
-            return func(*args, **kwargs)  # the way back
-        name = _name_of(func)
-        hidden = _why_hidden(*args, *kwargs.values(), is_fast=name in FAST)
-        if hidden:
-            self._pass_by(name, hidden)
+            return func(*args, **kwargs)  # the backward pass
+        name = base_name(func) if isinstance(func, OpOverload) else func.name()
+        if kind := _unreadable(*args, *kwargs.values()):
+            self._report(name, kind)
             return func(*args, **kwargs)
-        way = self._ways.get(func)
-        if way is None:
-            way = self._ways.setdefault(func, self._way_to_record(func))
-        if way is _in_parts:  # as they are where this mode is not
+        handler = self._handlers.get(func)
+        if handler is None:
+            handler = self._handlers.setdefault(func, self._handler_of(func))
+        if handler is _decompose:  # to the operations that run without this mode
             with enable_reentrant_dispatch(), self:
                 return func.decompose(*args, **kwargs)
         result = func(*args, **kwargs)
-        if hidden := _why_hidden(result, is_fast=name in FAST):
-            self._pass_by(name, hidden)
+        if kind := _unreadable(result):
+            self._report(name, kind)
         elif args:
             try:
-                way(Operation(func, args, kwargs, result))
-            except Exception as error:  # noqa: BLE001 - whatever is not understood
-                self._pass_by(name, f"{UNEXPECTED} {type(error).__name__}: {error}")
+                handler(Operation(func, args, kwargs, result))
+            except Exception as error:  # noqa: BLE001 - the model must go on
+                self._report(name, f"{FAILED} {type(error).__name__}: {error}")
         return result
 
-    def _pass_by(self, name: str, reason: str) -> None:
-        """Note attention whose tensors cannot be read, and what was not understood."""
+    def _report(self, name: str, reason: str) -> None:
+        """Report attention that cannot be read, and any operation that failed here."""
         is_attention = name.startswith(ATTENTION) or name in SOFTMAX
         if name.endswith("backward"):
             return
-        if is_attention or reason.startswith(UNEXPECTED):
+        if is_attention or reason.startswith(FAILED):
             told = f"{name} of {reason}".partition("\n")[0]
-            self.sink.miss(told, is_certain=is_attention)
+            self.receiver.miss(told, is_certain=is_attention)
 
-    def _way_to_record(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
-        """Return what records an operation."""
+    def _handler_of(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
+        """Return the function that records an operation after it ran."""
         if not isinstance(func, OpOverload):
-            return self._record_flex if func.name() == FLEX else _nothing
-        name = base_name(func)
+            return self._record_flex if func.name() == FLEX else _ignore
         if func._can_decompose():  # in inference mode these come undivided
-            return _in_parts
+            return _decompose
+        name = base_name(func)
         if name.startswith(FUSED) and not name.endswith("backward"):
             return self._record_fused
-        if name in FAST:
-            return self._record_fast
-        return self.follower.way_to_note(func)
+        return self._tracker.handler_of(func)
 
-    def _record_fused(self, done: Operation) -> None:
-        """Record torch's own attention: its outputs, and the mask that was passed."""
-        given, result = _by_name(done), done.result
+    def _record_fused(self, operation: Operation) -> None:
+        """Record `scaled_dot_product_attention`, with its outputs and its mask."""
+        names = [one.name for one in operation.func._schema.arguments]
+        given = dict(zip(names, operation.args, strict=False)) | dict(operation.kwargs)
+        result = operation.result
         outputs = result if isinstance(result, torch.Tensor) else result[0]
         query, key = given["query"], given["key"]
-        if query.is_nested or not (room := self.sink.room()):
+        if not (room := self.receiver.room()):
             return
         passed_mask = given.get("attn_mask", given.get("attn_bias"))
         is_causal = bool(given.get("is_causal"))
         tensors = {"q": query, "k": key, "v": given["value"], "outputs": outputs}
-        arrays = self.some({name: _with_heads(t) for name, t in tensors.items()})
+        arrays = self.to_arrays({name: _with_heads(t) for name, t in tensors.items()})
         n_rows = query.shape[-2], arrays["q"].shape[2]
         shape = (*arrays["q"].shape[:3], key.shape[-2])
         if is_causal:
@@ -213,124 +199,60 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             mask = passed_mask
         if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
             mask = mask.expand(*query.shape[:-1], shape[-1])
-        arrays["added"] = _read_mask(_with_heads(mask)[:room], shape)
-        passed = {
-            "source": "torch",
-            "scale": given.get("scale"),
-            "mask": "causal" if is_causal else _kind_of(passed_mask),
-            "cap": None,
-            "queries": n_rows[0],
-        }
-        self.sink.add(arrays, passed)
+        arrays["added"] = _added_by(_with_heads(mask)[:room], shape)
+        kind = "causal" if is_causal else _kind_of(passed_mask)
+        passed = _options("torch", given.get("scale"), kind, None, n_rows[0])
+        self.receiver.add(arrays, passed)
 
-    def _record_flex(self, done: Operation) -> None:
-        """Record flex attention: its outputs, and what its mask hides."""
-        query, key, value, score, blocks, scale, *more = done.args
-        if not self.sink.room():
+    def _record_flex(self, operation: Operation) -> None:
+        """Record flex attention, with its outputs and what its functions add."""
+        # it imports modules of the compiler, which take seconds
+        from torch._higher_order_ops.flex_attention import _math_attention_inner
+
+        query, key, value, function, blocks, scale, _, *buffers = operation.args
+        if not (room := self.receiver.room()):
             return
-        tensors = {"q": query, "k": key, "v": value, "outputs": done.result[0]}
-        arrays = self.some(tensors)
-        n_sequences, n_heads, n_rows = arrays["q"].shape[:3]
-        first = query.shape[2] - n_rows
-        ends = (0, n_sequences), (0, n_heads), (first, first + n_rows)
-        places = [
-            torch.arange(*one, device=query.device)
-            for one in (*ends, (0, key.shape[2]))
-        ]
-        of_scores, of_mask = more[1:3] if len(more) > 2 else ((), ())
-        seen = _at_places(blocks[-1], (), places, of_mask)
-        mask = torch.zeros(seen.shape).masked_fill_(~seen.cpu(), HIDDEN)
-        # what adds something to a score, whatever the score
-        tried = [torch.tensor(one, device=query.device) for one in (0.0, 1.0, -2.0)]
-        made = [_at_places(score, (one,), places, of_scores).cpu() for one in tried]
-        changes = [one - made[0] for one in made]
-        if all(
-            (change - one.cpu()).abs().max() < SAME
-            for change, one in zip(changes, tried, strict=True)
-        ):
-            mask += made[0]
-        arrays["added"] = _read_mask(mask, tuple(mask.shape))
-        passed = {"source": FLEX, "scale": scale, "mask": "of booleans", "cap": None}
-        self.sink.add(arrays, {**passed, "queries": query.shape[2]})
-
-    def _record_fast(self, done: Operation) -> None:
-        """Record a whole layer that ran as one operation, and gave back no weights.
-
-        Its attention is computed once more as torch does elsewhere, and seen there, for
-        the sequences that are kept.
-        """
-        if not (room := self.sink.room()):
-            return
-        given = _by_name(done)
-        names = ("src",) * 3 if done.name == FAST_LAYER else ("query", "key", "value")
-        inputs = [given[name] for name in names]
-        mask, kind, hidden = given.get("mask"), given.get("mask_type"), None
-        if inputs[0].is_nested:  # of sequences that differ in length
-            ends = torch.tensor([[len(one)] for one in inputs[1].unbind()])
-            inputs = [torch.nested.to_padded_tensor(one, 0.0) for one in inputs]
-            hidden = (torch.arange(inputs[1].shape[1]) >= ends)[:room].to(ends.device)
-        elif mask is not None:
-            mask = mask.bool() if kind == 0 else mask[:room].bool()
-            if kind == 1:
-                mask, hidden = None, mask
-            elif kind == 2:
-                mask = mask.flatten(0, 1)
-        inputs = [one[:room].transpose(0, 1) for one in inputs]
-        if given.get("norm_first"):
-            norm = given["norm_weight_1"], given["norm_bias_1"], given["eps"]
-            inputs = [functional.layer_norm(inputs[0], inputs[0].shape[-1:], *norm)] * 3
-        with self:
-            functional.multi_head_attention_forward(
-                *inputs,
-                given["embed_dim"],
-                given.get("num_heads", given.get("num_head")),
-                given["qkv_weight"],
-                given["qkv_bias"],
-                bias_k=None,
-                bias_v=None,
-                add_zero_attn=False,
-                dropout_p=0.0,
-                out_proj_weight=given["proj_weight"],
-                out_proj_bias=given["proj_bias"],
-                training=False,
-                key_padding_mask=hidden,
-                attn_mask=mask,
+        tensors = {"q": query, "k": key, "v": value, "outputs": operation.result[0]}
+        arrays = self.to_arrays(tensors)
+        keys = key[:room].repeat_interleave(query.shape[1] // key.shape[1], 1)
+        once, twice = (
+            after - before
+            for before, after in (
+                _math_attention_inner(
+                    query[:room], keys, value, function, blocks, factor, {}, *buffers
+                )
+                for factor in (scale, 2.0 * scale)
             )
+        )
+        is_hidden = once.isneginf()
+        if (once - twice)[~is_hidden].abs().max() > SAME:  # not a sum, as with a cap
+            once = torch.zeros_like(once)
+        added = once.masked_fill(is_hidden, HIDDEN)
+        shape = (*arrays["q"].shape[:3], key.shape[2])
+        arrays["added"] = _added_by(added, shape)
+        passed = _options(FLEX, scale, "of booleans", None, query.shape[2])
+        self.receiver.add(arrays, passed)
 
-    def some(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
-        """Return some rows and sequences of tensors (sequence, head, token, ...)."""
-        room, arrays = self.sink.room(), {}
+    def to_arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
+        """Return the rows and sequences that are kept of tensors, as arrays.
+
+        Their axes are (sequence, head, token, ...).
+        """
+        room, arrays = self.receiver.room(), {}
         for name, tensor in tensors.items():
             kept = tensor[:room]
-            if name in OF_ROWS and self.sink.rows is not None:
-                kept = kept[:, :, -self.sink.rows :]
+            if name in OF_ROWS and self.receiver.rows is not None:
+                kept = kept[:, :, -self.receiver.rows :]
             arrays[name] = to_numpy(kept)
         return arrays
 
 
-def _name_of(func: Any) -> str:  # noqa: ANN401 - an operation
-    """Return the name of an operation of any kind."""
-    return base_name(func) if isinstance(func, OpOverload) else func.name()
-
-
-def _with_tensor(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: ANN401
-    """Return arguments, the first a tensor where torch handed on the number in it."""
-    if not (args and type(args[0]) in _DTYPES and isinstance(func, OpOverload)):
-        return args
-    if str(func._schema.arguments[0].type) != "Tensor":
-        return args
-    return torch.tensor(args[0], dtype=_DTYPES[type(args[0])]), *args[1:]
-
-
-def _why_hidden(*values: object, is_fast: bool = False) -> str:
-    """Return what a tensor is whose entries cannot be read; empty without one.
-
-    ``is_fast``: whether nested tensors are taken apart by whoever asks.
-    """
+def _unreadable(*values: object) -> str:
+    """Return the kind of the first tensor whose entries cannot be read; else empty."""
     for one in values:
         if isinstance(one, list | tuple):
-            if hidden := _why_hidden(*one, is_fast=is_fast):
-                return hidden
+            if kind := _unreadable(*one):
+                return kind
         elif isinstance(one, torch.Tensor):
             if type(one).__torch_dispatch__ != torch.Tensor.__torch_dispatch__:
                 return f"a {type(one).__name__}"
@@ -338,79 +260,50 @@ def _why_hidden(*values: object, is_fast: bool = False) -> str:
                 return "a tensor within torch.func"
             if one.is_meta:
                 return "a meta tensor"
-            if one.is_nested and not is_fast:
+            if one.is_nested:
                 return "a nested tensor"
     return ""
 
 
-def _energy_of(tensor: torch.Tensor) -> tuple[int, float]:
-    """Return the number of entries, and the sum of their squares."""
-    with _disable_current_modes():  # what follows attention need not see this
-        return tensor.numel(), float(tensor.detach().float().square().sum())
-
-
-def _squares_of(tensor: torch.Tensor, axes: int | tuple[int, ...]) -> torch.Tensor:
-    """Return the sum of squares of entries along some axes."""
-    with _disable_current_modes():
-        return tensor.detach().float().square().sum(axes)
+def _sum_of_squares(tensor: torch.Tensor) -> float:
+    """Return the sum of the squares of all entries, in float32."""
+    with _disable_current_modes():  # the tracker need not see this
+        return float(tensor.detach().float().square().sum())
 
 
 class Projections:
-    """What a model does to queries and keys between their projections and attention.
+    """Measures what multiplies queries and keys between projections and attention.
 
-    A factor that is applied there is seen neither in what is captured nor in the scale
-    that attention itself applies, and makes a model divide twice, or not at all.
-    Rotations keep lengths, so the length of all queries over that of what their
-    projection gave out last is the factor.
+    A factor there is part neither of what is captured nor of the scale of attention;
+    with it a model may scale twice, or not at all.  Rotary embeddings keep norms, so
+    the factor is the norm of all queries, over that of the outputs of their projection.
     """
 
     def __init__(self) -> None:
+        #: Of the last output: number of entries, and sum of their squares.
         self._last: dict[tuple[int, str], tuple[int, float]] = {}
-        self._queries: dict[int, torch.Tensor] = {}  # squares of lengths of rows
 
     @contextmanager
     def watching(self, model: torch.nn.Module) -> Iterator[None]:
-        """Note what projections of a model give out while the block runs."""
+        """Measure outputs of a model's projections in the block."""
+        kinds = {name: kind for kind, names in PROJECTIONS.items() for name in names}
         with ExitStack() as stack:
             for parent in model.modules():
                 for name, child in parent.named_children():
-                    for kind, names in PROJECTIONS.items():
-                        if name in names:
-                            note = partial(self._note, (id(parent), kind))
-                            hook = child.register_forward_hook(Hook(note))
-                            stack.callback(hook.remove)
+                    if name in kinds:
+                        measure = partial(self._measure, (id(parent), kinds[name]))
+                        hook = child.register_forward_hook(measure)
+                        stack.callback(hook.remove)
             yield
 
-    def _note(self, place: tuple[int, str], *called: object) -> None:
-        """Measure an output at once: what follows may change it in place.
-
-        What is compiled stays as it is.
-        """
+    def _measure(self, place: tuple[int, str], *called: object) -> None:
+        """Measure an output at once, since it may be changed in place later."""
         if torch.compiler.is_compiling():
             return
         self._last.pop(place, None)
         output = called[-1]
-        if isinstance(output, torch.Tensor) and not _why_hidden(output):
-            self._last[place] = _energy_of(output)
-            if place[1] == "q" and output.ndim == 3:
-                self._queries[place[0]] = _squares_of(output, -1)
-
-    def by_position(
-        self, module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor
-    ) -> tuple[float, ...]:
-        """Return what lengths of queries have been multiplied by, from the first on.
-
-        Empty where the projection is not seen, or queries are the last of many.
-        """
-        before = self._queries.pop(id(module), None)
-        now = _squares_of(query, (1, 3))
-        if (
-            before is None
-            or before.shape != now.shape
-            or query.shape[2] != key.shape[2]
-        ):
-            return ()
-        return tuple((now.sum(0) / before.sum(0)).sqrt().tolist())
+        if isinstance(output, torch.Tensor) and not _unreadable(output):
+            self._last[place] = output.numel(), _sum_of_squares(output)
 
     def factor(
         self,
@@ -419,10 +312,10 @@ class Projections:
         key: torch.Tensor,
         value: torch.Tensor,
     ) -> float:
-        """Return what queries times keys have been multiplied by since then.
+        """Return the factor of products of queries and keys.
 
-        NaN where the projections are not seen, or gave out something of another size.
-        Where keys are not seen, as with those of a cache, only queries count.
+        NaN where outputs of projections are not known, or differ in size.  Where those
+        of keys are not known, as with a cache, it is the factor of queries alone.
         """
         found = [
             self._last.pop((id(module), kind), (0, 0.0))
@@ -431,8 +324,8 @@ class Projections:
         if not any(n for n, _ in found):
             return math.nan
         (n_q, before_q), (n_k, before_k), (n_all, before_all) = found
-        now = [_energy_of(one) for one in (query, key, value)]
-        sizes, (of_q, of_k, of_v) = zip(*now, strict=True)
+        sizes = [one.numel() for one in (query, key, value)]
+        of_q, of_k, of_v = map(_sum_of_squares, (query, key, value))
         if n_q != sizes[0] and n_all == sum(sizes):
             # values and keys are taken to be as they were
             n_q, before_q = sizes[0], before_all - of_k - of_v
@@ -444,47 +337,21 @@ class Projections:
         return math.sqrt(factor)
 
 
-def _nothing(*_: object) -> None:
+def _ignore(_: Operation) -> None:
     """Record nothing."""
 
 
-def _in_parts(*_: object) -> None:
-    """Stand for operations that consist of others."""
+def _decompose(_: Operation) -> None:
+    """Mark operations that consist of others, which are seen in their place."""
 
 
-def _by_name(done: Operation) -> dict[str, Any]:
-    """Return arguments of an operation by their names."""
-    names = [one.name for one in done.func._schema.arguments]
-    return dict(zip(names, done.args, strict=False)) | dict(done.kwargs)
+def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return what a mask adds to scores, `HIDDEN` where it hides a key.
 
-
-def _at_places(
-    function: Callable[..., torch.Tensor],
-    first: Sequence[torch.Tensor],
-    places: Sequence[torch.Tensor],
-    buffers: Sequence[torch.Tensor],
-) -> torch.Tensor:
-    """Return a function of sequence, head, query and key at all of some of these.
-
-    It may index tensors by them, as torch lets functions of flex attention.
+    It has the shape (sequence, head, row, key), by broadcasting; a mask of booleans is
+    true where a key is seen.
     """
-    # flex attention has imported it: it takes seconds
-    wrapped = sys.modules["torch._dynamo._trace_wrapped_higher_order_op"]
-    for axis in (3, 2, 1, 0):
-        along = [None] * (len(first) + 4 + len(buffers))
-        along[len(first) + axis] = 0  # type: ignore[call-overload]
-        function = torch.vmap(function, tuple(along))
-    with wrapped.TransformGetItemToIndex():
-        return function(*first, *places, *buffers)
-
-
-def _read_mask(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return what a mask adds to scores, shape (sequence, head, row, key).
-
-    What sequences and heads have in common is there once.
-    """
-    n_rows = shape[2]
-    mask = mask[:, :, -n_rows:]
+    mask = mask[:, :, -shape[2] :]
     if mask.dtype == torch.bool:
         added = torch.zeros(mask.shape).masked_fill_(~mask.cpu(), HIDDEN)
     else:
@@ -493,21 +360,21 @@ def _read_mask(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _with_heads(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor with axes of sequences and heads, however many it has."""
+    """Return a tensor with four axes, the first two those of sequences and heads."""
     if tensor.ndim < 4:
         return tensor[(None,) * (4 - tensor.ndim)].transpose(0, 1)
     return tensor.flatten(0, tensor.ndim - 4)
 
 
 def config_of(module: object) -> Mapping[str, object] | None:
-    """Return the configuration that a module of transformers was made from."""
+    """Return the configuration of a model of transformers; None of others."""
     config: Any = getattr(module, "config", None)
     has_one = hasattr(config, "to_dict") and hasattr(config, "model_type")
     return dict(config.to_dict()) if has_one else None
 
 
 def _kind_of(mask: object) -> str:
-    """Say what kind of mask was passed."""
+    """Return the kind of a mask, as `Captured.passed` has it."""
     if mask is None:
         return "none"
     if not isinstance(mask, torch.Tensor):
@@ -515,15 +382,23 @@ def _kind_of(mask: object) -> str:
     return "of booleans" if mask.dtype == torch.bool else "added"
 
 
-#: Modes that record now, each with its thread, and what ends the wrapping for all.
-_MODES: list[tuple[int, "_Recorder"]] = []
-_RESTORE: list[Callable[[], None]] = []
+def _options(
+    source: str, scale: object, mask: str, cap: object, queries: int
+) -> dict[str, Any]:
+    """Return the options of a call, as `Captured.passed` has them."""
+    names = ("source", "scale", "mask", "cap", "queries")
+    return dict(zip(names, (source, scale, mask, cap, queries), strict=True))
+
+
+#: Modes that record now, each with its thread; what they wrap.
+_MODES: list[tuple[int, _Recorder]] = []
+_WRAPPED: list[Callable[..., Any]] = []
 _WRAPPING = threading.Lock()
 
 
 @contextmanager
 def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
-    """Wrap the attention functions that transformers hands out to its models."""
+    """Wrap the attention functions that transformers hands to its models."""
     try:
         from transformers.modeling_utils import AttentionInterface
     except ImportError:
@@ -531,25 +406,8 @@ def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
         return
     with _WRAPPING:
         if not _MODES:
-            handed_out = AttentionInterface.get_interface
-
-            def get_interface(
-                interface: Any,  # noqa: ANN401
-                attn_implementation: str,
-                default: Callable[..., Any],
-            ) -> Callable[..., Any]:
-                attend: Callable[..., Any] = handed_out(
-                    interface, attn_implementation, default
-                )
-                for thread, one in _MODES:
-                    if thread == threading.get_ident():
-                        attend = _record_calls(attend, one)
-                return attend
-
-            AttentionInterface.get_interface = get_interface
-            _RESTORE.append(
-                partial(setattr, AttentionInterface, "get_interface", handed_out)
-            )
+            _WRAPPED[:] = [AttentionInterface.get_interface]
+            AttentionInterface.get_interface = _get_interface
         entry = threading.get_ident(), mode
         _MODES.append(entry)
     try:
@@ -558,11 +416,20 @@ def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
         with _WRAPPING:
             _MODES.remove(entry)
             if not _MODES:
-                _RESTORE.pop()()
+                AttentionInterface.get_interface = _WRAPPED[0]
+
+
+def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
+    """Return an attention function that records for the modes of this thread."""
+    attend: Callable[..., Any] = _WRAPPED[0](*args, **kwargs)
+    for thread, mode in _MODES:
+        if thread == threading.get_ident():
+            attend = _record_calls(attend, mode)
+    return attend
 
 
 def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
-    """Return an attention function that records what it is called with."""
+    """Return an attention function of transformers that records its calls."""
 
     def recorded(
         module: torch.nn.Module,
@@ -573,25 +440,26 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
         *more: Any,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        sink = mode.sink
-        outside, sink.within = sink.within, []
+        receiver = mode.receiver
+        outside, receiver.within = receiver.within, []
         try:
-            made = attend(module, query, key, value, attention_mask, *more, **kwargs)
+            result = attend(module, query, key, value, attention_mask, *more, **kwargs)
         finally:
-            within, sink.within = sink.within or [], outside
-        if torch._C._current_autograd_node() is not None or not sink.room():
-            return made
+            within, receiver.within = receiver.within or [], outside
+        if torch._C._current_autograd_node() is not None or not receiver.room():
+            return result
         name = f"attention of {type(module).__name__}"
         try:
-            if hidden := _why_hidden(query, key, value):
-                sink.miss(f"{name}, of {hidden}", is_certain=True)
-                return made
+            if kind := _unreadable(query, key, value):
+                receiver.miss(f"{name}, of {kind}", is_certain=True)
+                return result
             given = kwargs | {"mask": attention_mask}
-            _record_call(mode, module, (query, key, value), made, (within, given))
-        except Exception as error:  # noqa: BLE001 - whatever is not understood
+            _record_call(mode, module, (query, key, value), result, (within, given))
+        except Exception as error:  # noqa: BLE001 - the model must go on
             reason = str(error).partition("\n")[0]
-            sink.miss(f"{name}: {type(error).__name__}: {reason}", is_certain=True)
-        return made
+            told = f"{name}: {type(error).__name__}: {reason}"
+            receiver.miss(told, is_certain=True)
+        return result
 
     return recorded
 
@@ -600,48 +468,42 @@ def _record_call(
     mode: _Recorder,
     module: torch.nn.Module,
     tensors: Sequence[torch.Tensor],
-    made: Any,  # noqa: ANN401
+    result: Any,  # noqa: ANN401
     more: tuple[Sequence[tuple[Arrays, Mapping[str, object]]], Mapping[str, Any]],
 ) -> None:
-    """Record a call of an attention function: its tensors, and what it made of them.
+    """Record a call of an attention function of transformers.
 
-    ``more``: what was recorded within it, and its options.
+    ``tensors`` are queries, keys and values, ``result`` outputs and weights; ``more``
+    are the calls that were recorded within it, and its options.
     """
     within, given = more
-    sink, (query, key, value), mask = mode.sink, tensors, given["mask"]
-    outputs, weights = made[0], made[1]
-    passed = {
-        "source": "transformers",
-        "scale": given.get("scaling"),
-        "mask": _kind_of(mask),
-        "cap": given.get("softcap"),
-        "caller": Caller(
-            type(module).__name__,
-            config_of(module) or sink.config,
-            getattr(module, "layer_idx", None),
-            mode.projections.factor(module, query, key, value),
-            by_position=mode.projections.by_position(module, query, key),
-        ),
-    }
-    inner: Arrays = {}
-    if len(within) == 1:
-        inner, ran = within[0]
-        passed["cap"] = ran["cap"]
-    if "added" in inner:  # of a cache that is not full some keys are not used
+    receiver, (query, key, value), mask = mode.receiver, tensors, given["mask"]
+    outputs, weights = result[0], result[1]
+    caller = Caller(
+        type(module).__name__,
+        config_of(module) or receiver.config,
+        getattr(module, "layer_idx", None),
+        mode.projections.factor(module, query, key, value),
+    )
+    inner, inner_passed = within[0] if len(within) == 1 else ({}, {})
+    cap = inner_passed.get("cap", given.get("softcap"))
+    scale, n_queries = given.get("scaling"), query.shape[2]
+    passed = _options("transformers", scale, _kind_of(mask), cap, n_queries)
+    passed["caller"] = caller
+    if "added" in inner:  # some keys of a static cache are not used yet
         n_keys = np.shape(inner["added"])[-1]
         key, value = key[:, :, :n_keys], value[:, :, :n_keys]
-    arrays = mode.some({"q": query, "k": key})
-    if "weights" in inner:  # as they were before dropout
+    arrays = mode.to_arrays({"q": query, "k": key})
+    if "weights" in inner:  # those before dropout
         arrays["weights"] = np.asarray(inner["weights"])
     elif weights is not None:
-        arrays |= mode.some({"weights": weights[..., : key.shape[2]]})
+        arrays |= mode.to_arrays({"weights": weights[..., : key.shape[2]]})
     else:
-        arrays |= mode.some({"v": value, "outputs": outputs.transpose(1, 2)})
+        arrays |= mode.to_arrays({"v": value, "outputs": outputs.transpose(1, 2)})
         if "added" in inner:  # heads that share keys may have come as rows
             shape = (*arrays["q"].shape[:3], key.shape[2])
             arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
-    passed["queries"] = query.shape[2]
     if isinstance(mask, torch.Tensor) and mask.ndim == 4:
-        mask = mask[: sink.room(), :, -arrays["q"].shape[2] :]
+        mask = mask[: receiver.room(), :, -arrays["q"].shape[2] :]
         passed["hidden"] = to_numpy(mask[..., : key.shape[2]])
-    sink.add(arrays, passed)
+    receiver.add(arrays, passed)

@@ -1,5 +1,5 @@
-"""The watch as a callback of transformers' `Trainer`; only who uses it imports this."""
-# ruff: noqa: ANN401 - what a `Trainer` hands over has no types here
+"""`ScoreWatch` as a callback of transformers' `Trainer`; importing it needs both."""
+# ruff: noqa: ANN401 - arguments that a `Trainer` passes have no types here
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from montecarlo.model.watch import ScoreWatch
 class ScoreWatchCallback(TrainerCallback):  # type: ignore[misc]
     """Watch the scores of the model that a `Trainer` trains, in its main process.
 
-    Of steps that accumulate gradients it looks at the first batch.
+    Of a step that accumulates gradients it looks at the first batch.
 
     Parameters
     ----------
     **options
-        Of `ScoreWatch`: ``every``, ``writer``, ``hot``, ``growth``, ``frozen``.
+        Those of `ScoreWatch`: ``every``, ``writer``, ``hot``, ``growth``, ``frozen``.
 
     Attributes
     ----------
@@ -29,16 +29,16 @@ class ScoreWatchCallback(TrainerCallback):  # type: ignore[misc]
         self.watch: ScoreWatch | None = None
 
     def on_train_begin(self, _: Any, state: Any, _control: Any, **others: Any) -> None:
-        """Begin to watch."""
+        """Make the watch."""
         if state.is_world_process_zero:
             self.watch = ScoreWatch(others["model"], **self._options)
 
     def on_step_begin(self, _: Any, state: Any, *_more: Any, **_others: Any) -> None:
-        """Say which step it is."""
+        """Give the watch the step."""
         if self.watch is not None:
             self.watch(state.global_step)
 
     def on_train_end(self, *_: Any, **_others: Any) -> None:
-        """Watch no longer; what was found stays."""
+        """End the watch; its record stays."""
         if self.watch is not None:
             self.watch.close()

@@ -1,22 +1,21 @@
-"""Watching training: the scores of every head, now and then, and when to be warned.
+"""Watches a model in training: a summary of every head at intervals, and warnings.
 
-A model that trains in, every so many steps the summary of each head out, with warnings
-where scores are large or grow, or where a head has nearly stopped to mix.  A watched
-pass is reduced call by call: nothing of it is kept but a few numbers per head.
+In: a model that trains.  Out: every so many steps a summary of each head.  Warnings
+name heads whose scores are large or grow, and heads whose weights are nearly one-hot.
+A watched pass is summarised call by call; its arrays are not kept.
 """
 
-import sys
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from montecarlo.errors import InputError, show
 from montecarlo.model.answers import say_numbers
-from montecarlo.model.arrays import Arrays, Sink
+from montecarlo.model.arrays import Arrays, Receiver
 from montecarlo.model.head_summary import (
     HeadSummary,
     RowNumbers,
@@ -30,38 +29,42 @@ if TYPE_CHECKING:
 
 #: Steps from one look to the next.
 EVERY = 100
-#: Rows of a sequence and sequences that a look takes.
+#: Rows of a sequence, and sequences, that a look takes.
 ROWS, SEQUENCES = 16, 4
-#: A scaled score beyond this is what practice takes measures against, such as capping
-#: scores or normalising queries and keys.
+#: Largest score from which on a head is hot: models whose scores are larger cap them,
+#: or normalise queries and keys.
 HOT = 100.0
-#: Largest scores that become so many times as large grow.
+#: Ratio of the last largest score to the first from which on a head is growing.
 GROWTH = 2.0
-#: A part of the largest possible entropy, below which a head looks at one key.
+#: Share of the largest possible entropy below which a head is frozen.
 FROZEN = 0.01
-#: Growth is judged over so many looks, and only of scores that have come so far: from
-#: where scores start, all of them grow.
+#: Looks over which growth is judged, and the largest score from which on it is: in all
+#: models scores grow at first.
 LOOKS, GROWN = 5, 20.0
-#: What torch calls in place of a module's own call, where a module has it; torch leaves
-#: it out of copies and of what it saves.
+#: Attribute of a module that torch calls in place of the module's own call; torch
+#: leaves it out of copies and of saved files.
 CALLED_FIRST = "_compiled_call_impl"
 KINDS = ("hot", "growing", "frozen")
-#: Of a layer, what a writer is handed: the column, and of its heads' values the one.
+#: What a writer is given of each layer: a column of the summary, and which of the
+#: values of its heads.
 SCALARS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "score_max": max,
     "entropy_share": min,
     "weight_max": max,
     "saturated_rows": max,
 }
+#: Frames between a warning and the caller of the model: those of this module, and one
+#: of torch.
+STACKLEVEL = 4
 Writer = Callable[[str, float, int], object]
 
 
 class ScoreWarning(UserWarning):
-    """Scores of attention that practice takes measures against."""
+    """Attention scores of a model in training are large or grow, or weights one-hot."""
 
 
 class Alarm(NamedTuple):
-    """What was warned of, once for each head.
+    """A warning; each head is warned of once for each kind.
 
     Attributes
     ----------
@@ -70,7 +73,9 @@ class Alarm(NamedTuple):
         ``hot``, ``growing`` or ``frozen``.
     layer : int
     heads : tuple of int
+        Heads of the layer.
     text : str
+        Of the warning.
     """
 
     step: int
@@ -80,61 +85,66 @@ class Alarm(NamedTuple):
     text: str
 
 
-class _Watched:
-    """What runs a watched model.  Copies of the model, and what is saved, hold none."""
+class _WatchedCall:
+    """Stands in place of a model's call; copies and saved files of the model have none.
+
+    It calls ``run`` with the call of the model, as long as the watch exists.
+    """
 
     def __init__(self, run: Callable[..., Any], call: Callable[..., Any]) -> None:
         self._run, self._call = weakref.WeakMethod(run), call
 
     def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
-        """Run it, through the watch as long as there is one."""
+        """Call the model, through the watch if there is one."""
         run = self._run()
         if run is None:
             return self._call(*args, **kwargs)
         return run(self._call, args, kwargs)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Leave nothing, which is what torch has there."""
+        """Return how to make None, which torch has there by default."""
         return type(None), ()
 
 
-def _detach(held: dict[str, Any], watched: _Watched, before: object) -> None:
-    """Call the model as before, unless somebody else stands there by now."""
-    if held.get(CALLED_FIRST) is watched:
-        held[CALLED_FIRST] = before
+def _detach(attributes: dict[str, Any], watched: _WatchedCall, before: object) -> None:
+    """Restore a model's call, unless something else has replaced it since."""
+    if attributes.get(CALLED_FIRST) is watched:
+        attributes[CALLED_FIRST] = before
 
 
 class ScoreWatch:
-    """Watch the scores of a model while it trains.
+    """Watch the attention scores of a model while it trains.
 
     As a context manager it counts the passes of the model in training mode, and looks
     at every hundredth; it warns at its end if there was none.  Called with a step
-    before the pass it looks where ``every`` divides the step; nothing is counted then.
+    before the pass, it looks if ``every`` divides the step, and counts nothing.
 
     Parameters
     ----------
     model : torch.nn.Module
     every : int
-        Steps from one look to the next; the first is looked at.
+        Steps from one look to the next; the first step is looked at.
     writer : callable, optional
-        ``writer(name, value, step)`` is handed the extremes over the heads of each
-        layer: ``attention/layer 0/score_max`` and ``weight_max`` and
+        ``writer(name, value, step)`` is called with extremes over the heads of each
+        layer, at each look: ``attention/layer 0/score_max``, ``weight_max`` and
         ``saturated_rows``, the largest, and ``entropy_share``, the smallest.
-        ``SummaryWriter().add_scalar`` of TensorBoard is such a writer.
+        ``SummaryWriter().add_scalar`` of TensorBoard is such a function.
     hot : float
-        Warn of a head whose largest absolute score is beyond this.
+        Warn of a head whose largest absolute score is larger.
     growth : float
         Warn of a head whose largest absolute score rose at each of the last looks, 5
-        of them, is now beyond 20, and so many times that of the first of them.
+        of them, is now beyond 20, and is at least this many times that of the first of
+        them.
     frozen : float
-        Warn of a head whose mean entropy is below this share of the largest possible.
+        Warn of a head whose mean entropy is less than this share of the largest
+        possible, from 0 to 1.
 
     Attributes
     ----------
     summaries : list of (int, HeadSummary)
-        Step and numbers, for each look and head.
+        Step and summary, for each look and head.
     alarms : list of Alarm
-        What was warned of: each kind once for each head.
+        The warnings.
 
     Raises
     ------
@@ -144,10 +154,10 @@ class ScoreWatch:
     Warns
     -----
     ScoreWarning
-        Of heads; and once, if the first look sees no attention with several keys.
+        Of heads; and once, if the first look finds no attention to several keys.
     """
 
-    def __init__(  # noqa: PLR0913 - how often, whom to tell, and three thresholds
+    def __init__(  # noqa: PLR0913 - how often, a writer, and three thresholds
         self,
         model: object,
         *,
@@ -173,12 +183,12 @@ class ScoreWatch:
         self.alarms: list[Alarm] = []
         self._model: Any = model
         self._end: Callable[[], object] | None = None  # while it watches
-        self._has_seen_nothing = False
+        self._has_warned_of_none = False  # that no attention was found
         self._step = -1
         self._passes_in_eval_mode = 0
-        self._is_told = False  # the steps, by whoever calls
+        self._is_step_given = False  # by whoever calls the watch
         self._is_due = False
-        self._largest: dict[tuple[int, int], list[float]] = {}
+        self._largest: dict[tuple[int, int], list[float]] = {}  # score, at last looks
         self._warned: set[tuple[str, int, int]] = set()
 
     def __enter__(self) -> Self:
@@ -205,68 +215,74 @@ class ScoreWatch:
         return f"<ScoreWatch: looks: {looks}, alarms: {len(self.alarms)}>"
 
     def __call__(self, step: int) -> None:
-        """Say which step the next pass belongs to."""
+        """Set the step that the next pass belongs to, 0 or more."""
         self._step = require_whole("step", step, 0)
         self._attach()
-        self._is_told = True
+        self._is_step_given = True
         self._is_due = step % self.every == 0
 
     def close(self) -> None:
-        """Watch no longer; what was found stays."""
+        """End the watch; summaries and alarms stay."""
         if self._end is not None:
             self._end()
             self._end = None
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """All summaries: a row per look, layer and head, columns as of `summary`."""
+        """Summaries as a table: a row per look, layer and head.
+
+        Columns are ``step`` and those of `Captured.summary`.
+        """
         import pandas as pd
 
         rows = [(step, *one) for step, one in self.summaries]
         return pd.DataFrame.from_records(rows, columns=["step", *HeadSummary._fields])
 
     def _attach(self) -> None:
-        """Stand between the model and whoever calls it, until closed or let go."""
+        """Take the place of the model's call until the watch is closed or deleted."""
         if self._end is None:
-            held = vars(self._model)
-            before = held.get(CALLED_FIRST)
-            watched = _Watched(self._run, before or self._model._call_impl)  # noqa: SLF001
-            held[CALLED_FIRST] = watched
-            self._end = weakref.finalize(self, _detach, held, watched, before)
+            attributes = vars(self._model)
+            before = attributes.get(CALLED_FIRST)
+            call = before or self._model._call_impl  # noqa: SLF001
+            watched = _WatchedCall(self._run, call)
+            attributes[CALLED_FIRST] = watched
+            self._end = weakref.finalize(self, _detach, attributes, watched, before)
 
     def _run(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:  # noqa: ANN401
-        """Run a pass of the model, and look at it where that is due."""
-        if self._end is None or not self._is_to_look():
+        """Run a pass of the model, and look at it if a look is due."""
+        if self._end is None or not self._is_look_due():
             return call(*args, **kwargs)
         from montecarlo.model.torch_calls import recording, uncompiled
 
-        found: list[RowNumbers] = []
+        calls: list[RowNumbers] = []
         missed: list[str] = []
 
         def measure(arrays: Arrays, passed: Mapping[str, object]) -> None:
-            if max(one.shape[1] for one in arrays["k"]) > 1:  # else there is no choice
-                found.append(measure_rows(arrays, passed))
+            if max(keys.shape[1] for keys in arrays["k"]) > 1:
+                calls.append(measure_rows(arrays, passed))
 
-        def note(told: str, **_: object) -> None:
-            missed.append(told)
+        def note(reason: str, **_: object) -> None:
+            missed.append(reason)
 
-        with uncompiled(), recording(Sink(ROWS, lambda: SEQUENCES, measure, note)):
-            made = call(*args, **kwargs)
-        if found:
-            self._tell(found)
-        elif not (self.summaries or self._has_seen_nothing):
-            self._has_seen_nothing = True
-            warnings.warn(
+        with uncompiled(), recording(Receiver(ROWS, lambda: SEQUENCES, measure, note)):
+            result = call(*args, **kwargs)
+        alarms = self._summarise(calls)
+        texts = [one.text for one in alarms]
+        self.alarms += alarms
+        if not (self.summaries or self._has_warned_of_none):
+            self._has_warned_of_none = True
+            text = (
                 f"step {self._step}: no attention with several keys was followed, so "
-                f"there is nothing to watch; missed: {'; '.join(missed) or 'none'}",
-                ScoreWarning,
-                stacklevel=_frames_to_user(),
+                f"there is nothing to watch; missed: {next(iter(missed), 'none')}"
             )
-        return made
+            texts.append(text)
+        for text in texts:
+            warnings.warn(text, ScoreWarning, stacklevel=STACKLEVEL)
+        return result
 
-    def _is_to_look(self) -> bool:
-        """Count a pass, unless steps are told, and tell whether a look is due."""
-        if not self._is_told:
+    def _is_look_due(self) -> bool:
+        """Count a pass, unless steps are given, and return whether a look is due."""
+        if not self._is_step_given:
             if not self._model.training:
                 self._passes_in_eval_mode += 1
                 return False
@@ -275,8 +291,9 @@ class ScoreWatch:
         is_due, self._is_due = self._is_due, False
         return is_due
 
-    def _tell(self, calls: Sequence[RowNumbers]) -> None:
-        """Keep what was found, hand it on, and warn."""
+    def _summarise(self, calls: Sequence[RowNumbers]) -> list[Alarm]:
+        """Keep the summaries of a pass, call the writer, and return new alarms."""
+        alarms = []
         for layer, call in enumerate(calls):
             heads = list(summarise(layer, [call]))
             self.summaries += [(self._step, one) for one in heads]
@@ -287,23 +304,23 @@ class ScoreWatch:
             for one in heads:
                 past = self._largest.setdefault((layer, one.head), [])
                 past[:] = [*past[1 - LOOKS :], one.score_max]
-            self._warn(layer, heads)
+            for kind in KINDS:
+                new = [
+                    one
+                    for one in heads
+                    if self._is(kind, one) and (kind, *one[:2]) not in self._warned
+                ]
+                if new:
+                    self._warned |= {(kind, *one[:2]) for one in new}
+                    numbers = tuple(one.head for one in new)
+                    plural = "s" * (len(new) > 1)
+                    place = f"layer {layer}, head{plural} {say_numbers(numbers)}"
+                    text = f"step {self._step}: {place}: {self._reason(kind, new)}"
+                    alarms.append(Alarm(self._step, kind, layer, numbers, text))
+        return alarms
 
-    def _warn(self, layer: int, heads: Sequence[HeadSummary]) -> None:
-        """Warn of heads that were not warned of before."""
-        for kind in KINDS:
-            found = [one for one in heads if self._holds(kind, one)]
-            new = [one for one in found if (kind, *one[:2]) not in self._warned]
-            if not new:
-                continue
-            self._warned |= {(kind, *one[:2]) for one in new}
-            numbers = tuple(one.head for one in new)
-            place = f"layer {layer}, head{'s' * (len(new) > 1)} {say_numbers(numbers)}"
-            text = f"step {self._step}: {place}: {self._say(kind, new)}"
-            self.alarms.append(Alarm(self._step, kind, layer, numbers, text))
-            warnings.warn(text, ScoreWarning, stacklevel=_frames_to_user())
-
-    def _holds(self, kind: str, one: HeadSummary) -> bool:
+    def _is(self, kind: str, one: HeadSummary) -> bool:
+        """Return whether a head is hot, growing or frozen."""
         if kind == "hot":
             return one.score_max > self.hot
         if kind == "frozen":
@@ -316,7 +333,8 @@ class ScoreWatch:
             and bool(np.all(np.diff(past) > 0.0))
         )
 
-    def _say(self, kind: str, heads: Sequence[HeadSummary]) -> str:
+    def _reason(self, kind: str, heads: Sequence[HeadSummary]) -> str:
+        """Return the reason of a warning, with the extreme of the heads."""
         if kind == "hot":
             largest = max(one.score_max for one in heads)
             return f"largest score {largest:.4g}, beyond {self.hot:g}"
@@ -330,17 +348,3 @@ class ScoreWatch:
         past = max(pasts, key=lambda some: some[-1] / some[0])
         steps = self.every * (LOOKS - 1)
         return f"largest score grows, {past[0]:.4g} to {past[-1]:.4g} in {steps} steps"
-
-
-def _frames_to_user() -> int:
-    """Return how far up the one is who calls the model, for `warnings.warn`."""
-    frame, level = sys._getframe(1), 1  # noqa: SLF001 - as `warnings` does itself
-    while frame.f_back is not None and _is_between(frame):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-def _is_between(frame: FrameType) -> bool:
-    """Tell whether a frame is of what stands between a user's loop and the watch."""
-    name = str(frame.f_globals.get("__name__"))
-    return name.partition(".")[0] in {"montecarlo", "torch", "transformers"}

@@ -51,11 +51,11 @@ def make_report(
     Findings were read from disk: the only source of numbers and verdicts.  Processes
     may draw figures and pages beside each other; without an executor this one does.
     """
-    spread = partial(_each, workers)
+    spread = partial(_map_calls, workers)
     contents = gather_contents(
         findings,
         languages,
-        figures_beside(findings),
+        select_figures(findings),
         folder,
         spread=spread,
         adaptive=MARKDOWN not in formats,
@@ -101,7 +101,7 @@ def _errata(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
         yield f"erratum-{erratum.text.key}.md", render, erratum.text.language
 
 
-def figures_beside(findings: Findings) -> list[str]:
+def select_figures(findings: Findings) -> list[str]:
     """Return the figures that stand with results; of some claims those of their topics.
 
     What all texts say, together, is no matter of some claims.
@@ -204,11 +204,11 @@ def _render(contents: Contents, render: Render, code: str) -> str:
     return render(contents, read_language(code))
 
 
-def import_all() -> None:
+def import_modules() -> None:
     """Import what figures and pages need: a worker that is sent this has done so."""
 
 
-def _each(
+def _map_calls(
     workers: Workers | None, function: Callable[..., Any], *arguments: Iterable[object]
 ) -> list[Any]:
     """Call a function for each of some arguments, on workers if there are any.

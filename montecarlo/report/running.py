@@ -23,6 +23,8 @@ from montecarlo.claims.running import (
     write_results,
 )
 from montecarlo.claims.schema import Catalogue
+from montecarlo.errors import InputError
+from montecarlo.estimation.engine import SampleStore
 from montecarlo.names import look_up
 from montecarlo.report.content.curves import (
     CURVE_FILES,
@@ -35,9 +37,9 @@ from montecarlo.report.content.training import records_digest, training_view
 from montecarlo.report.formats import DEFAULT, FORMATS
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
-from montecarlo.report.making import import_all, make_report
+from montecarlo.report.making import import_modules, make_report
 from montecarlo.study.executors import PROCESSES, Workers, make_executor
-from montecarlo.study.folder import JournaledStore, ResultsError, publishing
+from montecarlo.study.folder import publishing
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.progress import progress_bar
 
@@ -118,10 +120,10 @@ def write_report(
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
         # matplotlib is not made for threads, and a cluster may not have it
         drawing = executor if executor.kind == PROCESSES else None
-        store, ready = JournaledStore(journal=edition.journal), partial(_ready, drawing)
+        store, warm = SampleStore(edition.journal), partial(_warm, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
-            results = run_study(study, executor, advance, store, sampled=ready)
-        edition.note_time("sampling")
+            results = run_study(study, executor, advance, store, sampled=warm)
+        edition.end_part("sampling")
         edition.timing["claims"] = seconds_by_claim(study, results.replicates)
         edition.record = write_data(results, edition.folder, own=own_file is not None)
         languages = list(target.languages)
@@ -133,7 +135,7 @@ def write_report(
         make(findings, target.languages, edition.folder, drawing)
         if not with_data:
             _remove(DATA_FILES, edition.folder)
-        edition.note_time("rendering")
+        edition.end_part("rendering")
     return findings, edition.written
 
 
@@ -169,7 +171,7 @@ def render_again(
     """
     run = read_report_run(source)
     record = {name: value for name, value in run.items() if name not in _ADDED}
-    judged = _judged_by(record, source)
+    judged = _read_matching_catalogue(record, source)
     asked = None
     if target.only:  # of passages nothing is left out: they are as true as before
         asked = replace(judged.only(tuple(target.only)), passage=judged.passage)
@@ -191,7 +193,7 @@ def render_again(
             make(findings, languages, edition.folder, executor)
         if not with_data:
             _remove(held, edition.folder)
-        edition.note_time("rendering")
+        edition.end_part("rendering")
     return findings, edition.written
 
 
@@ -202,12 +204,12 @@ def _remove(names: Iterable[str], folder: Path) -> None:
     (folder / FOLDER).rmdir()
 
 
-def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
+def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalogue:
     """Read what results were judged by: the catalogue of the five texts, or a file.
 
     Raises
     ------
-    ResultsError
+    InputError
         If they were judged by a catalogue, or on a record, of another version.
     """
     own = "own_claims" in record
@@ -217,16 +219,16 @@ def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
         catalogue = catalogue.only(tuple(record["only"]))
     judged_by = catalogue.digest(), records_digest()
     if judged_by != (record["catalogue"], record.get("training")):
-        raise ResultsError(
+        raise InputError(
             "results must be of the claims and records of this version, got others; "
             "the version that wrote them renders them"
         )
     return catalogue
 
 
-def _ready(workers: Workers | None) -> None:
+def _warm(workers: Workers | None) -> None:
     """Let workers import what pages need while this process makes the table."""
     if workers is not None:
         with suppress(BrokenExecutor):
             for _ in range(workers.jobs):
-                workers.submit(import_all)
+                workers.submit(import_modules)

@@ -1,1 +1,1 @@
-"""Sampling as evidence: presets, a study, a point, a grid, claims of one's own."""
+"""What to sample, on which workers, and where results go; `measure` and `grid`."""

@@ -1,7 +1,4 @@
-"""Workers of a Dask cluster that is running somewhere.
-
-Imported only where it is asked for: it needs the extra ``[cluster]``.
-"""
+"""Connection to a running Dask cluster; needs the extra ``[cluster]``."""
 
 import logging
 
@@ -10,8 +7,8 @@ from distributed import Client, Security
 from montecarlo.errors import UnfinishedError
 from montecarlo.study.fingerprint import fingerprint
 
-#: Seconds that a scheduler has to answer, and to have a worker.
-PATIENCE = 10
+#: Time limit for the scheduler to answer, and for a worker to be there, in seconds.
+TIMEOUT = 10
 
 
 def connect(address: str) -> tuple[Client, int]:
@@ -19,19 +16,20 @@ def connect(address: str) -> tuple[Client, int]:
 
     Returns
     -------
-    Client, int
-        Of the cluster, and how many tasks it works on at once.
+    client : Client
+    n_tasks : int
+        Number of tasks that the cluster runs at the same time.
 
     Raises
     ------
     UnfinishedError
-        If it does not answer, has no workers, or one that would give other bytes.
+        If the scheduler does not answer, or has no workers, or `require_alike` fails.
     """
     for name in ("distributed", "distributed.client", "tornado.application"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # a line of ours says it
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # our message replaces it
     try:
         client = Client(
-            address, timeout=PATIENCE, security=Security(), set_as_default=False
+            address, timeout=TIMEOUT, security=Security(), set_as_default=False
         )
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise UnfinishedError(
@@ -39,7 +37,7 @@ def connect(address: str) -> tuple[Client, int]:
             f"{address!r}: {error}"
         ) from error
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
+        client.wait_for_workers(1, timeout=TIMEOUT)
         require_alike(client.run(fingerprint))
         return client, sum(client.nthreads().values())
     except (OSError, ImportError) as error:
@@ -53,11 +51,14 @@ def connect(address: str) -> tuple[Client, int]:
 
 
 def require_alike(fingerprints: dict[str, dict[str, str]]) -> None:
-    """Refuse workers, by their addresses, that would give other bytes."""
-    for worker, has in sorted(fingerprints.items()):
+    """Raise `UnfinishedError` unless all fingerprints equal that of this process.
+
+    ``fingerprints`` maps the addresses of workers to what `fingerprint` returns there.
+    """
+    for worker, values in sorted(fingerprints.items()):
         for name, expected in fingerprint().items():
-            if has[name] != expected:
+            if values[name] != expected:
                 raise UnfinishedError(
                     f"worker {worker} must have {name} {expected} for the same bytes, "
-                    f"got {has[name]}"
+                    f"got {values[name]}"
                 )

@@ -1,4 +1,4 @@
-"""Tables on standard output, as rich sets them."""
+"""Prints tables to standard output, laid out by rich."""
 
 import sys
 from collections.abc import Iterable
@@ -10,20 +10,20 @@ from rich.table import Table
 from montecarlo.plain_text import printable
 from montecarlo.printing import write_out
 
-#: Lines of a table that is piped are not cut to a terminal's width.
+#: Width of a table that is not printed to a terminal, in characters.
 PIPED_WIDTH = 160
 
 
 def print_table(
     headings: Iterable[str], rows: Iterable[Iterable[str]], *, right: int = 0
 ) -> None:
-    """Print a table without borders, its first columns set to the right."""
+    """Print a table without borders; the first ``right`` columns are right-aligned."""
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(headings):
         table.add_column(
             heading,
             justify="right" if number < right else "left",
-            overflow="fold",  # a phrase without spaces is wrapped, not cut
+            overflow="fold",  # wrap words that are too long, instead of truncating them
         )
     for row in rows:
         table.add_row(*map(printable, row))

@@ -1,8 +1,7 @@
-"""Who samples: threads, local processes or a Dask cluster, behind one `Executor`.
+"""Workers: threads, local processes or a Dask cluster, all as an `Executor`.
 
-BLAS runs on one thread in each, so that the bytes of a product do not depend on their
-number.  A task is the arguments that a pure function is called with.  A worker that
-dies is not replaced: the run ends, and the same command goes on.
+BLAS runs on one thread in each worker, since the bytes of a matrix product depend on
+the number of threads.  If a worker dies, the run ends; the same command resumes it.
 """
 
 import importlib.util
@@ -23,36 +22,35 @@ from contextlib import contextmanager
 from functools import cache, partial
 from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import PROJECT, look_up
 
-P = ParamSpec("P")
 T = TypeVar("T")
-#: Arguments, of a kind that can be pickled and hashed.
+#: Positional arguments of the function that a worker calls.
 Task = tuple[Any, ...]
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
 EXECUTORS = dict.fromkeys((THREADS, PROCESSES, DASK))
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s:/]+:[0-9]{1,5}")
-#: Tasks that a worker is given at once, the one it works on included: some, so that it
-#: never waits, and few, so that few are finished but not in the journal after a kill.
-ROOM = 3
+#: Number of unfinished tasks per worker that `finish` submits.  With more than one, a
+#: worker need not wait for the next; with many, a kill would lose their results.
+QUEUED = 3
 
 
 class Workers(Executor):
-    """Workers of a known kind and number.
+    """An executor of a known kind and number of workers.
 
     Parameters
     ----------
     kind : str
-        One of `EXECUTORS`.
+        Key of `EXECUTORS`.
     jobs : int
-        Tasks that are worked on at the same time.
+        Number of tasks that run at the same time.
     submit, shutdown : callable
-        Those of their pool.
+        Methods of the underlying executor.
     """
 
     def __init__(
@@ -62,31 +60,30 @@ class Workers(Executor):
         submit: Callable[..., Future[Any]],
         shutdown: Callable[..., None],
     ) -> None:
-        self.kind, self.jobs, self.room = kind, jobs, ROOM * jobs
+        self.kind, self.jobs, self.most_pending = kind, jobs, QUEUED * jobs
         self._submit, self._shutdown = submit, shutdown
 
     def submit(
-        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+        self, fn: Callable[..., T], /, *args: object, **kwargs: object
     ) -> Future[T]:
-        """Send a task."""
-        limited: Callable[P, T] = partial(_run_limited, fn)
+        """Submit a function call, which runs with BLAS limited to one thread."""
         try:
-            return self._submit(limited, *args, **kwargs)
+            return self._submit(partial(_call_with_limit, fn), *args, **kwargs)
         except OSError as error:
-            raise _no_room(self.kind, error) from error
+            raise _start_error(self.kind, error) from error
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - the signature of Executor
-        """End the workers."""
+        """Shut down the underlying executor."""
         self._shutdown(wait, cancel_futures=cancel_futures)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the workers; what has not begun is dropped after an exception."""
+        """Shut down; after an exception, cancel the tasks that have not begun."""
         self.shutdown(cancel_futures=kind is not None)
 
 
 def limit_blas() -> None:
-    """Keep BLAS to one thread in this process from now on."""
-    import numpy  # noqa: F401, ICN001 - loads BLAS, or nothing would be limited
+    """Limit BLAS to one thread in this process, permanently."""
+    import numpy  # noqa: F401, ICN001 - loads BLAS, which must be loaded to be limited
 
     threadpool_limits(limits=1, user_api="blas")
 
@@ -94,14 +91,14 @@ def limit_blas() -> None:
 _limit_once = cache(limit_blas)
 
 
-def _run_limited(function: Callable[..., T], *args: object, **kwargs: object) -> T:
-    """Work on a task with BLAS on one thread, in whatever process this is."""
+def _call_with_limit(function: Callable[..., T], *args: object, **kwargs: object) -> T:
+    """Return what a function returns, called with BLAS limited to one thread."""
     _limit_once()
     return function(*args, **kwargs)
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -110,28 +107,28 @@ def available_cores() -> int:
 def check_executor(
     kind: str | None, jobs: int | None = None, scheduler: str | None = None
 ) -> None:
-    """Refuse workers that there are none of.
+    """Raise an error for options of workers that are invalid or do not go together.
 
     Parameters
     ----------
     kind : str or None
-        One of `EXECUTORS`; None: by the number of jobs.
+        Key of `EXECUTORS`; None: it depends on ``jobs``.
     jobs : int, optional
-        How many were asked for; a cluster has its own.
+        Number of workers; not for a cluster.
     scheduler : str, optional
-        Address of the scheduler of a Dask cluster.
+        Address of the scheduler of a Dask cluster; required for one.
 
     Raises
     ------
     InputError
-        If the kind is not known or needs an extra that is not installed, or a scheduler
-        is missing, is no address, or stands without Dask or beside jobs.
+        If the kind is unknown or its package is not installed, the scheduler's address
+        is invalid, or an option does not belong to the kind.
     """
     if kind is not None:
         look_up("executor", kind, EXECUTORS)
     if (kind == DASK) != (scheduler is not None):
         raise InputError(
-            f"scheduler must stand with executor {DASK}, and be given for it, got "
+            f"scheduler must be given for executor {DASK}, and for no other, got "
             f"executor {kind!r} and scheduler {scheduler!r}"
         )
     if scheduler is not None and not _ADDRESS.fullmatch(scheduler):
@@ -150,27 +147,28 @@ def check_executor(
 def make_executor(
     jobs: int | None = None, kind: str | None = None, scheduler: str | None = None
 ) -> Workers:
-    """Return workers that `check_executor` does not refuse.
+    """Return new workers, for options that `check_executor` accepts.
 
     Parameters
     ----------
     jobs : int, optional
-        At least 1; by default one for each core.  A cluster has its own.
+        Number of workers, at least 1; default: one for each core.
     kind : str, optional
-        One of `EXECUTORS`; by default a thread for one job, processes for more.
+        Key of `EXECUTORS`; default: threads for one job, else processes.
     scheduler : str, optional
-        Address of the scheduler of a Dask cluster, as Dask takes it.
+        Address of the scheduler of a Dask cluster.
 
     Raises
     ------
     UnfinishedError
-        If they cannot be started, do not answer, or would give other bytes.
+        If they cannot be started or reached, or workers of a cluster have other
+        versions, so that results would differ.
     """
     if scheduler is not None:
         from montecarlo.study.cluster import connect
 
         client, cores = connect(scheduler)
-        # not pure: a result that the scheduler remembers would hide that work is redone
+        # not pure: Dask must not return the cached result of an equal task
         submit = client.get_executor(pure=False).submit
         return Workers(DASK, cores, submit, lambda *_, **__: client.close())
     n = jobs or available_cores()
@@ -181,24 +179,24 @@ def make_executor(
     try:
         return _start_processes(n)
     except (OSError, NotImplementedError) as error:
-        raise _no_room(kind, error) from error
+        raise _start_error(kind, error) from error
 
 
 def _start_processes(jobs: int) -> Workers:
-    """Start processes that leave Ctrl-C to this one."""
-    # spawn: forking a process that shows a progress bar from a thread can hang
+    """Return new worker processes, which ignore Ctrl-C."""
+    # spawn: a process forked while a thread draws a progress bar may hang
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin)
+    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_initialise_process)
     with _ignoring_interrupts():
-        for _ in range(jobs):  # a process starts with the task that needs it
+        for _ in range(jobs):  # the pool starts a process for each pending task
             pool.submit(os.getpid)
     return Workers(PROCESSES, jobs, pool.submit, pool.shutdown)
 
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C in a block, as processes that start in it inherit."""
-    if current_thread() is not main_thread():  # which alone may say so
+    """Ignore Ctrl-C within a with block; processes started in it inherit that."""
+    if current_thread() is not main_thread():  # other threads must not set signals
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -208,24 +206,25 @@ def _ignoring_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _begin() -> None:
-    """Prepare a process: Ctrl-C is the command's business, and so is its own end."""
+def _initialise_process() -> None:
+    """Make a worker process ignore Ctrl-C, and end when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """End this process with the one that started it, which may have been killed."""
+def _exit_with_parent() -> None:
+    """Wait until the parent process ends, also by a kill; then end this process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
 
 
-def _no_room(kind: str, error: Exception) -> UnfinishedError:
+def _start_error(kind: str, error: Exception) -> UnfinishedError:
+    """Return the error that reports that workers could not be started."""
     return UnfinishedError(
-        f"executor {kind} must have room to start its workers, got: {error}; fewer "
-        "--jobs need less, and --executor threads no shared memory"
+        f"executor {kind} must be able to start its workers, got: {error}; fewer "
+        "--jobs need less memory, and --executor threads needs no shared memory"
     )
 
 
@@ -235,35 +234,37 @@ def finish(
     tasks: Iterable[Task],
     unwanted: Callable[[Task], bool] = lambda _: False,
 ) -> Iterator[tuple[Task, Future[T]]]:
-    """Yield every task as it is done, with its result or its exception.
+    """Run tasks on workers; yield each with its future as soon as it is done.
 
     Parameters
     ----------
     executor : concurrent.futures.Executor
-        `Workers` are given as many tasks at once as they have room for.
+        For `Workers`, the number of pending tasks is limited to ``most_pending``.
     function : callable
+        Called by workers; must be picklable for processes.
     tasks : iterable of tuple
-        What to call it with.
+        Positional arguments of the function, read when a worker is free.
     unwanted : callable
-        Whether a task need not be begun any more.
+        Maps a task to whether to skip it; called just before it would be submitted.
 
     Yields
     ------
-    tuple, Future
-        The future is done.
+    task : tuple
+    future : Future
+        Holds the result, or the exception that the function raised.
 
     Raises
     ------
     UnfinishedError
-        If a worker died, or the cluster went.
+        If a worker died, or the cluster cannot be reached.
     """
-    room = getattr(executor, "room", None)
-    waiting = iter(tasks)  # one after the other: together they may be large
+    most_pending = getattr(executor, "most_pending", None)
+    waiting = iter(tasks)  # lazy: all tasks together may be large
     pending: dict[Future[T], Task] = {}
     done: SimpleQueue[Future[T]] = SimpleQueue()
     try:
         while True:
-            while room is None or len(pending) < room:
+            while most_pending is None or len(pending) < most_pending:
                 task = next(waiting, None)
                 if task is None:
                     break
@@ -277,11 +278,11 @@ def finish(
             _require_worker(future.exception())
             yield pending.pop(future), future
     except (BrokenExecutor, CancelledError) as error:
-        pending.clear()  # a pool that broke sets outcomes, also of what is cancelled
+        pending.clear()  # a broken pool sets its futures itself, also cancelled ones
         reason = str(error) or "it was cancelled"
         raise UnfinishedError(
-            f"a worker died, or could not be reached ({reason}); the same command can "
-            "be run again, and a report goes on from what is finished"
+            f"a worker died, or could not be reached ({reason}); run the same command "
+            "again: a report continues from the batches that are finished"
         ) from error
     finally:
         for future in pending:
@@ -289,8 +290,11 @@ def finish(
 
 
 def _require_worker(error: BaseException | None) -> None:
-    """Raise what ended a task from without; Dask has a name for a worker that died."""
+    """Raise the exception of a future unless the function itself raised it.
+
+    That is, for Ctrl-C and for a worker that died, which Dask calls KilledWorker.
+    """
     if error is not None and not isinstance(error, Exception):
-        raise error  # Ctrl-C
+        raise error
     if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
         raise BrokenExecutor(str(error)) from error

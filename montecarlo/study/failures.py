@@ -1,6 +1,6 @@
-"""What is said of sampling that failed: which replicates, why, and how to replay them.
+"""Errors of sampling: which replicates failed, why, and the command that repeats them.
 
-`batch_command` writes the command, and `replay` is what it does.
+`batch_command` returns the command, and `replay` executes it.
 """
 
 import shlex
@@ -23,50 +23,58 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import sample
 
-#: Failures whose full message is shown.
+#: Largest number of failures that a message describes.
 SHOWN = 3
-#: Any but float64: number formats are computed all, or none.
+#: A value of ``--number-format`` that means all formats but float64.
 SOME_FORMAT = "float16"
-#: The options of `DesignPoint.names` after its distributions.
+#: The options for `DesignPoint.names`, apart from the two distributions.
 NAME_OPTIONS = ("--normalisation", "--dependence", "--initialisation", "--mask")
 
 
 def raise_failed_batches(
     failures: Mapping[DesignPoint, FailedBatch], seed: int
 ) -> None:
-    """Raise one error for the points in which sampling failed, if there are any.
+    """Raise one error for all points at which sampling failed, if there are any.
+
+    Parameters
+    ----------
+    failures : mapping
+        For each such point, the indices of the replicates and the exception.
+    seed : int
+        Seed of the run, for the commands in the message.
 
     Raises
     ------
     UnfinishedError
-        If workers died or had no memory.
+        If workers died or had not enough memory.
     RuntimeError
-        If any other error is among them: a bug, which is the cause shown.
+        If there is another exception, a bug; it is the cause of this one.
     """
     if not failures:
         return
-    errors = [_failure(point, seed, *failed) for point, failed in failures.items()]
+    errors = [_error_of(point, seed, *failed) for point, failed in failures.items()]
     more = f"; and {len(errors) - SHOWN} more" if errors[SHOWN:] else ""
     first = min(errors, key=lambda one: isinstance(one, UnfinishedError))
     raise type(first)("; ".join(map(str, errors[:SHOWN])) + more) from first.__cause__
 
 
-def _failure(
+def _error_of(
     point: DesignPoint, seed: int, indices: range, error: BaseException
 ) -> RuntimeError:
+    """Return the error that reports a failed batch; its cause is ``error``."""
     expected = isinstance(error, UnfinishedError | MemoryError)
     reason = str(error).partition("\n")[0]
-    failure = (UnfinishedError if expected else RuntimeError)(
+    reported = (UnfinishedError if expected else RuntimeError)(
         f"replicates {indices.start} to {indices.stop - 1} of {point.name} failed "
         f"({type(error).__name__}: {reason}), "
         f"replay: {batch_command(point, seed, indices)}"
     )
-    failure.__cause__ = error
-    return failure
+    reported.__cause__ = error
+    return reported
 
 
 def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
-    """Return the command that samples exactly these replicates of a point."""
+    """Return the command that samples the replicates of a point with these indices."""
     options = {
         "--distribution": point.label,
         **dict(zip(NAME_OPTIONS, point.names[2:], strict=True)),
@@ -90,16 +98,32 @@ def replay(  # noqa: PLR0913 - what `batch_command` writes
     seed: int,
     indices: range,
 ) -> str:
-    """Sample the replicates of some indices; returns a line that says so.
+    """Sample some replicates of a point again, to show the traceback of a failure.
 
-    They are sampled with all divisors, and a number format other than float64 stands
-    for all of them.  What sampling raises comes out as it is: its traceback is what a
-    replay is for.
+    Exceptions of sampling are not translated.
+
+    Parameters
+    ----------
+    names : mapping
+        The parameters of `parse_point`, apart from the sizes.
+    d_k : int
+    n_keys : int or None
+        None for a point of pairs.
+    number_format : str
+        ``"float64"``, or any other for all number formats.
+    seed : int
+    indices : range
+        Indices of the replicates.  They are sampled with all divisors.
+
+    Returns
+    -------
+    str
+        A line for the terminal, which says that sampling succeeded.
 
     Raises
     ------
     InputError
-        If there is no such point, or no report samples such replicates.
+        If there is no such point, or replicates beyond the limits of a report.
     """
     if indices.stop > MOST_REPLICATES:
         raise InputError(

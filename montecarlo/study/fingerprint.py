@@ -1,4 +1,4 @@
-"""What the bytes of a replicate depend on, beside seed, point and index."""
+"""Versions of the software, and CPU kernels, on which the bytes of results depend."""
 
 import hashlib
 import platform
@@ -12,16 +12,18 @@ from threadpoolctl import threadpool_info
 from montecarlo import attention, sampling
 from montecarlo.names import PROJECT
 
-#: Digits of the code's hash that are shown.
+#: Number of digits of the hash of the code in a fingerprint.
 SHOWN = 8
-#: Libraries whose versions the bytes of a result depend on.
+#: Libraries on whose versions the bytes of a results folder depend.
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-core")
-Fingerprint = dict[str, str]
 
 
 @cache
-def fingerprint() -> Fingerprint:
-    """Return versions and the processor's kernels by name: equal ones, equal bytes."""
+def fingerprint() -> dict[str, str]:
+    """Return what the bytes of a replicate depend on, apart from seed, point and index.
+
+    The keys are ``montecarlo``, ``numpy`` and ``scipy`` (versions) and ``kernel``.
+    """
     return {
         "montecarlo": f"{version(PROJECT)} (code {code_digest()[:SHOWN]})",
         "numpy": version("numpy"),
@@ -31,18 +33,18 @@ def fingerprint() -> Fingerprint:
 
 
 def code_digest() -> str:
-    """Return a hash of the code that draws and of what it is made of."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of the source files of `sampling` and `attention`."""
+    digest = hashlib.sha256()
     for package in (attention, sampling):
         for path in sorted(Path(package.__path__[0]).glob("*.py")):
-            found.update(path.name.encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
 
 
 def made_with() -> dict[str, str | dict[str, str]]:
-    """Return what a file's bytes may depend on: versions, and the processor's kernels.
+    """Return the entries ``versions`` and ``kernel`` of run.json and of records.
 
-    With the keys ``versions`` and ``kernel``, as records have them.
+    ``versions`` are those of Python, this package and `LIBRARIES`.
     """
     versions = {"montecarlo": version(PROJECT), "python": platform.python_version()}
     versions |= {name: version(name) for name in LIBRARIES}
@@ -50,11 +52,14 @@ def made_with() -> dict[str, str | dict[str, str]]:
 
 
 def cpu_kernel() -> str:
-    """Name what NumPy and BLAS chose for this processor: the bytes depend on it."""
+    """Return the names of the CPU kernels that BLAS and NumPy use on this processor.
+
+    Results of different kernels differ by rounding.
+    """
     blas = sorted(
         str(info.get("architecture", info["internal_api"]))
         for info in threadpool_info()
         if info["user_api"] == "blas"
     )
-    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
-    return f"{'+'.join(dict.fromkeys(blas))}; {found[-1] if found else 'baseline'}"
+    simd = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    return f"{'+'.join(dict.fromkeys(blas))}; {simd[-1] if simd else 'baseline'}"

@@ -1,19 +1,17 @@
-"""A results folder: its files, their hashes in run.json, reading and publishing it.
+"""Results folders: writing them atomically, and reading them with their hashes checked.
 
-Publishing is the one way of all commands: locked, made aside, moved in place.
+A folder may be written if its run.json is from this program, an interrupted run is in
+it, or it is empty but for `KEEP_FILES`.  Files that an earlier run wrote are replaced
+or removed, provided that their hashes in run.json still match.  Any other file in their
+place is an error.
 
-A folder is ours if its run.json says so, an unfinished run of ours is in it, or it
-holds nothing but ignored keep-files.  Of its files, those are replaced or removed that
-are as an earlier run wrote them, by their hashes in its run.json; anything else is
-somebody's, and refused by name.
+New files are made in a subfolder, so that the output may be a mount point or a link.
+Then run.json is removed, the files are moved one by one, and the new run.json comes
+last: where there is one, the folder is complete.  A run that fails leaves the earlier
+files unchanged; one that is killed while it moves files is completed by the next.
 
-The new set is made in a folder within, so that the output may be a mount or a link.
-Then run.json goes, files are renamed one by one, and run.json comes back last: where it
-is, all is whole.  A run that fails leaves the earlier files as they were; one that is
-killed while it renames is finished by the next.
-
-Until then every finished batch of a run lies in its journal, a file each, in a folder
-that is named by the recipe of the run, so that those of two are never mixed.
+Until then the batches of a run are in its journal, a file each, in a folder that is
+named by a hash of what they depend on: batches of different runs are never mixed.
 """
 
 import hashlib
@@ -28,31 +26,27 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from montecarlo.errors import InputError, UnfinishedError, lacks_files, writing
-from montecarlo.estimation.engine import SampleStore
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.errors import InputError, UnfinishedError, is_file_limit, writing
+from montecarlo.estimation.engine import PART
 from montecarlo.small_files import read_small
 
 RUN_FILE = "run.json"
-#: What may differ between equal runs, and so is not hashed.
+#: The file of what may differ between equal runs; it has no hash.
 TIMING_FILE = "timing.json"
-#: Where a new set of files is made, beside the old one.
+#: Subfolder in which a new set of files is made.
 STAGING = ".montecarlo-partial"
-#: What an interrupted run has sampled.
+#: Subfolder of the batches of an unfinished run.
 JOURNAL = ".montecarlo-journal"
-#: What a run.json calls the hash of its own content.
+#: Entry of run.json with the hash of its other entries.
 DIGEST = "digest"
+#: Version of the format of results folders.
 SCHEMA = 13
-#: Bytes of a run.json at most; that of the full preset has 40 thousand.
+#: Largest size of a run.json in bytes; that of the full preset has 40 thousand.
 MOST_RUN = 2**24
 
 
-class ResultsError(InputError):
-    """A results folder that cannot be read; one line."""
-
-
 def files_of(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, in a canonical order."""
+    """Yield the files in a folder and its subfolders, sorted by path."""
     yield from sorted(path for path in folder.rglob("*") if path.is_file())
 
 
@@ -63,27 +57,27 @@ def file_hash(path: Path) -> str:
 
 
 def is_inside(name: str) -> bool:
-    """Tell whether a name that a record has is of a file below its folder."""
+    """Return whether a relative path from run.json stays inside of its folder."""
     parts = PurePosixPath(name).parts
     return bool(parts) and not name.startswith("/") and ".." not in parts
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write data as JSON, the same bytes for the same data."""
+    """Write data as JSON; equal data give equal bytes.  NaN raises ValueError."""
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text, the same bytes on every system; its folder is made if missing."""
+    """Write a text with the same bytes on every system; make its folder if missing."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_run(folder: Path, run: Mapping[str, Any]) -> None:
-    """Write run.json of a folder: hashes of its files, and a digest of itself.
+    """Write run.json, with the hashes of the files in the folder and its own digest.
 
-    ``run`` is what is said of how the files were made.
+    ``run`` holds the other entries: how the files were made.
     """
     hashes = {
         path.relative_to(folder).as_posix(): file_hash(path)
@@ -91,47 +85,50 @@ def write_run(folder: Path, run: Mapping[str, Any]) -> None:
         if path.name not in (RUN_FILE, TIMING_FILE)
     }
     record = {"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes}
-    # whole or not at all: where it is, the set is complete and only has to be moved
-    unfinished = folder / f"{RUN_FILE}.part"
-    write_json(unfinished, record | {DIGEST: digest(record)})
-    unfinished.replace(folder / RUN_FILE)
+    # atomic: if it is there, the set of files is complete and only has to be moved
+    part = folder / f"{RUN_FILE}.part"
+    write_json(part, record | {DIGEST: digest(record)})
+    part.replace(folder / RUN_FILE)
 
 
 def digest(record: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a record's own content; it is no signature."""
+    """Return the SHA-256 of the entries of run.json apart from `DIGEST`.
+
+    It detects edits by mistake, and is no signature.
+    """
     content = {name: value for name, value in record.items() if name != DIGEST}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Read run.json of a finished folder and check the hashes of its files.
+    """Return the content of run.json, after checking the hashes of all files.
 
     Raises
     ------
-    ResultsError
-        If there is none, its schema is another, or it or a file was changed.
+    InputError
+        If there is none, it is of another schema, or it or a file was changed.
     """
     run = _load(folder / RUN_FILE)
     if run is None:
-        raise ResultsError(
+        raise InputError(
             f"results must have a readable {RUN_FILE}, got {str(folder)!r}"
         )
     program, schema = run["program"], run["schema"]
     if (program, schema) != ("montecarlo", SCHEMA):
-        raise ResultsError(
+        raise InputError(
             f"results must be of montecarlo's schema {SCHEMA}, "
             f"got {schema!r:.40} of {program!r:.40}"
         )
     if run.get(DIGEST) != digest(run):
-        raise ResultsError(
+        raise InputError(
             f"results must be as they were written, but {RUN_FILE} in {str(folder)!r} "
             "was changed"
         )
     for name, expected in run["sha256"].items():
-        file = folder / name  # a pipe would be waited for
-        whole = is_inside(name) and file.is_file() and file_hash(file) == expected
-        if not whole:
-            raise ResultsError(
+        file = folder / name  # reading a pipe would block: `is_file` is checked first
+        is_whole = is_inside(name) and file.is_file() and file_hash(file) == expected
+        if not is_whole:
+            raise InputError(
                 f"results must be as they were written, but {name!r} in "
                 f"{str(folder)!r} is missing or changed"
             )
@@ -139,7 +136,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def _load(path: Path) -> dict[str, Any] | None:
-    """Return what a run.json says, of any program and schema; None: it is none."""
+    """Return the content of a run.json of any program and schema; None if invalid."""
     try:
         record = dict(json.loads(read_small(RUN_FILE, path, MOST_RUN)))
         record["program"], record["schema"], record["sha256"].items()
@@ -148,28 +145,29 @@ def _load(path: Path) -> dict[str, Any] | None:
     return record
 
 
-#: The old run.json while the new set is moved into place.
+#: Name of the old run.json while the new files are moved into place.
 PREVIOUS_FILE = "previous.json"
 LOCK = ".montecarlo-lock"
+#: Files that a folder may hold before the first run; they are kept.
 KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md", LOCK})
 
 
 @dataclass(slots=True)
 class Edition:
-    """A set of files in the making.
+    """A set of files that is being made.
 
     Attributes
     ----------
     folder : Path
-        Aside, to write them into.
+        Where to write the files.
     journal : Path
-        Where the batches of this run are written.
+        Folder of the batches of this run.
     timing : dict
-        To be filled: what may differ between equal runs, for timing.json.
+        Content of timing.json: what may differ between equal runs.
     record : dict
-        The same for run.json: how the files were made.
+        Entries of run.json: how the files were made.
     written : sequence of Path
-        The files in their place, once they are there.
+        The files in their final place; empty until they are moved there.
     """
 
     folder: Path
@@ -177,13 +175,13 @@ class Edition:
     timing: dict[str, Any]
     record: dict[str, Any] = field(default_factory=dict)
     written: Sequence[Path] = ()
-    _noted: float = field(default_factory=time.perf_counter)
+    _started: float = field(default_factory=time.perf_counter)
 
-    def note_time(self, part: str) -> None:
-        """Note the time since the last note, or the beginning, as that of a part."""
+    def end_part(self, part: str) -> None:
+        """Add the seconds of a part of the run, which ends now, to ``timing``."""
         now = time.perf_counter()
-        self.timing.setdefault("seconds", {})[part] = round(now - self._noted, 3)
-        self._noted = now
+        self.timing.setdefault("seconds", {})[part] = round(now - self._started, 3)
+        self._started = now
 
 
 @contextmanager
@@ -194,34 +192,35 @@ def publishing(
     *,
     fresh: bool = False,
 ) -> Iterator[Edition]:
-    """Let a block make the files of a folder, and move them into place.
+    """Move the files that a with block makes into the output folder when it ends.
 
     Parameters
     ----------
     output : Path
+        The output folder; made if missing.
     typed : sequence of str
         The command line, for timing.json.
     recipe : mapping, optional
-        Of a run that samples: what the bytes of its batches depend on.
+        For a run that samples: what the bytes of its batches depend on.
     fresh : bool
-        Whether to drop what an interrupted run left.
+        Whether to delete the batches of an interrupted run.
 
     Yields
     ------
     Edition
-        To be written and filled by the block.
+        The block writes files to its folder, and fills ``timing`` and ``record``.
 
     Raises
     ------
     InputError
-        If the folder is not ours, cannot be written, or holds somebody's files.
+        If the folder cannot be written, or holds files of another origin.
     UnfinishedError
-        If another run has the folder, or the batches of an interrupted run are of
-        another recipe, and ``fresh`` is not set.
+        If another run uses the folder, or, unless ``fresh``, it has batches of an
+        interrupted run with another recipe.
     KeyboardInterrupt
-        Of a run that samples, with how to go on.
+        On Ctrl-C, with a message that says how to continue.
     """
-    with _claiming(output):
+    with _locked(output):
         staging = output / STAGING
         if (staging / RUN_FILE).exists():
             _commit(output)
@@ -241,24 +240,24 @@ def publishing(
                 raise
             edition.written = _commit(output)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_how_to_go_on(journal)) from None
+            message = "interrupted, nothing was written"
+            if n_batches := count_batches(journal):
+                message = (
+                    f"interrupted; {n_batches} finished batches are kept, the same "
+                    "command continues from there"
+                )
+            raise KeyboardInterrupt(message) from None
         finally:
             if recipe is not None and (edition.written or not count_batches(journal)):
                 shutil.rmtree(journal.parent, ignore_errors=True)
 
 
-def _how_to_go_on(journal: Path) -> str:
-    if not (kept := count_batches(journal)):
-        return "interrupted, nothing was written"
-    return (
-        f"interrupted; {kept} finished batches are kept, the same command goes on from "
-        "there"
-    )
-
-
 @contextmanager
-def _claiming(output: Path) -> Iterator[None]:
-    """Lock an output folder for a block; if it fails, no new empty folder is left."""
+def _locked(output: Path) -> Iterator[None]:
+    """Make and lock an output folder for a with block.
+
+    Folders that are still empty in the end are removed again.
+    """
     new: list[Path] = []
     try:
         try:
@@ -273,7 +272,7 @@ def _claiming(output: Path) -> Iterator[None]:
                 f"{str(output)!r}"
             ) from None
         except OSError as error:
-            if lacks_files(error):
+            if is_file_limit(error):
                 raise
             raise InputError(
                 "output must be a folder that can be written, "
@@ -283,17 +282,17 @@ def _claiming(output: Path) -> Iterator[None]:
             with writing(output):
                 yield
         finally:
-            with suppress(OSError):  # Windows keeps a file that is open
+            with suppress(OSError):  # on Windows an open file cannot be deleted
                 (output / LOCK).unlink()
             lock.release()
     finally:
-        with suppress(OSError):  # one that is not empty stays
+        with suppress(OSError):  # it is not empty
             for path in new:
                 path.rmdir()
 
 
 def _require_ours(output: Path) -> None:
-    """Refuse a folder that is not ours, or whose files were changed since."""
+    """Raise `InputError` for a folder with files of another origin, or changed ones."""
     for name in (RUN_FILE, LOCK, f"{STAGING}/{RUN_FILE}", f"{JOURNAL}/batches"):
         _require_free(output, name)
     names = {entry.name for entry in output.iterdir()}
@@ -303,19 +302,25 @@ def _require_ours(output: Path) -> None:
             "output must be empty or hold an earlier report of montecarlo, got "
             f"{str(output)!r}, which holds {min(names - KEEP_FILES)!r}"
         )
-    if not (output / STAGING / RUN_FILE).exists():  # what is half moved: `_plan`
+    if not (output / STAGING / RUN_FILE).exists():  # else files are being moved
         for name, digest in (earlier or {}).items():
             _require_free(output, name, digest)
 
 
 def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
-    """See that a staged set takes no place of a file that is not ours.
+    """Check that the new files replace only files of an earlier run.
 
     Returns
     -------
-    dict, list of str
-        Name of each file that is to be moved to where it lies, and those of an earlier
-        run that are to go.
+    staged : dict
+        For the relative path of each file that is to be moved, where it is now.
+    gone : list of str
+        Relative paths of the files of an earlier run that are to be deleted.
+
+    Raises
+    ------
+    InputError
+        If another file is in the place of a file.
     """
     staging, run = output / STAGING, output / RUN_FILE
     previous = _hashes(run if run.exists() else staging / PREVIOUS_FILE)
@@ -329,16 +334,15 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
     for name, path in staged.items():
         ours: tuple[str | None, ...] = (earlier.get(name), file_hash(path))
         if name == TIMING_FILE and previous is not None:
-            ours = ()  # its hash is not written down
+            ours = ()  # any: it has no hash in run.json
         _require_free(output, name, *ours)
     return staged, gone
 
 
 def _commit(output: Path) -> list[Path]:
-    """Move a finished staged set into place, run.json last.
+    """Move the new files into place, run.json last, and return their paths, sorted.
 
-    Can be repeated after an interruption at any point.  Returns the files written, in a
-    canonical order.
+    It can be repeated after an interruption at any point.
     """
     staged, gone = _plan(output)
     staging, run = output / STAGING, output / RUN_FILE
@@ -356,10 +360,7 @@ def _commit(output: Path) -> list[Path]:
 
 
 def _hashes(run_file: Path) -> dict[str, str] | None:
-    """Return the files below its folder that a run.json names, and their hashes.
-
-    None where there is none of ours.
-    """
+    """Return the hashes in a run.json, by relative path; None if it is not ours."""
     run = _load(run_file)
     if run is None or run["program"] != "montecarlo":
         return None
@@ -367,84 +368,47 @@ def _hashes(run_file: Path) -> dict[str, str] | None:
 
 
 def _require_free(output: Path, name: str, *digests: str | None) -> None:
-    """Refuse a place of a file that holds anything but a file with one of the hashes.
+    """Raise `InputError` unless a path is free for a file, or has one to replace.
 
-    Without any, but any file.  Links on the way to it are refused, and what is no
-    folder.
+    That is a file with one of the hashes ``digests``, or any file if there are none.
+    Its parent folders must not be links or files.
     """
     path = output / name
     for place in (path, *path.parents):
         if place == output:
             return
-        right = place.is_file() if place == path else place.is_dir()
+        fits = place.is_file() if place == path else place.is_dir()
         if (
             place.is_symlink()
-            or (place.exists() and not right)
-            or (place == path and right and digests and file_hash(path) not in digests)
+            or (place.exists() and not fits)
+            or (place == path and fits and digests and file_hash(path) not in digests)
         ):
             raise InputError(
-                "output must hold nothing else where files are to come, got "
+                "output must hold no other files in the place of new ones, got "
                 f"{str(place)!r}, which is a link, or not as an earlier run wrote it; "
                 "move it away, or name another folder"
             )
 
 
-#: How a batch is called that is not yet whole.
-PART = ".part"
-
-
-@dataclass(slots=True, kw_only=True)
-class JournaledStore(SampleStore):
-    """Batches in files; in memory is only which there are."""
-
-    journal: Path
-
-    def add(self, point: DesignPoint, start: int, stop: int, packed: bytes) -> None:
-        """Take a finished batch, in any order, and write it, whole or not at all."""
-        file = self._file(point, start, stop)
-        part = file.with_suffix(PART)
-        part.write_bytes(packed)
-        part.replace(file)
-        SampleStore.add(self, point, start, stop, b"")
-
-    def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Count a batch in that an earlier run wrote."""
-        found = self._file(point, start, stop).exists()
-        if found:
-            SampleStore.add(self, point, start, stop, b"")
-        return found
-
-    def packed(self, point: DesignPoint) -> list[bytes]:
-        """Read the batches of a point, in the order of the indices."""
-        batches = sorted(self._batches[point].items())
-        return [
-            self._file(point, start, stop).read_bytes() for start, (stop, _) in batches
-        ]
-
-    def _file(self, point: DesignPoint, start: int, stop: int) -> Path:
-        name = hashlib.sha256(point.name.encode()).hexdigest()[:16]
-        return self.journal / f"{name}-{start}-{stop}"
-
-
 def open_journal(
     output: Path, recipe: Mapping[str, object] | None, *, fresh: bool = False
 ) -> Path:
-    """Return the folder of a run's batches; it is made if missing.
+    """Return the folder of the batches of a run, which is made if missing.
 
     Parameters
     ----------
     output : Path
         The results folder.
     recipe : mapping, optional
-        What the bytes of the batches depend on; without one nothing is sampled, and
-        what an interrupted run left stays.
+        What the bytes of the batches depend on.  None for a run that does not sample:
+        the folder is not made, and batches of other runs are ignored.
     fresh : bool
-        Whether to drop what an interrupted run left.
+        Whether to delete the batches of an interrupted run first.
 
     Raises
     ------
     UnfinishedError
-        If batches of another recipe are there.
+        If there are batches of a run with another recipe.
     """
     journal = output / JOURNAL
     if fresh and journal.exists():
@@ -456,13 +420,13 @@ def open_journal(
     others = [path for path in journal.glob("*/*") if path.parent != batches]
     if others:
         raise UnfinishedError(
-            f"journal {str(journal)!r} of an interrupted run must be of this run, got "
-            "one of another; that run's command goes on with it, --fresh starts anew"
+            f"journal {str(journal)!r} must be of this run, got that of another one "
+            "that was interrupted; its command continues it, --fresh deletes it"
         )
     batches.mkdir(parents=True, exist_ok=True)
     return batches
 
 
 def count_batches(journal: Path) -> int:
-    """Return how many finished batches there are."""
+    """Return the number of finished batches in a folder."""
     return sum(path.suffix != PART for path in journal.glob("*"))

@@ -1,4 +1,4 @@
-"""A row of measurements.csv: its name, its numbers, and how they are said."""
+"""Rows of measurements.csv: columns, row ids, and the text that describes a row."""
 
 import hashlib
 import html
@@ -16,11 +16,11 @@ from montecarlo.attention.quantities import (
     quantile_level,
     range_of,
 )
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, factor_of, round_end
+from montecarlo.estimation.intervals import FEWEST_OUTLIERS, factor_of, round_end
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import DesignPoint
 
-#: What the summaries of rows are called.
+#: Descriptions of the summaries over attention rows.
 SUMMARIES = {
     "mean": "mean over rows",
     "median": "median over rows",
@@ -33,7 +33,7 @@ SUMMARIES = {
 
 
 def summary_words(summary: str) -> str:
-    """Say what a summary of rows is; of pairs there is one only, which is nothing."""
+    """Return the description of a summary over attention rows; "" for ``value``."""
     level = quantile_level(summary)
     if summary in SUMMARIES or level is None:
         return SUMMARIES.get(summary, "")
@@ -42,10 +42,11 @@ def summary_words(summary: str) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Measurement:
-    """One row of the table: the columns of measurements.csv.
+    """A row of measurements.csv; its attributes are the columns.
 
-    Printed, it says of what it is, with as many digits as its error supports.  A
-    quantile beyond what is counted has no estimate, but an interval that bounds it.
+    Printing it shows a description, with as many digits as its error supports.  The
+    estimate of a quantile is NaN if it lies beyond the grid on which rows are counted;
+    the interval then is a bound.
     """
 
     distribution_q: str
@@ -72,14 +73,14 @@ class Measurement:
     row_id: str
 
     def __str__(self) -> str:
-        """Say of what it is, the estimate, its interval and the exact value."""
-        told = [f"{name:<10}  {value}" for name, value in self.lines()]
-        return "\n".join([self.heading, f"  {self.point}", *told])
+        """Return the heading, the point, and `lines` as text."""
+        lines = [f"{name:<10}  {value}" for name, value in self.lines()]
+        return "\n".join([self.heading, f"  {self.point}", *lines])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Show the same as a table, in a notebook."""
+        """Return the same as a table in HTML, which notebooks show."""
         rows = "".join(
             f"<tr><th scope=row>{html.escape(name)}</th>"
             f"<td>{html.escape(value)}</td></tr>"
@@ -90,35 +91,35 @@ class Measurement:
 
     @property
     def heading(self) -> str:
-        """What is measured, in words."""
-        told = [plain_words(QUANTITIES[self.quantity].words)]
-        told += filter(None, [summary_words(self.summary)])
-        return f"{'; '.join(told)} ({self.quantity})"
+        """The quantity and its summary, in words."""
+        words = plain_words(QUANTITIES[self.quantity].words)
+        parts = filter(None, [words, summary_words(self.summary)])
+        return f"{'; '.join(parts)} ({self.quantity})"
 
     @property
     def point(self) -> str:
-        """Its design point and its divisor, in words."""
+        """The design point and the divisor, in words."""
         entries = f"{self.distribution_q} entries"
         if self.distribution_q != self.distribution_k:
             entries = f"q {self.distribution_q}, k {self.distribution_k}"
-        told = [entries]
+        parts = [entries]
         if self.dependence != "none":
-            told.append(f"dependence {self.dependence}")
+            parts.append(f"dependence {self.dependence}")
         if self.initialisation:
-            told.append(self.initialisation)
+            parts.append(self.initialisation)
         if self.normalisation != "none":
-            told.append(f"normalised by {self.normalisation}")
+            parts.append(f"normalised by {self.normalisation}")
         if self.mask != "none":
-            told.append(f"mask {self.mask}")
-        told.append(f"d_k = {self.d_k}")
+            parts.append(f"mask {self.mask}")
+        parts.append(f"d_k = {self.d_k}")
         if self.n_keys is not None:
-            told.append(f"n = {self.n_keys}")
+            parts.append(f"n = {self.n_keys}")
         if self.number_format != "float64":
-            told.append(f"weights in {self.number_format}, softmax {self.softmax}")
-        return ", ".join([*told, self._divided()])
+            parts.append(f"weights in {self.number_format}, softmax {self.softmax}")
+        return ", ".join([*parts, self._divisor_words()])
 
-    def _divided(self) -> str:
-        """Say what scores are divided by, and what that is here."""
+    def _divisor_words(self) -> str:
+        """Return what scores are divided by, as a formula with its value."""
         if not QUANTITIES[self.quantity].divided:
             return "the same by any divisor"
         parts = []
@@ -132,8 +133,11 @@ class Measurement:
         return "undivided scores" if parts == ["1"] else f"scores / {parts[0]}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return names and values: estimate, interval, exact value, replicates."""
-        if not self.n_replicates:  # nothing was sampled
+        """Return names and texts of the estimate, interval, exact value and replicates.
+
+        Only the exact value if nothing was sampled.
+        """
+        if not self.n_replicates:
             shown = f"{self.reference:.12g}, known to {self.reference_error:.1g}"
             return [("exact", shown)]
         error = self.std_error
@@ -147,46 +151,48 @@ class Measurement:
             estimate += f" ×/÷ {round_end(factor, 3, up=True):.3g}"
         elif error > 0.0 and not self._open_side():
             estimate += f" ± {round_to(error, error)}"
-        found = [("estimate", estimate), ("95 %", self._interval())]
+        lines = [("estimate", estimate), ("95 %", self._interval())]
         if self.reference is not None:
             exact = round_to(self.reference, error / 100.0)
             rounding = 1e-12 * abs(self.estimate) + (self.reference_error or 0.0)
             if error > 10.0 * rounding:
                 exact += f" (z = {(self.estimate - self.reference) / error:+.2f})"
-            found.append(("exact", exact))
-        return [*found, ("replicates", str(self.n_replicates))]
+            lines.append(("exact", exact))
+        return [*lines, ("replicates", str(self.n_replicates))]
 
     @property
     def is_binned(self) -> bool:
-        """Whether it is known to a bin, of which its interval has the ends."""
+        """Whether the interval is one bin of a histogram, see `Estimate.is_binned`."""
         ends = self.estimate, self.ci_low, self.ci_high
         return math.isnan(self.std_error) and all(map(math.isfinite, ends))
 
     @property
     def factor(self) -> float | None:
-        """The error of a quantile as a factor, where its interval is wide."""
+        """The error of a quantile as a factor, see `factor_of`; None if not needed."""
         if quantile_level(self.summary) is None and self.summary != "spread":
             return None
         return factor_of(self.ci_low, self.ci_high)
 
     @property
     def digits(self) -> float:
-        """An error whose digits are worth writing: of a bin, a quarter of its width."""
+        """The error to which numbers are rounded.
+
+        It is the standard error, or a quarter of the width of a bin.
+        """
         if not self.is_binned:
             return self.std_error
         return (self.ci_high - self.ci_low) / 4.0
 
     @property
     def is_all_or_none(self) -> bool:
-        """Whether it is a share that no row drawn has, or that all have."""
-        known = QUANTITIES.get(self.quantity)
-        is_share = known is not None and known.indicator and "/" not in self.divisor
+        """Whether it is a share of rows that is estimated as 0 or 1."""
+        is_share = QUANTITIES[self.quantity].indicator and "/" not in self.divisor
         return is_share and self.estimate in (0.0, 1.0)
 
     def _open_side(self) -> str:
-        """Return ``most`` of a share that may be 0, ``least`` of one that may be 1.
+        """Return ``"most"`` for a share that may be 0, ``"least"`` if it may be 1.
 
-        Empty for what is said by both ends of its interval.
+        Only the other end of its interval is shown then.  Empty otherwise.
         """
         is_share = self.summary == "mean" and self._range() == SHARE
         may_be_0, may_be_1 = self.ci_low == 0.0, self.ci_high == 1.0
@@ -195,29 +201,29 @@ class Measurement:
         return "most" if may_be_0 else "least"
 
     def _bound(self) -> str:
-        """Say where a quantile beyond what is counted lies; empty for an estimate."""
+        """Return the bound of a quantile beyond the grid; "" for an estimate."""
         if not math.isnan(self.estimate) or math.isnan(self.ci_low):
             return ""
         if math.isfinite(self.ci_high):
             high = round_to(self.ci_high, 0.0, ROUND_CEILING)
-            return f"at most {high}: smaller values are not told apart"
+            return f"at most {high}: smaller values are not distinguished"
         low = round_to(self.ci_low, 0.0, ROUND_FLOOR)
-        return f"at least {low}: larger values are not told apart"
+        return f"at least {low}: larger values are not distinguished"
 
     def _range(self) -> Range:
-        """Return what an interval without bounds would be."""
+        """Return the range of the estimated number, to which intervals are clipped."""
         if "/" in self.divisor or self.summary == "spread":
             return NOT_NEGATIVE
         return range_of(self.quantity, self.n_keys, self.number_format, self.softmax)
 
     def _interval(self) -> str:
-        """Return the interval, or why there is none."""
+        """Return the text of the interval, or why there is none."""
         if math.isnan(self.ci_low):
             return "none: the distribution lacks the moments that it needs"
         if math.isinf(self.ci_high) and (self.ci_low, self.ci_high) == self._range():
             return (
                 "none: nearly all of the variance comes from fewer than "
-                f"{FEWEST_BEHIND_A_MEAN} replicates"
+                f"{FEWEST_OUTLIERS} replicates"
             )
         low = round_to(self.ci_low, self.digits, ROUND_FLOOR)
         high = round_to(self.ci_high, self.digits, ROUND_CEILING)
@@ -231,14 +237,14 @@ class Measurement:
 
 
 MEASUREMENTS = "measurements.csv"
-#: The columns of measurements.csv, in order; docs/results-folder.md says what they are.
+#: The columns of measurements.csv, in order; docs/results-folder.md describes them.
 COLUMNS = tuple(one.name for one in fields(Measurement))
-#: What identifies a row.
+#: The columns that identify a row.
 IDENTITY = COLUMNS[: COLUMNS.index("estimate")]
 
 
 def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
-    """Return the values of the columns that identify a row, in order."""
+    """Return the values of the columns `IDENTITY` of a row."""
     return (
         *point.names,
         point.d_k,
@@ -255,14 +261,18 @@ def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
 def table_row(
     point: DesignPoint, key: RowKey, *numbers: float | None
 ) -> tuple[object, ...]:
-    """Return a row: what identifies it, numbers as `COLUMNS` has them, and its name."""
+    """Return a row of measurements.csv, with the columns `COLUMNS`.
+
+    ``numbers`` are the values from ``estimate`` to ``reference_error``.
+    """
     return (*identity(point, key), *numbers, row_id(point, key))
 
 
 def row_id(point: DesignPoint, key: RowKey) -> str:
-    """Return the name of a row: a hash of what identifies it.
+    """Return the ``row_id`` of a row, a hash of the columns that identify it.
 
-    Without a normalisation or a mask it is what it was before there were any.
+    The columns ``normalisation`` and ``mask`` are omitted where they are none, so that
+    ids are the same as in versions without them.
     """
     named = dict(zip(IDENTITY, identity(point, key), strict=True))
     if not point.is_normalised:
@@ -274,14 +284,15 @@ def row_id(point: DesignPoint, key: RowKey) -> str:
 
 
 def round_to(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Write a number down to the second digit of an error.
+    """Return a number as text, rounded to the second significant digit of its error.
 
     Parameters
     ----------
     value, error : float
-        Without an error, or with one of 0, eight digits are written.
+        If the error is NaN, infinite or 0, eight significant digits are shown.
     rounding : str
-        Of `decimal`: ends of intervals are rounded outwards.
+        A rounding mode of `decimal`, such as one that rounds ends of intervals
+        outwards.
 
     Examples
     --------
@@ -291,24 +302,25 @@ def round_to(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str
     if not math.isfinite(value):
         return f"{value:.8g}"
 
-    def keep(digits: int) -> float:
+    def rounded(digits: int) -> float:
+        """Return the value rounded to a number of significant digits."""
         return float(Context(digits, rounding).create_decimal(repr(float(value))))
 
     if not error > 0.0 or not math.isfinite(error):
-        return f"{keep(8):.8g}"
+        return f"{rounded(8):.8g}"
     last = math.floor(math.log10(error)) - 1
     first = math.floor(math.log10(abs(value))) if value else last
     if -5 <= first < 9 or not value:
         if last < -15:
-            return f"{keep(8):.8g}"
+            return f"{rounded(8):.8g}"
         shown = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(last), rounding)
         return f"{shown:.{max(0, -last)}f}"
     digits = max(0, min(first - last, 15))
-    return f"{keep(digits + 1):.{digits}e}"
+    return f"{rounded(digits + 1):.{digits}e}"
 
 
 def plain_words(message: str) -> str:
-    r"""Return a message with its formulas as they are typed.
+    r"""Return the description of a quantity without the LaTeX of its formulas.
 
     Examples
     --------

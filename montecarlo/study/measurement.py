@@ -1,4 +1,4 @@
-"""Questions of one's own: one row of the table, or a grid of rows, to a precision.
+"""`measure` and `grid`: rows of measurements.csv for any point, to a given precision.
 
 >>> from montecarlo import measure
 >>> point = measure(d_k=4, n_keys=8, quantity="entropy", most=128)
@@ -9,11 +9,11 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from threadpoolctl import threadpool_limits
 
@@ -26,7 +26,14 @@ from montecarlo.attention.quantities import (
     SHARE,
 )
 from montecarlo.errors import InputError, show
-from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
+from montecarlo.estimation.engine import (
+    LEAST,
+    Advance,
+    Budget,
+    Plan,
+    SampleStore,
+    run,
+)
 from montecarlo.estimation.estimates import Estimate, share_of_replicates
 from montecarlo.estimation.summaries import (
     RowKey,
@@ -46,6 +53,7 @@ from montecarlo.names import (
     require_text,
     require_whole,
 )
+from montecarlo.sampling.batches import join
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,
@@ -57,29 +65,29 @@ from montecarlo.sampling.replicates import Columns
 from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.measured import Measurement, table_row
-from montecarlo.study.progress import Advance, progress_bar
+from montecarlo.study.progress import progress_bar
 from montecarlo.study.rows import RequestedRows, Row, require_row, unite
 from montecarlo.theory.references import reference
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: Replicates at first, and the wanted standard error as a part of the estimate.
+#: Defaults: replicates in the first round, and target of standard error/estimate.
 FIRST, RELATIVE_ERROR = 128, 0.01
-#: What no sampling reaches, and no float64.
+#: Limit of the target, below the rounding error of the samples.
 LEAST_RELATIVE = 1e-12
-#: Replicates at most, unless asked for otherwise: so many, and what about a minute of
-#: one core samples; by the cost of a replicate, not by a clock, so that they are as
-#: many on every machine.
+#: Default limits: number of replicates, and estimated time on one core in seconds.  The
+#: time is estimated, not measured, so that results do not depend on the machine.
 MOST, MOST_SECONDS = 2**17, 60.0
-#: How many times as many replicates as there may be a row must seem to need for its
-#: sampling to end at once: what it needs is known as roughly as its error.
+#: Sampling of a row ends early if it needs this many times more replicates than its
+#: budget.  A smaller factor could end it by mistake: the need is an estimate.
 UNREACHABLE = 2.0
-#: Replicates without an interval from which on none is waited for.
-MOST_WITHOUT_INTERVAL = 2**12
-#: Points of a grid, and entries of each of its lists, at most.
+#: Number of replicates from which on the standard error of an estimate that depends on
+#: outliers is taken as it is.
+MOST_WITH_OUTLIERS = 2**12
+#: Largest number of points of a grid, and of elements of each of its lists.
 MOST_POINTS = 4096
-#: One, or a list of them.
+#: A string or a list of strings.
 OneOrMore = str | Sequence[str]
 
 
@@ -105,192 +113,178 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     most: int | None = None,
     executor: Executor | None = None,
 ) -> Measurement:
-    """Estimate one quantity at one design point, to a wanted precision.
+    """Estimate one quantity at one design point, to a given precision.
 
     Parameters
     ----------
     distribution_q : str
-        Distribution of the entries of queries: a name, with a mean and a standard
-        deviation where it has others than 0 and 1, ``"laplace(std=2)"``.
+        Distribution of the entries of queries: a name, with the mean and the standard
+        deviation unless they are 0 and 1, such as ``"laplace(std=2)"``.
     distribution_k : str, optional
-        Distribution of the entries of keys; by default that of queries.
+        Distribution of the entries of keys; default: ``distribution_q``.
     d_k : int
-        Length of a query.
+        Length of a query, at least 1.
     n_keys : int, optional
-        Keys of an attention row; left out for quantities of pairs.
+        Number of keys of an attention row, at least 2; omitted for quantities of pairs.
     quantity : str
-        What to estimate; ``python -m montecarlo --list quantities`` names all.
+        Name of a quantity; ``python -m montecarlo --list quantities`` lists all.
     divisor : str or float
-        What scores are divided by: a name, a number, a formula such as ``2*d_k^0.6``,
-        ``d_k/8`` or ``sqrt(d_k*ln(n))``, or the ratio of a quantity under two of them,
-        ``none/sqrt``.
+        What scores are divided by: a name, a number, or a formula such as
+        ``2*d_k^0.6``, ``d_k/8`` or ``sqrt(d_k*ln(n))``.  ``none/sqrt`` means the ratio
+        of the quantity under the two divisors.
     summary : str, optional
-        Over attention rows: ``mean`` (the default), ``median`` or another quantile,
-        such as ``q99``; under a mask also ``first`` and ``last``, the mean of the
-        first row or key, or of the last.  Of a quantity of pairs it is ``value``.
+        Summary over attention rows: ``mean`` (default), ``median`` or another quantile
+        such as ``q99``.  Under a mask also ``first`` and ``last``, the mean of the
+        first or last row or key.  For a quantity of pairs: ``value``.
     number_format : str
-        Format of the weights, such as ``float16``.
+        Number format of the weights, such as ``float16``.
     softmax : str
-        ``shifted`` by the largest score, or ``naive``.
+        ``shifted`` (the maximum is subtracted first) or ``naive``.
     dependence : str
-        How keys are drawn given queries: ``pairs(0.5)`` or ``planted(0.5)``.
+        Dependence of keys on queries: ``none``, ``pairs(0.5)`` or ``planted(0.5)``.
     initialisation : str
-        What stands before queries and keys, ``"init(kind=xavier_uniform,width=512)"``;
-        nothing where they are drawn themselves.
+        Initialisation of the projections that make queries and keys, such as
+        ``"init(kind=xavier_uniform,width=512)"``.  Empty: no projections.
     normalisation : str
-        ``"l2(gain=10)"`` gives each query and key a length of 1, ``"rms"`` a mean
-        square of 1, and the product the gain.
+        ``"l2(gain=10)"`` normalises each query and key to length 1, ``"rms"`` to mean
+        square 1; the gain multiplies the product.  Default: ``none``.
     mask : str
-        Which keys a query sees: ``causal`` its own and earlier ones, ``window(128)`` of
-        these the last 128, ``full`` all; with each there are as many queries as keys.
-        ``none`` is that without a mask, of fewer queries where rows are long.
+        Which keys a query attends to: with ``causal`` its own and earlier ones, with
+        ``window(128)`` the last 128 of these, with ``full`` all; there are as many
+        queries as keys.  ``none``: all, with fewer queries if rows are long.
     seed : int
-        Of all random numbers.
+        Seed of the random numbers, from 0 to 2**63 - 1.
     relative_error : float
-        Wanted standard error, as a part of the estimate.  Replicates are doubled until
-        it is reached, or until it is seen that ``most`` are too few.  Of a share
-        estimated as 0 it is a part of 1.
+        Target of standard error/|estimate|, between 1e-12 and 1.  Replicates are
+        doubled until it is reached or is seen to need more than ``most``.  For a share
+        that is estimated as 0, the target of the standard error itself.
     absolute_error : float, optional
-        Wanted standard error, in place of a relative one.
+        Target of the standard error, positive; replaces ``relative_error``.
     first : int
-        Replicates at first.
+        Number of replicates in the first round, from 2 to 2**20.
     most : int, optional
-        Replicates at most; by default 131072, and what about a minute samples.
+        Largest number of replicates, from 2 to 2**20.  Default: 131072, or as many as
+        take about a minute on one core.
     executor : concurrent.futures.Executor, optional
-        Workers; by default one thread.
+        Workers; default: one thread.
 
     Returns
     -------
     Measurement
-        The columns of measurements.csv as attributes, ``estimate``, ``std_error``,
-        ``ci_low`` and ``ci_high`` among them; printed, it says what was measured.  Its
-        ``std_error`` is larger than was wanted where that was out of reach.
+        The columns of measurements.csv as attributes, such as ``estimate``,
+        ``std_error``, ``ci_low`` and ``ci_high``; printing it shows a description.  Its
+        ``std_error`` is larger than the target if that could not be reached.
 
     Raises
     ------
     InputError
-        If an argument is of another type or out of its range, the point has no such
-        row, or the row takes more time or memory than is allowed.
+        If an argument is of a wrong type or out of range, the point lacks the row, or
+        the row needs more time or memory than is allowed.
     """
+    options = _select_options(locals())
     require_executor(executor)
-    names = {
-        "distribution_q": distribution_q,
-        "distribution_k": distribution_k,
-        "dependence": dependence,
-        "initialisation": initialisation,
-        "normalisation": normalisation,
-        "mask": mask,
-    }
-    parts = {
-        "divisor": divisor,
-        "quantity": quantity,
-        "summary": summary,
-        "number_format": number_format,
-        "softmax": softmax,
-    }
-    requested = request_row(names, d_k, n_keys, parts)
-    effort = Effort(seed, relative_error, absolute_error, first, most)
-    (found,) = _sample(PreciseRows(requested, effort), executor)
-    return found
+    requested = request_row(d_k, n_keys, options)
+    effort = seed, relative_error, absolute_error, first, most
+    (measured,) = _sample(PreciseRows(requested, *effort), executor)
+    return measured
+
+
+#: Names of a point apart from its sizes: parameters of `parse_point`.
+_POINT_NAMES = (
+    *("distribution_q", "distribution_k", "dependence", "initialisation"),
+    *("normalisation", "mask"),
+)
+
+
+def _select_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are names of a point or parts of a `RowKey`."""
+    return {name: parameters[name] for name in (*_POINT_NAMES, *RowKey._fields)}
 
 
 def request_row(
-    names: Mapping[str, object],
-    d_k: object,
-    n_keys: object | None,
-    parts: Mapping[str, object],
+    d_k: object, n_keys: object | None, options: Mapping[str, object]
 ) -> RequestedRows:
-    """Return the one row of a question: as `request_rows`, but nothing may be a list.
+    """Return the one row that single values specify, see `request_rows`.
 
     Raises
     ------
     InputError
-        As `request_rows`, and if keys are given for a quantity of pairs.
+        As for `request_rows`, if a value is a list, or if ``n_keys`` is given for a
+        quantity of pairs.
     """
-    for name, given in {**names, **parts}.items():
-        if name != "divisor" and given is not None:
-            require_text(name, given)
-    parts = {**parts, "divisor": name_given_divisor(parts["divisor"])}
-    d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
-    if n_keys is not None:
-        n_keys = require_whole("n_keys", n_keys, 2, MOST_SIZE)
-    quantity = look_up("quantity", str(parts["quantity"]), QUANTITIES)
-    if n_keys is not None and quantity.of == "pairs":
+    for name, value in {"d_k": d_k, "n_keys": n_keys, **options}.items():
+        if _is_list(value):
+            raise InputError(f"{name} must be a single value, got {show(value)}")
+    if n_keys is not None and str(options["quantity"]) in PAIR_QUANTITIES:
         raise InputError(
-            f"keys must be left out for {quantity.name}, a quantity of pairs, got "
-            f"{show(n_keys)}"
+            f"keys must be left out for {options['quantity']}, a quantity of pairs, "
+            f"got {show(n_keys)}"
         )
-    return request_rows(names, d_k, () if n_keys is None else n_keys, parts)
+    return request_rows(d_k, () if n_keys is None else n_keys, options)
 
 
 def request_rows(
-    names: Mapping[str, object],
-    d_k: object,
-    n_keys: object,
-    parts: Mapping[str, object],
+    d_k: object, n_keys: object, options: Mapping[str, object]
 ) -> RequestedRows:
-    """Return the rows of a question: those that there are of all combinations.
+    """Return the rows that exist among all combinations of sizes and options.
 
     Parameters
     ----------
-    names : mapping
-        What names a point beside its sizes, each one or a list; a ``distribution_k`` of
-        None is that of q.
     d_k, n_keys : int, or sequence of int
-    parts : mapping
-        Those of `RowKey`, each one or a list; a ``summary`` of None is the usual one.
+    options : mapping
+        The names of a point and the parts of a `RowKey`, as for `grid`: each a value or
+        a list of values.  ``distribution_k`` and ``summary`` may be None.
 
     Raises
     ------
     InputError
-        If an argument is of another type or too long, a name is not known, or a
+        If a value is of a wrong type, a list too long or a name unknown, or if a
         quantity has no row at all.
     """
     sizes_of = [
-        [require_whole(name, one, least, MOST_SIZE) for one in _several(name, given)]
-        for name, given, least in (("d_k", d_k, 1), ("n_keys", n_keys, 2))
+        [require_whole(name, one, least, MOST_SIZE) for one in _list_of(name, values)]
+        for name, values, least in (("d_k", d_k, 1), ("n_keys", n_keys, 2))
     ]
     sizes = [*product(sizes_of[0], (*sizes_of[1], None))]
-    named = {name: _texts(name, given) for name, given in names.items()}
-    points = math.prod(map(len, named.values())) * len(sizes)
+    columns = {
+        name: [*_spellings(value)] if name == "divisor" else _texts(name, value)
+        for name, value in options.items()
+    }
+    names = [columns[name] for name in _POINT_NAMES]
+    points = math.prod(map(len, names)) * len(sizes)
     if points > MOST_POINTS:
         raise InputError(
             f"names and sizes must make at most {MOST_POINTS} points, got {points}"
         )
-    columns = {
-        name: [*_spellings(given)] if name == "divisor" else _texts(name, given)
-        for name, given in parts.items()
-    }
     quantities = dict.fromkeys(
         look_up("quantity", name, QUANTITIES).name for name in columns["quantity"]
     )
     rows: list[Row] = []
-    refused: dict[str, Row] = {}
-    for texts, (d, n) in product(product(*named.values()), sizes):
+    missing: dict[str, Row] = {}
+    for values, (d, n) in product(product(*names), sizes):
         wanted = [one for one in quantities if (one in PAIR_QUANTITIES) == (n is None)]
         if not wanted:
             continue
-        of_point = dict(zip(named, texts, strict=True))
-        if names["distribution_k"] is None:
-            of_point["distribution_k"] = of_point["distribution_q"]
+        named = dict(zip(_POINT_NAMES, values, strict=True))
+        named["distribution_k"] = named["distribution_k"] or named["distribution_q"]
         formats = any(name in FORMAT_QUANTITIES for name in wanted)
-        point = parse_point(**of_point, d_k=d, n_keys=n, formats=formats)
+        point = parse_point(**named, d_k=d, n_keys=n, formats=formats)
         for key in _keys_of({**columns, "quantity": wanted}):
             if has_row(point, key):
                 rows.append((point, key))
             else:
-                refused.setdefault(key.quantity, (point, key))
-    there = {key.quantity for _, key in rows}
+                missing.setdefault(key.quantity, (point, key))
+    present = {key.quantity for _, key in rows}
     for name in quantities:
-        if name not in there and name in refused:
-            require_row(*refused[name])
-        if name not in there:
+        if name not in present and name in missing:
+            require_row(*missing[name])
+        if name not in present:
             raise InputError(f"n_keys must be given for {name}, a quantity of rows")
     return unite(rows)
 
 
 def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
-    """Yield the keys of all combinations, quantity by quantity."""
+    """Yield the keys of all combinations of the values of the columns."""
     for quantity, divisor, summary, number_format, softmax in product(
         *(columns[name] for name in ("quantity", "divisor", *RowKey._fields[2:]))
     ):
@@ -298,155 +292,86 @@ def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
         yield RowKey(
             QUANTITIES[quantity].divisor(divisor),
             quantity,
-            summary or usual_summary(quantity),
+            summary or QUANTITIES[quantity].summaries[0],
             number_format,
             FLOAT8_SOFTMAX if shifted else softmax,
         )
 
 
-#: What None stands for depends on the rest: on q, and on the quantity.
-HAVE_USUAL = ("distribution_k", "summary")
+#: Options whose default, None, depends on other options.
+_OPTIONAL = ("distribution_k", "summary")
 
 
-def _texts(name: str, given: object) -> list[str]:
-    """Return texts, each once; of some None stands for the usual one, as "" does."""
-    several = _several(name, "" if given is None and name in HAVE_USUAL else given)
-    if not several:
+def _texts(name: str, value: object) -> list[str]:
+    """Return the different texts of an option; "" for None if that is allowed."""
+    texts = _list_of(name, "" if value is None and name in _OPTIONAL else value)
+    if not texts:
         raise InputError(f"{name} must name at least one, got none")
-    return [*dict.fromkeys(require_text(name, one) for one in several)]
+    return [*dict.fromkeys(require_text(name, one) for one in texts)]
 
 
-def name_given_divisor(given: object) -> str:
-    """Return the name of a divisor, or of a ratio of two; a number is one, too."""
-    if isinstance(given, str):
-        return name_divisor(given)
-    return name_divisor(repr(require_number("divisor", given)))
+def name_given_divisor(value: object) -> str:
+    """Return the canonical name of a divisor, or of a ratio of two divisors.
+
+    ``value`` is a text or a number.
+    """
+    if isinstance(value, str):
+        return name_divisor(value)
+    return name_divisor(repr(require_number("divisor", value)))
 
 
-@contextmanager
-def at_work(executor: Executor | None, jobs: int | None) -> Iterator[Executor]:
-    """Yield workers: those of somebody else are theirs to end."""
+def at_work(
+    executor: Executor | None, jobs: int | None
+) -> AbstractContextManager[Executor]:
+    """Return a context manager that yields workers, and ends them if they are new.
+
+    If ``executor`` is None, they are one thread for ``jobs`` = 1, else processes.
+    """
     if executor is not None:
-        yield executor
-    elif jobs == 1:
-        with ThreadPoolExecutor(1) as thread:
-            yield thread
-    else:
-        with make_executor(jobs) as workers:
-            yield workers
+        return nullcontext(executor)
+    return ThreadPoolExecutor(1) if jobs == 1 else make_executor(jobs)
 
 
-def usual_summary(quantity: str) -> str:
-    """Return the summary that is meant where none is named."""
-    return "value" if quantity in PAIR_QUANTITIES else "mean"
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """Which draws, and how many.
+@dataclass(slots=True)
+class PreciseRows:
+    """Requested rows, and the samples from which they are estimated.
 
     Attributes
     ----------
-    seed : int
-    relative_error : float
-        Wanted: the standard error as a part of the estimate.
-    absolute_error : float or None
-        Wanted: the standard error; then there is no relative one.
-    first : int
-        Replicates at first.
-    most : int or None
-        Replicates at most; None: `MOST`, and no more than `MOST_SECONDS` take.
+    requested : mapping
+        For each point, the keys of its rows.
+    seed, relative_error, absolute_error, first, most
+        As for `measure`.
+    store : SampleStore
+        The samples.
+    columns, budgets : dict
+        For each point, the columns of its replicates and its `Budget`.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range, or a point needs too much time or memory.
     """
 
+    requested: RequestedRows
     seed: int = 1
     relative_error: float = RELATIVE_ERROR
     absolute_error: float | None = None
     first: int = FIRST
     most: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be meant.
-
-        Raises
-        ------
-        InputError
-            If an error is not above 0, or a number is out of its range.
-        """
-        relative = self.relative_error
-        require_number("relative_error", relative, LEAST_RELATIVE, 1.0, ends=False)
-        if self.absolute_error is not None:
-            require_number("absolute_error", self.absolute_error, 0.0, ends=False)
-        for name, least, most in (
-            ("seed", 0, MOST_SEED),
-            ("first", LEAST, MOST_REPLICATES),
-            ("most", LEAST, MOST_REPLICATES),
-        ):
-            if (value := getattr(self, name)) is not None or name != "most":
-                whole = require_whole(name, value, least, most)
-                object.__setattr__(self, name, whole)  # Python's, also of NumPy's
-
-    def budget(self, seconds: float) -> Budget:
-        """Return the budget of a point one of whose replicates takes so long."""
-        most = self.most
-        if most is None:
-            most = max(self.first, min(MOST, int(MOST_SECONDS / seconds)))
-        return Budget(min(self.first, most), most)
-
-    def wanted(self, estimate: Estimate) -> float:
-        """Return the largest standard error that is small enough."""
-        if self.absolute_error is not None:
-            return self.absolute_error
-        of = abs(estimate.value)
-        if of == 0.0 and estimate.within == SHARE:
-            of = 1.0  # no error is a part of 0
-        return self.relative_error * of
-
-    def needed(self, estimate: Estimate) -> float:
-        """Return about how many replicates an estimate needs for the wanted error.
-
-        Infinite for an estimate of 0 with a relative error and for one that is known to
-        a bin, NaN where there is no error, or still no interval.
-        """
-        if math.isnan(estimate.std_error):
-            return math.nan
-        if not estimate.is_bounded:  # a few replicates make all of the variance
-            n = estimate.n_replicates
-            return 2.0 * n if n < MOST_WITHOUT_INTERVAL else math.nan
-        wanted = self.wanted(estimate)
-        if estimate.std_error <= wanted:
-            return float(estimate.n_replicates)
-        if wanted == 0.0 or estimate.is_binned:
-            return math.inf
-        ratio = estimate.std_error / wanted
-        return estimate.n_replicates * (ratio * ratio)  # a power of it may overflow
-
-
-@dataclass(slots=True)
-class PreciseRows:
-    """Rows of points that are being sampled.
-
-    Attributes
-    ----------
-    requested : mapping
-        Point to the rows of it.
-    effort : Effort
-    store : SampleStore
-        What was sampled.
-
-    Raises
-    ------
-    InputError
-        If a point takes more than can be had.
-    """
-
-    requested: RequestedRows
-    effort: Effort
     store: SampleStore = field(default_factory=SampleStore)
     columns: dict[DesignPoint, Columns] = field(init=False)
     budgets: dict[DesignPoint, Budget] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what takes too much, before anything is sampled."""
+        relative = self.relative_error
+        require_number("relative_error", relative, LEAST_RELATIVE, 1.0, ends=False)
+        if self.absolute_error is not None:
+            require_number("absolute_error", self.absolute_error, 0.0, ends=False)
+        self.seed = require_whole("seed", self.seed, 0, MOST_SEED)
+        self.first = require_whole("first", self.first, LEAST, MOST_REPLICATES)
+        if self.most is not None:
+            self.most = require_whole("most", self.most, LEAST, MOST_REPLICATES)
         self.columns = {
             point: columns_of(point, keys) for point, keys in self.requested.items()
         }
@@ -454,55 +379,88 @@ class PreciseRows:
             for key in keys:
                 require_spread(point, key.divisor)
             require_affordable(point, self.n_divisors)
-        self.budgets = {
-            point: self.effort.budget(replicate_seconds(point, self.n_divisors))
-            for point in self.requested
-        }
+        self.budgets = {point: self._budget(point) for point in self.requested}
+
+    def _budget(self, point: DesignPoint) -> Budget:
+        """Return the budget of a point, limited by its cost if ``most`` is None."""
+        most = self.most
+        if most is None:
+            in_time = int(MOST_SECONDS / replicate_seconds(point, self.n_divisors))
+            most = max(self.first, min(MOST, in_time))
+        return Budget(min(self.first, most), most)
 
     @property
     def n_divisors(self) -> int:
-        """How many divisors there are in all."""
+        """Number of different divisors of all points."""
         return len({one for keys in self.columns.values() for one in keys.divisors})
 
-    def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:
-        """Sample until every row is precise enough, or cannot be.
+    def target_error(self, estimate: Estimate) -> float:
+        """Return the target of the standard error of an estimate."""
+        if self.absolute_error is not None:
+            return self.absolute_error
+        is_no_share = estimate.value == 0.0 and estimate.within == SHARE
+        return self.relative_error * (1.0 if is_no_share else abs(estimate.value))
 
-        Raises
-        ------
-        KeyboardInterrupt
-            On Ctrl-C; what was sampled until then is in the store.
+    def replicates_needed(self, estimate: Estimate) -> float:
+        """Return the estimated number of replicates that reach the target.
+
+        Twice the present number for an estimate that depends on outliers.  inf if no
+        number reaches it: the target is relative and the estimate 0, or the interval is
+        one bin.  NaN without a standard error or, after many replicates, an interval.
         """
-        plan = Plan(self.budgets, self.effort.seed, self.columns)
+        if math.isnan(estimate.std_error):
+            return math.nan
+        n, is_bounded = estimate.n_replicates, estimate.is_bounded
+        target = self.target_error(estimate)
+        if is_bounded and estimate.std_error <= target:
+            return float(n)
+        if n < MOST_WITH_OUTLIERS and (estimate.depends_on_outliers or not is_bounded):
+            return 2.0 * n  # the error may fall by far more than usual
+        if not is_bounded:
+            return math.nan
+        if target == 0.0 or estimate.is_binned:
+            return math.inf
+        ratio = estimate.std_error / target
+        return n * (ratio * ratio)  # ratio**2 may raise on overflow
+
+    def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:
+        """Sample until every row reaches the target, or cannot.
+
+        On Ctrl-C the store keeps the batches that have finished.
+        """
+        plan = Plan(self.budgets, self.seed, self.columns)
         work = partial(finish, workers)
-        try:
-            with threadpool_limits(limits=1, user_api="blas"):
-                failures = run(plan, self.store, work, self._unfinished, advance)
-        except KeyboardInterrupt:
-            self.store.drop_after_gaps()
-            raise
-        raise_failed_batches(failures, self.effort.seed)
+        with threadpool_limits(limits=1, user_api="blas"):
+            failures = run(plan, self.store, work, self._unfinished, advance)
+        raise_failed_batches(failures, self.seed)
 
     def _unfinished(self, _: SampleStore) -> Iterable[DesignPoint]:
-        """Name the points with rows that more replicates can make precise enough."""
+        """Yield the points with a row that can reach the target and has not yet."""
         for point in self.requested:
             limit = UNREACHABLE * self.budgets[point].most
             if any(
-                estimate.n_replicates < self.effort.needed(estimate) <= limit
+                estimate.n_replicates < self.replicates_needed(estimate) <= limit
                 for _, estimate in self._estimates(point)
             ):
                 yield point
 
     def _estimates(self, point: DesignPoint) -> Iterator[tuple[RowKey, Estimate]]:
-        """Yield the rows of a point; none of one with too few replicates."""
+        """Yield keys and estimates of a point; none if it has too few replicates."""
         if self.store.n_replicates(point) >= LEAST:
-            samples = self.store.samples(point)
+            samples = join(self.store.packed(point))
             summaries = Summaries(point, samples, self.columns[point])
-            yield from (
-                (key, _estimate(summaries, key)) for key in self.requested[point]
-            )
+            for key in self.requested[point]:
+                estimate = summaries.estimate(key)
+                is_share = QUANTITIES[key.quantity].indicator and "/" not in key.divisor
+                if is_share and estimate.value in {0.0, 1.0}:
+                    estimate = share_of_replicates(estimate)
+                yield key, estimate
 
     def estimates(self) -> list[tuple[Measurement, Estimate]]:
-        """Return the rows as far as they are sampled; points with too little lack."""
+        """Return the rows as Measurements and as Estimates.
+
+        Those of points with too few replicates are omitted.
+        """
         return [
             (_measurement(point, key, *estimate.numbers), estimate)
             for point in self.requested
@@ -510,24 +468,18 @@ class PreciseRows:
         ]
 
 
-def _estimate(summaries: Summaries, key: RowKey) -> Estimate:
-    """Estimate a row; a share that was 0 or 1 in every replicate by replicates."""
-    found = summaries.estimate(key)
-    is_share = QUANTITIES[key.quantity].indicator and "/" not in key.divisor
-    return share_of_replicates(found) if is_share and found.value in (0, 1) else found
-
-
 def exact_row(requested: RequestedRows) -> Measurement | None:
-    """Return the one row of a question as theory has it, None where it has no value.
+    """Return the only requested row with its exact value, without an estimate.
 
-    Nothing is sampled: there is no estimate, and there are no replicates.
+    None if theory has no exact value of it.
     """
     ((point, (key,)),) = requested.items()
-    found = _measurement(point, key, *[math.nan] * 4, 0)
-    return None if found.reference is None else found
+    measured = _measurement(point, key, *[math.nan] * 4, 0)
+    return None if measured.reference is None else measured
 
 
 def _measurement(point: DesignPoint, key: RowKey, *numbers: float) -> Measurement:
+    """Return a row with `Estimate.numbers` and its reference."""
     exact = reference(key.quantity, point, key.divisor, key.summary)
     known = (None, None) if exact is None else (exact.value, exact.error)
     columns: tuple[Any, ...] = table_row(point, key, *numbers, *known)
@@ -558,98 +510,85 @@ def grid(  # noqa: PLR0913 - as `measure`
     executor: Executor | None = None,
     progress: bool = False,
 ) -> "DataFrame":
-    """Estimate quantities over lists of what names a row, from shared samples.
+    """Estimate rows for all combinations of sizes and names, to a given precision.
 
-    Each point is sampled once, until every row of it is as precise as asked for.
+    Each point is sampled once, until each of its rows is precise enough.  Single values
+    are as for `measure`.
 
     Parameters
     ----------
     distribution_q : str, or sequence of str
         Distributions of the entries of queries.
     distribution_k : str, or sequence of str, optional
-        Distributions of the entries of keys, each with each of queries; by default the
-        same as those.
+        Distributions of the entries of keys, each combined with each of queries.
+        Default: the same as that of queries.
     d_k : int, or sequence of int
         Lengths of a query.
     n_keys : int, or sequence of int
-        Keys of an attention row, each with each length.  Quantities of pairs have none,
-        and are estimated once for each length.
+        Numbers of keys of a row, each combined with each ``d_k``.  Quantities of pairs
+        are estimated once for each ``d_k``.
     quantity : str, or sequence of str
-        What to estimate.
+        Names of quantities.
     divisor : str or float, or sequence of these
-        What scores are divided by, as for `measure`.
+        What scores are divided by.
     summary : str, or sequence of str, optional
-        Over attention rows, as for `measure`.
+        Summaries over attention rows.
     number_format : str, or sequence of str
-        Formats of the weights.
+        Number formats of the weights.
     softmax : str, or sequence of str
-        ``shifted``, ``naive``, or both.
+        ``shifted``, ``naive`` or both.
     dependence : str, or sequence of str
-        How keys are drawn given queries.
+        Dependences of keys on queries.
     initialisation : str, or sequence of str
-        What stands before queries and keys.
+        Initialisations of the projections that make queries and keys.
     normalisation : str, or sequence of str
-        What is done to each query and key before the product.
+        Normalisations of each query and key.
     mask : str, or sequence of str
-        Which keys a query sees, as for `measure`.
+        Which keys a query attends to.
     seed : int
-        Of all random numbers.
+        Seed of the random numbers.
     relative_error : float
-        Wanted standard error of each row, as a part of its estimate.
+        Target of standard error/|estimate| for each row.
     absolute_error : float, optional
-        Wanted standard error of each row, in place of a relative one.
+        Target of the standard error of each row; replaces ``relative_error``.
     first : int
-        Replicates of each point at first.
+        Number of replicates of each point in the first round.
     most : int, optional
-        Replicates of each point at most, as for `measure`.
+        Largest number of replicates of each point.
     jobs : int, optional
-        Processes; one: a thread, None: one process for each core.
+        Number of processes; 1: a thread.  None: a process for each core.
     executor : concurrent.futures.Executor, optional
-        Other workers, in place of these.
+        Other workers, instead of ``jobs``.
     progress : bool
-        Whether to show a bar, on a terminal.
+        Whether to show a progress bar.
 
     Returns
     -------
     DataFrame
-        A line for each combination that a point has, with the columns of
-        measurements.csv, ``mask`` among them.  Distributions and divisors stand as they
-        were typed, 13.5 as the number; of two spellings of one, the first.
+        A row for each combination that exists, with the columns of measurements.csv,
+        always including ``mask``.  Distributions and divisors are spelled as they were
+        given, such as 13.5 as a number; of two spellings of one, the first.
 
     Raises
     ------
     InputError
-        If an argument is of another type or out of its range, a name is not known, a
-        quantity has no row at all, or a point is not one.
+        If an argument is of a wrong type or out of range, a name is unknown, a quantity
+        has no row at all, or a combination is not a point.
     """
+    options = _select_options(locals())
     from pandas import DataFrame
 
     require_executor(executor)
     require_flag("progress", progress)
     jobs = None if jobs is None else require_whole("jobs", jobs, 1, MOST_JOBS)
-    names = {
-        "distribution_q": distribution_q,
-        "distribution_k": distribution_k,
-        "dependence": dependence,
-        "initialisation": initialisation,
-        "normalisation": normalisation,
-        "mask": mask,
-    }
-    parts = {
-        "divisor": divisor,
-        "quantity": quantity,
-        "summary": summary,
-        "number_format": number_format,
-        "softmax": softmax,
-    }
-    requested = request_rows(names, d_k, n_keys, parts)
-    effort = Effort(seed, relative_error, absolute_error, first, most)
-    rows = _sample(PreciseRows(requested, effort), executor, jobs, progress=progress)
+    requested = request_rows(d_k, n_keys, options)
+    effort = seed, relative_error, absolute_error, first, most
+    rows = _sample(PreciseRows(requested, *effort), executor, jobs, progress=progress)
     table = DataFrame(map(asdict, rows))
-    spelled = _spellings(divisor)
-    table["divisor"] = table["divisor"].map(lambda name: spelled.get(name, name))
+    spellings = _spellings(divisor)
+    table["divisor"] = table["divisor"].map(lambda name: spellings.get(name, name))
     for side in ("distribution_q", "distribution_k"):
-        given = distribution_q if names[side] is None else names[side]
+        given = distribution_q if options[side] is None else options[side]
         typed = {parse_distribution(one).name: one for one in _texts(side, given)[::-1]}
         table[side] = table[side].map(typed)
     return table.astype({"n_keys": "Int64"})
@@ -662,7 +601,7 @@ def _sample(
     *,
     progress: bool = False,
 ) -> list[Measurement]:
-    """Sample rows by some workers."""
+    """Sample rows, and return them."""
     with (
         at_work(executor, jobs) as workers,
         progress_bar(rows.n_divisors, quiet=not progress) as advance,
@@ -671,28 +610,33 @@ def _sample(
     return [measured for measured, _ in rows.estimates()]
 
 
-def _several(name: str, given: object) -> list[object]:
-    """Return a list of what may be one alone; one that is too long is not gone through.
+def _is_list(value: object) -> TypeGuard[Iterable[object]]:
+    """Return whether a value is iterable, and not text or an array of shape ()."""
+    is_scalar = isinstance(value, str) or getattr(value, "ndim", 1) == 0
+    return isinstance(value, Iterable) and not is_scalar
+
+
+def _list_of(name: str, value: object) -> list[object]:
+    """Return a value in a list, or the elements of a list of values.
 
     Raises
     ------
     InputError
-        If it is too long, or no list but something else that holds others.
+        If the list is too long, which may be infinite, or is a mapping or bytes.
     """
-    if isinstance(given, Mapping | bytes | bytearray):
-        raise InputError(f"{name} must be one, or a list, got {show(given)}")
-    is_scalar_array = getattr(given, "ndim", 1) == 0
-    if isinstance(given, str) or not isinstance(given, Iterable) or is_scalar_array:
-        return [given]
-    found = list(islice(given, MOST_POINTS + 1))
-    if len(found) > MOST_POINTS:
+    if isinstance(value, Mapping | bytes | bytearray):
+        raise InputError(f"{name} must be a value or a list, got {show(value)}")
+    if not _is_list(value):
+        return [value]
+    elements = list(islice(value, MOST_POINTS + 1))
+    if len(elements) > MOST_POINTS:
         raise InputError(f"{name} must name at most {MOST_POINTS}, got more")
-    return found
+    return elements
 
 
-def _spellings(given: object) -> dict[str, object]:
-    """Return the names of divisors, each with how it was typed first."""
-    spelled: dict[str, object] = {}
-    for one in _several("divisor", given):
-        spelled.setdefault(name_given_divisor(one), one)
-    return spelled
+def _spellings(value: object) -> dict[str, object]:
+    """Return for each canonical name of a divisor how it was spelled first."""
+    spellings: dict[str, object] = {}
+    for one in _list_of("divisor", value):
+        spellings.setdefault(name_given_divisor(one), one)
+    return spellings

@@ -1,7 +1,7 @@
-"""Grids of points with budgets: what a study samples, and how much; and the presets.
+"""Grids: the points that a study may sample, with their budgets; and the presets.
 
-The claims' domains pick from a grid; what lies beyond a domain shows how far a claim
-reaches.
+Checks select the points of their domains.  Points outside of them show how far a claim
+holds.
 """
 
 from typing import Annotated
@@ -25,28 +25,30 @@ from montecarlo.small_files import read_package_toml
 
 Dimension = Annotated[int, Meta(ge=1, le=2**20)]
 Keys = Annotated[int, Meta(ge=2, le=2**20)]
-#: Further distributions of a grid that names none.
+#: Default of `Grid.distributions`.
 FURTHER = tuple(name for name in DISTRIBUTIONS if name != "gaussian")
 Count = Annotated[int, Meta(ge=2, le=MOST_REPLICATES)]
 
 
 class Block(Struct, frozen=True, forbid_unknown_fields=True):
-    """Points that the map of a grid does not have.
+    """Points for all combinations of sizes, with the same distributions and so on.
 
     Attributes
     ----------
     d_k : tuple of int
     n_keys : tuple of int
-        Rows at every combination; none: no rows.
+        There is a point of rows for each combination with ``d_k``.
     pairs : bool
-        Whether to sample blocks of pairs as well.
+        Whether there is a point of pairs for each ``d_k``.
     distribution_q, distribution_k : str
-        ``distribution_k`` empty: as q.
+        An empty ``distribution_k`` means that of queries.
     dependence, initialisation, normalisation, mask : str
+        Names, as for `parse_point`.
     formats : bool
         Whether rows are also computed in number formats.
     replicates : int
-        So many of each point at the first analysis, the last; 0: the grid's.
+        Number of replicates of each point, which is analysed once.  0: the budget of
+        the grid.
     """
 
     d_k: tuple[Dimension, ...]
@@ -62,11 +64,8 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
     replicates: Annotated[int, Meta(ge=0, le=MOST_REPLICATES)] = 0
 
     def points(self) -> list[DesignPoint]:
-        """Return its points."""
-        sizes: list[tuple[int, int | None]] = [
-            (d, None) for d in self.d_k if self.pairs
-        ]
-        sizes += [(d, n) for d in self.d_k for n in self.n_keys]
+        """Return the points of the block."""
+        numbers_of_keys = (*[None] * self.pairs, *self.n_keys)
         return [
             parse_point(
                 self.distribution_q,
@@ -79,32 +78,37 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
                 self.mask,
                 formats=self.formats and n_keys is not None,
             )
-            for d_k, n_keys in sizes
+            for d_k in self.d_k
+            for n_keys in numbers_of_keys
         ]
 
 
 class Grid(Struct, frozen=True, forbid_unknown_fields=True):
-    """A grid of points with budgets in replicates.
+    """The points that a study may sample, with their budgets.
 
     Attributes
     ----------
     d_k, n_keys : tuple of int
-        Gaussian rows at every combination; Gaussian pairs at every d_k.
+        Sizes of standard normal queries and keys: points of rows at each combination,
+        and of pairs at each ``d_k``.
     distributions : tuple of str
-        Further distributions, at ``distribution_d_k`` and ``distribution_n_keys``.
+        Further distributions of the entries.
+    distribution_d_k, distribution_n_keys : tuple of int
+        Sizes for each of the further distributions.
     blocks : tuple of Block
-        What breaks the texts' premise, and number formats.
-    tails : tuple of (d_k, blocks)
-        Where overflow probabilities are estimated under tilting, and on how many blocks
-        of draws.
+        Further points, such as those outside the premises of the texts.
+    tails : tuple of (int, int)
+        Each d_k at which overflow probabilities are estimated by importance sampling,
+        and the number of blocks of draws for it.
     divisors : tuple of str
+        Canonical names.
     first, most : int
-        Replicates at the first interim analysis and at most.
+        Number of replicates of a point at the first interim analysis, and at most.
     first_large, most_large : int
-        The same where sizes make a replicate expensive.  Blocks of pairs, each of which
-        says much, begin with ``first_large``, too.
+        The same for points whose replicates are expensive.  Points of pairs, whose
+        replicates are large, begin with at most ``first_large``.
     every_row : bool
-        Whether to sample every row of every point, also those that nobody reads.
+        Whether all rows of all points are requested, also those that nothing reads.
     """
 
     d_k: tuple[Dimension, ...]
@@ -122,20 +126,18 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     every_row: bool = False
 
     def points(self) -> list[DesignPoint]:
-        """Return every point of the grid once, in a canonical order.
+        """Return the different points of the grid, in a canonical order.
 
         Raises
         ------
-        ValueError
-            If a distribution or divisor is not known, a range is off, there is no
-            point, or one takes more than can be had.
+        InputError
+            If a name is unknown, a number out of range, there is no point, or one needs
+            too much time or memory.
         """
         divisors = [parse_divisor(name) for name in self.divisors]
         for divisor, name in zip(divisors, self.divisors, strict=True):
-            if divisor.name != name:  # rows are found by it
-                raise InputError(
-                    f"divisors must be called {divisor.name!r}, got {name!r}"
-                )
+            if divisor.name != name:  # row keys have the canonical name
+                raise InputError(f"divisors must name {divisor.name!r}, got {name!r}")
         distributions = [parse_distribution(name).name for name in self.distributions]
         for first, most in (
             (self.first, self.most),
@@ -145,14 +147,13 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
                 raise InputError(
                     f"first must be at most the budget {most}, got {first}"
                 )
-        blocks = [Block(self.d_k, self.n_keys)]
         sizes = self.distribution_d_k, self.distribution_n_keys
-        blocks += [Block(*sizes, distribution_q=name) for name in distributions]
-        blocks += self.blocks
-        found = [point for block in blocks for point in block.points()]
-        if not found:
+        blocks = [Block(*sizes, distribution_q=name) for name in distributions]
+        blocks += [Block(self.d_k, self.n_keys), *self.blocks]
+        points = [point for block in blocks for point in block.points()]
+        if not points:
             raise InputError("grid must have at least one point, got none")
-        for point in found:
+        for point in points:
             require_affordable(point, len(self.divisors))
             for divisor in divisors:
                 if point.has_rows or not divisor.needs_keys:
@@ -160,10 +161,10 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         for d, _ in self.tails:
             require_affordable_tail(d)
         order = {name: number for number, name in enumerate(DISTRIBUTIONS)}
-        # one of a name: with number formats, if any of them asks for these
-        once = {c.name: c for c in sorted(found, key=lambda c: c.formats)}
+        # of points with one name, the last is kept: with number formats if any has them
+        by_name = {c.name: c for c in sorted(points, key=lambda c: c.formats)}
         return sorted(
-            once.values(),
+            by_name.values(),
             key=lambda c: (
                 c.has_rows,
                 c.is_normalised,
@@ -177,7 +178,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def budgets(self) -> dict[DesignPoint, Budget]:
-        """Return the budget of every point."""
+        """Return the budget of each point, in the order of `points`."""
         fixed = {
             point.name: Budget(block.replicates, block.replicates)
             for block in self.blocks
@@ -187,18 +188,18 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         return {c: fixed.get(c.name, self.budget_of(c)) for c in self.points()}
 
     def budget_of(self, point: DesignPoint) -> Budget:
-        """Return the budget of a point for which no block says another."""
+        """Return the budget of a point unless its block has ``replicates``."""
         if point.is_large:
             return Budget(self.first_large, self.most_large)
         first = self.first if point.has_rows else min(self.first, self.first_large)
         return Budget(first, self.most)
 
 
-#: The nominal error rate of all verdicts together, where nobody says another.
+#: Default nominal error rate: probability that any of the verdicts is wrong.
 ERROR_RATE = 0.01
 
 
-#: Sizes of practice: those that a claim speaks of when it names none.
+#: Sizes in use in models, at which a claim is judged that names no sizes.
 PRACTICE_D_K = (64, 128, 256)
 PRACTICE_N_KEYS = (128, 1024, 4096, 16384)
 

@@ -1,4 +1,4 @@
-"""How far work is: a bar on a terminal, a few lines in a log."""
+"""Progress on standard error: a bar on a terminal, a few lines in a log."""
 
 import sys
 import time
@@ -6,35 +6,35 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from montecarlo.estimation.engine import Advance
 from montecarlo.printing import print_lines
 from montecarlo.sampling.cost import replicate_seconds, say_time
 from montecarlo.sampling.design_points import DesignPoint
 
-#: Told of a point: replicates just finished, and replicates newly wanted of it.
-Advance = Callable[[DesignPoint, int, int], None]
-#: Seconds up to which work leaves no line in a log.
+#: Longest duration of work that writes no line to a log, in seconds.
 SHORT = 10.0
 
 
 @contextmanager
 def open_bar(task: str, *, quiet: bool) -> Iterator[Callable[..., object]]:
-    """Show on standard error how far a task is.
+    """Show the progress of a task on standard error within a with block.
 
-    A bar on a terminal; elsewhere, where it takes longer than `SHORT`, a line at each
-    quarter.
+    On a terminal it is a bar.  Elsewhere a line is printed at each quarter of a task
+    that takes longer than `SHORT`; with ``quiet`` nothing.
 
     Yields
     ------
     callable
-        To be told ``total`` and ``completed``.
+        Called with the keywords ``total`` and ``completed``, in any unit, to update the
+        progress.
     """
     if quiet:
         yield lambda **_: None
         return
     if not sys.stderr.isatty():
-        yield _quarters(task)
+        yield _quarter_printer(task)
         return
-    # slow to import, and of no use where nothing is shown
+    # slow to import
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -49,47 +49,60 @@ def open_bar(task: str, *, quiet: bool) -> Iterator[Callable[..., object]]:
         yield partial(bar.update, bar.add_task(task, total=0.0))
 
 
-def _quarters(task: str) -> Callable[..., object]:
-    """Return what prints a line at each quarter, of work that takes a while."""
-    started, whole, reached = time.perf_counter(), 0.0, 0
+def _quarter_printer(task: str) -> Callable[..., object]:
+    """Return an update function that prints a line at each quarter of a long task."""
+    started, quarters_printed = time.perf_counter(), 0
 
-    def update(total: float | None = None, completed: float = 0.0) -> None:
-        nonlocal whole, reached
-        whole = whole if total is None else total
+    def update(total: float, completed: float) -> None:
+        """Print a line if a further quarter is completed."""
+        nonlocal quarters_printed
         seconds = time.perf_counter() - started
-        quarters = min(3, int(4.0 * completed / whole) if whole else 0)
-        if quarters > reached and seconds > SHORT:
-            reached = quarters
-            told = f"{task}: {25 * quarters} % after {say_time(round(seconds))}"
-            print_lines(told, sys.stderr)
+        quarters = min(3, int(4.0 * completed / total) if total else 0)
+        if quarters > quarters_printed and seconds > SHORT:
+            quarters_printed = quarters
+            line = f"{task}: {25 * quarters} % after {say_time(round(seconds))}"
+            print_lines(line, sys.stderr)
 
     return update
 
 
 @contextmanager
 def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
-    """Show the seconds that sampling takes; yields what `run_study` tells of it.
+    """Show the progress of sampling within a with block, in seconds of one core.
 
-    What is wanted grows with each round, so the part that is done would fall: the bar
-    waits then, and never goes back.  A log begins with what the first round takes.
+    The bar never goes back: it stops while a new round increases the total.  A log
+    begins with the estimated time of the first round.
+
+    Parameters
+    ----------
+    n_divisors : int
+        Number of divisors at each point, from which the time is estimated.
+    quiet : bool
+        Whether to show nothing.
+
+    Yields
+    ------
+    callable
+        The function to report progress to, as `montecarlo.estimation.engine.run` does.
     """
     with open_bar("sampling", quiet=quiet) as update:
-        wanted = done = shown = 0.0
+        total = done = largest_share = 0.0
         points: set[DesignPoint] = set()
-        is_told = quiet or sys.stderr.isatty()
+        has_begun = quiet or sys.stderr.isatty()
 
-        def advance(point: DesignPoint, finished: int, newly_wanted: int) -> None:
-            nonlocal wanted, done, shown, is_told
+        def advance(point: DesignPoint, finished: int, requested: int) -> None:
+            """Update the bar: replicates of a point have finished or are requested."""
+            nonlocal total, done, largest_share, has_begun
             seconds = replicate_seconds(point, n_divisors)
             points.add(point)
-            if finished and not is_told:
-                is_told = True
-                if wanted > SHORT:
-                    takes = f"about {say_time(round(wanted))} on one core"
-                    told = f"sampling: {len(points)} points, {takes}"
-                    print_lines(told, sys.stderr)
-            wanted, done = wanted + newly_wanted * seconds, done + finished * seconds
-            shown = max(shown, done / wanted if wanted else 0.0)
-            update(total=wanted, completed=shown * wanted)
+            if finished and not has_begun:
+                has_begun = True
+                if total > SHORT:
+                    duration = f"about {say_time(round(total))} on one core"
+                    line = f"sampling: {len(points)} points, {duration}"
+                    print_lines(line, sys.stderr)
+            total, done = total + requested * seconds, done + finished * seconds
+            largest_share = max(largest_share, done / total if total else 0.0)
+            update(total=total, completed=largest_share * total)
 
         yield advance

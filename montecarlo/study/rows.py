@@ -1,15 +1,16 @@
-"""Rows are asked for: the one mechanism that says what a study samples.
+"""Requested rows: the only way to say what a study samples.
 
 A row is named by a design point and a `RowKey`: divisor, quantity, summary, number
-format and softmax.  Whoever reads rows names them: checks (`claims.simulation`), the
-self-check on references (`claims.z_scores`), tables and figures of pages
-(`report.content.reading`), a user's claims, `measure` and `grid`; the explorer's
-numbers are a table of their own.  `unite` joins what is named: the points, and the rows
-of each; a point without a row is not sampled.  `estimation.summaries.columns_of` turns
-the rows of a point into the columns that its replicates are reduced to, and nothing
-else is computed; draws depend on the point alone, so a row has the same bytes in any
-company.  A grid with ``every_row``, that of the full preset, names all of its rows.
-Who reads a row that was not sampled is told which: see `study.table.find_rows`.
+format and softmax.  It is requested by whatever reads it: checks (`claims.simulation`),
+the comparison with references (`claims.z_scores`), tables and figures of pages
+(`report.content.reading`), a user's claims, `measure` and `grid`.  With ``every_row``
+a grid requests all rows of its points.
+
+`unite` collects the requests: the points to sample, and the rows of each.
+`estimation.summaries.columns_of` derives the columns to which replicates are reduced,
+and nothing else is computed.  Random numbers depend on the point alone, so the value
+of a row does not depend on the other requests.  `study.table.find_rows` raises an error
+for a row that is read but was not requested.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,15 +24,16 @@ from montecarlo.estimation.summaries import (
     RowKey,
     every_key,
     has_row,
-    lacks,
+    reason_missing,
 )
 from montecarlo.names import look_up
 from montecarlo.sampling.design_points import DesignPoint
 
+#: A row of measurements.csv.
 Row = tuple[DesignPoint, RowKey]
-#: The rows of each point that is sampled.
+#: For each point that is sampled, the keys of its requested rows.
 RequestedRows = Mapping[DesignPoint, tuple[RowKey, ...]]
-#: What each part of a key may be, for a message.
+#: Possible values of the fields of a `RowKey`, for messages.
 _KNOWN: Mapping[str, Iterable[str]] = {
     "divisor": DIVISORS,
     "summary": (
@@ -44,7 +46,7 @@ _KNOWN: Mapping[str, Iterable[str]] = {
 
 
 def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return the rows of each point, once, in the order in which they are named."""
+    """Return the rows grouped by point: the different keys of each, in order."""
     keys_of: dict[DesignPoint, dict[RowKey, None]] = {}
     for point, key in rows:
         keys_of.setdefault(point, {})[key] = None
@@ -54,41 +56,40 @@ def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
 def in_order(
     requested: RequestedRows, points: Iterable[DesignPoint], divisors: tuple[str, ...]
 ) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return rows in the order of some points and of `every_key`."""
-    ordered = {}
+    """Return requested rows in the order of ``points`` and of `every_key`.
+
+    Rows that `every_key` lacks are the last of their point, sorted.
+    """
+    ordered: dict[DesignPoint, tuple[RowKey, ...]] = {}
     for point in points:
-        if point in requested:
-            place = {key: n for n, key in enumerate(every_key(point, divisors))}
-            ordered[point] = tuple(
-                sorted(
-                    requested[point], key=lambda key: (place.get(key, len(place)), key)
-                )
-            )
+        if keys := set(requested.get(point, ())):
+            every = [*every_key(point, divisors)]
+            known = [key for key in every if key in keys]
+            ordered[point] = (*known, *sorted(keys.difference(every)))
     return ordered
 
 
 def require_row(point: DesignPoint, key: RowKey) -> None:
-    """Require that a point has a row.
+    """Raise an error unless a point has a row.
 
     Raises
     ------
     InputError
-        If not: why, and what it has in its place.
+        The message says why it has none, or which values a field of the key may have.
     """
     if has_row(point, key):
         return
     quantity = QUANTITIES[key.quantity]
-    if why := lacks(quantity.name, key.number_format, key.softmax, point):
-        raise InputError(f"{quantity.name} {why}")
+    if reason := reason_missing(point, key):
+        raise InputError(f"{quantity.name} {reason}")
     for part, known in _KNOWN.items():
         others = {name: key._replace(**{part: name}) for name in known}
-        there = [name for name, other in others.items() if has_row(point, other)]
-        if there and part == "summary" and quantity.grid and "/" not in key.divisor:
-            there.append(ANY_QUANTILE)
-        if there:
-            look_up(
-                f"{part} of {key.quantity}", getattr(key, part), dict.fromkeys(there)
-            )
+        possible = [name for name, other in others.items() if has_row(point, other)]
+        if possible and part == "summary" and quantity.grid and "/" not in key.divisor:
+            possible.append(ANY_QUANTILE)
+        if possible:
+            names = dict.fromkeys(possible)
+            look_up(f"{part} of {key.quantity}", getattr(key, part), names)
     raise InputError(
         f"{quantity.name} must have such a row at {point.name}, got {' '.join(key)}"
     )

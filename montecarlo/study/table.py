@@ -1,9 +1,8 @@
-"""The table of measurements: a row per point, divisor, quantity and summary.
+"""measurements.csv: a row for each point, divisor, quantity and summary.
 
-Rare events, overflow probabilities, are estimated under tilting.
-
-The rows of a point are made by workers, which are sent its batches, as soon as it is
-sampled: together the samples of a study would not fit into memory.
+Workers compute the rows of a point from its batches as soon as it is sampled: the
+samples of all points would not fit into memory.  Overflow probabilities are too small
+for that; `tail_rows` estimates them by importance sampling.
 """
 
 import math
@@ -35,25 +34,22 @@ from montecarlo.theory.references import reference
 from montecarlo.theory.row_integrals import Reference
 from montecarlo.theory.score_distribution import log_score_tail
 
-#: A reference counts where its own error is at most this part of the standard error.
+#: Largest error of a reference over the standard error at which the table has it.
 FAR_BELOW = 0.1
-
-#: What theory says of the rows of a point.
-References = Mapping[RowKey, Reference | None]
 
 
 class PointTable(NamedTuple):
-    """What the replicates of a point came to, without these.
+    """The results of a point, without its samples.
 
     Attributes
     ----------
     n_replicates : int
     rows : tuple of tuple
-        Its rows of the table, as `COLUMNS`.
+        Rows of measurements.csv, with the columns `COLUMNS`.
     distributions : dict
-        How rows are distributed, where that was asked for.
+        For keys with the summary `DISTRIBUTION`: the distribution over attention rows.
     estimates : dict
-        Those of the rows that checks look at.
+        For keys that checks read: the estimate.
     """
 
     n_replicates: int
@@ -62,7 +58,7 @@ class PointTable(NamedTuple):
     estimates: dict[RowKey, Estimate]
 
     def estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a row that checks look at."""
+        """Return the estimate of a row that checks read."""
         return self.estimates[key]
 
 
@@ -70,38 +66,38 @@ def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
     point: DesignPoint,
     keys: tuple[RowKey, ...],
     packed: Iterable[bytes],
-    references: References,
+    references: Mapping[RowKey, Reference | None],
     checked: Collection[RowKey],
     error_rates: tuple[float, ...],
 ) -> PointTable:
-    """Estimate the rows of a point that are asked for.
+    """Return the results of a point for the requested rows.
 
     Parameters
     ----------
     point : DesignPoint
     keys : tuple of RowKey
-        In the order of the table.
+        The requested rows, in the order of the table.
     packed : iterable of bytes
-        Its batches, in order, of the columns of these rows.
+        The packed batches of the point, in order, with the columns of these rows.
     references : mapping
-        From `references_of`.
+        Exact values from `references_of`.
     checked : collection of RowKey
-        The rows that checks look at, here or elsewhere.
+        Keys that checks read, at any point.
     error_rates : tuple of float
-        Those of the intervals that the estimates of these rows are asked for.
+        One-sided error rates of the intervals that checks need.
     """
-    one = Summaries(point, join(packed), columns_of(point, keys))
+    summaries = Summaries(point, join(packed), columns_of(point, keys))
     numbers = [key for key in keys if key.summary != DISTRIBUTION]
     return PointTable(
-        one.samples.n_replicates,
-        tuple(rows_of(one, numbers, references.get)),
+        summaries.samples.n_replicates,
+        tuple(rows_of(summaries, numbers, references.get)),
         {
-            key: one.distribution(key.divisor, key.quantity)
+            key: summaries.distribution(key.divisor, key.quantity)
             for key in keys
             if key.summary == DISTRIBUTION
         },
         {
-            key: one.estimate(key).at_rates(error_rates)
+            key: summaries.estimate(key).at_rates(error_rates)
             for key in numbers
             if key in checked
         },
@@ -111,19 +107,19 @@ def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
 def references_of(
     point: DesignPoint, keys: tuple[RowKey, ...]
 ) -> dict[RowKey, Reference | None]:
-    """Return what theory says of some rows of a point."""
+    """Return the exact value of each row of a point, None where theory has none."""
     return {key: find_reference(point, key) for key in keys}
 
 
 def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
-    """Return the exact value of a row where theory gives one."""
+    """Return the exact value of a row with its error, None if theory has none."""
     if "/" in key.divisor or key.summary == DISTRIBUTION:
         return None
     return reference(key.quantity, point, key.divisor, key.summary)
 
 
 def tabulate(rows: Iterable[tuple[object, ...]]) -> pd.DataFrame:
-    """Build the table of measurements, with the columns `COLUMNS`."""
+    """Return a DataFrame of rows of measurements.csv, with the columns `COLUMNS`."""
     table = pd.DataFrame.from_records(list(rows), columns=list(COLUMNS))
     return table.astype({"n_keys": "Int64"})
 
@@ -133,10 +129,13 @@ def rows_of(
     keys: Iterable[RowKey],
     lookup: Callable[[RowKey], Reference | None],
 ) -> Iterator[tuple[object, ...]]:
-    """Yield some rows of a point; ``lookup`` returns the reference of each, or None."""
+    """Yield the rows of measurements.csv with these keys.
+
+    ``lookup`` maps a key to the exact value, or to None.
+    """
     for key in keys:
         estimate, exact = summaries.estimate(key), lookup(key)
-        # of a bin its width says how well a value is known
+        # not `reported_error`: that of a bin is NaN
         if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
             exact = None
         known = (math.nan, math.nan) if exact is None else (exact.value, exact.error)
@@ -144,30 +143,32 @@ def rows_of(
 
 
 def find_rows(table: pd.DataFrame, rows: Iterable[Row]) -> pd.DataFrame:
-    """Return the lines of some rows, in the order of the table.
+    """Return the part of the table with these rows, in the order of the table.
+
+    Rows with the summary `DISTRIBUTION`, which are in no table, are ignored.
 
     Raises
     ------
     InputError
-        If one of them is not there; names it.
+        If the table lacks one of them.
     """
-    names = {row_id(*row): row for row in rows if row[1].summary != DISTRIBUTION}
-    found = table[table["row_id"].isin(names)]
-    there = set(found["row_id"])
-    for name in (one for one in names if one not in there):
-        point, key = names[name]
-        raise InputError(
-            f"measurements must have the row {' '.join(key)} of {point.name} ({name}), "
-            "which a page reads"
-        )
-    return found
+    ids = {row_id(*row): row for row in rows if row[1].summary != DISTRIBUTION}
+    part = table[table["row_id"].isin(ids)]
+    present = set(part["row_id"])
+    for name, (point, key) in ids.items():
+        if name not in present:
+            raise InputError(
+                f"measurements must have the row {' '.join(key)} of {point.name} "
+                f"({name}), which a page reads"
+            )
+    return part
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table; where nothing stands before q and k it says ``none``.
+    """Write a table as CSV, without the column ``mask`` if no row has a mask.
 
-    A column that is empty at first would have its type guessed twice by who reads it.
-    The column ``mask`` is written where some row has one.
+    An empty ``initialisation`` is written as ``none``: readers that guess the type of a
+    column from its first rows expect no text in an empty one.
     """
     if "mask" in table and table["mask"].eq(NONE).all():
         table = table.drop(columns="mask")
@@ -177,59 +178,57 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a table that `write_table` wrote; what is empty, or nothing, is missing."""
+    """Return a table that `write_table` wrote; empty fields are NaN.
+
+    So is ``none`` as an ``initialisation``.
+    """
     table = pd.read_csv(path, keep_default_na=False, na_values=[""])
     if "initialisation" in table:
-        there = table["initialisation"].ne(NONE)
-        table["initialisation"] = table["initialisation"].where(there)
+        is_given = table["initialisation"].ne(NONE)
+        table["initialisation"] = table["initialisation"].where(is_given)
     if "row_id" in table and "mask" not in table:
         table.insert(COLUMNS.index("mask"), "mask", NONE)
     return table
 
 
-#: Formats whose exponential a single score may overflow with a probability that a
-#: table can show; in float64 it is below 1e-190 for every d_k of interest.
+#: Number formats in which exp of a score may overflow with a noticeable probability; in
+#: float64 it is below 1e-190 for every relevant d_k.
 FORMATS = tuple(name for name in NUMBER_FORMATS if name != "float64")
 
 
 def tail_rows(
     tails: tuple[tuple[int, int], ...], seed: int, executor: Executor
 ) -> Iterator[tuple[object, ...]]:
-    """Estimate the overflow probabilities of single unscaled scores.
+    """Yield the probabilities that exp of an undivided score overflows.
 
-    What one of them raises ends all.
+    Exceptions of workers are raised.
 
     Parameters
     ----------
-    tails : tuple of (d_k, blocks)
+    tails : tuple of (int, int)
+        Each d_k, and the number of blocks of draws for it.
     seed : int
     executor : concurrent.futures.Executor
 
     Yields
     ------
     tuple
-        Rows of measurements.csv; the interval is the empirical Bernstein one.
+        Rows of measurements.csv, with empirical Bernstein intervals.
     """
-    asked = {
-        (NUMBER_FORMATS[name].log_largest, d_k, seed, blocks): (d_k, blocks, name)
+    tasks = {
+        (NUMBER_FORMATS[name].log_largest, d_k, seed, blocks): name
         for d_k, blocks in tails
         for name in FORMATS
     }
-    done = finish(executor, estimate_tail, asked)
-    tails_of = {task: future.result() for task, future in done}
-    for task, (d_k, blocks, name) in asked.items():
-        yield _tail_row(d_k, blocks, name, tails_of[task])
-
-
-def _tail_row(
-    d_k: int, blocks: int, name: str, tail: tuple[float, float, float]
-) -> tuple[object, ...]:
-    point = parse_point("gaussian", "gaussian", d_k)
-    key = RowKey("none", OVERFLOW, "value", name, "naive")
-    log_value, relative_error, relative_half_width = tail
-    value = math.exp(log_value)
-    exact = math.exp(log_score_tail(NUMBER_FORMATS[name].log_largest, d_k))
-    half = relative_half_width * value
-    ends = max(0.0, value - half), min(1.0, value + half)
-    numbers = value, relative_error * value, *ends, blocks, exact, 1e-9 * exact
-    return table_row(point, key, *numbers)
+    done = finish(executor, estimate_tail, tasks)
+    estimates = {task: future.result() for task, future in done}
+    for task, name in tasks.items():
+        log_largest, d_k, _, blocks = task
+        log_value, relative_error, relative_half_width = estimates[task]
+        value, exact = math.exp(log_value), math.exp(log_score_tail(log_largest, d_k))
+        half = relative_half_width * value
+        ends = max(0.0, value - half), min(1.0, value + half)
+        numbers = value, relative_error * value, *ends, blocks, exact, 1e-9 * exact
+        point = parse_point("gaussian", "gaussian", d_k)
+        key = RowKey("none", OVERFLOW, "value", name, "naive")
+        yield table_row(point, key, *numbers)

@@ -19,7 +19,7 @@ from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.masks import parse_mask
 from montecarlo.errors import InputError, show
 from montecarlo.names import MOST_SIZE, require_number, require_text, require_whole
-from montecarlo.theory.masked_rows import ALONE, mean_over_mask
+from montecarlo.theory.masked_rows import SINGLE_KEY_ROW, mean_over_mask
 from montecarlo.theory.references import MOST_STD
 from montecarlo.theory.row_expectations import expect_gaussian_query
 from montecarlo.theory.row_integrals import (
@@ -133,8 +133,8 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
             return expect_biased_row(scale, bias, n)
         return expect_gaussian_row(scale, n)
 
-    # a row of one key: ln Z is the score, whose mean is the bias
-    single_key = ALONE + np.array([bias, 0.0, 0.0, 0.0, 0.0, 0.0])
+    single_key = SINGLE_KEY_ROW.copy()
+    single_key[0] = bias  # ln Z of one key is its score
     expectations = mean_over_mask(expect, single_key, n_keys, rows)
     names = BIASED_NAMES if bias else ROW_NAMES
     values, errors = expectations.values.tolist(), expectations.errors.tolist()

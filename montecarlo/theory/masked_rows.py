@@ -1,7 +1,8 @@
-"""Expectations over the rows of a mask: their mean over rows of different lengths.
+"""Expectations under an attention mask: averages over rows of different lengths.
 
-Short rows are evaluated one by one; over longer ones expectations are interpolated in
-the logarithm of the length, panel by panel.
+In: a function that returns the expectations of a row of n keys.  Out: their mean over
+the rows of the mask.  Short rows are evaluated one by one.  Longer rows are divided
+into panels, on each of which the expectations are interpolated in ln n.
 """
 
 import math
@@ -13,99 +14,80 @@ from montecarlo.attention.masks import Mask
 from montecarlo.theory.row_expectations import chebyshev_coefficients
 from montecarlo.theory.row_integrals import Array, Expectations
 
-#: Order of the last axis as in `ROW_NAMES`: of a row of one key, whose score has the
-#: mean 0.
-ALONE = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 1.0])
-#: Rows up to this length are asked one by one; longer ones are interpolated in ln i,
-#: each panel over lengths that grow by this factor.
-SHORT, FACTOR = 32, 8.0
-#: Chebyshev points of a panel, and those of the check.
-POINTS, FEWER = 14, 11
+#: Expectations of `ROW_NAMES` for a row of one key, whose score has mean 0.
+SINGLE_KEY_ROW = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+#: Longest row that is evaluated by itself.
+LONGEST_SINGLE = 32
+#: Ratio of the longest to the shortest row of a panel.
+PANEL_RATIO = 8.0
+#: Number of Chebyshev nodes of a panel, and the smaller number for the error estimate.
+NODES, FEWER_NODES = 14, 11
 
 
 def mean_over_mask(
-    expect: Callable[[float], Expectations], first: Array, n_keys: int, mask: Mask
+    expect: Callable[[float], Expectations],
+    single_key: Array,
+    n_keys: int,
+    mask: Mask,
 ) -> Expectations:
-    """Return the mean over the rows that a mask leaves.
+    """Return the mean of row expectations over the rows of an attention matrix.
 
     Parameters
     ----------
     expect : callable
-        Length of a row, 2 or more, also between whole numbers -> shape (n_quantities,).
-    first : ndarray, shape (n_quantities,)
-        Of the row with one key.
+        Returns the expectations, shape (n_quantities,), of a row of n >= 2 keys; n may
+        be fractional.
+    single_key : ndarray, shape (n_quantities,)
+        The expectations of a row of one key.
     n_keys : int
-        Rows of the matrix, 2 or more.
+        Number of keys, and of rows; at least 2.
     mask : Mask
+        Determines the number of keys of each row.
 
     Returns
     -------
     Expectations
-        Shape (n_quantities,).
+        Shape (n_quantities,).  The errors are those of ``expect`` plus the change if
+        fewer nodes are used for the interpolation.
     """
     if not mask.is_causal:
         return expect(float(n_keys))
-    longest = mask.width or n_keys
-    if longest == 1:
-        return Expectations(first, np.zeros_like(first))
-    rising = mean_over_lengths(expect, first, longest)
-    if longest == n_keys:
-        return rising
-    level, share = expect(float(longest)), longest / n_keys
-    return Expectations(
-        share * rising.values + (1.0 - share) * level.values,
-        share * rising.errors + (1.0 - share) * level.errors,
-    )
-
-
-def mean_over_lengths(
-    expect: Callable[[float], Expectations], first: Array, n_keys: int
-) -> Expectations:
-    """Return the mean over rows of 1, 2, ... n keys.
-
-    Parameters
-    ----------
-    expect : callable
-        Length of a row, 2 or more, also between whole numbers -> shape (n_quantities,).
-    first : ndarray, shape (n_quantities,)
-        Of the row with one key.
-    n_keys : int
-        Rows of the matrix, 2 or more.
-
-    Returns
-    -------
-    Expectations
-        Shape (n_quantities,).  The error adds those of the rows and the difference from
-        fewer points.
-    """
-    total, errors = np.array(first, dtype=np.float64), np.zeros_like(first)
-    for length in range(2, min(n_keys, SHORT) + 1):
+    total, errors = single_key.astype(np.float64), np.zeros_like(single_key)
+    longest = mask.longest(n_keys)
+    for length in range(2, min(longest, LONGEST_SINGLE) + 1):
         row = expect(float(length))
         total += row.values
         errors += row.errors
-    low = SHORT
-    while low < n_keys:
-        high = min(n_keys, math.floor(low * FACTOR))
-        fine, row_errors = _sum_panel(expect, low, high, POINTS)
-        coarse, _ = _sum_panel(expect, low, high, FEWER)
+    low = LONGEST_SINGLE
+    while low < longest:
+        high = min(longest, math.floor(low * PANEL_RATIO))
+        fine, row_errors = _sum_over_panel(expect, low, high, NODES)
+        coarse, _ = _sum_over_panel(expect, low, high, FEWER_NODES)
         total += fine
         errors += row_errors + np.abs(fine - coarse)
         low = high
+    if longest < n_keys:
+        values, row_errors = single_key, np.zeros_like(single_key)
+        if longest > 1:
+            values, row_errors = expect(float(longest))
+        total += (n_keys - longest) * values
+        errors += (n_keys - longest) * row_errors
     return Expectations(total / n_keys, errors / n_keys)
 
 
-def _sum_panel(
-    expect: Callable[[float], Expectations], low: int, high: int, n_points: int
+def _sum_over_panel(
+    expect: Callable[[float], Expectations], low: int, high: int, n_nodes: int
 ) -> tuple[Array, Array]:
-    """Sum over the lengths above one and up to another, by a polynomial in ln i."""
-    x = np.polynomial.chebyshev.chebpts1(n_points)
+    """Return the sum of expectations over the lengths low + 1, ..., high; its errors.
+
+    By Chebyshev interpolation in ln n at ``n_nodes`` nodes.
+    """
+    nodes = np.polynomial.chebyshev.chebpts1(n_nodes)
     width = math.log(high / low)
-    at_nodes = [expect(low * math.exp(0.5 * (one + 1.0) * width)) for one in x]
-    coefficients = chebyshev_coefficients(np.stack([one.values for one in at_nodes]))
+    rows = [expect(low * math.exp(0.5 * (node + 1.0) * width)) for node in nodes]
+    coefficients = chebyshev_coefficients(np.stack([row.values for row in rows]))
     lengths = np.arange(low + 1, high + 1, dtype=np.float64)
     places = 2.0 * np.log(lengths / low) / width - 1.0
-    sums = np.array(
-        [np.polynomial.chebyshev.chebval(places, one).sum() for one in np.eye(n_points)]
-    )
-    errors = np.max([one.errors for one in at_nodes], axis=0) * lengths.size
-    return sums @ coefficients, errors
+    polynomials = np.polynomial.chebyshev.chebvander(places, n_nodes - 1)
+    errors = np.max([row.errors for row in rows], axis=0) * lengths.size
+    return polynomials.sum(axis=0) @ coefficients, errors

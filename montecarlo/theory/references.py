@@ -18,7 +18,7 @@ from montecarlo.attention.masks import ENDS, NO_MASK, Mask
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
-from montecarlo.theory.masked_rows import ALONE, mean_over_mask
+from montecarlo.theory.masked_rows import SINGLE_KEY_ROW, mean_over_mask
 from montecarlo.theory.row_expectations import (
     expect_gaussian_query,
     expect_rademacher_pairs,
@@ -112,35 +112,35 @@ def _ratio(over: Reference | None, under: Reference | None) -> Reference | None:
     return Reference(ratio, error * abs(ratio))
 
 
-#: Values of a row of one key, whatever its score is.
-OF_ONE_KEY = {
-    **dict.fromkeys(("entropy", "score_row_variance", "jacobian_trace"), 0.0),
-    "jacobian_frobenius_squared": 0.0,
-    **dict.fromkeys(("weight_max", "inverse_participation"), 1.0),
-    **dict.fromkeys(("output_variance", "output_std"), 1.0),
+#: For each quantity that does not depend on the score: its value for a row of one key.
+SINGLE_KEY = {
+    name: float(value)
+    for name, value in zip(ROW_NAMES, SINGLE_KEY_ROW, strict=True)
+    if name != "log_partition"
 }
-#: Of what the mean over the rows of a mask is known.
-OF_MASKS = {*ROW_NAMES, *OF_ONE_KEY, "entropy_identity"}
+SINGLE_KEY |= {"score_row_variance": 0.0, "output_variance": 1.0, "output_std": 1.0}
+#: Quantities whose mean over the rows of a causal mask is known.
+MASKED = {*ROW_NAMES, *SINGLE_KEY, "entropy_identity"}
 
 
 def _masked_reference(
     quantity: str, point: DesignPoint, divisor: str, summary: str
 ) -> Reference | None:
-    """Return what `reference` does, of a point with a mask.
+    """Return the exact value at a point with a mask, or None; as for `reference`.
 
-    A row of one length is that of a point without a mask.
+    If all rows have the same length, it is the value at a point without a mask.
     """
-    n_keys, longest = point.shape[1], point.mask.width or point.shape[1]
+    longest = point.mask.longest(point.shape[1])
     if point.mask.is_causal and summary not in ENDS:
         exact_value = REFERENCES.get(quantity)
-        known = summary in SUMMARIES and quantity in OF_MASKS and "/" not in divisor
+        known = summary in SUMMARIES and quantity in MASKED and "/" not in divisor
         return exact_value(point, divisor) if exact_value and known else None
     if point.mask.is_causal and (summary == "first" or longest == 1):
-        value = OF_ONE_KEY.get(quantity)
+        value = SINGLE_KEY.get(quantity)
         return None if value is None else Reference(value, 0.0)
-    # the divisor is that of all keys, also where the last query sees fewer
+    # a divisor that depends on n is evaluated for all keys, also for shorter rows
     numbers = (repr(_divisor_value(one, point)) for one in divisor.split("/"))
-    row = replace(point, mask=NO_MASK, n_keys=min(longest, n_keys))
+    row = replace(point, mask=NO_MASK, n_keys=longest)
     of_row = "mean" if summary in ENDS else summary
     return reference(quantity, row, "/".join(numbers), of_row)
 
@@ -185,12 +185,12 @@ def _expect_masked(
     scale: float,
     mask: Mask,
 ) -> Expectations:
-    """Average the expectations over the rows of a mask."""
+    """Return the mean of the row expectations over the rows of a causal mask."""
 
     def of_length(length: float) -> Expectations:
         return expect(d_k, length, scale)
 
-    return mean_over_mask(of_length, ALONE, n_keys, mask)
+    return mean_over_mask(of_length, SINGLE_KEY_ROW, n_keys, mask)
 
 
 def _families(point: DesignPoint) -> tuple[str, str]:
@@ -380,9 +380,9 @@ def _row_variance(point: DesignPoint, divisor: str) -> Reference | None:
     found = _closed_form(moments.score_row_variance, 2)(point, divisor)
     if found is None or not point.mask.is_causal:
         return found
-    # that of a row of one key is 0
-    varies = 0.0 if point.mask.width == 1 else 1.0 - 1.0 / point.shape[1]
-    return Reference(varies * found.value, found.error)
+    # the same for each row of several keys, and 0 for a row of one
+    share = 0.0 if point.mask.width == 1 else 1.0 - 1.0 / point.shape[1]
+    return Reference(share * found.value, found.error)
 
 
 def _entropy_identity(point: DesignPoint, divisor: str) -> Reference | None:

@@ -11,7 +11,6 @@ import pytest
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import (
-    CatalogueError,
     parse_catalogue,
     read_catalogue,
     read_own_catalogue,
@@ -47,7 +46,7 @@ def make(claim=None, interpretation=None, **check):
 
 def message_of(data):
     """The one line with which a catalogue is refused."""
-    with pytest.raises(CatalogueError) as caught:
+    with pytest.raises(InputError) as caught:
         parse_catalogue(data, "my.toml")
     message = str(caught.value)
     assert "\n" not in message

@@ -22,10 +22,10 @@ from montecarlo.claims.checks import Check, Domain, region_of
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import (
     Case,
-    Located,
-    case_on,
-    ends,
-    find_borders,
+    CaseKey,
+    decide_case,
+    find_thresholds,
+    round_interval,
 )
 from montecarlo.claims.running import Study, exact_value, run_study
 from montecarlo.claims.schema import (
@@ -52,7 +52,7 @@ from montecarlo.estimation.engine import SampleStore
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.batches import pack
+from montecarlo.sampling.batches import join, pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.study.table import find_reference
@@ -118,7 +118,7 @@ def test_what_shares_its_error_misses_together(quantity):
     point = parse_point("gaussian", "gaussian", 64)
     store = SampleStore()
     store.add(point, 0, 24, pack(sample_all(point, 3, 0, 24, tuple(DIVISOR_TABLE))))
-    summaries = summarise(point, store.samples(point), tuple(DIVISOR_TABLE))
+    summaries = summarise(point, join(store.packed(point)), tuple(DIVISOR_TABLE))
     shared = {}
     for name in PAIR_QUANTITIES:
         divided = PAIR_QUANTITIES[name].divided
@@ -283,7 +283,7 @@ def test_places_need_all_checks_of_a_interpretation():
         Outcome.REFUTED,
     ]
     assert outcome.verdict == Verdict.FAILS
-    ((before, after),) = interpretation.borders
+    ((before, after),) = interpretation.thresholds
     assert (before.d_k, after.d_k) == (128, 256)
     assert undecided == set()
     outcome, _ = judged([(HIGH, SMALL_WEIGHT)], values_of((2.0, 2.0, 2.0), weight=0.95))
@@ -502,7 +502,7 @@ def test_borders_lie_within_their_context():
     assert [case.outcome for case in interpretation.cases] == (
         ["supported", "supported", "refuted", "supported", "refuted", "refuted"]
     )
-    found = [(a.dependence, a.d_k, b.d_k) for a, b in interpretation.borders]
+    found = [(a.dependence, a.d_k, b.d_k) for a, b in interpretation.thresholds]
     assert found == [("pairs(0.5)", 128, 256), ("pairs(1.0)", 64, 128)]
 
 
@@ -522,7 +522,7 @@ def borders(cases):
     """The borders between some cases: d_k and outcome before and after."""
     return [
         (before.d_k, before.outcome, after.d_k, after.outcome)
-        for before, after in find_borders(cases)
+        for before, after in find_thresholds(cases)
     ]
 
 
@@ -606,12 +606,15 @@ def test_ends_are_rounded_outwards(value, width, region):
     """What is kept of an interval holds it, and lies on the same side of a region."""
     interval = Interval(value, value + width)
     least, most = region[0], region[0] + region[1]
-    low, high = ends(interval, (least, most))
+    low, high = round_interval(interval, (least, most))
     assert low <= interval.low <= interval.high <= high
     for kept, end in ((low, interval.low), (high, interval.high)):
         for bound in (least, most):
             assert (kept > bound, kept < bound) == (end > bound, end < bound)
-    assert ends(Interval(0.12345678, 0.12345678), (0.0, 1.0)) == (0.123456, 0.123457)
+    assert round_interval(Interval(0.12345678, 0.12345678), (0.0, 1.0)) == (
+        0.123456,
+        0.123457,
+    )
 
 
 NEAR_EXACT = exact_value(
@@ -658,5 +661,5 @@ def test_what_the_sample_decides_theory_leaves():
     """A case that comes out against its exact value stays so, to be seen."""
     estimate = Estimate(0.5, 0.01, 64)
     check = Check("jacobian_trace", "at_most", low=0.0, high=1.0)
-    case = case_on(check, Located(), (0.0, 1.0), estimate, 1e-3, exact=1.5)
+    case = decide_case(check, CaseKey(), (0.0, 1.0), estimate, 1e-3, exact=1.5)
     assert (case.outcome, case.by_theory) == ("supported", False)

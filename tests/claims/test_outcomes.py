@@ -11,10 +11,10 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import (
+    CaseKey,
     ClaimsRecord,
-    Located,
     SelfCheckOutcome,
-    case_on,
+    decide_case,
 )
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Evidence
@@ -25,15 +25,17 @@ from montecarlo.study.presets import PRESETS
 from tests.samples import KNOWN
 
 CHECK = Check("score_variance", "between", low=1.0, high=2.0)
-CASE = Located(distribution="gaussian", d_k=16)
+CASE = CaseKey(distribution="gaussian", d_k=16)
 
 
 def told(interval, region):
     """Return evidence of one case that has the interval and the region it is told."""
     estimate = Estimate(1.5, 0.1, 9, bounds=lambda _: interval)
-    found = case_on(CHECK, CASE, region, estimate, 0.01)
+    found = decide_case(CHECK, CASE, region, estimate, 0.01)
     return SimpleNamespace(
-        cases=lambda _: [CASE], find=lambda *_, **__: found, reaches=lambda _: True
+        cases=lambda _: [CASE],
+        decide=lambda *_, **__: found,
+        covers_domain=lambda _: True,
     )
 
 
@@ -128,8 +130,8 @@ def test_all_that_is_judged_reads_back(judged):
     catalogue = read_catalogue()
     back = written(judged)
     assert back == judged
-    checks = [*back.judged_checks(), *back.said_checks()]
-    assert {one.asked for one in checks} == set(catalogue.checks())
+    checks = [*back.judged_checks(), *back.sentence_checks()]
+    assert {one.check for one in checks} == set(catalogue.checks())
     assert sum(len(check.cases) for check in checks) > 400
     outcomes = {case.outcome for check in checks for case in check.cases}
     assert outcomes >= {"supported", "refuted", "undecided", "not_applicable"}
@@ -148,7 +150,7 @@ def test_all_that_is_judged_reads_back(judged):
 )
 def test_context_is_what_is_beside_distribution_and_sizes(fields, context):
     """One of them, as a sentence of the catalogue names it."""
-    assert Located(distribution="gaussian", **fields).context == context
+    assert CaseKey(distribution="gaussian", **fields).context == context
 
 
 def test_ends_keep_six_digits():

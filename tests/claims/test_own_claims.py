@@ -13,7 +13,7 @@ import scipy.special
 import montecarlo.report.running as report_command
 from montecarlo import judge
 from montecarlo.claims.catalogue import parse_catalogue
-from montecarlo.claims.own_claims import own_study
+from montecarlo.claims.own_claims import study_of_claims
 from montecarlo.claims.running import needed_budgets
 from montecarlo.cli import judge as judge_command
 from montecarlo.errors import InputError
@@ -389,7 +389,7 @@ def test_no_preset_decides_less_than_a_smaller_one(n_keys):
     catalogue = parse_catalogue(claims, "claims", own=True)
     most = []
     for preset in ("quick", "standard", "full"):
-        (budget,) = needed_budgets(own_study(catalogue, preset=preset)).values()
+        (budget,) = needed_budgets(study_of_claims(catalogue, preset=preset)).values()
         most.append(budget.analyses()[-1])
     assert most == sorted(most)
     assert most[0] >= 256

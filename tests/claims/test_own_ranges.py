@@ -14,7 +14,7 @@ import pytest
 
 from montecarlo.claims import own_claims
 from montecarlo.claims.catalogue import parse_catalogue
-from montecarlo.claims.own_claims import fill_range, fitting_grid, own_study
+from montecarlo.claims.own_claims import fill_range, fitting_grid, study_of_claims
 from montecarlo.claims.running import Study, points_of_study, run_study
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study.executors import make_executor
@@ -155,7 +155,7 @@ def test_range_has_both_ends_and_places_between(low, high):
 
 def places_of(catalogue, preset="quick"):
     """Return what cases are of: distribution, d_k and n."""
-    study = own_study(catalogue, preset=preset)
+    study = study_of_claims(catalogue, preset=preset)
     points = points_of_study(study.catalogue, study.grid, whole_grid=False)
     return {(c.distribution_k.name, c.d_k, c.n_keys) for c in points}
 
@@ -207,5 +207,5 @@ def test_what_cannot_be_sampled_is_refused(domain, message):
     check = {**FROBENIUS, "relation": "at_most", "high": 0.15}
     ranges = {"d_k": [16, 64], "n_keys": [16, 64]} | domain
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
-        own_study(catalogue_of(claim(check, **ranges)))
+        study_of_claims(catalogue_of(claim(check, **ranges)))
     assert "claim 'mine'" in str(caught.value)

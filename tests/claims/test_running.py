@@ -188,7 +188,7 @@ def test_claims_point_at_rows_of_the_table(plain):
     known = set(plain.measurements.row_id)
     named = [
         row
-        for check in (*plain.claims.judged_checks(), *plain.claims.said_checks())
+        for check in (*plain.claims.judged_checks(), *plain.claims.sentence_checks())
         for case in check.cases
         for row in case.rows
     ]

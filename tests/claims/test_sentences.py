@@ -16,7 +16,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import region_of
 from montecarlo.claims.judging import Judge, judge_sentence
-from montecarlo.claims.outcomes import InterpretationOutcome, case_on
+from montecarlo.claims.outcomes import InterpretationOutcome, decide_case
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Evidence, exact_in, is_applicable
@@ -100,7 +100,7 @@ def cases(check, grid=STANDARD):
         return {case: ((case,), region_of(check, case.d_k, None)) for case in there}
     found = {}
     for case in evidence.cases(check):
-        points = evidence.points(check, case)
+        points = evidence.points_by_case(check)[case]
         known = exact_in(check, points, exact)
         found[case] = points, region_of(check, case.d_k, case.n_keys, known)
     return found
@@ -134,19 +134,19 @@ class MadeUp:
         """Return the cases of the grid."""
         return list(cases(check, self.grid))
 
-    def find(self, check, where, rate, *, by_theory=True):
+    def decide(self, check, where, rate, *, by_theory=True):
         """Return an estimate that lies clear of its region's ends."""
         points, region = cases(check, self.grid)[where]
         ends = points[0].d_k, points[-1].d_k
         if check.quantity not in RECORDED and not is_applicable(check, points):
-            return case_on(check, where, region, None, rate)
+            return decide_case(check, where, region, None, rate)
         if check.relation == "tends_to":
             limit = limit_of(check.quantity, check.summary, where.n_keys)
             if self.moved:
                 limit = msgspec.structs.replace(limit, tends_to=OTHER[limit.tends_to])
             estimate = Estimate(-0.5, 0.01, 64)
             known = {"limit": limit, "d_k_range": ends}
-            return case_on(check, where, region, estimate, rate, **known)
+            return decide_case(check, where, region, estimate, rate, **known)
         value, step = inside(region)
         value += self.moved * step
         half = 0.01 * abs(step) if not self.theory else 10.0 * abs(step)
@@ -154,7 +154,7 @@ class MadeUp:
         estimate = Estimate(value, half / 8.0, 64, bounds=lambda _: interval)
         known = {"exact": value if self.theory else None, "d_k_range": ends}
         known |= {"by_theory": by_theory}
-        return case_on(check, where, region, estimate, rate, **known)
+        return decide_case(check, where, region, estimate, rate, **known)
 
 
 def outcome_of(check, moved=0.0, *, theory=False, grid=STANDARD):

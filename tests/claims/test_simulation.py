@@ -9,7 +9,7 @@ import pytest
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain, Level, region_of
-from montecarlo.claims.outcomes import Located
+from montecarlo.claims.outcomes import CaseKey
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import (
@@ -43,7 +43,7 @@ def places(check, divisors=ALL, grid=GRID):
 
 def case_at(distribution="gaussian", n_keys=None, d_k=None, **more):
     """A case of these distributions and sizes."""
-    return Located(distribution=distribution, n_keys=n_keys, d_k=d_k, **more)
+    return CaseKey(distribution=distribution, n_keys=n_keys, d_k=d_k, **more)
 
 
 def test_default_domain():

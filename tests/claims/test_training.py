@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from montecarlo.claims import simulation
-from montecarlo.claims.catalogue import CatalogueError, parse_catalogue
+from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.own_claims import judge
 from montecarlo.claims.recorded import TRAINING_QUANTITIES, find_recorded
@@ -27,6 +27,7 @@ from montecarlo.claims.training import (
     Record,
     Rescaled,
 )
+from montecarlo.errors import InputError
 
 SEEDS = tuple(range(100, 107))
 EVERYWHERE = Domain(d_k=(16, 256))
@@ -202,7 +203,7 @@ def test_only_exact_factors_are_exact():
     """Of the rescaled runs those whose factor rounds nothing, of gradient descent."""
     check = Check("training_rescaled", "at_most", "value", high=0.0, domain=EVERYWHERE)
     (case,) = evidence().cases(check)
-    found = evidence().find(check, case, 1e-9)
+    found = evidence().decide(check, case, 1e-9)
     assert (case.part, found.exact) == ("sgd c=4", 0.0)
     assert found.interval == (0.0, 0.0)
 
@@ -248,7 +249,7 @@ def test_what_the_record_has_not_is_refused(changed, message):
         check["tolerance"] = 0.1
     if check["quantity"] == "entropy":
         check["summary"] = "mean"
-    with pytest.raises(CatalogueError, match=f"field {message}"):
+    with pytest.raises(InputError, match=f"field {message}"):
         parse_catalogue(file, "file", own=True)
 
 

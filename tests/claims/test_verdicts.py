@@ -14,10 +14,10 @@ from montecarlo.claims.verdicts import (
     Reason,
     Ruling,
     Verdict,
-    all_of,
     decide,
     decide_exactly,
     join_cases,
+    join_checks,
     join_conditions,
     join_parts,
     join_texts,
@@ -92,7 +92,7 @@ def test_decisions_are_right_where_the_interval_covers(interval, region, truth):
 def test_checks_of_a_place(outcomes, verdict):
     """Each check has to hold: one that fails refutes, one that is open leaves open."""
     for order in itertools.permutations(outcomes):
-        assert all_of(order) == verdict
+        assert join_checks(order) == verdict
 
 
 #: Outcomes of cases, then the verdict by each quantifier.
@@ -256,7 +256,7 @@ def test_no_number_of_replicates_divides_a_bin():
             0.04,
             100,
             bounds=lambda _: Interval(low, high),
-            finest=Interval(1.0, 1.004),
+            smallest_interval=Interval(1.0, 1.004),
         )
         return replicates_needed(estimate, region, 1e-3, 10**6)
 

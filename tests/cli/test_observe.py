@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
+from montecarlo.model.observing import PARTS
 from montecarlo.report.figures.applied_scale import build_scales
 from montecarlo.study.folder import STAGING, read_run
 from tests.commands import observe as main
@@ -66,8 +67,8 @@ def observed(planted):
 
 def test_terminal_has_the_numbers_of_the_table(observed):
     """Each head has a line with its values in observation.csv, rounded to four digits,
-    its divisor in applied-scale.csv or a dash, its state, and the assumptions that fail
-    on it, those farthest off first.
+    its divisor in applied-scale.csv or a dash, its state, and the largest parts of the
+    variance.
     """
     table = pd.read_csv(observed.folder / TABLE).set_index(["layer", "head"])
     scales = pd.read_csv(observed.folder / SCALES).set_index(["layer", "head"])
@@ -84,10 +85,11 @@ def test_terminal_has_the_numbers_of_the_table(observed):
         divisor = scales["implied_divisor"][int(layer), int(head)]
         assert applied == ("-" if np.isnan(divisor) else f"{divisor:.4g}")
         assert state == one["state"]
-        failing = [x for x in one["assumptions"] if x["verdict"] == "refuted"]
-        causes = ", ".join(f"{x['name']} {x['factor']:.3g}" for x in failing[:3])
-        assert line.rstrip().endswith(causes)
-        assert failing
+        shares = {n: values[f"part_{n}"] / values["score_variance"] for n in PARTS}
+        assert one["shares"] == pytest.approx(shares, rel=1e-9)
+        largest = sorted(shares, key=lambda name: -abs(shares[name]))[:3]
+        parts = ", ".join(f"{name} {shares[name]:.0%}" for name in largest)
+        assert line.rstrip().endswith(parts)
         seen.append((int(layer), int(head)))
         spreads.append(abs(np.log(values["scaled_row_variance"])))
     assert sorted(seen) == sorted(heads)
@@ -100,18 +102,13 @@ def test_terminal_has_the_numbers_of_the_table(observed):
 
 
 def test_record_tells_every_head(observed):
-    """Findings have each head once, with what was planted."""
+    """Each head once, with what was planted; findings as they are printed."""
     applied = observed.record["applied"]
-    told = Counter(one["outcome"] for one in applied["findings"])
-    assert told == {"scale": 5, "uniform": 1, "no_fit": 1}
-    places = [
-        (layer, head)
-        for one in applied["findings"]
-        for layers, heads in one["places"]
-        for layer in layers
-        for head in heads
-    ]
-    assert len(places) == len(set(places)) == len(applied["heads"]) == 8
+    told = Counter(one["outcome"] for one in applied["heads"])
+    assert told == {"scale": 6, "uniform": 1, "no_fit": 1}
+    places = {(one["layer"], one["head"]) for one in applied["heads"]}
+    assert len(places) == len(applied["heads"]) == 8
+    assert [f"  {line}" for line in applied["findings"]] == observed.lines[1:8]
     assert applied["answer"] == "no"
 
 
@@ -293,12 +290,10 @@ def test_bad_numbers_leave_the_old_report(files, tmp_path, capsys):
 
 
 def test_files_count_once(tmp_path, capsys):
-    """Sequences that count twice are refused; queries that are the keys are not."""
+    """Sequences that would count twice are refused."""
     q = np.random.default_rng(1).normal(size=(5, 8, 4))
     np.savez(tmp_path / "a.npz", q=q, k=-q)
-    np.save(tmp_path / "q.npy", q)
     options = ["--axes", "sequence,token,d", "--quiet"]
     options += ["--output", str(tmp_path / "o")]
     assert main([str(tmp_path / "a.npz")] * 2 + options) == 2
     assert "files must be different ones" in capsys.readouterr().err
-    assert main([str(tmp_path / "q.npy")] * 2 + options) == 0

@@ -67,7 +67,7 @@ def test_the_report_has_a_program_of_its_own():
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("montecarlo report: error: option must be one")
+    assert done.stderr.startswith("montecarlo report: error: option must be listed")
 
 
 def test_library_is_there_and_the_package_light():

@@ -3,6 +3,7 @@
 from collections import Counter
 from concurrent.futures import Executor, Future
 from functools import partial
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,8 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.estimation import engine
-from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
-from montecarlo.sampling.batches import Batch
+from montecarlo.estimation.engine import (
+    BATCH_SECONDS,
+    Budget,
+    Plan,
+    SampleStore,
+    run,
+)
+from montecarlo.sampling.batches import Batch, join
+from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import Columns
 from montecarlo.study import executors
@@ -61,21 +69,25 @@ class FailingExecutor(FakeExecutor):
 
 @pytest.fixture(autouse=True)
 def _no_sampling(monkeypatch):
-    """Replicates are their own index: the engine is looked at, not the sampler."""
+    """Replicates are their own index: the engine is looked at, not the sampler; three
+    are a batch.
+    """
 
     def number(_point, _seed, first, last, _divisors):
         return Batch(np.arange(first, last, dtype=np.float64)[:, np.newaxis], ())
 
     monkeypatch.setattr(engine, "sample", number)
+    monkeypatch.setattr(
+        engine, "replicate_seconds", lambda *_: engine.BATCH_SECONDS / 3
+    )
 
 
-def plan_of(*points, first=4, most=16, batch=3):
+def plan_of(*points, first=4, most=16):
     """A plan with the same budget for each point."""
     return Plan(
         dict.fromkeys(points, Budget(first, most)),
         1,
         dict.fromkeys(points, Columns(())),
-        batch,
     )
 
 
@@ -111,7 +123,7 @@ def test_rounds_double_until_the_budget_is_spent():
     run_with(plan_of(SMALL), store, FakeExecutor(), undecided)
 
     assert [one[SMALL] for one in seen] == [4, 8, 16]
-    assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
+    assert join(store.packed(SMALL)).means[:, 0].tolist() == list(range(16))
 
 
 def test_only_the_undecided_get_more():
@@ -131,14 +143,13 @@ def test_only_the_undecided_get_more():
 )
 def test_batches_are_a_partition(start, more, batch, point):
     """Batches are not empty, join without gap or overlap, and are not too large."""
-    plan = plan_of(point, batch=batch)
-    batches = list(plan.batches(point, start, start + more))
+    seconds = replicate_seconds if batch is None else lambda *_: BATCH_SECONDS / batch
+    with mock.patch.object(engine, "replicate_seconds", seconds):
+        batches = list(plan_of(point).batches(point, range(start, start + more)))
 
-    assert [i for one in batches for i in range(*one)] == list(
-        range(start, start + more)
-    )
-    assert all(first < last for first, last in batches)
-    assert batch is None or max(last - first for first, last in batches) <= batch
+    assert [i for one in batches for i in one] == list(range(start, start + more))
+    assert all(batches)
+    assert batch is None or max(map(len, batches)) <= batch
 
 
 @pytest.mark.parametrize("order", ["first", "last", "shuffled"])
@@ -166,7 +177,7 @@ def test_order_of_completion_does_not_matter(monkeypatch, order):
 
     assert len(taken) == 2 * 7
     for point in (SMALL, MEDIUM):
-        assert store.samples(point).means[:, 0].tolist() == list(range(16))
+        assert join(store.packed(point)).means[:, 0].tolist() == list(range(16))
 
 
 def test_others_finish_when_a_point_fails():

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import (
     Moments,
+    hall_quantile,
     interval_ends,
     jackknife_moments,
     mean_moments,
-    one_interval,
     t_quantile,
-    undo_skewness,
 )
 from studies.calibration import mean_ends
 
@@ -62,19 +62,19 @@ def test_undoing_skewness_inverts_halls_transformation(n, skewness):
     """g(T) of what comes out is the quantile that went in."""
     a = skewness / math.sqrt(n)
     for quantile in (-5.0, -2.0, 0.5, 4.0):
-        t = float(undo_skewness(quantile, np.asarray(a)))
+        t = float(hall_quantile(quantile, np.asarray(a)))
         back = t + a * t**2 / 3.0 + a**2 * t**3 / 27.0 + a / 6.0
         assert back == pytest.approx(quantile, abs=1e-6)
 
 
 @pytest.mark.parametrize("skewness", [-40.0, -3.0, -0.2, 0.0, 1e-9, 0.7, 2.5, 9.0])
 @pytest.mark.parametrize("n", [1, 2, 32, 128])
-def test_one_interval_is_one_of_many(skewness, n):
+def test_an_interval_is_one_of_many(skewness, n):
     """One estimate gets the interval that it gets among many."""
     moments = Moments(*map(np.asarray, (1.5, 0.25, skewness)))
     for error_rate in (0.3, 0.025, 1e-6):
         low, high = mean_ends(moments, n, error_rate)
-        found = one_interval(1.5, 0.25, skewness, n, error_rate)
+        found = Estimate(1.5, 0.25, n, skewness).ends(error_rate)
         expected = pytest.approx((float(low), float(high)), rel=1e-12, nan_ok=True)
         assert tuple(found) == expected
 

@@ -9,7 +9,7 @@ import scipy.stats
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
 from montecarlo.attention.quantities import QUANTILES
 from montecarlo.estimation.estimates import log_log_slope, ratio
-from montecarlo.estimation.intervals import undo_skewness
+from montecarlo.estimation.intervals import hall_quantile
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
 from montecarlo.sampling.replicates import count_bins, count_some
 
@@ -84,9 +84,9 @@ def test_quantile_is_that_of_raw_values(level, error_rate):
     low, value, high = (
         places[(curve >= level).argmax()] if (curve >= level).any() else math.inf
         for curve in (
-            share - np.minimum(-t, undo_skewness(-t, per_root)) * error,
+            share - np.minimum(-t, hall_quantile(-t, per_root)) * error,
             share,
-            share - np.maximum(t, undo_skewness(t, per_root)) * error,
+            share - np.maximum(t, hall_quantile(t, per_root)) * error,
         )
     )
     estimate = quantile_estimate(distribution_of(VALUES), level)
@@ -182,7 +182,7 @@ def test_what_is_known_to_a_bin_has_no_error_of_its_own():
         estimate = quantile_estimate(distribution_of(values), 0.5)
         low, high = estimate.interval(0.025)
         assert estimate.is_binned
-        assert math.isnan(estimate.own_error)
+        assert math.isnan(estimate.reported_error)
         assert low <= 0.7 <= high
         assert high / low == pytest.approx(BIN)
         assert estimate.times(3.0).is_binned
@@ -190,7 +190,7 @@ def test_what_is_known_to_a_bin_has_no_error_of_its_own():
         assert log_log_slope((1.0, 2.0), [estimate, estimate]).is_binned
     spread = quantile_estimate(distribution_of(VALUES), 0.5)
     assert not spread.is_binned
-    assert spread.own_error == spread.std_error > 0.0
+    assert spread.reported_error == spread.std_error > 0.0
 
 
 def test_a_bin_beside_the_end_of_a_range_has_no_error_of_its_own():
@@ -206,7 +206,7 @@ def test_a_bin_beside_the_end_of_a_range_has_no_error_of_its_own():
     assert not estimate.is_binned
     cut = estimate.in_range((1.0, 128.0))
     assert cut.interval(0.025) == pytest.approx([1.0, ends[1]])
-    assert math.isnan(cut.own_error)
+    assert math.isnan(cut.reported_error)
 
 
 def test_a_quantile_near_its_top_is_known():

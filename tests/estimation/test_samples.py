@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.estimation.engine import SampleStore
-from montecarlo.sampling.batches import pack
+from montecarlo.sampling.batches import join, pack
 from montecarlo.sampling.design_points import parse_point
 from tests.samples import sample_all
 
@@ -33,7 +33,7 @@ def test_batches_in_any_order(data, cuts):
     """However cut and ordered: the bytes of one batch."""
     starts = data.draw(st.permutations([0, *cuts]))
     whole = sample_all(ONE, 1, 0, N, DIVISORS)
-    samples = store_of(starts).samples(ONE)
+    samples = join(store_of(starts).packed(ONE))
 
     assert samples.means.tobytes() == whole.means.tobytes()
     assert samples.n_replicates == N

@@ -9,11 +9,21 @@ from scipy.special import softmax
 
 from montecarlo import compare
 from montecarlo.errors import InputError
+from montecarlo.model.captured import Captured
 from montecarlo.model.causes import ALL
 from montecarlo.model.comparing import RTOL
 from tests.model.threads import SIZES, THREADS, Size, causal, run
 
 SMALL = Size(*SIZES["small"], 12)
+#: Ports whose attention torch's own does not have, or whose values the change lacks.
+NOT_BY_TORCH = (
+    "onnx 7865: cap after the mask",
+    "tt-metal PR 42891: bias scaled, too",
+    "timm PR 2236: mask after softmax",
+    "labml 282: softmax over queries",
+    "onnx PR 7274, jax-js PR 180: key heads tiled",
+    "ollama PR 13893: MLA by the absorbed width",
+)
 #: Those without a fault, and what is in them: a bias, a cap, a sink and so on.
 SOUND = {thread.said[0]: thread for thread in THREADS.values()}
 
@@ -28,22 +38,39 @@ def test_the_cause_is_named(name):
         assert re.search(pattern, str(found)), str(found)
 
 
-def test_weights_beside_outputs_leave_queries_and_keys_to_compare():
-    """Where nothing is made of them on both sides, they differ if they differ, and
-    that the rest is alike cannot be told.
-    """
+def test_weights_are_computed_where_one_side_has_outputs_alone():
+    """As torch's own attention has; where nothing makes its outputs, that is said."""
     rng = np.random.default_rng(5)
     q, k, v = rng.standard_normal((3, 2, 4, 24, 16))
     weights = softmax(q @ k.swapaxes(-1, -2) / 4.0, axis=-1)
     reference = {"q": q, "k": k, "weights": weights}
     port = {"q": q, "k": k, "v": v, "outputs": weights @ v}
     axes = ("sequence", "head", "token", "d")
+    computed = "weights of the port, which were not captured, are computed"
     alike = compare(port, reference, axes=axes)
     assert alike.first is None
-    assert str(alike).startswith("cannot be told: ")
+    assert str(alike).startswith("no head differs by more than rounding")
+    assert computed in str(alike)
     other = compare(port | {"k": k[..., ::-1]}, reference, axes=axes)
     assert other.first.quantity == "k"
     assert "scale and mask were not looked at" in str(other)
+    unknown = compare(port | {"outputs": v}, reference, axes=axes)
+    assert str(unknown).startswith("cannot be told: ")
+    assert computed not in str(unknown)
+
+
+@pytest.mark.parametrize("name", THREADS)
+def test_the_cause_is_named_where_weights_of_the_port_are_computed(name):
+    """Of ports whose attention a mask, a bias and a scale describe, as torch's does."""
+    thread = THREADS[name]
+    if thread.evidence != "weights" or name in NOT_BY_TORCH:
+        pytest.skip("its attention is none that torch has")
+    (port, _), (_, reference) = (
+        thread.arrays(SMALL, evidence=evidence) for evidence in ("added", "weights")
+    )
+    found = compare(port, reference)
+    for pattern in thread.said:
+        assert re.search(pattern, str(found)), str(found)
 
 
 #: Larger sizes and longer rows take minutes: they are tried where architectures are.
@@ -71,31 +98,54 @@ def test_the_cause_is_named_in_other_sizes_and_formats(size, number_format, subt
 
 
 def sound_pairs(size, evidence, name):
-    """Yield ports without a fault, and what they are set beside."""
+    """Yield ports without a fault, and what they are set beside.
+
+    ``evidence``: of the port, and of the reference where that is another; then sides
+    with outputs are captured, with the scale that was passed.
+    """
     options = SOUND[name].reference(size)
-    wide = run(size, "float32", evidence=evidence, **options)
+    mine, theirs = evidence.split()[0], evidence.split()[-1]
+    wide = run(size, "float32", evidence=theirs, **options)
     for number_format in ("float32", "bfloat16", "float16"):
-        stepwise, rounded = (
-            run(size, number_format, is_wide=is_wide, evidence=evidence, **options)
-            for is_wide in (False, True)
+        stepwise, rounded, other = (
+            run(size, number_format, is_wide=is_wide, evidence=made, **options)
+            for is_wide, made in ((False, mine), (True, mine), (True, theirs))
         )
-        yield stepwise, rounded
-        yield stepwise, wide
-        yield rounded, wide
+        for pair in ((stepwise, other), (stepwise, wide), (rounded, wide)):
+            both = zip(pair, (mine, theirs), strict=True)
+            is_same = mine == theirs or "cap" in options or size.tokens == 1
+            yield tuple(
+                one if is_same or made == "weights" else captured(one, **options)
+                for one, made in both
+            )
 
 
+def captured(arrays, scale=None, **_):
+    """Return arrays as they are captured of torch's own attention."""
+    if np.ndim(scale):  # which has one scale
+        return arrays
+    found = Captured()
+    passed = {"source": "torch", "scale": scale, "mask": "added", "cap": None}
+    for layer in range(arrays["q"].shape[1]):
+        found.add({name: one[:, layer] for name, one in arrays.items()}, passed)
+    return found
+
+
+@pytest.mark.parametrize("evidence", ["weights", "added weights", "weights added"])
 @pytest.mark.parametrize("tokens", [1, 5, 24])
-def test_a_sound_port_is_not_accused(tokens, subtests):
+def test_a_sound_port_is_not_accused(tokens, evidence, subtests):
     """Rounded at every step, beside a reference in float32."""
     for name in SOUND:
-        pairs = sound_pairs(Size(*SIZES["small"], tokens), "weights", name)
+        pairs = sound_pairs(Size(*SIZES["small"], tokens), evidence, name)
         for pair in list(pairs)[1::3]:
             with subtests.test(name):
                 assert compare(*pair).first is None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("evidence", ["weights", "outputs", "added"])
+@pytest.mark.parametrize(
+    "evidence", ["weights", "outputs", "added", "added weights", "weights added"]
+)
 @pytest.mark.parametrize("tokens", [1, 5, 24, 200] if EVERY_SIZE else [1, 5, 24])
 @pytest.mark.parametrize("size", SIZES if EVERY_SIZE else ["small"])
 def test_no_sound_port_is_accused(size, tokens, evidence, subtests):
@@ -173,13 +223,22 @@ def test_what_nothing_explains_is_said_so():
     )
 
 
-def test_rotations_are_told_apart():
-    """Missing, and of another base."""
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ([], "not at all, the reference with base 10000"),
+        ([-1e4], "backwards, the reference forwards"),
+        ([1e4, 1e4], "with base 10000, the reference not at all; or the port does twi"),
+    ],
+)
+def test_rotations_are_told_apart(way, said):
+    """Missing, backwards and twice; other bases, widths and pairs are `THREADS`."""
     size = Size(*SIZES["medium"], 24)
     reference = run(size, before=[1e4], hidden=causal(size))
-    for base, said in (([], "it does not, and"), ([5e5], "another base or scaling")):
-        found = compare(run(size, before=base, hidden=causal(size)), reference)
-        assert f"rotates q and k otherwise: {said}" in str(found)
+    before = [{"base": abs(one), "sign": np.sign(one)} for one in way]
+    found = compare(run(size, before=before, hidden=causal(size)), reference)
+    assert "rotates q and k otherwise" in str(found)
+    assert said in str(found)
 
 
 def test_other_sizes_are_refused():

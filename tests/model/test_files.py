@@ -1,6 +1,5 @@
 """Files of arrays: what is read, and the one line that refuses the rest."""
 
-import io
 import os
 
 import ml_dtypes
@@ -32,33 +31,17 @@ def table(paths, **options):
     return tidy(observe_model(open_files(list(paths), **options), np.sqrt(5.0)))
 
 
-def write_npy(tmp_path, **arrays):
-    """Write files of one array; returns their paths."""
-    for name, array in arrays.items():
-        np.save(tmp_path / f"{name}.npy", array)
-    return [tmp_path / f"{name}.npy" for name in arrays]
-
-
 def write_npz(tmp_path, name="qk.npz", save=np.savez_compressed, **arrays):
     """Write one archive; returns its path, alone."""
     save(tmp_path / name, **arrays)
     return [tmp_path / name]
 
 
-def npy_bytes(array):
-    """Return the bytes of an array's file."""
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
-
-
-def test_npy_and_npz_are_read(tmp_path):
-    """Both kinds give what the arrays in hand give; so do other orders of bytes."""
-    expected = observe(Q, K)
-    assert table(write_npy(tmp_path, q=Q, k=K)).equals(expected)
+def test_archives_are_read(tmp_path):
+    """They give what the arrays in hand give; so do other orders of bytes."""
     turned = {"q": np.asfortranarray(Q), "k": K.astype(">f8")}
-    assert table(write_npy(tmp_path, **turned)).equals(expected)
-    assert table(write_npz(tmp_path, **turned, other=np.arange(3))).equals(expected)
+    read = table(write_npz(tmp_path, **turned, other=np.arange(3)))
+    assert read.equals(observe(Q, K))
 
 
 ERRORS = {
@@ -70,10 +53,9 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("kind", ERRORS)
-@pytest.mark.parametrize("write", [write_npy, write_npz])
-def test_every_format_is_read(tmp_path, kind, write):
+def test_every_format_is_read(tmp_path, kind):
     """Numbers are those of the bytes: whole sequences, and rows at distances."""
-    model = open_files(write(tmp_path, q=Q.astype(kind), k=K.astype(kind)))
+    model = open_files(write_npz(tmp_path, q=Q.astype(kind), k=K.astype(kind)))
     read, _ = model.read(model.heads()[5], 2)
     assert (read == Q[2, 1, 1].astype(kind).astype(float)).all()
     assert np.abs(read / Q[2, 1, 1] - 1.0).max() <= ERRORS[kind]
@@ -139,8 +121,6 @@ NAMES = "must be those of q and of k, and then weights=NAME"
 def test_bad_names_are_refused(tmp_path, names, message):
     """What is no list of names, or names nothing."""
     assert message in refused(*write_npz(tmp_path, q=Q, k=K), names=names)
-    line = refused(*write_npy(tmp_path, q=Q, k=K), names=names)
-    assert "with .npz or .pt files only" in line
 
 
 class Trap:
@@ -157,27 +137,26 @@ NO_NUMBERS = "must be a file of NumPy's numbers, got"
 def bad_files(folder):
     """Yield names, files and what the line that refuses them says."""
     for suffix, message in (
-        ("npy", NO_NUMBERS),
         ("npz", NO_NUMBERS),
-        ("csv", "file must end in .npz, .npy, .pt, got .*: np.savez"),
+        ("csv", "file must end in .npz or .pt, got .*: np.savez"),
     ):
         text = folder / f"text.{suffix}"
         text.write_text("q,k\n1,2\n3,4\n5,6\n")
-        yield f"text as {suffix}", [text] * (2 if suffix == "npy" else 1), message
+        yield f"text as {suffix}", [text], message
     yield "missing", [folder / "none.npz"], "file must be a readable file"
     trap = np.array([Trap()], dtype=object)
-    pair = write_npy(folder, trap=trap, k=K)
-    yield "objects", pair, "Python objects"
-    yield "objects in npz", write_npz(folder, "trap.npz", q=trap, k=K), "allow_pickle"
-    whole = write_npy(folder, i=Q.astype(int), k=K)
+    yield "objects", write_npz(folder, "trap.npz", q=trap, k=K), "allow_pickle"
+    whole = write_npz(folder, "whole.npz", q=Q.astype(int), k=K)
     yield "whole numbers", whole, "must hold floating-point numbers"
+    single = folder / "single.npz"
+    with single.open("wb") as file:
+        np.save(file, Q)
+    yield "one array", [single], "must be an archive of NumPy"
     other = write_npz(folder, "names.npz", query=Q, key=K)
     yield "other names", other, "an array q, got query, key"
     (path,) = write_npz(folder, "cut.npz", np.savez, q=Q, k=K)
     path.write_bytes(path.read_bytes()[:-200])
     yield "cut off", [path], NO_NUMBERS
-    yield "a single npy", pair[1:], "must be two, queries and then keys, .* got 1"
-    yield "two kinds", [pair[1], *other], "files must be of one"
     yield "the same", other * 2, "files must be different ones"
 
 
@@ -188,7 +167,7 @@ def test_bad_files_are_refused(tmp_path, subtests):
             open_files(paths)
 
 
-@pytest.mark.parametrize("suffix", ["npz", "npy", "pt"])
+@pytest.mark.parametrize("suffix", ["npz", "pt"])
 def test_special_files_are_not_opened(tmp_path, suffix):
     """A pipe that nobody writes to would be waited for."""
     pipe, device = tmp_path / f"pipe.{suffix}", tmp_path / f"device.{suffix}"

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from montecarlo.model import observe
-from montecarlo.model.files import open_files
-from montecarlo.model.observing import (
-    ALL,
-    PARTS,
-    observe_model,
-    tidy,
-)
+from montecarlo.model.observing import ALL, PARTS
 
 AXES = ("sequence", "layer", "head", "token", "d")
 SHAPE = (6, 2, 3, 20, 5)
@@ -102,17 +96,6 @@ def test_rows_are_as_written_out(data, causal):
     assert found["effective_share"] == pytest.approx(share)
 
 
-def test_diagonal_is_set_against_the_rest(data):
-    """The excess of the diagonal is its mean less that of the other pairs."""
-    q, k = data
-    found = values(observe(q, k), 0, 2)
-    scores = q[:, 0, 2] @ k[:, 0, 2].transpose(0, 2, 1)
-    own = np.eye(scores.shape[1], dtype=bool)
-    excess = scores[:, own].mean() - scores[:, ~own].mean()
-    assert found["diagonal_excess"] == pytest.approx(excess)
-    assert found["diagonal_mean"] == pytest.approx(scores[:, own].mean())
-
-
 def test_all_heads_are_averaged(data):
     """The rows of all heads are means over heads, and each quantity stands once."""
     frame = observe(*data)
@@ -120,21 +103,6 @@ def test_all_heads_are_averaged(data):
     each = frame[frame["layer"] != ALL].groupby("quantity")["value"].mean()
     overall = frame[frame["layer"] == ALL].set_index("quantity")["value"]
     assert np.allclose(overall, each[overall.index], equal_nan=True)
-
-
-def test_diagonal_is_compared_within_its_sequences(tmp_path):
-    """Sequences whose keys are others have no diagonal, and no part in what it is
-    compared with.
-    """
-    paths = []
-    for number, tokens in enumerate((16, 12, 12, 12, 12, 12)):
-        q, k = arrays(number, (1, 1, 1, 16, 4))
-        paths.append(tmp_path / f"{number}.npz")
-        np.savez(paths[-1], q=q, k=k[..., :tokens, :] + number)
-    alone = values(observe(*arrays(0, (1, 1, 1, 16, 4))), 0, 0)
-    model = open_files(paths)
-    found = values(tidy(observe_model(model, 2.0)), 0, 0)
-    assert found["diagonal_excess"] == pytest.approx(alone["diagonal_excess"], rel=1e-9)
 
 
 def test_axes_are_taken_by_name(data):

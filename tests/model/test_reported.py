@@ -7,9 +7,7 @@ import math
 
 import pytest
 
-from montecarlo import assert_attention_scale, capture
-from montecarlo.model.answers import say_answer
-from montecarlo.model.checking import answer_models
+from montecarlo import assert_attention_scale
 from montecarlo.model.expected import CONVENTIONS
 from tests.model.architectures import (
     ARCHITECTURES,
@@ -18,7 +16,6 @@ from tests.model.architectures import (
     planted_in_attention,
     planted_in_modules,
     record,
-    torch,
     transformers,
 )
 
@@ -158,49 +155,3 @@ def test_every_convention_is_of_an_architecture():
     """A name that transformers does not have would be a misprint."""
     assert set(CONVENTIONS) <= {*transformers.CONFIG_MAPPING, "t5_gemma_module"}
     assert {ARCHITECTURES[one].kind or one for one in ARCHITECTURES} <= set(CONVENTIONS)
-
-
-def told_of(model, config=None):
-    """Return the first lines of the answer, after 40 tokens."""
-    tokens = torch.randint(3, 60, (2, 40), generator=torch.Generator().manual_seed(1))
-    with torch.no_grad(), capture(model) as captured:
-        model(input_ids=tokens)
-    return [say_answer(one) for one in answer_models(captured, config=config)]
-
-
-@pytest.mark.parametrize("name", ["Llama4Text", "Ministral3"])
-def test_temperature_and_normalisation_are_checked(name):
-    """Each is right, then missing; too few tokens tell nothing of a temperature."""
-    sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
-    sizes |= {"vocab_size": 64, "num_hidden_layers": 2, "head_dim": 16}
-    sizes |= {"intermediate_size": 64, "intermediate_size_mlp": 64}
-    rope = {"rope_type": "default", "rope_theta": 1e4, "llama_4_scaling_beta": 0.1}
-    own = {
-        "Ministral3": {
-            "rope_parameters": rope | {"original_max_position_embeddings": 8}
-        },
-        "Llama4Text": {"no_rope_layers": [1, 0], "floor_scale": 8, "attn_scale": 0.1}
-        | {"num_local_experts": 2},
-    }[name]
-    torch.manual_seed(0)
-    config = getattr(transformers, f"{name}Config")(**sizes, **own)
-    kind = {"Llama4Text": "Llama4ForCausalLM"}.get(name, f"{name}ForCausalLM")
-    model = getattr(transformers, kind)(config).eval()
-    said = "; right, too: " + "normalised q and k, " * (name == "Llama4Text")
-    (line,) = told_of(model)
-    assert f"yes{said}a temperature by position" in line
-    as_configured = config.to_dict()
-    if name == "Ministral3":
-        late = rope | {"original_max_position_embeddings": 4096}
-        told = told_of(model, as_configured | {"rope_parameters": late})
-        assert "not checked: a temperature by position from 4096 tokens on" in told[0]
-        config.rope_parameters["llama_4_scaling_beta"] = 0.0
-        assert told_of(model, as_configured)[0].endswith("? no")
-        return
-    for attention in (layer.self_attn for layer in model.model.layers):
-        attention.attn_temperature_tuning = False
-    assert told_of(model)[0].endswith("? no")
-    model.model.layers[1].self_attn.attn_temperature_tuning = True
-    assert "yes" in told_of(model)[0]
-    del model.model.layers[0].self_attn.qk_norm
-    assert told_of(model)[0].endswith("? no")

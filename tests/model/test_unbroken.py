@@ -83,17 +83,6 @@ def nested(layout):
     return run
 
 
-def padded(_, x):
-    """Run the fast path of an encoder, which nests what is padded."""
-    torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(WIDTH, HEADS, 32, batch_first=True)
-    encoder = torch.nn.TransformerEncoder(layer, 2).eval()
-    hidden = torch.zeros(SEQUENCES, TOKENS, dtype=torch.bool)
-    hidden[0, 8:] = True
-    with torch.no_grad():
-        return encoder(x, src_key_padding_mask=hidden)
-
-
 def checkpointed(model, x):
     """Compute once more for gradients."""
     from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
@@ -139,8 +128,6 @@ ATTENTION = {
     "meta": (lambda m, x: torch.tensor(m.to("meta")(x.to("meta")).shape), False),
     "fake": (faked, False),
     "export": (lambda m, x: torch.export.export(m, (x,)).module()(x), None),
-    # the check of a trace compares numbers, and fails under any mode of torch
-    "jit": (lambda m, x: torch.jit.trace(m, x, check_trace=False)(x), True),
     "compile": (lambda m, x: torch.compile(m, backend="eager")(x), True),
     "checkpoint": (checkpointed, True),
     "autocast": (lambda m, x: torch.autocast("cpu")(m)(x), True),
@@ -150,7 +137,6 @@ ATTENTION = {
 WITHOUT_MODEL = {
     "jagged": (nested(torch.jagged), False),
     "strided": (nested(torch.strided), False),
-    "padded": (padded, True),
 }
 
 
@@ -165,6 +151,9 @@ def check(run, model, *, is_recorded, with_model=True):
         made = run(other, x_of())
     assert torch.equal(before, made)
     assert torch.equal(drawn, torch.rand(1))  # nothing else was drawn
+    assert not any(one._forward_hooks for one in other.modules())
+    assert not other._forward_pre_hooks
+    assert torch.backends.mha.get_fastpath_enabled()
     if is_recorded is not None:
         assert bool(captured._passes) is is_recorded
     assert captured._passes or captured.missed
@@ -224,27 +213,12 @@ def in_place(x):
     return x
 
 
-def by_blocks(x):
-    """Attend to some keys at a time, with a running largest score."""
-    most = torch.full((*x.shape[:2], 1), -torch.inf)
-    total, made = torch.zeros_like(most), torch.zeros_like(x)
-    for keys in x.split(5, 1):
-        scores = x @ keys.mT
-        now = torch.maximum(most, scores.amax(-1, keepdim=True))
-        weights, kept = (scores - now).exp(), (most - now).exp()
-        total = total * kept + weights.sum(-1, keepdim=True)
-        made, most = made * kept + weights @ keys, now
-    return made / total
-
-
 #: Programs that capture does not understand, or that are no attention.
 PROGRAMS = {
     "linear attention": linear,
     "in place": in_place,
-    "blocks": by_blocks,
     "complex": lambda x: torch.view_as_real(torch.fft.fft(x) @ torch.fft.fft(x).mT),
     "whole numbers": lambda x: (10 * x).long() @ (10 * x).long().mT,
-    "double softmax": lambda x: (x @ x.mT).softmax(-1).softmax(-1) @ x,
     "both axes": lambda x: (x @ x.mT).flatten(1).softmax(-1).unflatten(1, (12, 12)) @ x,
     "sorted": lambda x: (x @ x.mT).softmax(-1).sort(-1).values @ x,
     "chosen": lambda x: (x @ x.mT).topk(3).values.softmax(-1) @ x[:, :3],
@@ -279,10 +253,10 @@ def test_what_recording_does_not_expect_is_a_line():
         raise KeyError("a bug\nof ours")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(torch_calls, "_read_mask", broken)
+        patch.setattr(torch_calls, "_added_by", broken)
         check(lambda m, x: m(x), Attention(), is_recorded=False)
         with capture() as captured:
             Attention()(x_of())
     (line,) = captured.missed
     assert "_scaled_dot_product" in line
-    assert "what ends in KeyError" in line
+    assert "which could not be recorded: KeyError" in line

@@ -47,10 +47,10 @@ def causal(size: Size, window: int | None = None) -> np.ndarray:
     return hidden if window is None else hidden | (size.away >= window)
 
 
-def alibi(size: Size) -> np.ndarray:
+def alibi(size: Size, slopes: Any = None) -> np.ndarray:
     """Return a bias that falls with distance, of each head."""
-    slopes = 2.0 ** -np.arange(1, size.heads + 1)
-    return -slopes[:, None, None] * np.abs(size.away)
+    slopes = 2.0 ** -np.arange(1, size.heads + 1) if slopes is None else slopes
+    return -np.reshape(slopes, (-1, 1, 1)) * np.abs(size.away)
 
 
 def positions_bias(size: Size) -> np.ndarray:
@@ -59,16 +59,25 @@ def positions_bias(size: Size) -> np.ndarray:
     return table[:, size.away]
 
 
-def turn(x: np.ndarray, base: float) -> np.ndarray:
-    """Apply rotary embeddings to (..., token, d), the halves of a pair apart."""
-    half = x.shape[-1] // 2
-    angles = np.arange(x.shape[-2])[:, None] * base ** (-np.arange(half) / half)
-    first, second = x[..., :half], x[..., half:]
+def turn(
+    x: np.ndarray, base: float, part: float = 1.0, sign: int = 1, order: str = "F"
+) -> np.ndarray:
+    """Apply rotary embeddings to the first part of (..., token, d).
+
+    Pairs are of the halves in NumPy's order F, and neighbours in C.
+    """
+    width = round(part * x.shape[-1])
+    half = width // 2
+    angles = sign * np.arange(x.shape[-2])[:, None] * base ** (-np.arange(half) / half)
     cos, sin = np.cos(angles), np.sin(angles)
-    return np.concatenate([first * cos - second * sin, first * sin + second * cos], -1)
+    i, j = np.arange(width).reshape(half, 2, order=order).T
+    made = x.copy()
+    made[..., i] = x[..., i] * cos - x[..., j] * sin
+    made[..., j] = x[..., i] * sin + x[..., j] * cos
+    return made
 
 
-def normalise(x: np.ndarray, axis: int = -1) -> np.ndarray:
+def normalise(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
     """Divide by the root mean square."""
     return x / np.sqrt(np.square(x).mean(axis=axis, keepdims=True) + 1e-6)
 
@@ -103,8 +112,12 @@ def run(  # noqa: C901, PLR0912, PLR0915 - all that a port may get wrong
         for change in options.get("before", ()):
             if change == "norm":
                 q, k = (step(normalise(one) * gain) for one in (q, k))
+            elif change == "norm of all heads":  # (sequence, head, token, d)
+                q, k = (step(normalise(one, axis=(1, 3)) * gain) for one in (q, k))
             elif change == "norm over tokens":
                 q, k = (step(normalise(one, axis=-2) * gain) for one in (q, k))
+            elif isinstance(change, dict):
+                q, k = (step(turn(one, **change)) for one in (q, k))
             else:
                 q, k = (step(turn(one, change)) for one in (q, k))
         q = q * options.get("q_factor", 1.0)
@@ -323,6 +336,34 @@ def other_scale(scale: Callable[[Size], Any], said: str) -> Thread:
     return Thread(plain, lambda s: {"scale": scale(s)}, ("scale", said))
 
 
+#: Rotary embeddings of a port beside those of its reference, and what is said.
+ROTATIONS = {
+    "another base": ({"base": 5e5}, "with base 500000, the reference with base 10000"),
+    "a base of no public model": (
+        {"base": 2.5e4},
+        "with base 25000, the reference with base 10000",
+    ),
+    "part of the entries": (
+        {"base": 1e4, "part": 0.5},
+        r"(4|8|32) of (8|16|64) entries, the reference (8|16|64) of",
+    ),
+    "pairs of neighbours": (
+        {"base": 1e4, "order": "C"},
+        "pairs of neighbours, the reference pairs of halves",
+    ),
+}
+#: Slopes of ALiBi: those of other heads, and of another formula.
+SLOPES = {
+    "ALiBi in another order": (
+        lambda s: alibi(s, 2.0 ** -np.arange(s.heads, 0, -1)),
+        "-0.0.*, -0.5.*, the reference -0.5, -0.25, .*: those of other heads",
+    ),
+    "ALiBi by another formula": (
+        lambda s: alibi(s, 2.0 ** (-0.5 * np.arange(1, s.heads + 1))),
+        "-0.707, -0.5, .*, the reference -0.5, -0.25",
+    ),
+}
+
 THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
     "nntile PR 356: T5 scaled": Thread(
         lambda s: {"scale": 1.0, "bias": positions_bias(s)},
@@ -453,6 +494,42 @@ THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
         lambda s: plain(s) | {"before": ["norm", 1e4]},
         lambda s: {"before": [1e4]},
         ("normalise",),
+    ),
+    **{
+        name: Thread(
+            lambda s: plain(s) | {"before": [1e4]},
+            lambda s, way=way: {"before": [way]},
+            ("rotary", said),
+            expect=None,
+        )
+        for name, (way, said) in ROTATIONS.items()
+    },
+    **{
+        name: Thread(
+            lambda s: plain(s) | {"bias": alibi(s)},
+            lambda s, bias=bias: {"bias": bias(s)},
+            ("another slope", said),
+            expect=None,
+        )
+        for name, (bias, said) in SLOPES.items()
+    },
+    "norm of each head": Thread(
+        lambda s: plain(s) | {"before": ["norm of all heads", 1e4], "gain": True},
+        lambda s: {"before": ["norm", 1e4]},
+        ("of each head, the reference over all heads",),
+        expect=None,
+    ),
+    "norm of all heads": Thread(
+        lambda s: plain(s) | {"before": ["norm", 1e4], "gain": True},
+        lambda s: {"before": ["norm of all heads", 1e4]},
+        ("over all heads, the reference of each head",),
+        expect=None,
+    ),
+    "sink of another logit": Thread(
+        with_sink,
+        lambda s: {"sink": np.linspace(0.5, 2.0, s.heads) + 0.8},
+        (r"sink logit 1.3, .*, the reference 0\.(5|499), ",),
+        expect=None,
     ),
     "tinygrad PR 4985: overflow in float16": Thread(
         plain,

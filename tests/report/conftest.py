@@ -32,7 +32,7 @@ from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.files import Drawing, draw
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
-from montecarlo.report.making import figures_beside
+from montecarlo.report.making import select_figures
 from montecarlo.report.render import contents as gathering
 from montecarlo.report.render.contents import Contents, gather_contents, page_rows
 from montecarlo.report.render.pages import render
@@ -202,7 +202,7 @@ class Report:
         self.results = read_results(folder, catalogue)
         self._claims = (folder / CLAIMS_FILE).read_bytes()
         with self.keep_figures():
-            names = figures_beside(self.results)
+            names = select_figures(self.results)
             self.contents = gather_contents(self.results, CODES, names, folder)
         self.facts = self.contents.facts
         self._pages: dict[str, Page] = {}

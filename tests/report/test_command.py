@@ -23,7 +23,7 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli import studies
 from montecarlo.cli.command_line import build_parser
 from montecarlo.cli.listing import KINDS
-from montecarlo.cli.report import command_again, tell_outcome
+from montecarlo.cli.report import command_again, summary_lines
 from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
 from montecarlo.report.figures import FIGURES
@@ -147,7 +147,7 @@ REFUSED = """
 --jobs 0 | jobs must lie between 1 and 1024, got 0
 --jobs nan | jobs must be
 --config none.toml | config must be a readable file, got 'none.toml'
---config PATH | config must be a readable file, got .*Is a directory
+--config PATH | config must be a regular file, got
 --config PATH/binary.toml | binary.toml
 --from nowhere | nowhere
 --from PATH/observed | those of a report, got an observation
@@ -158,7 +158,7 @@ REFUSED = """
 --from FINISHED --config study.toml | --from must stand without --config
 --from FINISHED --fresh | --from must stand without --fresh
 --from FINISHED --only linear-varianc | Did you mean 'linear-variance'
---from FINISHED --only linear-variance --output FINISHED | loses what is not written
+--from FINISHED --only linear-variance --output FINISHED | files that are not written
 """
 
 
@@ -442,7 +442,7 @@ def test_a_page_is_what_to_open(written, opened):
     """Of the format that was asked for."""
     record = SimpleNamespace(failed_self_checks=list)
     results = SimpleNamespace(record=record, counts=[(2, "open")])
-    told = tell_outcome(results, [Path("x") / name for name in written])
+    told = summary_lines(results, [Path("x") / name for name in written])
     assert told[0].startswith(f"open {Path('x') / opened} ")
 
 

@@ -35,7 +35,7 @@ def interrupted(run, tmp_path, monkeypatch):
         patch.setattr(report_command, "make_report", stop)
         status, complaint = run()
     assert status == 130
-    assert "finished batches are kept, the same command goes on" in complaint
+    assert "finished batches are kept, the same command continues" in complaint
     assert len(complaint.splitlines()) == 1
     return tmp_path / "output"
 

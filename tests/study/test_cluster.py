@@ -60,7 +60,7 @@ def study_hashes(executor, folder, advance=lambda *_: None):
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """Wait long for workers: on a busy machine they start slowly."""
-    monkeypatch.setattr(cluster, "PATIENCE", 60)
+    monkeypatch.setattr(cluster, "TIMEOUT", 60)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_nobody_answers(monkeypatch, tmp_path, capsys):
     """One line, status 3, nothing written; of a cluster with certificates likewise
     where Dask's configuration has none.
     """
-    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    monkeypatch.setattr(cluster, "TIMEOUT", 1)
     for address in ("tcp://127.0.0.1:1", "tls://127.0.0.1:1"):
         typed = ["--executor", "dask", "--scheduler", address, "--quiet"]
         assert main([*typed, "--output", str(tmp_path / "output")]) == 3

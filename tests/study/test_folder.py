@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from montecarlo.errors import InputError
 from montecarlo.study.folder import (
     DIGEST,
     RUN_FILE,
     SCHEMA,
     TIMING_FILE,
-    ResultsError,
     digest,
     read_run,
     write_json,
@@ -40,10 +40,10 @@ def test_changed_and_missing_files_are_refused(output):
     """Reading finds a file that was changed, or is gone, and names it."""
     path = output / "figures" / "one.svg"
     path.write_text("onE", encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"figures/one\.svg"):
+    with pytest.raises(InputError, match=r"figures/one\.svg"):
         read_run(output)
     path.unlink()
-    with pytest.raises(ResultsError, match=r"figures/one\.svg"):
+    with pytest.raises(InputError, match=r"figures/one\.svg"):
         read_run(output)
 
 
@@ -62,7 +62,7 @@ def test_other_records_are_refused(output, change, named):
     """
     run = json.loads((output / RUN_FILE).read_bytes()) | change
     write_json(output / RUN_FILE, run | {DIGEST: digest(run)} | change)
-    with pytest.raises(ResultsError) as caught:
+    with pytest.raises(InputError) as caught:
         read_run(output)
     assert named in str(caught.value)
 
@@ -72,7 +72,7 @@ def test_unreadable_run_json(tmp_path, text):
     """A run.json that is no record, or none at all, is refused in one line."""
     if text is not None:
         (tmp_path / RUN_FILE).write_text(text, encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"readable run\.json"):
+    with pytest.raises(InputError, match=r"readable run\.json"):
         read_run(tmp_path)
 
 

@@ -7,16 +7,10 @@ from pathlib import Path
 import pytest
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.estimation.engine import SampleStore
-from montecarlo.sampling.batches import pack
+from montecarlo.estimation.engine import PART, SampleStore
+from montecarlo.sampling.batches import join, pack
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study.folder import (
-    JOURNAL,
-    PART,
-    JournaledStore,
-    count_batches,
-    open_journal,
-)
+from montecarlo.study.folder import JOURNAL, count_batches, open_journal
 from tests.samples import sample_all
 
 ROWS = parse_point("gaussian", "gaussian", 2, 4)
@@ -35,7 +29,7 @@ def drawn(point, start, stop):
 @pytest.fixture
 def output(tmp_path):
     """A folder with what an interrupted run left."""
-    store = JournaledStore(journal=open_journal(tmp_path, RECIPE))
+    store = SampleStore(open_journal(tmp_path, RECIPE))
     for point, start, stop in BATCHES:
         store.add(point, start, stop, drawn(point, start, stop))
     return tmp_path
@@ -45,15 +39,15 @@ def test_batches_come_back(output):
     """What was kept is recalled to the bit, in the order of the indices; what was not
     kept is not recalled, and in memory is only which there are.
     """
-    store = JournaledStore(journal=open_journal(output, RECIPE))
+    store = SampleStore(open_journal(output, RECIPE))
     for batch in BATCHES:
         assert store.recall(*batch)
     assert not store.recall(ROWS, 0, 4)
     assert not store.recall(ROWS, 4, 5)
     assert store.n_replicates(ROWS) == 4
-    assert not any(SampleStore.packed(store, ROWS))
+    assert not any(isinstance(one, bytes) for one in store._batches[ROWS].values())
     whole = sample_all(ROWS, 1, 0, 4, DIVISORS)
-    assert store.samples(ROWS).means.tobytes() == whole.means.tobytes()
+    assert join(store.packed(ROWS)).means.tobytes() == whole.means.tobytes()
     assert count_batches(store.journal) == len(BATCHES)
 
 
@@ -68,7 +62,7 @@ def test_batches_of_another_run(output, change):
     open_journal(output, None)
     assert count_batches(open_journal(output, RECIPE)) == len(BATCHES)
     other = open_journal(output, {**RECIPE, **change}, fresh=True)
-    assert not JournaledStore(journal=other).recall(*BATCHES[0])
+    assert not SampleStore(other).recall(*BATCHES[0])
     assert len(list((output / JOURNAL).iterdir())) == 1
 
 
@@ -82,7 +76,7 @@ def test_a_batch_is_whole_or_not_there(output, monkeypatch, function):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *arguments[:0])
 
     journal = open_journal(output, RECIPE)
-    store = JournaledStore(journal=journal)
+    store = SampleStore(journal)
     monkeypatch.setattr(Path, function, fail)
     with pytest.raises(OSError, match="No space"):
         store.add(ROWS, 4, 6, b"a batch")

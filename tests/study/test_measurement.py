@@ -15,9 +15,10 @@ from montecarlo.claims.checks import Check
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN, round_end
+from montecarlo.estimation.estimates import bounded_estimate
+from montecarlo.estimation.intervals import FEWEST_OUTLIERS, round_end
 from montecarlo.study import measurement
-from montecarlo.study.measurement import grid, measure
+from montecarlo.study.measurement import MOST_WITH_OUTLIERS, PreciseRows, grid, measure
 from montecarlo.study.table import COLUMNS
 from montecarlo.theory import expected_row
 from tests.commands import measure as main
@@ -122,7 +123,7 @@ def test_mean_of_rare_replicates_has_no_interval(capsys):
     wanted = "--distribution gaussian --d-k 256 --keys 32 --divisor none --seed 7 "
     wanted += "--dependence planted(0.5) --quantity gradient_query --relative-error .01"
     assert main(wanted.split()) == 4
-    assert f"fewer than {FEWEST_BEHIND_A_MEAN} replicates" in capsys.readouterr().out
+    assert f"fewer than {FEWEST_OUTLIERS} replicates" in capsys.readouterr().out
     assert main([*wanted.split(), "--json"]) == 4
     found = json.loads(capsys.readouterr().out)
     assert (found["ci_low"], found["ci_high"]) == (0.0, None)
@@ -457,3 +458,15 @@ def test_lists_of_all_that_names_a_row():
     ):
         with pytest.raises(InputError, match=what):
             grid(d_k=4, **wrong)
+
+
+@pytest.mark.parametrize("of", [lambda mean: mean, lambda mean: mean.root()])
+def test_error_that_rests_on_one_replicate_ends_no_sampling(of):
+    """Its bound says nothing of what more replicates make of it."""
+    rare = np.r_[0.5, np.full(511, 0.002)]
+    few = of(bounded_estimate(rare, (0.001, 1.0)))
+    assert PreciseRows({}).replicates_needed(few) == 1024
+    assert PreciseRows({}, absolute_error=1.0).replicates_needed(few) == 512
+    many = of(bounded_estimate(np.repeat(rare, 8), (0.001, 1.0)))
+    assert many.n_replicates == MOST_WITH_OUTLIERS
+    assert PreciseRows({}).replicates_needed(many) > 2 * MOST_WITH_OUTLIERS

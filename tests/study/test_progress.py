@@ -59,10 +59,9 @@ def test_a_log_has_nothing_of_a_moment(clock, capsys):
 def test_other_work_tells_its_quarters_alone(clock, capsys):
     """How long it takes is not known before."""
     with open_bar("observing", quiet=False) as update:
-        update(total=3)
         for done in (1, 2, 3):
             clock.now += 2.0 * SHORT
-            update(completed=done)
+            update(total=3, completed=done)
     assert capsys.readouterr().err.splitlines() == [
         "observing: 25 % after 20 s",
         "observing: 50 % after 40 s",

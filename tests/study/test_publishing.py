@@ -42,7 +42,7 @@ def publish(output, files=NEW, recipe=None, error=None, **options):
             path = edition.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        edition.note_time("rendering")
+        edition.end_part("rendering")
         if error is not None:
             raise error
     return edition

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.study.executors import ROOM, finish, make_executor
+from montecarlo.study.executors import QUEUED, finish, make_executor
 
 
 def square(number):
@@ -49,7 +49,7 @@ def test_what_is_not_wanted_any_more_is_not_begun():
     with make_executor(1, "threads") as executor:
         for _ in finish(executor, begun.append, work(range(99)), lambda _: begun):
             pass
-    assert 1 <= len(begun) <= ROOM
+    assert 1 <= len(begun) <= QUEUED
 
 
 def test_a_killed_worker_ends_the_run():
@@ -88,6 +88,6 @@ def test_threads_are_not_far_ahead(jobs):
         tasks = ((made.append(n) or n,) for n in range(50))
         for _ in finish(executor, begun.append, tasks):
             time.sleep(0.002)  # long against the task, as when a journal is slow
-            assert len(begun) <= len(made) <= taken + ROOM * jobs
+            assert len(begun) <= len(made) <= taken + QUEUED * jobs
             taken += 1
     assert taken == 50

@@ -1,7 +1,8 @@
-"""What figures show that is no single number: curves, a table of a kind each.
+"""Curves for figures: data that are no single estimate, in one table for each kind.
 
-Tables are made of results, of theory and of what ships with the program, written to
-files in `FOLDER`, and read back by who draws.
+A curve comes from the results of a run, or from a record that ships with the package.
+The tables are written as CSV files to `FOLDER` of a results folder; figures are drawn
+from those files.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,13 +29,13 @@ from montecarlo.study.rows import Row
 from montecarlo.study.table import read_table, write_table
 
 FOLDER = "curves"
-#: The kinds, by name.
+#: Names of the kinds of curves.
 JACOBIAN_ROWS = "rows_jacobian_frobenius"
 EXAMPLE = "example_weight"
 TRAINING_START = "training_start"
 _POINT = ("distribution_q", "distribution_k", "dependence", "initialisation", "d_k")
 _ROWS = (*_POINT, "n_keys", "divisor")
-#: The columns of each kind; docs/results-folder.md says what they are.
+#: The columns for each kind; docs/results-folder.md defines them.
 CURVES = {
     JACOBIAN_ROWS: (*_ROWS, "jacobian_frobenius", "share_of_rows", "std_error"),
     EXAMPLE: (*_ROWS, "weight_number", "weight"),
@@ -44,18 +45,25 @@ CURVES = {
     ),
 }
 CURVE_FILES = tuple(f"{FOLDER}/{name}.csv" for name in CURVES)
-#: Tables by kind.
+#: Tables by kind of curve.
 Curves = Mapping[str, pd.DataFrame]
 
-#: About how many points a curve over rows has.
+#: Approximate number of points on a curve over attention rows.
 ROWS_BINS = 100
-#: A few rows as they were drawn: weights are counted row by row, from 0.
+#: Design point, number of queries and divisors of the example weights.
 EXAMPLE_POINT = parse_point("gaussian", "gaussian", 64, 128)
 EXAMPLE_QUERIES, EXAMPLE_DIVISORS = 10, ("none", "sqrt")
 
 
 def make_curves(results: StudyResults, training: TrainingView | None = None) -> Curves:
-    """Make all curves of a study; without what training says, none of that."""
+    """Return the curves of a study, as a table for each kind in `CURVES`.
+
+    Parameters
+    ----------
+    results : StudyResults
+    training : TrainingView, optional
+        Record of training; without it the table `TRAINING_START` is empty.
+    """
     lines: Mapping[str, Iterator[tuple[object, ...]]] = {
         JACOBIAN_ROWS: row_distributions(results.distributions),
         EXAMPLE: example_weights(results.study.seed),
@@ -70,20 +78,24 @@ def make_curves(results: StudyResults, training: TrainingView | None = None) -> 
 def row_distributions(
     found: Mapping[Row, RowDistribution],
 ) -> Iterator[tuple[object, ...]]:
-    """Yield the share of rows up to a value, with its error between replicates."""
+    """Yield lines of `JACOBIAN_ROWS`: the distribution function of the Jacobian norm.
+
+    A line holds a bin edge, the share of attention rows whose norm is at most that, in
+    [0, 1], and its standard error between replicates.
+    """
     for (point, key), rows in found.items():
-        bins = np.arange(len(rows.edges))[rows.inside]
-        for at in bins[:: max(1, len(bins) // ROWS_BINS)].tolist():
+        for at in range(0, len(rows.edges), max(1, len(rows.edges) // ROWS_BINS)):
             numbers = rows.edges[at], rows.share[at], rows.error[at]
-            yield (*_named(point), point.n_keys, key.divisor, *map(float, numbers))
+            yield (*_names(point), point.n_keys, key.divisor, *map(float, numbers))
 
 
 def example_weights(seed: int) -> Iterator[tuple[object, ...]]:
-    """Yield weights of some queries of a replicate, unscaled and scaled.
+    """Yield lines of `EXAMPLE`: the attention weights of ten queries of one replicate.
 
-    Taken evenly by their largest weight, unscaled: as typical as the replicate is.  The
-    seed is the study's; the draws are those that its estimates are made of, where its
-    grid has the point.
+    The weights are those of replicate 0 at `EXAMPLE_POINT`, undivided and divided by
+    sqrt(d_k).  Queries are ranked by their largest undivided weight and taken at even
+    intervals of that rank.  With the seed of a study whose grid has this point, the
+    draws are among those that its estimates come from.
     """
     q, k = draw_matrices(EXAMPLE_POINT, seed, 0)
     scores = widen(q) @ widen(k).T
@@ -93,21 +105,21 @@ def example_weights(seed: int) -> Iterator[tuple[object, ...]]:
     for divisor in EXAMPLE_DIVISORS:
         rows = softmax_rows(gaps, DIVISORS[divisor].value(EXAMPLE_POINT.d_k))
         for number, weight in enumerate(weights_in_order(rows).ravel().tolist()):
-            named = *_named(EXAMPLE_POINT), EXAMPLE_POINT.n_keys, divisor
+            named = *_names(EXAMPLE_POINT), EXAMPLE_POINT.n_keys, divisor
             yield *named, number, weight
 
 
-def _named(point: DesignPoint) -> tuple[str | int, ...]:
-    """Return the names and the d_k of a point without normalisation and mask."""
+def _names(point: DesignPoint) -> tuple[str | int, ...]:
+    """Return the values of the columns `_POINT` for a design point."""
     distribution_q, distribution_k, _, dependence, initialisation, _ = point.names
     names = distribution_q, distribution_k, dependence, initialisation or NONE
     return *names, point.d_k
 
 
 def write_curves(curves: Curves, folder: Path) -> None:
-    """Write the file of each kind; one without points has a header alone.
+    """Write one CSV file for each kind into `FOLDER`, which is created in ``folder``.
 
-    ``folder`` is there, and `FOLDER` is made in it.
+    A table without lines becomes a file with a header alone.
     """
     (folder / FOLDER).mkdir(exist_ok=True)
     for name, table in curves.items():
@@ -115,5 +127,5 @@ def write_curves(curves: Curves, folder: Path) -> None:
 
 
 def read_curves(folder: Path) -> Curves:
-    """Read the files that `write_curves` writes; what is empty is missing."""
+    """Read the files of `write_curves`; empty cells become missing values."""
     return {name: read_table(folder / FOLDER / f"{name}.csv") for name in CURVES}

@@ -1,16 +1,18 @@
-"""A results folder as pages read it: what the judge wrote, and the catalogue's words.
+"""The results folder of a report, and what pages select from it.
 
-Outcomes are those of `montecarlo.claims.outcomes`, as claims.json holds them; what is
-chosen of them here is which sentence is said and which case is shown first.
+`Findings` joins the outcomes in claims.json (`montecarlo.claims.outcomes`) with the
+words of the catalogue.  Nothing is judged here: for each claim it selects the sentence
+that holds, and for each interpretation the cases that are shown.
 """
 
 import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -21,22 +23,21 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import (
     Case,
+    CaseKey,
     CheckOutcome,
     ClaimOutcome,
     ClaimsRecord,
     InterpretationOutcome,
-    Located,
     NumberOutcome,
     SelfCheckOutcome,
     SentenceOutcome,
-    locate,
+    case_key,
     read_claims,
     read_report_run,
 )
 from montecarlo.claims.running import points_of_study
 from montecarlo.claims.schema import Catalogue, Claim, Topic
 from montecarlo.claims.verdicts import Outcome, Verdict
-from montecarlo.report.content.confirming import read_confirming
 from montecarlo.report.content.curves import Curves, read_curves
 from montecarlo.report.content.training import TrainingView, training_view
 from montecarlo.report.language.symbols import check_formula
@@ -45,52 +46,62 @@ from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
 from montecarlo.study.table import read_table
 
-#: A text that says so is named with what it gets wrong.
+#: Verdicts of a run whose seed is the catalogue's SHA-256, by ``studies.confirm``.
+CONFIRMING = Path(__file__).with_name("confirming.json")
+#: Verdicts with which a text is listed among those that get something wrong.
 WRONG = (Verdict.FAILS, Verdict.PARTLY)
 
 
-class Said(NamedTuple):
-    """A sentence that holds, its numbers by name, and the checks that it rests on."""
+class FilledSentence(NamedTuple):
+    """A sentence that holds, with the numbers for its placeholders.
+
+    Attributes
+    ----------
+    text : Words
+        With placeholders ``%(name)s``.
+    numbers : mapping
+        Name of a placeholder to its number.
+    checks : tuple of CheckOutcome
+        The checks that the sentence asserts.
+    """
 
     text: Words
     numbers: Mapping[str, NumberOutcome]
     checks: tuple[CheckOutcome, ...] = ()
 
 
+#: A sentence to put in a claim's place, and the line of arithmetic behind it.
+Correction = tuple[FilledSentence, FilledSentence]
+
+
 @dataclass(frozen=True)
 class Findings:
-    """A results folder, read back and verified, and what it was judged by."""
+    """The content of a results folder, and the catalogue that it was judged by."""
 
     measurements: pd.DataFrame
     curves: Curves
     record: ClaimsRecord  # claims.json
-    run: dict[str, Any]  # what run.json holds, or will
-    catalogue: Catalogue  # of the claims in the record: their words
-    points: Sequence[DesignPoint] = ()  # that rows may be of
-    training: TrainingView | None = None  # beside the claims of the five texts
-    selected: bool = False  # whether claims that were judged are left out
+    run: dict[str, Any]  # the content of run.json
+    catalogue: Catalogue  # the words of the claims in the record
+    points: Sequence[DesignPoint] = ()  # of the study
+    training: TrainingView | None = None  # None for a user's own claims
+    selected: bool = False  # whether only a part of the judged claims is left
 
     def only(self, catalogue: Catalogue) -> "Findings":
-        """Return them with the claims of a part of the catalogue alone."""
+        """Return the findings of the claims in a part of the catalogue."""
         chosen = {claim.id for claim in catalogue.claim}
         kept = tuple(one for one in self.claims if one.id in chosen)
         record = msgspec.structs.replace(self.record, claims=kept)
         return replace(self, record=record, catalogue=catalogue, selected=True)
 
     @property
-    def divisors(self) -> Sequence[str]:
-        """The divisors that were sampled."""
-        divisors: Sequence[str] = self.run["grid"]["divisors"]
-        return divisors
-
-    @property
     def own(self) -> bool:
-        """Whether the claims are a user's, not those of the five texts."""
+        """Whether the claims are from a user's file, not from the five texts."""
         return self.catalogue.language is not None
 
     @property
     def of_some(self) -> bool:
-        """Whether they are of some claims of a catalogue, as was asked for."""
+        """Whether only some claims of the catalogue were selected."""
         return self.selected or bool(self.run.get("only"))
 
     @property
@@ -100,41 +111,45 @@ class Findings:
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """How many claims have each verdict that any has."""
+        """Number of claims for each verdict that occurs."""
         return self.count_verdicts(self.claims)
 
     def count_verdicts(self, claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
-        """Return how many of some claims have each verdict, for those that any has.
+        """Return the number of the given claims for each verdict that occurs.
 
-        Questions of readers are none; a user's own claims name no texts, and all count.
+        Questions of readers, which are claims of no text, are not counted; all claims
+        from a user's file are.
         """
         found = Counter(one.verdict for one in claims if self.own or one.sources)
         return [(v.value, found[v]) for v in Verdict if found[v]]
 
     @property
     def topics(self) -> list[str]:
-        """Topics that claims are about, in their order."""
+        """Topics of the claims, in the order of `Topic`."""
         found = {claim.topic for claim in self.claims}
         return [topic for topic in get_args(Topic) if topic in found]
 
     def by_topic(self, topic: str) -> list[ClaimOutcome]:
-        """Return the claims of a topic in the order of their numbers."""
+        """Return the claims about a topic, in the order of their numbers."""
         place = [claim.id for claim in self._in_order].index
         found = (claim for claim in self.claims if claim.topic == topic)
         return sorted(found, key=lambda claim: place(claim.id))
 
     def number(self, claim: ClaimOutcome) -> int:
-        """Return its place on the page, from 1; questions of readers apart."""
+        """Return the number of a claim on the page, from 1.
+
+        Questions of readers have numbers of their own, from 1.
+        """
         return self._numbers[claim.id]
 
     def words_of(self, claim: ClaimOutcome) -> Claim:
-        """Return what the catalogue says of a claim."""
+        """Return the catalogue's entry for a claim."""
         return self._entries[claim.id]
 
     def label(
         self, claim: ClaimOutcome, interpretation: InterpretationOutcome
     ) -> Words | None:
-        """Return what an interpretation says, or None where a symbol names it."""
+        """Return the words for an interpretation, or None if it has only a formula."""
         entries = self.words_of(claim).interpretation
         found = (one for one in entries if one.id == interpretation.id)
         return next((one.label or one.tested or None for one in found), None)
@@ -142,27 +157,33 @@ class Findings:
     def only_said_by(
         self, claim: ClaimOutcome, interpretation: InterpretationOutcome
     ) -> list[tuple[Words, str]]:
-        """Return names and keys of the texts that may mean it, none if all may."""
+        """Return names and keys of the texts that admit an interpretation.
+
+        The list is empty if all texts of the claim admit it.
+        """
         entry = self.words_of(claim)
         keys = [key for key in claim.texts if interpretation.id in entry.admitted(key)]
         every = len(keys) == len(claim.texts)
         return [] if every else [(self.names[key], key) for key in keys]
 
-    def finding(self, claim: ClaimOutcome, *, short: bool = False) -> Said | None:
-        """Return the first sentence of the catalogue that holds of a claim.
+    def finding(
+        self, claim: ClaimOutcome, *, short: bool = False
+    ) -> FilledSentence | None:
+        """Return the first sentence of the catalogue that holds for a claim, or None.
 
-        If ``short``, in a few words, where the catalogue has them.
+        With ``short``, its short form where the catalogue has one.
         """
         pairs = zip(claim.findings, self.words_of(claim).finding, strict=True)
         said = (
-            _say(one, (short and words.short) or words.text) for one, words in pairs
+            _fill(one, (short and words.short) or words.text) for one, words in pairs
         )
         return next(filter(None, said), None)
 
     def lines(self, topic: str) -> list[tuple[ClaimOutcome, ...]]:
-        """Return the claims of a topic, one that others restate together with them.
+        """Return the claims about a topic, grouped by the lines of its table.
 
-        They stand alone where they did not all come out alike.
+        Claims that restate the same one share a line if they have the same verdict and
+        reason; otherwise each has a line of its own.
         """
         found: list[tuple[ClaimOutcome, ...]] = []
         for name, claims in groupby(self.by_topic(topic), self._restated):
@@ -173,64 +194,69 @@ class Findings:
         return found
 
     def lead(self, line: Sequence[ClaimOutcome]) -> ClaimOutcome:
-        """Return the claim of a line that the others of it restate."""
+        """Return the claim of a line that the other claims of the line restate."""
         return next(
             one for one in line if self.words_of(one).same is None or len(line) == 1
         )
 
-    def right(self, claim: ClaimOutcome) -> tuple[Said, Said] | None:
-        """Return what would be right, and a line to redo by hand, if a claim fails."""
+    def right(self, claim: ClaimOutcome) -> Correction | None:
+        """Return the correction for a claim that fails in some text, or None."""
         return self._better(claim) if Verdict.FAILS in claim.verdicts else None
 
-    def clearer(self, claim: ClaimOutcome) -> tuple[Said, Said] | None:
-        """Return what says with numbers what a claim says vaguely, likewise."""
+    def clearer(self, claim: ClaimOutcome) -> Correction | None:
+        """Return the clearer sentence for a claim that fails in no text, or None."""
         return None if Verdict.FAILS in claim.verdicts else self._better(claim)
 
-    def _better(self, claim: ClaimOutcome) -> tuple[Said, Said] | None:
+    def _better(self, claim: ClaimOutcome) -> Correction | None:
+        """Return the replacement for a claim, if it and its arithmetic hold."""
         words = self.words_of(claim).right
         if words is None:
             return None
-        sentence = _say(claim.right, words.text)
-        line = _say(claim.right, words.arithmetic)
+        sentence = _fill(claim.right, words.text)
+        line = _fill(claim.right, words.arithmetic)
         return (sentence, line) if sentence and line else None
 
-    def concedes(self, claim: ClaimOutcome) -> Said | None:
-        """Return what is right in a claim that fails."""
+    def concedes(self, claim: ClaimOutcome) -> FilledSentence | None:
+        """Return the sentence about what is right in a claim that fails, or None."""
         words = self.words_of(claim).concedes
         if words is None or Verdict.FAILS not in claim.verdicts:
             return None
-        return _say(claim.concedes, words.text)
+        return _fill(claim.concedes, words.text)
 
     @property
     def changed(self) -> list[ClaimOutcome]:
-        """The claims whose rules were changed after results, in their order."""
+        """The claims whose rules were changed after results were seen, by number."""
         found = (claim for claim in self.claims if claim.changed)
         return sorted(found, key=lambda one: (not one.sources, self.number(one)))
 
     @property
     def confirmed(self) -> tuple[str, int, int] | None:
-        """Return what the confirming run says of these verdicts.
+        """Agreement with the confirming run, whose seed the catalogue's hash gives.
 
-        The first eight digits of its catalogue, how many verdicts are the same, and of
-        how many; None where it is of another catalogue or preset, or this report of a
-        part of the catalogue.
+        The first eight hexadecimal digits of the catalogue's SHA-256, the number of
+        claims with the same verdict, and the number of all claims; None if the run was
+        of another catalogue or preset, or this report has only some claims.
         """
-        record = read_confirming()
+        catalogue, verdicts = json.loads(CONFIRMING.read_bytes()).values()
         mine = self.run["catalogue"], self.run["preset"]
-        if mine != (record.catalogue, "standard") or self.of_some:
+        if mine != (catalogue, "standard") or self.of_some:
             return None
-        said = [one for one in self.claims if one.sources]
-        same = sum(record.verdicts[one.id] == one.verdict for one in said)
-        return record.catalogue[:8], same, len(said)
+        claims = [claim for claim in self.claims if claim.sources]
+        same = sum(verdicts[claim.id] == claim.verdict for claim in claims)
+        return catalogue[:8], same, len(claims)
 
     @cached_property
-    def wrong(self) -> list[tuple[str, str, Said, list[tuple[Words, str]]]]:
-        """What texts get wrong, or in part: claims, verdicts, what is said, texts."""
+    def wrong(self) -> list[tuple[str, str, FilledSentence, list[tuple[Words, str]]]]:
+        """What the texts get wrong, wholly or in part.
+
+        For each passage about a wrong claim: id of the claim, verdict, the sentence,
+        and names and keys of the texts.
+        """
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
-        found: list[tuple[str, str, Said, list[tuple[Words, str]]]] = []
+        found: list[tuple[str, str, FilledSentence, list[tuple[Words, str]]]] = []
         for passage in self.catalogue.passage:
-            one = _say(said.get(passage.id), passage.sentence.text)
+            one = _fill(said.get(passage.id), passage.sentence.text)
             texts = claims[passage.claim].texts if passage.claim in claims else {}
             keys = [key for key in texts if texts[key].verdict in WRONG]
             if one and keys:
@@ -240,18 +266,18 @@ class Findings:
         return found
 
     @cached_property
-    def passages(self) -> dict[str, list[Said]]:
-        """The sentences that belong to no claim and hold, by place of the page."""
+    def passages(self) -> dict[str, list[FilledSentence]]:
+        """The sentences outside claims that hold, by their place on the page."""
         entries = {passage.id: passage for passage in self.catalogue.passage}
-        found: dict[str, list[Said]] = {}
+        found: dict[str, list[FilledSentence]] = {}
         for outcome in self.record.passages:
             entry = entries[outcome.id]
-            if said := _say(outcome, entry.sentence.text):
+            if said := _fill(outcome, entry.sentence.text):
                 found.setdefault(entry.place, []).append(said)
         return found
 
     def statement_of(self, check: SelfCheckOutcome) -> Words:
-        """Return what a self-check says."""
+        """Return the statement that a self-check tests."""
         entries = self.catalogue.self_check
         return next(one.statement for one in entries if one.id == check.id)
 
@@ -261,23 +287,25 @@ class Findings:
         return {text.key: text.name for text in self.catalogue.text}
 
     def texts(self) -> list[tuple[Words, str]]:
-        """Return names and keys of the texts that claims are from."""
+        """Return names and keys of the texts that make any of the claims."""
         keys = (source.text for claim in self.claims for source in claim.sources)
         return [(self.names[key], key) for key in dict.fromkeys(keys)]
 
     @cached_property
     def _entries(self) -> dict[str, Claim]:
+        """The catalogue's entry for each id of a claim."""
         return {claim.id: claim for claim in self.catalogue.claim}
 
     def _restated(self, claim: ClaimOutcome | Claim) -> str:
-        """Return the id of the claim that it restates, or its own."""
+        """Return the id of the claim that a claim restates, or else its own id."""
         return self._entries[claim.id].same or claim.id
 
     @cached_property
     def _in_order(self) -> list[Claim]:
-        """Claims as they stand on the page: by topic, restated ones together.
+        """The catalogue's claims in the order of the page.
 
-        Questions of readers come last.
+        They are sorted by topic, restatements next to the claim that they restate;
+        questions of readers come last.
         """
         entries, topics = self.catalogue.claim, get_args(Topic)
         first: dict[str, int] = {}
@@ -293,6 +321,7 @@ class Findings:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
+        """The number on the page for each id of a claim."""
         entries = self._in_order
         said = [one.id for one in entries if self.own or one.source]
         asked = [one.id for one in entries if not (self.own or one.source)]
@@ -302,15 +331,21 @@ class Findings:
 def read_results(
     folder: Path, catalogue: Catalogue | None = None, run: dict[str, Any] | None = None
 ) -> Findings:
-    """Read a results folder, judged by a catalogue, or else by that of the five texts.
+    """Read a results folder.
 
-    ``run`` is what run.json will hold, of a folder that is being made; by default
-    run.json is read and the files are checked against it.
+    Parameters
+    ----------
+    folder : Path
+    catalogue : Catalogue, optional
+        What the results were judged by; by default the catalogue of the five texts.
+    run : dict, optional
+        The content of run.json, for a folder that does not have it yet.  By default
+        run.json is read, and the hashes of the files are verified.
 
     Raises
     ------
-    montecarlo.study.folder.ResultsError
-        If run.json is missing, or a file does not agree with it.
+    InputError
+        If run.json is missing, or the hash of a file differs from that in it.
     """
     run = read_report_run(folder) if run is None else run
     record = read_claims(folder)
@@ -329,20 +364,20 @@ def read_results(
     )
 
 
-def _say(outcome: SentenceOutcome | None, text: Words) -> Said | None:
-    """Return a sentence with its numbers; None where it does not hold."""
+def _fill(outcome: SentenceOutcome | None, text: Words) -> FilledSentence | None:
+    """Return a sentence with its numbers, or None if it does not hold."""
     if outcome is None or not outcome.holds:
         return None
-    return Said(text, outcome.numbers, outcome.checks)
+    return FilledSentence(text, outcome.numbers, outcome.checks)
 
 
 def count_outcomes(cases: Iterable[Case]) -> Counter[str]:
-    """Count how many cases came out how."""
+    """Return the number of cases for each outcome."""
     return Counter(str(case.outcome) for case in cases)
 
 
 def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
-    """Return the series over d_k that are against it, where other cases are for it."""
+    """Return the refuted cases over a range of d_k, if another case is supported."""
     cases = interpretation.cases
     if not any(case.outcome == Outcome.SUPPORTED for case in cases):
         return []
@@ -350,22 +385,27 @@ def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
     return [case for case in refuted if case.d_k is None]
 
 
+#: Smallest and largest d_k of a case.
 Ends = tuple[int, int] | None
 
 
 def columns(check: CheckOutcome) -> list[Ends]:
-    """Return the d_k, or ranges of d_k, that the table of a check has columns for.
+    """Return the columns of a check's table: values or ranges of d_k, in rising order.
 
-    None alone: its cases have none.
+    The list is ``[None]`` if no case has a d_k.
     """
     return [*sorted({c.d_k_range for c in check.cases if c.d_k_range})] or [None]
 
 
 def lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
-    """Return the lines of the table of a check; the first case of each names it."""
-    found: dict[Located, dict[Ends, Case]] = {}
+    """Return the lines of a check's table.
+
+    A line is a case with its distribution and number of keys, and the cases in the
+    order of `columns`; None where there is no case.
+    """
+    found: dict[CaseKey, dict[Ends, Case]] = {}
     for case in check.cases:
-        found.setdefault(locate(case, d_k=None), {})[case.d_k_range] = case
+        found.setdefault(case_key(case, d_k=None), {})[case.d_k_range] = case
     heads = columns(check)
     return [
         (next(iter(line.values())), [line.get(ends) for ends in heads])
@@ -374,7 +414,7 @@ def lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
 
 
 def table_name(check: CheckOutcome) -> str:
-    """Name the table of a check: the same check of the same cases has the same name."""
+    """Return an identifier that is the same for equal checks with equal cases."""
     places = [
         f"{c.distribution} {c.context} {c.n_keys} {c.d_k_range} {c.row}"
         for c in check.cases
@@ -383,35 +423,39 @@ def table_name(check: CheckOutcome) -> str:
     return f"check-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 
-#: A case that is shown for a verdict, and its check.
-Telling = tuple[CheckOutcome, Case]
+#: A check, and a case of it that is shown for a verdict.
+PlacedCase = tuple[CheckOutcome, Case]
+#: Outcomes of the cases that are shown, by verdict; `Verdict.HOLDS` has its own rule.
+DECIDING = {
+    Verdict.FAILS: (Outcome.REFUTED,),
+    Verdict.OPEN: (Outcome.UNDECIDED,),
+    Verdict.PARTLY: (Outcome.SUPPORTED, Outcome.REFUTED),
+}
 
 
-def find_telling(interpretation: InterpretationOutcome) -> list[Telling]:
-    """Return the cases that decided an interpretation.
+def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
+    """Return the cases that decided the verdict on an interpretation.
 
-    The smallest counterexample where it fails, the smallest case that is open, the one
-    that it holds by the least among those that are known well; where it depends, the
-    smallest for it and the smallest against it.  What is vague has none.
+    Where it holds, the supported case whose interval is nearest to an end of its
+    region; where it fails, the refuted case with the smallest d_k and n; where it is
+    open, the smallest undecided case; where it holds partly, the smallest supported and
+    the smallest refuted case.  A vague interpretation has none.
     """
-    one = [interpretation]
-    found: list[Telling | None] = []
     if interpretation.verdict == Verdict.HOLDS:
-        cases = [p for p in _placed(one) if p[1].outcome == Outcome.SUPPORTED]
-        found = [min(cases, key=lambda pair: _nearness(pair[1]), default=None)]
-    elif interpretation.verdict == Verdict.FAILS:
-        found = [smallest(one, Outcome.REFUTED)]
-    elif interpretation.verdict == Verdict.OPEN:
-        found = [smallest(one, Outcome.UNDECIDED)]
-    elif interpretation.verdict == Verdict.PARTLY:
-        found = [smallest(one, o) for o in (Outcome.SUPPORTED, Outcome.REFUTED)]
-    return [pair for pair in found if pair is not None]
+        pairs = _placed_cases(interpretation, Outcome.SUPPORTED)
+        return sorted(pairs, key=lambda pair: _nearness(pair[1]))[:1]
+    outcomes = DECIDING.get(interpretation.verdict, ())
+    smallest = (
+        sorted(_placed_cases(interpretation, outcome), key=_size)[:1]
+        for outcome in outcomes
+    )
+    return [*chain.from_iterable(smallest)]
 
 
-def find_range(check: CheckOutcome) -> list[Case]:
-    """Return the cases of a check with the lowest and highest estimate, if it has any.
+def extreme_cases(check: CheckOutcome) -> list[Case]:
+    """Return the cases of a check with the lowest and the highest estimate.
 
-    One where it has no other.
+    A single case if all estimates are equal; an empty list without estimates.
     """
     sized = (case for case in check.cases if case.d_k_range is not None)
     cases = (case for case in sized if case.estimate is not None)
@@ -420,29 +464,28 @@ def find_range(check: CheckOutcome) -> list[Case]:
     return ranked[:1] if alike else [ranked[0], ranked[-1]]
 
 
-def smallest(
-    interpretations: Sequence[InterpretationOutcome], outcome: str
-) -> Telling | None:
-    """Return the case of an outcome with the smallest d_k and n, and its check."""
-    return min(
-        (pair for pair in _placed(interpretations) if pair[1].outcome == outcome),
-        key=lambda pair: ((pair[1].d_k_range or (0, 0))[1], pair[1].n_keys or 0),
-        default=None,
-    )
-
-
-def _placed(interpretations: Sequence[InterpretationOutcome]) -> Iterator[Telling]:
-    """Yield the cases that are of a size or of a distribution, with their checks."""
-    for check in (check for one in interpretations for check in one.checks):
+def _placed_cases(
+    interpretation: InterpretationOutcome, outcome: Outcome
+) -> Iterator[PlacedCase]:
+    """Yield the cases with an outcome that have a d_k or a distribution."""
+    for check in interpretation.checks:
         for case in check.cases:
-            if case.d_k_range is not None or case.distribution:
+            placed = case.d_k_range is not None or case.distribution
+            if placed and case.outcome == outcome:
                 yield check, case
 
 
-def _nearness(case: Case) -> tuple[bool, float]:
-    """Return by how many standard errors an interval stays inside, vague ones last.
+def _size(pair: PlacedCase) -> tuple[int, int]:
+    """Return the largest d_k and the number of keys of a case, 0 where it has none."""
+    return (pair[1].d_k_range or (0, 0))[1], pair[1].n_keys or 0
 
-    One is vague where the error of a positive quantity is over a third of its value.
+
+def _nearness(case: Case) -> tuple[bool, float]:
+    """Return the key that sorts cases by their distance to the end of their region.
+
+    The key is whether the estimate is imprecise, and the smallest distance of an end of
+    the interval from an end of the region, in standard errors.  The estimate of a
+    positive quantity is imprecise if its error exceeds a third of it.
     """
     error, estimate = case.std_error, case.estimate
     if not error:

@@ -1,7 +1,9 @@
-"""What to divide scores by: which scale keeps rows as they are, by kinds of rows.
+"""The record behind the report's table of what to divide scores by.
 
-``python -m studies.practice`` makes practice.json.  Each value is computed without
-sampling, and was also drawn.
+It holds properties of attention rows (softmax, normalised queries and keys, a sink,
+sigmoid) at two values of d_k and two numbers of keys, and the factors on the scores
+that keep one of these properties the same.  ``python -m studies.practice`` writes
+practice.json.  Each value was computed exactly, and sampled for comparison.
 """
 
 import math
@@ -17,11 +19,12 @@ FILE = Path(__file__).with_name("practice.json")
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A value of rows of attention, exact and as it was drawn.
+    """A property of attention rows: its exact value and an estimate from sampling.
 
     Attributes
     ----------
     exact, drawn, std_error : float
+        The exact value, the estimate, and the standard error of the estimate.
     factor : float
         What the scores are multiplied by.
     added : float
@@ -36,31 +39,35 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     @property
     def z(self) -> float:
-        """Standard errors from the exact value to the drawn one."""
+        """Deviation of the estimate from the exact value, in standard errors."""
         return (self.drawn - self.exact) / self.std_error
 
 
 class Practice(Struct, frozen=True, forbid_unknown_fields=True):
-    """The record.
+    """The record in practice.json.
 
     Attributes
     ----------
     seed : int
     n_keys, d_k : (int, int)
-        Fewer and more keys; the two d_k that are compared.
+        The two numbers of keys and the two d_k that are compared, in rising order.
     sizes : dict
-        Kind of row -> quantity -> its value at each d_k, for fewer keys.
+        Kind of attention -> quantity -> its value at each d_k, for fewer keys.
     growth : dict
-        Kind of row -> what is to stay -> its value for fewer keys, drawn for more with
-        the factor on the scores that holds it; None where no factor does.  The ``1`` or
-        ``2`` of a softmax is the standard deviation of its scores for fewer keys.
+        Kind of attention -> property that is to stay the same -> its exact value for
+        fewer keys, estimated for more keys with the factor on the scores that keeps it;
+        None where no factor does.  The ``1`` or ``2`` after a softmax is the standard
+        deviation of its scores for fewer keys.
     beside : dict
-        ``sink`` or ``sigmoid`` -> its weight, or the sum of the weights: ``fewer``
-        keys, ``more``, and ``held`` for more by what is added.
+        ``sink`` -> weight of the sink, ``sigmoid`` -> sum of the weights; each for
+        ``fewer`` and ``more`` keys, and ``held``: for more keys, with what is added to
+        the logit or bias so that it stays the same.
     planted : dict
-        Weight of a key correlated with the query: ``root`` at each d_k, divided by
-        √d_k; ``linear`` at the second, by d_k over the first √d_k.
+        Weight of a key that is correlated with its query: ``root`` at each d_k, scores
+        divided by √d_k; ``linear`` at the larger one, scores divided by d_k over the
+        square root of the smaller one.
     correlation : float
+        Of the entries of that key and its query.
     """
 
     seed: int
@@ -74,32 +81,33 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def most_change(self) -> float:
-        """Largest relative change of softmax with d_k, to a hundredth."""
+        """Largest relative change of softmax between the two d_k, rounded to 0.01."""
         pairs = self.sizes["softmax"].values()
         changes = (abs(large.exact / small.exact - 1.0) for small, large in pairs)
         return round(max(changes), 2)
 
     @property
     def log_growth(self) -> float:
-        """By which factor ln n grows."""
+        """Ratio of ln n for more keys to that for fewer keys."""
         return math.log(self.n_keys[1]) / math.log(self.n_keys[0])
 
     @property
     def z_scores(self) -> list[float]:
-        """Those of all that was drawn."""
+        """Deviations of all estimates from exact values, in standard errors."""
         return [one.z for one in self._values()]
 
     @property
     def rms_z(self) -> float:
-        """Root mean square of the z-scores."""
+        """Root mean square of `z_scores`."""
         return math.hypot(*self.z_scores) / math.sqrt(len(self.z_scores))
 
     @property
     def largest_z(self) -> float:
-        """Largest size of one."""
+        """Largest absolute value of `z_scores`."""
         return max(map(abs, self.z_scores))
 
     def _values(self) -> Iterator[Value]:
+        """Yield every value of the record."""
         for sizes in self.sizes.values():
             yield from chain(*sizes.values())
         for growth in self.growth.values():

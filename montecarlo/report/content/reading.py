@@ -1,7 +1,8 @@
-"""Which rows pages read: each table and each figure names its own, of some points.
+"""The rows of measurements.csv that the tables and figures of pages read.
 
-What is named is sampled, and nothing else is handed to who named it: see
-`montecarlo.study.rows`.
+Each table and figure has a `Reader`: a function that names the rows it needs at given
+design points.  A study samples the rows that are named (see `montecarlo.study.rows`),
+and `read_rows` returns only these.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -14,12 +15,12 @@ from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
 from montecarlo.study.table import find_rows
 
-#: Names the rows that are read of some points.
+#: Takes design points, and returns the rows that are read at them.
 Reader = Callable[[Sequence[DesignPoint]], Iterable[Row]]
 
 
 def no_rows(points: Sequence[DesignPoint]) -> Iterable[Row]:
-    """Name none."""
+    """Return no rows: the reader of what needs none of measurements.csv."""
     del points
     return ()
 
@@ -27,7 +28,10 @@ def no_rows(points: Sequence[DesignPoint]) -> Iterable[Row]:
 def gaussian_points(
     points: Iterable[DesignPoint], *, with_rows: bool
 ) -> list[DesignPoint]:
-    """Return the points of independent standard Gaussian entries, as they are drawn."""
+    """Return the design points with independent standard Gaussian entries.
+
+    ``with_rows`` selects points with attention rows; otherwise points with pairs.
+    """
     return [
         point
         for point in points
@@ -43,7 +47,11 @@ def every_row(
     summaries: Iterable[str],
     divisors: Iterable[str],
 ) -> Iterator[Row]:
-    """Name the rows of all combinations that have the moments for an interval."""
+    """Yield the rows of all combinations at each point that can have an interval.
+
+    A row is left out if its distribution lacks the moments that the interval of its
+    quantity needs.
+    """
     keys = [RowKey(c, q, s) for q, s, c in product(quantities, summaries, divisors)]
     for point in points:
         for key in keys:
@@ -52,7 +60,7 @@ def every_row(
 
 
 def within(rows: Iterable[Row], divisors: Collection[str]) -> Iterator[Row]:
-    """Yield those of some rows whose divisors are sampled."""
+    """Yield the rows whose divisors, both for a ratio, are among ``divisors``."""
     for point, key in rows:
         if set(key.divisor.split("/")) <= set(divisors):
             yield point, key
@@ -64,11 +72,21 @@ def read_rows(
     points: Sequence[DesignPoint],
     divisors: Collection[str],
 ) -> pd.DataFrame:
-    """Return the lines that a reader names.
+    """Return the lines of measurements.csv that a reader names.
+
+    Parameters
+    ----------
+    table : DataFrame
+        All of measurements.csv.
+    reader : Reader
+    points : sequence of DesignPoint
+        The points of the study.
+    divisors : collection of str
+        The divisors that were sampled; rows with others are left out.
 
     Raises
     ------
     InputError
-        If one is not there.
+        If a row that is named is missing.
     """
     return find_rows(table, within(reader(points), divisors))

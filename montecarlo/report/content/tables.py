@@ -1,6 +1,7 @@
-"""The tables of pages: a few rows of the results, picked and never changed.
+"""The tables of pages, made from rows of measurements.csv.
 
-Figures pick theirs by the same functions; nothing is estimated here.
+A table selects rows and arranges them; nothing is estimated here.  Figures select their
+rows with the functions in the last section.
 """
 
 import math
@@ -35,21 +36,19 @@ from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS
 from montecarlo.study.rows import Row
 
-#: A panel over d_k needs at least so many of them.
+#: Fewest values of d_k for a line over d_k.
 FEWEST_POINTS = 2
-#: Rows of a topic's table at most: every d_k of a fine grid would be too many.
+#: Most lines of a table over d_k; of a fine grid only some d_k are shown.
 MOST_ROWS = 8
-#: The size that sentences speak of.
-SAID_D_K = 64
-#: Number of keys that the tables of rows are made for, where the grid has it.
+#: The d_k of sentences on pages, and of the tables of initialisations and divisors.
+SENTENCE_D_K = 64
+#: Number of keys in tables of attention rows; the nearest one of the grid is taken.
 N_KEYS = 128
-#: d_k of the table that a report opens with.
+#: d_k of the table at the top of a report.
 OPENING_D_K = (64, 256, 1024)
-#: d_k that the tables of initialisations and of divisors are made for.
-AUDIT_D_K = DIVISOR_D_K = 64
-#: Gradients of saturated rows whose means and medians are shown.
+#: Gradient quantities in the table of saturated rows.
 GRADIENTS = ("jacobian_trace", "jacobian_frobenius", "gradient_query")
-#: What divisors make of a row, by the means of these.
+#: Quantities whose means are in the table of divisors.
 DIVIDED = (
     *("weight_max", "weight_second"),
     *("entropy", "jacobian_frobenius", "gradient_query"),
@@ -57,11 +56,22 @@ DIVIDED = (
 
 
 class TableCell(NamedTuple):
-    """One estimate of a table, with the exact value where there is one.
+    """One estimate in a table.
 
-    What is known to a bin of a histogram has no error, but the ``ends`` of that; a
-    share that may be 0, or 1, has one end; a quantile that is known to a ``factor`` has
-    that.
+    Attributes
+    ----------
+    value : float
+    error : float or None
+        Standard error; None for a quantile that is known only to a bin.
+    row : str
+        Row id in measurements.csv, which gives the estimate again.
+    reference : float or None
+        Exact value.
+    ends : tuple or None
+        Ends of the bin of such a quantile; for a share whose interval reaches 0 or 1,
+        its other end, and None.
+    factor : float or None
+        Ratio that a quantile is known to.
     """
 
     value: float
@@ -73,12 +83,16 @@ class TableCell(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Columns as LaTeX or names, and for each line what it is of and its cells."""
+    """A table: columns, as LaTeX or names, and lines.
+
+    A line is its head (a size, a name or a tuple of these) and a cell for each column,
+    None where there is no estimate.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, tuple[TableCell | None, ...]], ...]
-    n_keys: int | None = None  # of all rows
-    d_k: int | None = None  # of all rows
+    n_keys: int | None = None  # where all lines have the same
+    d_k: int | None = None  # likewise
 
 
 def make_tables(
@@ -86,12 +100,19 @@ def make_tables(
     points: Sequence[DesignPoint],
     divisors: Collection[str],
 ) -> dict[str, Table]:
-    """Make all tables that there are rows for, by id.
+    """Return the tables that are not empty, by id.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        All of measurements.csv.
+    points, divisors : sequence of DesignPoint, collection of str
+        Those of the study.
 
     Raises
     ------
     InputError
-        If a row that one of them names, of these points, is not there.
+        If a row that a table needs at one of these points is missing.
     """
     made = {
         name: make(read_rows(measurements, reader, points, divisors))
@@ -101,21 +122,22 @@ def make_tables(
     return {name: table for name, table in made.items() if table.rows}
 
 
-# --- Of a column for each row of a point --------------------------------------------
+# --- Tables over d_k ----------------------------------------------------------------
 
 
 def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points of the d_k that a table has lines for."""
+    """Return the points whose d_k has a line in a table over all their d_k."""
     sizes = thin(sorted({point.d_k for point in points}))
     return [point for point in points if point.d_k in sizes]
 
 
 def _pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    """Return the Gaussian points with pairs, for the d_k that are shown."""
     return thin_points(gaussian_points(points, with_rows=False))
 
 
 def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return Gaussian rows of one number of keys."""
+    """Return the Gaussian points with rows of about `N_KEYS` keys, for d_k shown."""
     rows = gaussian_points(points, with_rows=True)
     sizes = sorted({point.n_keys or 0 for point in rows})
     n_keys = min(sizes, default=0, key=lambda n: abs(n - N_KEYS))
@@ -123,30 +145,31 @@ def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
 
 
 def _opening(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points that a report opens with."""
+    """Return the Gaussian points of the table at the top of a report."""
     rows = gaussian_points(points, with_rows=True)
     return [p for p in rows if p.d_k in OPENING_D_K and p.n_keys == N_KEYS]
 
 
 class Columns(NamedTuple):
-    """A table over d_k with a column for each of some rows.
+    """Definition of a table over d_k.
 
     Attributes
     ----------
     choose : callable
-        The points of which it has lines.
+        Selects the points, one for each line, from those of a study.
     keys : sequence of RowKey
+        Divisor, quantity and summary for each column.
     """
 
     choose: Callable[[Sequence[DesignPoint]], list[DesignPoint]]
     keys: Sequence[RowKey]
 
     def name(self, points: Sequence[DesignPoint]) -> Iterator[Row]:
-        """Name its rows."""
+        """Return the rows that the table needs at the given points."""
         return product(self.choose(points), self.keys)
 
     def make(self, rows: pd.DataFrame) -> Table:
-        """Make it of these."""
+        """Return the table, made from these lines of measurements.csv."""
         found = read_cells(rows, "d_k", "divisor", "quantity", "summary")
         cells = {(d_k, RowKey(*key)): cell for (d_k, *key), cell in found.items()}
         there = [key for key in self.keys if any(key == one for _, one in cells)]
@@ -181,13 +204,13 @@ COLUMNS = {
 
 
 def tail_table(measurements: pd.DataFrame) -> Table:
-    """Pick the overflow probabilities of single scores, one column a number format."""
+    """Return the overflow probabilities of single scores: d_k by number format."""
     tails = measurements[measurements["quantity"] == "overflow_probability"]
     formats = tuple(tails["number_format"].unique())
     return Table(formats, _lines(read_cells(tails, "d_k", "number_format"), formats))
 
 
-#: Of each initialisation: variances of entries, and of scaled scores.
+#: Rows of each initialisation: variances of query entries and of scaled scores.
 AUDITED = (
     RowKey("none", "entry_variance_q", "value"),
     RowKey("sqrt", "score_variance", "value"),
@@ -195,20 +218,20 @@ AUDITED = (
 
 
 def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name the variances of every initialisation, at one d_k."""
+    """Yield the rows `AUDITED` for each initialisation, at d_k = `SENTENCE_D_K`."""
     for point in points:
         if (
             point.initialisation is not None
-            and point.d_k == AUDIT_D_K
+            and point.d_k == SENTENCE_D_K
             and not (point.has_rows or point.is_normalised)
         ):
             yield from ((point, key) for key in AUDITED)
 
 
 def audit_table(rows: pd.DataFrame) -> Table:
-    """Make the table of initialisations, by rising variance V of the scores.
+    """Return the table of initialisations, sorted by the variance V of the scores.
 
-    Last e^(V/2).
+    Columns are the variance of an entry of q, V, and e^(V/2).
     """
     entries, scores = (
         rows[rows["quantity"].eq(key.quantity)].set_index("initialisation")
@@ -224,7 +247,7 @@ def audit_table(rows: pd.DataFrame) -> Table:
 
 
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
-    """Turn a line of measurements.csv, or of a curve, into a cell."""
+    """Return the cell for a line of measurements.csv or of a curve."""
     error, reference = (
         None if pd.isna(value) else value
         for value in (row["std_error"], row.get("reference"))
@@ -244,7 +267,7 @@ def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
 
 
 def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
-    """Return cells by what their lines have in some columns."""
+    """Return the cells of lines, keyed by the values of the named columns."""
     keys = rows[list(names)].itertuples(index=False, name=None)
     return dict(zip(keys, map(read_cell, rows.to_dict("records")), strict=True))
 
@@ -252,7 +275,7 @@ def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
 def _lines(
     cells: Mapping[Any, TableCell], columns: Sequence[object]
 ) -> tuple[tuple[int, tuple[TableCell | None, ...]], ...]:
-    """Return the lines of cells that are known by size and column."""
+    """Return the lines of a table from cells that are keyed by size and column."""
     return tuple(
         (size, tuple(cells.get((size, column)) for column in columns))
         for size in thin(sorted({int(size) for size, _ in cells}))
@@ -260,9 +283,12 @@ def _lines(
 
 
 def thin(sizes: list[int]) -> list[int]:
-    """Keep every second, third... size, among them that of sentences, or the last."""
+    """Return every k-th size, so that at most about `MOST_ROWS` remain.
+
+    k is chosen so that `SENTENCE_D_K`, or else the last size, is among them.
+    """
     step = max(1, -(-len(sizes) // MOST_ROWS))
-    kept = sizes.index(SAID_D_K) if SAID_D_K in sizes else len(sizes) - 1
+    kept = sizes.index(SENTENCE_D_K) if SENTENCE_D_K in sizes else len(sizes) - 1
     return sizes[kept % step :: step] if sizes else []
 
 
@@ -270,7 +296,10 @@ def thin(sizes: list[int]) -> list[int]:
 
 
 def _columns_of(name: str) -> list[tuple[str, str]]:
-    """Name the columns of a line: of all rows, or of those that an indicator picks."""
+    """Return quantity and summary for each column of the table of saturated rows.
+
+    ``name`` is the indicator that selects the rows; empty for all rows.
+    """
     suffix = f"_{name}" if name else ""
     columns = [(name, "mean")] if name else []
     for gradient in GRADIENTS:
@@ -279,9 +308,10 @@ def _columns_of(name: str) -> list[tuple[str, str]]:
 
 
 def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name how many rows are saturated, and their gradients.
+    """Yield shares of saturated rows and summaries of their gradients.
 
-    At the sizes of practice; of the numbers of keys, the smallest and the largest.
+    For Gaussian entries, at the d_k of practice, and at the smallest and the largest
+    number of keys in practice.
     """
     rows = [
         point
@@ -297,13 +327,14 @@ def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def saturated_table(rows: pd.DataFrame) -> Table:
-    """Make the table of saturated rows, and means and medians of their gradients.
+    """Return the table of saturated rows: their share, and summaries of gradients.
 
-    A line is of a d_k, an n, and what the largest weight is at least; None: all rows,
-    divided by sqrt(d_k), without a share: the yardstick of what is small.
+    The head of a line is d_k, the number of keys, and the threshold that the largest
+    weight reaches.  The threshold None stands for all rows divided by sqrt(d_k), which
+    have no share; they are there for comparison.
     """
     found = read_cells(
-        rows[rows["estimate"].notna()],  # there may be no rows to tell it from
+        rows[rows["estimate"].notna()],  # NaN if no row is saturated
         *("d_k", "n_keys", "divisor", "quantity", "summary"),
     )
     sizes = {(int(n), int(d)) for d, n in zip(rows["d_k"], rows["n_keys"], strict=True)}
@@ -321,30 +352,30 @@ def saturated_table(rows: pd.DataFrame) -> Table:
 
 
 def name_divided(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name what each divisor makes of a row, at one size."""
+    """Return the means of `DIVIDED` for each divisor, at one Gaussian point."""
     rows = gaussian_points(points, with_rows=True)
-    one = [p for p in rows if (p.d_k, p.n_keys) == (DIVISOR_D_K, N_KEYS)]
+    one = [p for p in rows if (p.d_k, p.n_keys) == (SENTENCE_D_K, N_KEYS)]
     return every_row(one, DIVIDED, ["mean"], DIVISORS)
 
 
 def divisor_table(rows: pd.DataFrame) -> Table:
-    """Make the table of divisors: a line for each, a column for each quantity."""
+    """Return the table of `DIVIDED` by divisor, at one d_k and number of keys."""
     if rows.empty:
         return Table((), ())
     cells = read_cells(rows, "divisor", "quantity")
-    lines = {
-        divisor_symbol(name): tuple(cells.get((name, one)) for one in DIVIDED)
+    lines = tuple(
+        (divisor_symbol(name), line)
         for name in DIVISORS
-    }
+        if any(line := tuple(cells.get((name, one)) for one in DIVIDED))
+    )
     columns = tuple(
         row_symbol(name, "mean", "none").partition(r"\;\;")[0] for name in DIVIDED
     )
-    shown = tuple((symbol, found) for symbol, found in lines.items() if any(found))
     n_keys, d_k = (int(rows[size].iloc[0]) for size in ("n_keys", "d_k"))
-    return Table(columns, shown, n_keys, d_k=d_k)
+    return Table(columns, lines, n_keys, d_k=d_k)
 
 
-#: Of each table: what names its rows, and what makes it of these.
+#: Reader and maker of each table.
 TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
     "audit": (name_audited, audit_table),
     **{name: (one.name, one.make) for name, one in COLUMNS.items()},
@@ -357,15 +388,15 @@ TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
 
 
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with an estimate and a bounded interval.
+    """Return the rows with a finite estimate and a bounded interval.
 
-    Others are no points of a figure, and no line of one is drawn through their places.
+    Figures show no others, and draw no line through their places.
     """
-    return table[has_interval(table)]
+    return table[has_bounded_interval(table)]
 
 
-def has_interval(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Tell of each row whether it has an estimate and a bounded interval."""
+def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Return for each row whether estimate and both ends of the interval are finite."""
     numbers = table[["estimate", "ci_low", "ci_high"]]
     return (numbers.abs() < np.inf).all(axis=1)
 
@@ -373,9 +404,10 @@ def has_interval(table: pd.DataFrame) -> "pd.Series[bool]":
 def of_key_counts(
     points: Sequence[DesignPoint], wanted: Iterable[int], most: int
 ) -> list[DesignPoint]:
-    """Return the points of so many numbers of keys, at most, that have a line over d_k.
+    """Return the points of at most ``most`` numbers of keys.
 
-    What is ``wanted`` is taken first.
+    Only numbers of keys with at least `FEWEST_POINTS` values of d_k are taken; those in
+    ``wanted`` first, then the smallest.
     """
     counts = Counter(point.n_keys for point in points)
     there = [n for n in sorted(filter(None, counts)) if counts[n] >= FEWEST_POINTS]
@@ -385,6 +417,6 @@ def of_key_counts(
 
 
 def nearest(values: Iterable[float], wanted: float) -> int | None:
-    """Return the value nearest to the wanted one on a logarithmic scale."""
+    """Return the value nearest to ``wanted`` on a logarithmic scale, or None."""
     found = sorted({int(value) for value in values})
     return min(found, key=lambda v: abs(np.log(v / wanted)), default=None)

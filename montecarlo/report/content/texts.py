@@ -1,4 +1,8 @@
-"""The five texts: who says what and how, and what does not hold as a text says it."""
+"""The five texts: which of them make a claim, and the corrections of each.
+
+A source of a claim is one place in a text, with its quantifier (always, usually, can,
+or in the limit).  The erratum of a text lists what is wrong or vague in it.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -9,26 +13,30 @@ from montecarlo.claims.schema import Source, TextEntry
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.findings import Findings
 
-#: Sections that have no number.
+#: Names of sections without a number, as the catalogue writes them.
 INTRODUCTION, SUMMARY = ("0", "introduction"), ("summary",)
-#: Sections of the Chinese post, which pages count as the others do.
+#: Chinese numerals of sections to digits.
 _NUMERALS = {"一": "1", "二": "2", "三": "3", "四": "4", "五": "5"}
 
 
-class Sayers(NamedTuple):
-    """Texts that make a claim in the same sections and in the same way."""
+class TextGroup(NamedTuple):
+    """Texts that make a claim in the same sections and with the same quantifiers."""
 
     texts: tuple[tuple[Words, str], ...]  # their names and keys
-    #: How they say it, each with the sections where they do.
+    #: Quantifiers, each with the sections that use it.
     ways: tuple[tuple[str, tuple[str, ...]], ...]
-    #: The verdict on what they say, empty where all texts have that of the claim.
+    #: The verdict for these texts; empty where it is the same for all texts.
     verdict: str
 
 
-def sayers_of(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[Sayers]:
-    """Group the sources of a claim by text, and texts that say it alike.
+def group_texts(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[TextGroup]:
+    """Group the texts of a claim by sections, quantifiers and verdict.
 
-    ``names`` are those of the texts, by key.
+    Parameters
+    ----------
+    claim : ClaimOutcome
+    names : mapping
+        Names of the texts, by key.
     """
     by_text: dict[str, dict[str, dict[str, None]]] = {}
     for source in claim.sources:
@@ -41,45 +49,45 @@ def sayers_of(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[Sayers]:
         verdict = claim.texts[key].verdict if differ else ""
         alike.setdefault((shown, verdict), []).append(key)
     return [
-        Sayers(tuple((names[key], key) for key in keys), shown, verdict)
+        TextGroup(tuple((names[key], key) for key in keys), shown, verdict)
         for (shown, verdict), keys in alike.items()
     ]
 
 
 def section_number(section: str) -> str:
-    """Return a section's number as pages write it: Chinese numerals as digits."""
+    """Return the number of a section in digits; other names as they are."""
     return _NUMERALS.get(section, section)
 
 
 def part_of(source: Source) -> str:
-    """Return ``introduction``, ``summary``, or the section's number in our digits."""
+    """Return ``introduction``, ``summary`` or the section's number, for a source."""
     if source.section in INTRODUCTION:
         return "introduction"
     return "summary" if source.section in SUMMARY else section_number(source.section)
 
 
 class Assertion(NamedTuple):
-    """A claim as one text says it, and how that came out."""
+    """A claim as one text makes it, with the verdict for that text."""
 
     claim: ClaimOutcome
-    verdict: Verdict  # of the interpretations that the text's words admit
+    verdict: Verdict  # over the interpretations that the text's words admit
     places: tuple[Source, ...]
 
 
 class Erratum(NamedTuple):
-    """The erratum of one text."""
+    """The corrections of one text."""
 
     text: TextEntry
-    #: What does not hold, in the order of the text, and so are the places of each.
+    #: Assertions that fail, in the order of the text, as are the places of each.
     entries: tuple[Assertion, ...]
-    #: What is vague, and what says it with numbers.
+    #: Vague assertions for which the catalogue has a sentence with numbers.
     improvements: tuple[Assertion, ...] = ()
 
 
 def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
-    """Return the errata of the texts whose languages are written; none of a user's.
+    """Return the errata of the texts in the given languages.
 
-    A text of which nothing is to be replaced has none.
+    There is none for a text without corrections, and none for a user's own claims.
     """
     errata = []
     for text in findings.catalogue.text:
@@ -97,7 +105,7 @@ def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
 def compose_entries(
     said: Iterable[Assertion], verdict: Verdict = Verdict.FAILS
 ) -> tuple[Assertion, ...]:
-    """Return the claims of a verdict, with their places, in the order of the text."""
+    """Return the assertions with a verdict, sorted by their places in the text."""
     ordered = (
         one._replace(places=tuple(sorted(one.places, key=_position)))
         for one in said
@@ -107,7 +115,7 @@ def compose_entries(
 
 
 def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
-    """Yield a claim as a text says it, once for each way in which that came out."""
+    """Yield a claim as the text with this key makes it, once for each verdict."""
     by_verdict: dict[Verdict, list[Source]] = {}
     for source in claim.sources:
         if source.text == key:
@@ -118,4 +126,5 @@ def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
 
 
 def _position(place: Source) -> tuple[int, tuple[int, ...]]:
+    """Return line and sentences of a place, by which places are sorted."""
     return place.line, place.sentence

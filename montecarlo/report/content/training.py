@@ -1,8 +1,10 @@
-"""What the pages show of training: how each arm fared, and what a divisor is worth.
+"""Summaries of the training records for pages.
 
-From judged seeds alone; rates were chosen on others.  A run that has not learned when
-it ends would need more steps than it had, and so may a median, or an end of its
-interval, be beyond them: None.
+An arm is a way to scale scores and start weights, trained with one optimiser at one
+d_k.  Its learning rate was chosen on tuning seeds; summaries are over other, judged
+seeds.  Steps are censored: a run that has not learned when it ends would need more
+steps than it had.  So a median of steps, or an end of its interval, may lie beyond the
+last step; then it is None.
 """
 
 import hashlib
@@ -32,26 +34,27 @@ from montecarlo.claims.training import (
 from montecarlo.estimation.estimates import clopper_pearson, median_estimate
 from montecarlo.estimation.intervals import POINTWISE
 
-#: Where the language model's record is, made by ``python -m studies.language_model``.
+#: Folder of the language model's record, which ``studies.language_model`` writes.
 LANGUAGE_FOLDER = Path(__file__).parent
-#: Median, and the ends of its interval.
+#: Names of the three numbers for an arm: the median and the ends of its interval.
 MEDIAN = ("median", "low", "high")
 
-#: A number, and the ends of its interval.
-WithEnds = tuple[float | None, float | None, float | None]
+#: An estimate and the ends of its interval; None: beyond the last step.
+WithInterval = tuple[float | None, float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageRecord:
-    """The record of the language model, of seeds that are judged.
+    """The record of the language model, over judged seeds.
 
     Attributes
     ----------
     runs : DataFrame
-        Columns arm, d_k, rate, seed, steps, held_out, gradient_queries and
-        gradient_keys, at the rate that is chosen for each arm and d_k.
+        One line for each arm, d_k and seed, at the learning rate chosen for that arm
+        and d_k.  Columns arm, d_k, rate, seed, steps (until learned), held_out (loss),
+        gradient_queries and gradient_keys (norms of the first gradients).
     about : dict
-        Configuration, versions and command.
+        ``configuration``, ``seeds``, versions and command.
     """
 
     runs: pd.DataFrame
@@ -74,116 +77,115 @@ def read_language(folder: Path = LANGUAGE_FOLDER) -> LanguageRecord:
 
 @dataclass(frozen=True, slots=True)
 class ArmLine:
-    """How an arm fared with an optimiser at one d_k, at the rate chosen for it."""
+    """Summary of the runs of an arm with one optimiser and d_k, at its chosen rate."""
 
-    #: `sgd`: plain gradient descent; or `adam`
+    #: ``sgd``, plain gradient descent, or ``adam``
     optimiser: str
     arm: str
     d_k: int
     rate: float
-    #: median steps until learned, and the ends of its interval
-    steps: WithEnds
+    #: median steps until learned, and the ends of its pointwise 95 % interval
+    steps: WithInterval
     seeds: int
-    #: of seeds that learn, and the ends of its interval
+    #: share of seeds that learn, in [0, 1], and the ends of its exact 95 % interval
     share: tuple[float, float, float]
-    #: median loss at the end; null: infinite
+    #: median loss at the end; None: infinite
     left: float | None
-    #: median norm of the first, by W_Q and W_K
+    #: median norm of the first gradient with respect to W_Q and W_K
     gradient: float
 
     @property
     def learned(self) -> int:
-        """How many seeds learn."""
+        """Number of seeds that learn."""
         return round(self.share[0] * self.seeds)
 
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
-    """What was measured of the divisor being no freedom of its own."""
+    """Test of a theorem on runs: a change of divisor equals a change of scale and rate.
 
-    #: that rescaled runs were trained for
+    With a divisor smaller by a factor a, W_Q and W_K divided by sqrt(a), and their rate
+    divided by a (for Adam by sqrt(a)), training takes the same course.  Runs with the
+    divisor changed were compared with runs that were rescaled so.
+    """
+
+    #: steps that the runs were trained for
     steps: int
-    #: factors with which gradient descent gave equal weights, to the bit
+    #: factors a for which gradient descent gave bitwise equal weights
     exact: tuple[float, ...]
-    #: factors with which it did not
+    #: factors a for which it did not
     others: tuple[float, ...]
-    #: largest relative difference of a loss with these, rounded up
+    #: largest relative difference of losses for ``others``, rounded up
     off_sgd: float
-    #: likewise with Adam, and any factor
+    #: the same for Adam, over all factors
     off_adam: float
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageLine:
-    """How an arm fared in the language model at one d_k, at the rate chosen for it."""
+    """Summary of the language model's runs for an arm and d_k, at its chosen rate."""
 
     arm: str
     d_k: int
     rate: float
-    #: seeds that came below the level
+    #: number of seeds that learned
     learned: int
-    #: median steps until then; null: beyond the last
+    #: median steps until learned; None: beyond the last step
     steps: float | None
-    #: loss on text not learned from: median, least and largest of the seeds
+    #: loss on held-out text over seeds: median, minimum and maximum
     held_out: tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageView:
-    """The record of the language model as the pages show it."""
+    """Summary of the language model's record for pages."""
 
+    #: the record's; a run has learned when its mean loss falls below ``learned``
+    configuration: Mapping[str, Any]
+    #: numbers of judged and of tuning seeds
     seeds: int
     tuning: int
-    steps: int
-    #: a run has learned when its mean loss comes below this
-    learned: float
     #: one for each d_k and arm
     lines: tuple[LanguageLine, ...]
 
     @property
     def sizes(self) -> list[int]:
-        """Each d_k."""
+        """The d_k of the runs, in rising order."""
         return sorted({line.d_k for line in self.lines})
 
     def count(self, arm: str) -> tuple[int, int]:
-        """Return how many runs of an arm learned, and of how many."""
+        """Return the number of an arm's runs that learned, and of all its runs."""
         mine = [line.learned for line in self.lines if line.arm == arm]
         return sum(mine), self.seeds * len(mine)
 
     @property
     def divides_all(self) -> bool:
-        """Whether every run learned divided by the root, and none undivided."""
+        """Whether all runs learned divided by sqrt(d_k), and none undivided."""
         divided, runs = self.count("sqrt")
         return divided == runs > 0 == self.count("none")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingView:
-    """The record of training as the pages show it."""
+    """Summary of the training record for pages."""
 
-    #: seeds judged at first, and where that was undecided
-    looks: tuple[int, ...]
+    #: the record's: ``looks``, numbers of seeds at the interim analyses; ``spacing``,
+    #: the factor between rates around the best one; a run has learned when its loss
+    #: stays below ``learned``
+    configuration: Mapping[str, Any]
+    #: number of tuning seeds
     tuning: int
-    steps: int
-    #: a run has learned when its loss stays below this
-    learned: float
-    #: tokens of a sequence
-    n_keys: int
-    #: queries of a sequence
-    n_queries: int
     #: one for each optimiser, d_k and arm
     lines: tuple[ArmLine, ...]
-    #: the factor between rates around the best one
-    factor: float
-    #: steps at the next smaller rate over those at the best one: of any arm at most
+    #: median steps at the next smaller rate over those at the best: maximum over arms
     spacing: float
-    #: what was measured of the theorem
+    #: test that a change of divisor equals a change of scale and rate
     theorem: Theorem
-    #: a second task
+    #: the second task
     language: LanguageView | None = None
 
     def count(self, optimiser: str, arm: str) -> tuple[int, int]:
-        """Return how many runs of an arm learned, and of how many, at any d_k."""
+        """Return the number of an arm's runs that learned, and of all, over all d_k."""
         wanted = optimiser, arm
         mine = [one for one in self.lines if (one.optimiser, one.arm) == wanted]
         return sum(line.learned for line in mine), sum(line.seeds for line in mine)
@@ -191,7 +193,11 @@ class TrainingView:
 
 @cache
 def records_digest() -> str:
-    """Return a hash of the files of these records, which results are judged by."""
+    """Return the SHA-256 of the training records, in hexadecimal digits.
+
+    run.json holds it: results are rendered only with the records that they were judged
+    by.
+    """
     found = hashlib.sha256()
     files = [*FOLDER.glob("*.*"), *LANGUAGE_FOLDER.glob("language.*")]
     for path in sorted(one for one in files if one.suffix in {".csv", ".json"}):
@@ -201,17 +207,17 @@ def records_digest() -> str:
 
 @cache
 def training_view() -> TrainingView:
-    """Return what the pages show of the records that ship with the package."""
+    """Return the summary of the records that ship with the package."""
     return view_training(read_record(), read_language())
 
 
 def view_training(
     record: Record, language: LanguageRecord | None = None
 ) -> TrainingView:
-    """Return what the pages show of a record, and of that of the language model."""
-    about_it = record.about["configuration"]
+    """Return the summary of a training record, and of a language model's if given."""
+    configuration = record.about["configuration"]
     lines = []
-    for optimiser, d_k, arm in product(RATES, about_it["d_k"], ARMS):
+    for optimiser, d_k, arm in product(RATES, configuration["d_k"], ARMS):
         runs = record.by_arm[optimiser, arm, d_k]
         rate, steps = float(runs["rate"].iloc[0]), runs["steps"].to_numpy()
         line = ArmLine(
@@ -224,14 +230,9 @@ def view_training(
         )
         lines.append(line)
     return TrainingView(
-        tuple(about_it["looks"]),
+        configuration,
         len(record.about["seeds"]["tuning"]),
-        about_it["steps"],
-        about_it["learned"],
-        about_it["n_keys"],
-        about_it["n_queries"],
         tuple(lines),
-        about_it["spacing"],
         measure_spacing(record),
         view_theorem(record),
         None if language is None else view_language(language),
@@ -239,9 +240,10 @@ def view_training(
 
 
 def measure_spacing(record: Record) -> float:
-    """Return how many times as many steps the next smaller rate takes, at most.
+    """Return the largest ratio of median steps at the next smaller rate to the best.
 
-    At the next larger one many arms learn no more.
+    It bounds how much of a difference between arms the spacing of rates can explain.
+    The next larger rate is no measure of that: many arms no longer learn at it.
     """
     below = record.search.groupby(ARM)["steps_below"].median()
     first_look = record.runs["seed"].isin(record.search["seed"])
@@ -250,7 +252,7 @@ def measure_spacing(record: Record) -> float:
 
 
 def view_theorem(record: Record) -> Theorem:
-    """Return what rescaled runs came to, over all d_k that were tried."""
+    """Return the summary of the rescaled runs, over all d_k."""
     sgd = [one for one in record.rescaled if one.optimiser == "sgd"]
     factors = sorted({one.factor for one in sgd})
     apart = {one.factor for one in sgd if one.weights != 0.0}
@@ -264,11 +266,11 @@ def view_theorem(record: Record) -> Theorem:
 
 
 def view_language(record: LanguageRecord) -> LanguageView:
-    """Return what the pages show of the language model."""
-    about_it, seeds = record.about["configuration"], record.about["seeds"]
+    """Return the summary of the language model's record."""
+    configuration, seeds = record.about["configuration"], record.about["seeds"]
     arms = dict(iter(record.runs.groupby(["d_k", "arm"])))
     lines = []
-    for d_k, arm in product(about_it["d_k"], about_it["arms"]):
+    for d_k, arm in product(configuration["d_k"], configuration["arms"]):
         steps, out = arms[d_k, arm]["steps"], arms[d_k, arm]["held_out"]
         line = LanguageLine(
             *(arm, d_k, float(arms[d_k, arm]["rate"].iloc[0])),
@@ -278,16 +280,18 @@ def view_language(record: LanguageRecord) -> LanguageView:
         )
         lines.append(line)
     return LanguageView(
-        len(seeds["judged"]),
-        len(seeds["tuning"]),
-        about_it["steps"],
-        about_it["learned"],
-        tuple(lines),
+        configuration, len(seeds["judged"]), len(seeds["tuning"]), tuple(lines)
     )
 
 
-def median_with_ends(steps: NDArray[np.float64]) -> WithEnds:
-    """Return the median of steps, of which never is infinite, with an interval."""
+def median_with_ends(steps: NDArray[np.float64]) -> WithInterval:
+    """Return the median of steps and the ends of its pointwise 95 % interval.
+
+    Parameters
+    ----------
+    steps : ndarray, shape (n_seeds,)
+        Infinite for a run that never learned.
+    """
     median = median_estimate(steps)
     low, high = (_finite(end) for end in median.interval(POINTWISE))
     return _finite(median.value), low, high
@@ -295,22 +299,23 @@ def median_with_ends(steps: NDArray[np.float64]) -> WithEnds:
 
 @cache
 def share_with_ends(hits: int, n: int) -> tuple[float, float, float]:
-    """Return the share of runs that learned, and the ends of its exact interval."""
+    """Return the share of runs that learned, and its Clopper-Pearson 95 % interval."""
     ends = clopper_pearson(hits, n, POINTWISE)
     return hits / n, ends.low, ends.high
 
 
 def _round_up(value: float) -> float:
-    """Return a bound with two digits, above the value."""
+    """Return a value rounded up to two significant digits."""
     return float(Context(2, ROUND_CEILING).create_decimal_from_float(value))
 
 
 def _finite(value: float) -> float | None:
+    """Return a finite value as it is, and None for an infinite one or NaN."""
     return value if math.isfinite(value) else None
 
 
 def training_lines(view: TrainingView) -> Iterator[tuple[object, ...]]:
-    """Yield the curve of the figure of training: steps by the first gradient."""
+    """Yield lines of the curve `training_start`: steps to learn, for each arm."""
     for line in view.lines:
         for summary, value in zip(MEDIAN, line.steps, strict=True):
             named = line.d_k, line.optimiser, line.arm, summary, line.seeds

@@ -1,18 +1,16 @@
-"""The figures of the report: tables of results in, pictures with words out.
+"""The figures of the report.
 
-A figure is drawn once; the words of a language are put in when a page is made.
-A new figure is its `FigureSpec` in a module, and one entry in `FIGURES`: captions,
-numbers and places on pages are made from these.
+A figure is drawn once, without words; the words of a language are added for each page.
+A new figure is a `FigureSpec` in a module and an entry in `_SPECS`; caption, number and
+place on the page follow from these.
 """
 
 from montecarlo.report.figures import (
     attention,
+    by_dimension,
     formats,
-    gradients,
-    scores,
     training,
     verdicts,
-    weights,
 )
 from montecarlo.report.figures.specs import FigureSpec
 
@@ -21,14 +19,14 @@ __all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec"]
 _SPECS = (
     verdicts.TEXTS,
     attention.ATTENTION,
-    scores.VARIANCE,
-    weights.WEIGHTS,
-    gradients.PASSED_ON,
-    gradients.JACOBIANS,
+    by_dimension.VARIANCE,
+    by_dimension.WEIGHTS,
+    by_dimension.PASSED_ON,
+    by_dimension.JACOBIANS,
     formats.FORMATS_FIGURE,
     training.TRAINING,
 )
-#: In the order in which those of a section stand on pages.
+#: By id, in the order of pages within each section.
 FIGURES = {spec.id: spec for spec in _SPECS}
-#: With that of a few claims, which is drawn from other tables.
+#: With the figure of the checks of selected claims, which has tables of its own.
 EVERY_FIGURE = {verdicts.CASES.id: verdicts.CASES, **FIGURES}

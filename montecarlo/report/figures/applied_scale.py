@@ -1,6 +1,6 @@
-"""The figure of `observe`: what each head divides scores by, and what was expected.
+"""The figure of `observe`: measured and expected divisors of the heads of a model.
 
-It stands alone, beside no page, and so has English words, as the terminal does.
+It belongs to no page, so its words are English, like the output on the terminal.
 """
 
 from pathlib import Path
@@ -22,33 +22,30 @@ from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.study.folder import write_text
 
+#: Most labels of layers on the x axis.
 MOST_LAYERS = 12
-#: Divisors on the axis at most, and how far apart their logarithms are at least.
+#: Most labels of divisors on the y axis; smallest distance of their logarithms.
 MOST_MARKS, APART = 6, 0.15
 
 
 def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
-    """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
-    drawing = draw_figure(APPLIED_SCALES, _scales_of(answer), {})
+    """Write the figure to figures/applied-scales.svg in a folder."""
+    scales = scales_table(answer.scales.heads)
+    expected = [answer.expected.at(layer).value for layer in scales["layer"]]
+    drawing = draw_figure(APPLIED_SCALES, scales.assign(expected=expected), {})
     if drawing is not None:
         svg = on_light_ground(drawing.written(read_language(SOURCE)))
         write_text(folder / "figures" / f"{APPLIED_SCALES.id}.svg", svg)
 
 
-def _scales_of(answer: ScaleAnswer) -> DataFrame:
-    scales = scales_table(answer.scales.heads)
-    expected = [answer.expected.at(layer).value for layer in scales["layer"]]
-    return scales.assign(expected=expected)
-
-
 def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
-    """Build the divisors of all heads, layer by layer, beside the one expected.
+    """Build the figure: divisors of all heads by layer, and the expected ones.
 
     Parameters
     ----------
     scales : DataFrame
-        As of `montecarlo.model.scales.scales_table`, with the divisor ``expected``,
-        NaN where it cannot be told.
+        As from `montecarlo.model.scales.scales_table`, with the column ``expected``:
+        the expected divisor, NaN where the configuration does not determine it.
     """
     if scales.empty:
         return None
@@ -61,9 +58,9 @@ def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
 
 
 def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
-    """Draw each head's divisor with its interval; at the top where none is told.
+    """Draw the divisor of each head with its interval, and return the legend.
 
-    Returns the legend.
+    Heads without an identifiable divisor have a mark at the top.
     """
     layers = sorted(set(scales["layer"]))
     order = scales.groupby("layer").cumcount()
@@ -76,7 +73,7 @@ def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
     high = max(every, default=1.0) * 1.5
     draw.logarithmic(axes, min(every, default=1.0) / 1.5, high)
     shown: list[float] = []
-    for one in every:  # the first ones that are apart
+    for one in every:  # those that are far enough from the ones before
         if all(abs(np.log(one / other)) > APART for other in shown):
             shown.append(one)
     draw.mark_ticks(axes.yaxis, shown[:MOST_MARKS], "{:.3g}")
@@ -93,7 +90,7 @@ def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
     if len(expected):
         told_by = ", ".join(f"{one:.4g}" for one in expected.unique()[:MOST_MARKS])
         label = Label(f"expected: {told_by}")
-        keys.append(draw.line_key(draw.LIMIT_DASH, label, MUTED))
+        keys.append(Key(label, Look(MUTED, "", draw.LIMIT_DASH), "line"))
     # an interval that reaches the scale 0 is open upwards
     tops = (1.0 / scales["ci_low"]).where(scales["ci_low"].gt(0.0), high)
     bars = draw.bars(divisors, 1.0 / scales["ci_high"], tops)

@@ -1,4 +1,4 @@
-"""Weights as they were drawn: the same queries and keys, undivided and divided."""
+"""The figure of sampled attention weights, undivided and divided by sqrt(d_k)."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,48 +9,44 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from montecarlo.report.content.curves import EXAMPLE, Curves
+from montecarlo.errors import InputError
+from montecarlo.report.content.curves import EXAMPLE, EXAMPLE_DIVISORS, Curves
 from montecarlo.report.figures.drawing import Key, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-    INK,
-    SHADES,
-    Look,
-    keep_looks,
-)
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, SHADES, Look
 from montecarlo.report.figures.specs import Fact, FigureSpec
-from montecarlo.study.folder import ResultsError
 
 Weights = NDArray[np.float64]
-#: A shade, and its cells: line, first key, and the one after the last.
+#: Number of a shade, and its cells: line, first key, and the key after the last.
 Shaded = tuple[int, list[tuple[int, int, int]]]
-DIVISORS = ("none", "sqrt")
-#: Borders of the shades: cubes, since most weights of a query are small, and one of
-#: 1/128 would have the shade of none.
+#: Weights at the limits of the shades.  They are cubes, since most weights are small:
+#: on a linear scale a weight of 1/128 would have the shade of 0.
 LEVELS = np.linspace(0.0, 1.0, len(SHADES) + 1) ** 3
-#: Weight at the middle of the scale of shades.
+#: Weight in the middle of the scale of shades.
 MIDDLE = 0.5**3
-#: Part of a line that a query takes, so that lines stand apart.
+#: Height of a query's line as a part of the distance between lines.
 LINE = 0.88
 
 
 def example_weights(curves: Curves) -> Iterator[tuple[str, Weights]]:
-    """Yield divisor and weights, shape (queries, keys), of the queries drawn."""
+    """Yield each divisor with the sampled weights, shape (n_queries, n_keys)."""
     rows = curves[EXAMPLE].sort_values("weight_number")
-    for divisor, mine in keep_looks(dict([*rows.groupby("divisor")]), DIVISORS).items():
+    for divisor in EXAMPLE_DIVISORS:
+        mine = rows[rows["divisor"].eq(divisor)]
+        if mine.empty:
+            continue
         n_keys = int(mine["n_keys"].iloc[0])
         weights = mine["weight"].to_numpy(dtype=np.float64)
         if len(weights) % n_keys:
-            raise ResultsError(
+            raise InputError(
                 f"curves/{EXAMPLE}.csv must hold example rows of {n_keys} weights "
                 f"each, got {len(weights)} under the divisor {divisor}"
             )
-        yield str(divisor), weights.reshape(-1, n_keys)
+        yield divisor, weights.reshape(-1, n_keys)
 
 
 def shaded_cells(weights: Weights) -> Iterator[Shaded]:
-    """Yield each shade with its cells; neighbours of one shade are one cell."""
+    """Yield each shade with its cells; adjacent keys of one shade form one cell."""
     shade = np.minimum(np.searchsorted(LEVELS, weights, "right") - 1, len(SHADES) - 1)
     line, first = np.nonzero(np.diff(shade, axis=1, prepend=-1))
     end = np.nonzero(np.diff(shade, axis=1, append=-1))[1] + 1
@@ -61,11 +57,11 @@ def shaded_cells(weights: Weights) -> Iterator[Shaded]:
 
 
 def map_paths(curves: Curves) -> dict[str, list[tuple[float, str]]]:
-    """Return the map of each divisor as paths of SVG, for pages of any colours.
+    """Return SVG paths of the weights for each divisor.
 
-    The first is what all cells have, then come those that are darker, each with its
-    part of the darkest shade; a key is as wide as 1, and a query is a line of that
-    width, its middle at its number.
+    Each path has the part of the darkest shade, in [0, 1], that its colour is mixed
+    from.  The first path, with 0, covers all cells.  A key is 1 wide; a query is a line
+    of width 1 whose middle is at its number.
     """
     maps = {}
     for name, weights in example_weights(curves):
@@ -80,15 +76,16 @@ def map_paths(curves: Curves) -> dict[str, list[tuple[float, str]]]:
 
 
 def _line_path(cells: Iterable[tuple[int, int, int]]) -> str:
+    """Return cells as the commands of an SVG path."""
     return "".join(f"M{first} {line}h{end - first}" for line, first, end in cells)
 
 
 def build_attention(_: DataFrame, curves: Curves) -> Picture | None:
-    """Build a map of drawn weights for each divisor, one above the other."""
+    """Build the figure: a map of sampled weights for each divisor."""
     drawn = list(example_weights(curves))
-    if len(drawn) < len(DIVISORS):
+    if len(drawn) < len(EXAMPLE_DIVISORS):
         return None
-    picture = Picture((1,) * len(DIVISORS), (90.0,) * len(DIVISORS))
+    picture = Picture((1,) * len(EXAMPLE_DIVISORS), (90.0,) * len(EXAMPLE_DIVISORS))
     weight = Label(message("weight of a key, $0$ to $100\\,\\%%$"))
     picture.keys.append(Key(weight, Look(INK, ""), "shades"))
     for panel, (divisor, weights) in zip(picture.panels, drawn, strict=True):
@@ -98,7 +95,7 @@ def build_attention(_: DataFrame, curves: Curves) -> Picture | None:
 
 
 def plot_weights(axes: Axes, weights: Weights) -> None:
-    """Draw each weight as a shade: a line for a query, the first uppermost."""
+    """Draw weights, shape (n_queries, n_keys), as shades; the first query on top."""
     n_queries, n_keys = weights.shape
     for shade, cells in shaded_cells(weights):
         corners = [
@@ -115,16 +112,16 @@ def plot_weights(axes: Axes, weights: Weights) -> None:
 
 
 def pick_attention(_: DataFrame, curves: Curves) -> Fact | None:
-    """Average the largest weights of the queries drawn."""
+    """Return the mean largest weight over the sampled queries, in per cent."""
     drawn = [weights for _, weights in example_weights(curves)]
-    if len(drawn) < len(DIVISORS):
+    if len(drawn) < len(EXAMPLE_DIVISORS):
         return None
     first, second = (float(100.0 * one.max(axis=1).mean()) for one in drawn)
     n_queries, n_keys = drawn[0].shape
     d_k = float(curves[EXAMPLE]["d_k"].iloc[0])
     return {
         "first": first,
-        "first_error": 1.0,  # of the queries shown: one decimal
+        "first_error": 1.0,  # not a standard error: shows one decimal
         "second": second,
         "second_error": 1.0,
         "n_queries": float(n_queries),

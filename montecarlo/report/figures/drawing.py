@@ -1,8 +1,9 @@
-"""What all figures are drawn with: pictures of panels, series, axes, legends, shades.
+"""Drawing functions shared by all figures: layout of panels, series, axes and legends.
 
-A `Picture` holds shapes and what is to be said about them.  Its layout leaves room for
-the longest of all languages: words stand above panels, from the left, and may wrap.
-Series are named beside their lines, by a `Note`; a legend is for what has no room.
+A `Picture` has panels (matplotlib axes) and labels.  It is drawn once, without words:
+its `Layout` says where the words of a language go, and leaves room for the longest of
+all languages.  Labels of axes stand above panels, flush left, and may wrap.  Series are
+named beside their lines by a `Note`, or in a legend where there is no room for that.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame
 
-from montecarlo.report.content.tables import has_interval, with_interval
+from montecarlo.report.content.tables import has_bounded_interval, with_interval
 from montecarlo.report.figures.labels import Label, Run, break_lines, most_lines, widest
 from montecarlo.report.figures.palette import (
     INK,
@@ -40,46 +41,49 @@ from montecarlo.report.figures.palette import (
     Dash,
     Look,
     keep_looks,
-    name_colours,
+    register_colours,
 )
 from montecarlo.report.language.catalogues import Language
 
 STYLE = Path(__file__).with_name("figures.mplstyle")
-#: Points.  On a phone 390 pixels wide a point is a pixel.
+#: Width of a figure, size of its font and height of a line, in points.  On a phone 390
+#: pixels wide a point is about a pixel.
 WIDTH, SIZE, LINE = 360.0, 11.0, 14.0
-#: Points: around a figure, between columns and rows of panels, right of the last label.
+#: Points: margin of a figure, distances between columns and between rows of panels, and
+#: room at the right of a panel.
 MARGIN, BETWEEN, BELOW, RIGHT = 3.0, 8.0, 9.0, 10.0
 WITHIN = WIDTH - 2.0 * MARGIN
-#: Points from an axis to its labels, and from words to the panel below them.
+#: Points from an axis to the labels of its ticks, and from words to the panel below.
 APART, ABOVE = 5.0, 6.0
-#: Points to where letters stand, from the middle of their line, and from an axis.
+#: Points to the baseline of text: from the middle of its line, and from an axis.
 DOWN, BASE = 0.36 * SIZE, APART + 0.76 * SIZE
-#: Labels of d_k or ranks that fit a panel, by the number of panels beside each other.
+#: Most labels on the x axis of a panel, by the number of panels in its row.
 MOST_TICKS = {1: 8, 2: 4, 3: 3}
-#: What holds for large n only is dashed like this in every figure.
+#: Dashes of an asymptotic or expected value.
 LIMIT_DASH: Dash = (0, (4, 3))
-#: Points of what a legend shows before its words, by its kind; behind it; behind them.
+#: Width of a legend's swatch by its kind, and the gaps after a swatch and after a
+#: label, in points.
 SWATCHES = {"mark": 9.0, "line": 20.0, "area": 20.0, "shades": 70.0}
 GAP, AFTER = 5.0, 13.0
 
 
 @contextmanager
 def house_style(theme: str = "light") -> Iterator[None]:
-    """Draw in the style of the report and in a theme, whatever the user's style is."""
+    """Use the style of the report and the colours of a theme, within the context."""
     style = mpl.rc_params_from_file(STYLE, use_default_template=True)
     with mpl.rc_context(style):
-        name_colours(theme)
+        register_colours(theme)
         try:
             yield
         finally:
-            name_colours("light")
+            register_colours("light")
 
 
 # --- What is said, and where --------------------------------------------------------
 
 
 class Words(NamedTuple):
-    """A line of text where it stands: points from the left and the top."""
+    """A line of text and its place: points from the left and from the top."""
 
     runs: list[Run]
     x: float
@@ -90,7 +94,7 @@ class Words(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A label and how it looks."""
+    """A label with colour and weight."""
 
     label: Label
     colour: str = INK
@@ -98,17 +102,17 @@ class Part(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Labels below each other, broken into lines of at most a width."""
+    """Labels one below the other, wrapped to a width in points."""
 
     parts: Sequence[Part]
     x: float
-    y: float  # of the first line, or of the last one
+    y: float  # of the baseline of the first line, or of the last one
     width: float = np.inf
     anchor: str = "start"
-    up: bool = False  # whether y is that of the last line
+    up: bool = False  # whether y is that of the last line: the block grows upwards
 
     def words(self, language: Language) -> Iterator[Words]:
-        """Yield the lines in a language."""
+        """Yield the lines of text in a language."""
         lines = [
             (runs, part)
             for part in self.parts
@@ -123,14 +127,14 @@ class Block(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where everything stands that a language has words for, in points."""
+    """Places of all text of a figure, and the size of the figure, in points."""
 
     height: float
     blocks: Sequence[Block]
     width: float = WIDTH
 
     def words(self, language: Language) -> list[Words]:
-        """Place words of a language."""
+        """Return all lines of text in a language."""
         return [line for block in self.blocks for line in block.words(language)]
 
 
@@ -138,14 +142,14 @@ Kind = Literal["mark", "line", "area", "shades"]
 
 
 class Key(NamedTuple):
-    """An entry of a legend: a mark, a line, an area or the scale of shades."""
+    """An entry of a legend: its label, and a swatch of some kind."""
 
     label: Label
     look: Look
     kind: Kind = "mark"
 
     def draw(self, figure: Figure, x: float, y: float) -> None:
-        """Draw what stands before the words: points from the left and the bottom."""
+        """Draw the swatch at a place: points from the left and from the bottom."""
         width, look = SWATCHES[self.kind], self.look
         parts: list[Line2D | Rectangle] = []
         if self.kind in {"area", "shades"}:
@@ -165,7 +169,7 @@ class Key(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Words inside a panel, at a place of its data, moved by points."""
+    """Text inside a panel, at data coordinates x, y, shifted by dx, dy points."""
 
     label: Label
     x: float
@@ -179,7 +183,7 @@ class Note(NamedTuple):
 
 @dataclass
 class Panel:
-    """Axes, and what is said of them: above them the title and the y axis."""
+    """Axes with their labels; title and label of the y axis stand above them."""
 
     axes: Axes
     title: Label | None = None
@@ -188,7 +192,7 @@ class Panel:
     notes: list[Note] = field(default_factory=list)
 
     def above(self, *, bold: bool) -> list[Part]:
-        """Return the title, which may be bold, and the name of the y axis."""
+        """Return the labels above the axes: the title and that of the y axis."""
         title = [Part(self.title, bold=bold)] if self.title else []
         return [*title, Part(self.y, MUTED if title else INK)] if self.y else title
 
@@ -197,17 +201,23 @@ class Panel:
 
 
 class Picture:
-    """Panels in rows under a headline and a legend, drawn once for all languages.
+    """Rows of panels below a headline and a legend.
 
-    ``columns`` are panels of each row, ``heights`` their points; ``across``, for how
-    many beside each other there is room, by default as many as there are.
+    Parameters
+    ----------
+    columns : sequence of int
+        Number of panels in each row.
+    heights : sequence of float
+        Height of the panels in each row, in points.
+    across : int
+        Number of panels that a full row has room for; 0: as many as each row has.
     """
 
     def __init__(
         self, columns: Sequence[int], heights: Sequence[float], across: int = 0
     ) -> None:
         self.heights, self.across = list(heights), across
-        self.headline: Label | None = None  # its message
+        self.headline: Label | None = None
         self.figure = Figure(figsize=(WIDTH / 72.0, sum(heights) / 36.0), dpi=72)
         self.rows = [
             [
@@ -224,10 +234,10 @@ class Picture:
         return [panel for row in self.rows for panel in row]
 
     def share_axes(self, x: Label | None = None) -> None:
-        """Let only the lowest panels have labels below, and the leftmost at the left.
+        """Share the y axis within each row, and drop tick labels that repeat.
 
-        The others of a row have its y axis; the lowest may all have one name of the x
-        axis.
+        Tick labels remain below the last row and left of the first column.  ``x``, if
+        given, labels the x axes of the last row.
         """
         for row in self.rows:
             for place, panel in enumerate(row):
@@ -239,9 +249,9 @@ class Picture:
                 panel.x = x if x and lowest else panel.x
 
     def lay_out(self) -> Layout:
-        """Set the places of panels and draw the legend; returns the places of words.
+        """Place the panels, draw the swatches of the legend, and return the layout.
 
-        What matplotlib would write itself, labels of ticks, is written by us.
+        Tick labels of matplotlib are replaced by text of the layout.
         """
         blocks: list[Block] = []
         y = MARGIN
@@ -267,7 +277,7 @@ class Picture:
                 left = x + self._margin(len(row), place)
                 right = x + span - RIGHT
                 blocks.append(Block(parts, x, y - ABOVE, span, up=True))
-                blocks += _labels(panel, left, right, y, height)
+                blocks += _text_blocks(panel, left, right, y, height)
                 places.append((panel.axes, left, right - left, y + height, height))
                 ticks = LINE if list(_ticks(panel.axes.xaxis)) else 0.0
                 names = [Part(panel.x)] if panel.x else []
@@ -288,7 +298,7 @@ class Picture:
         return Layout(full, blocks)
 
     def _place_keys(self, top: float) -> Iterator[tuple[Key, float, float]]:
-        """Yield where entries of the legend stand, line by line; y is their middle."""
+        """Yield each entry of the legend with x, and y of its middle, in points."""
         x, y = MARGIN, top + 0.5 * LINE
         for key in self.keys:
             width = SWATCHES[key.kind] + GAP + widest(key.label, SIZE)
@@ -298,7 +308,7 @@ class Picture:
             x += width + AFTER
 
     def _margin(self, columns: int, place: int) -> float:
-        """Return the room for labels left of panels: as much in all of a column."""
+        """Return the width for tick labels left of a column of panels, in points."""
         column = [row[place].axes for row in self.rows if len(row) == columns]
         labels = [label for axes in column for _, label in _ticks(axes.yaxis)]
         most = max((widest(label, SIZE) for label in labels), default=0.0)
@@ -312,7 +322,19 @@ def grid(
     height: float,
     plot: Callable[[Panel, DataFrame], object],
 ) -> Picture:
-    """Return a panel for each value of a column, which come with their titles."""
+    """Return a row of panels, one for each value of a column of a table.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    column : str
+    values : mapping
+        Value of the column to the title of its panel.
+    height : float
+        Of the panels, in points.
+    plot : callable
+        Draws the lines with a value into its panel.
+    """
     picture = Picture((len(values),), (height,))
     for panel, (value, title) in zip(picture.panels, values.items(), strict=True):
         panel.title = title
@@ -321,16 +343,16 @@ def grid(
 
 
 def _height(parts: Sequence[Part], width: float) -> float:
-    """Return how high labels are in the language that needs the most lines."""
+    """Return the height of labels in the language with the most lines, in points."""
     return LINE * sum(
         most_lines(part.label, SIZE, width, bold=part.bold) for part in parts
     )
 
 
-def _labels(
+def _text_blocks(
     panel: Panel, left: float, right: float, top: float, height: float
 ) -> Iterator[Block]:
-    """Yield labels of ticks, and notes."""
+    """Yield the text of tick labels and notes; the arguments are edges in points."""
     axes = panel.axes
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -350,7 +372,7 @@ def _labels(
 
 
 def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
-    """Yield places and labels of the ticks that are seen."""
+    """Yield positions, in data coordinates, and labels of the visible ticks."""
     side = "labelbottom" if isinstance(axis, XAxis) else "labelleft"
     if not axis.get_tick_params().get(side, True):
         return
@@ -367,7 +389,11 @@ def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
 def set_beside(
     starts: Iterable[float], labels: Sequence[Label], width: float
 ) -> list[float]:
-    """Return where labels start in a line of a width: at their places if they can."""
+    """Return where labels start in one line, in points, so that none overlap.
+
+    Each starts at its place in ``starts``, or as near to it as the labels beside it and
+    the width of the line allow.
+    """
     sizes = [widest(label, SIZE) + AFTER for label in labels]
     places, free = [], 0.0
     for start, size in zip(starts, sizes, strict=True):
@@ -380,7 +406,7 @@ def set_beside(
 
 
 def letters(n: int) -> list[str]:
-    """Return what marks panels or lines that a caption names: (a), (b) and so on."""
+    """Return the first n marks of panels: (a), (b) and so on."""
     return [f"({ascii_lowercase[place]})" for place in range(n)]
 
 
@@ -390,7 +416,7 @@ def letters(n: int) -> list[str]:
 def plot_series(
     axes: Axes, table: DataFrame, column: str, looks: Mapping[str, Look]
 ) -> None:
-    """Draw the rows of each series that a column names: points on a line."""
+    """Draw a line with estimates for each value of a column that has a look."""
     for name, look in keep_looks(looks, table[column]).items():
         rows = table[table[column].eq(name)]
         plot_line(axes, rows, look)
@@ -398,9 +424,9 @@ def plot_series(
 
 
 def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> None:
-    """Draw estimates with their intervals against d_k, or another column.
+    """Draw estimates with 95 % intervals against the column ``x``.
 
-    One whose interval has no bounds is open, with a dotted line through the panel.
+    An estimate with an unbounded interval is an open mark on a dotted vertical line.
     """
     bounded = with_interval(table).sort_values(x)
     axes.errorbar(
@@ -411,7 +437,7 @@ def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> 
         elinewidth=1.2,
         **look.mark,
     )
-    others = table[table["estimate"].notna() & ~has_interval(table)]
+    others = table[table["estimate"].notna() & ~has_bounded_interval(table)]
     if len(others):
         mark = {**look.mark, "markerfacecolor": PAGE}
         axes.plot(others[x], others["estimate"], linestyle="none", **mark)
@@ -420,28 +446,29 @@ def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> 
 
 
 def bars(value: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
-    """Return how far intervals reach below and above values, shape (2, values).
+    """Return the lengths of error bars below and above values, shape (2, n_values).
 
-    Rounding may put an interval of width 0 a hair beside its estimate.
+    They are at least 0: rounding may move an interval of width 0 off its estimate.
     """
     low, value, high = (np.asarray(one, dtype=np.float64) for one in (low, value, high))
     return np.maximum([value - low, high - value], 0.0)
 
 
 def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
-    """Join exact values against d_k where theory has all of them, estimates otherwise.
+    """Draw a line against d_k through exact values, or else through estimates.
 
-    The line breaks where an estimate is missing, or its interval has no bounds.
+    Exact values are used if all are known.  A line of estimates breaks where one is
+    missing or its interval is unbounded.
     """
     table = table.sort_values("d_k")
-    y = table["estimate"].where(has_interval(table))
+    y = table["estimate"].where(has_bounded_interval(table))
     if "reference" in table and table["reference"].notna().all():
         y = table["reference"]
     axes.plot(table["d_k"], y, color=look.colour, linestyle=look.dash, zorder=1.8)
 
 
-def level(axes: Axes, value: float) -> None:
-    """Mark a level that estimates are to be compared with."""
+def mark_level(axes: Axes, value: float) -> None:
+    """Draw a horizontal reference line."""
     axes.axhline(value, color=MUTED, linewidth=1.1, zorder=1.5)
 
 
@@ -449,16 +476,22 @@ def level(axes: Axes, value: float) -> None:
 
 
 def mark_ticks(axis: Axis, places: Iterable[float], write: str = "{:.0f}") -> None:
-    """Let an axis have labels at some places alone."""
+    """Set ticks of an axis at the given places, with labels in a format."""
     axis.set_major_locator(FixedLocator(list(places)))
     axis.set_major_formatter(FuncFormatter(lambda x, _: write.format(x)))
     axis.set_minor_locator(NullLocator())
 
 
 def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
-    """Make the x axis logarithmic with labels at powers of 2.
+    """Make the x axis logarithmic with ticks at powers of 2.
 
-    There are as many as fit one of so many panels beside each other.
+    Parameters
+    ----------
+    axes : Axes
+    values : iterable of float
+        The values on the axis.
+    columns : int
+        Number of panels in the row, which limits the number of labels.
     """
     shown = np.asarray(list(values), dtype=float)
     low, high = np.log2(shown.min()), np.log2(shown.max())
@@ -473,13 +506,13 @@ def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
 
 
 def room_right(axes: Axes, share: float) -> None:
-    """Widen a logarithmic x axis so that a share at the right is free for words."""
+    """Extend a logarithmic x axis so that the share at its right is free for text."""
     low, high = axes.get_xlim()
     axes.set_xlim(low, high * (high / low) ** (share / (1.0 - share)))
 
 
 def decimal_power(value: float, _: object = None) -> str:
-    """Write a power of ten: in full from 0.001 to 1000."""
+    """Return a power of ten as LaTeX, without exponent from 0.001 to 1000."""
     power = round(np.log10(value))
     return f"{value:g}" if -4 < power < 4 else f"10^{{{power}}}"
 
@@ -491,7 +524,7 @@ def logarithmic(
     *,
     x: bool = False,
 ) -> None:
-    """Make the y or x axis logarithmic with few labels, between limits where given."""
+    """Make the y axis, or the x axis, logarithmic with few ticks at powers of ten."""
     name, axis = ("x", axes.xaxis) if x else ("y", axes.yaxis)
     axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     axis.set_major_locator(LogLocator(numticks=5))
@@ -500,13 +533,13 @@ def logarithmic(
 
 
 def few_ticks(axis: Axis) -> None:
-    """Let an axis have few labels, of round numbers."""
+    """Set at most five ticks of an axis, at round numbers."""
     axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda y, _: f"{round(y, 9):g}"))
 
 
 def percent(axes: Axes) -> None:
-    """Let the y axis show shares from 0 to 100 per cent."""
+    """Set the y axis to shares from 0 to 1, with labels in per cent."""
     axes.set_ylim(-0.03, 1.05)
     ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
     axes.set_yticks(ticks, ("0", "", "50", "", "100"))
@@ -516,10 +549,5 @@ def percent(axes: Axes) -> None:
 
 
 def keys_of(looks: Mapping[str, Look], names: Iterable[str]) -> list[Key]:
-    """Return the legend's entries of the series that there are."""
+    """Return legend entries for the looks whose names occur."""
     return [Key(look.label, look) for look in keep_looks(looks, names).values()]
-
-
-def line_key(dash: Dash, label: Label, colour: str = INK) -> Key:
-    """Return the legend's entry of a line without marks."""
-    return Key(label, Look(colour, "", dash), "line")

@@ -1,8 +1,8 @@
 """Figures as files: SVG for pages, and SVG, PDF or PNG for documents.
 
-A figure is drawn once, shapes alone; words of a language are put in as text.  In the
-SVG each look of matplotlib's is a class, to which a style sheet inside the file gives
-its colours, light and dark.
+matplotlib draws the shapes of a figure once; the words of a language are added as text.
+In an SVG, the styles that matplotlib writes become classes of a style sheet, which has
+colours for light and for dark pages.
 """
 
 import io
@@ -24,28 +24,23 @@ from montecarlo.report.figures.palette import DARK, LIGHT, PAGE
 from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.language.catalogues import Language
 
-#: What a file says of itself: neither a clock nor a version, so that bytes are equal.
+#: Metadata of files: no time and no version, so that equal figures are equal bytes.
 _METADATA: dict[str, dict[str, None]] = {
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
     "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
     "png": {"Software": None},
 }
 FORMATS = tuple(_METADATA)
-#: Pixels an inch of a PNG; a figure is 5 inches wide.
+#: Resolution of a PNG in pixels per inch; a figure is 5 inches wide.
 DPI = 200
-#: Fonts of a system; signs of formulas are those of the first ones in any language.
+#: Fonts of systems by code of the language, "" for the Latin ones, which set the signs
+#: of formulas in any language.  PDF and PNG are drawn with the first that is installed.
 FONTS = {
-    "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","Liberation Sans",Arial,'
-    '"DejaVu Sans"',
-    "zh": '"PingFang SC","Microsoft YaHei","Noto Sans SC","Noto Sans CJK SC",'
-    '"Source Han Sans SC"',
-    "ja": '"Hiragino Sans","Yu Gothic","Noto Sans JP","Noto Sans CJK JP",'
-    '"Source Han Sans JP"',
-}
-#: Fonts that PDF and PNG are drawn with, the first that is there, and its package.
-DRAWN_FONTS = {
-    "zh": ("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "SimHei"),
-    "ja": ("Noto Sans CJK JP", "Noto Sans JP", "Source Han Sans JP", "IPAexGothic"),
+    "": "Segoe UI,Roboto,Helvetica Neue,Noto Sans,Liberation Sans,Arial,DejaVu Sans",
+    "zh": "PingFang SC,Microsoft YaHei,Noto Sans SC,Noto Sans CJK SC,"
+    "Source Han Sans SC",
+    "ja": "Hiragino Sans,Yu Gothic,Noto Sans JP,Noto Sans CJK JP,"
+    "Source Han Sans JP,IPAexGothic",
 }
 ANY_CJK, CJK_PACKAGE = "Noto Sans CJK JP", "fonts-noto-cjk"
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
@@ -53,32 +48,32 @@ _COUNTERPARTS = {LIGHT[name]: DARK[name] for name in LIGHT}
 
 
 class Drawing(NamedTuple):
-    """A figure without words, and where they are to stand."""
+    """A figure as SVG without words, and the layout of its words."""
 
     shapes: str
     layout: Layout
 
     def written(self, language: Language) -> str:
-        """Return the SVG with words of a language."""
+        """Return the SVG with the words of a language."""
         text = "".join(map(_text_element, self.layout.words(language)))
-        fonts = ",".join(FONTS.get(one, "") for one in {"": 0, language.code: 0})
-        style = f"text{{font:{SIZE:g}px {fonts.rstrip(',')},sans-serif}}"
-        svg = self.shapes.replace("*{", style.replace('"', "'") + "*{", 1)
+        fonts = ",".join(FONTS[one] for one in ("", language.code) if one in FONTS)
+        style = f"text{{font:{SIZE:g}px {fonts},sans-serif}}"
+        svg = self.shapes.replace("*{", style + "*{", 1)
         svg = svg.replace("<svg", f'<svg lang="{language.tag}"', 1)
         return svg.replace("</svg>", f"{text}</svg>")
 
 
 def draw(spec: FigureSpec, measurements: DataFrame, curves: Curves) -> Drawing | None:
-    """Draw a figure for light and dark pages, or return None without its data.
+    """Draw a figure for light and dark pages; None if its data are missing.
 
-    Its ground is transparent; equal tables give equal bytes.
+    The background is transparent, and equal tables give equal bytes.
     """
     with house_style():
         picture = spec.build(measurements, curves)
-        return _draw(picture, picture.lay_out()) if picture else None
+        return _to_drawing(picture, picture.lay_out()) if picture else None
 
 
-def _draw(
+def _to_drawing(
     picture: Picture, layout: Layout, ground: str = "none", *, dark: bool = True
 ) -> Drawing:
     parts = (part for block in layout.blocks for part in block.parts)
@@ -94,12 +89,25 @@ def draw_files(
     languages: Sequence[Language],
     theme: str | None = None,
 ) -> dict[tuple[str, str], bytes]:
-    """Draw a figure in some of `FORMATS` and languages.
+    """Draw a figure in several formats and languages.
 
-    Returns what files hold, by format and code of the language; nothing where the
-    tables, measurements and curves, lack what it shows.  A theme, of `palette.THEMES`,
-    has a ground of its own; by default an SVG is transparent and suits itself to light
-    and dark pages, and others are light.
+    Parameters
+    ----------
+    spec : FigureSpec
+    tables : (DataFrame, Curves)
+        Rows of measurements.csv that the figure reads, and all curves.
+    formats : sequence of str
+        Of `FORMATS`.
+    languages : sequence of Language
+    theme : str, optional
+        Of `palette.THEMES`, with its background.  By default an SVG is transparent and
+        follows the colour scheme of its reader, and other formats are light.
+
+    Returns
+    -------
+    dict
+        Content of each file, by format and code of the language; empty if the tables
+        lack the figure's data.
 
     Raises
     ------
@@ -115,19 +123,19 @@ def draw_files(
         pixels = [name for name in FORMATS if name in formats and name != "svg"]
         if "svg" in formats:
             ground = PAGE if theme else "none"
-            drawing = _draw(picture, layout, ground, dark=theme is None)
+            drawing = _to_drawing(picture, layout, ground, dark=theme is None)
         for language in languages:
             if "svg" in formats:
                 files["svg", language.code] = drawing.written(language).encode()
             if pixels:
-                _write(picture, layout, language)
+                _write_texts(picture, layout, language)
             for name in pixels:
                 files[name, language.code] = _save(picture, name, PAGE)
     return files
 
 
-def _write(picture: Picture, layout: Layout, language: Language) -> None:
-    """Write words of a language by matplotlib, in place of those that are there."""
+def _write_texts(picture: Picture, layout: Layout, language: Language) -> None:
+    """Replace the texts of the matplotlib figure by the words of a language."""
     for text in [*picture.figure.texts]:
         text.remove()
     fonts = [FONT, *drawn_fonts(language)]
@@ -151,16 +159,16 @@ def _write(picture: Picture, layout: Layout, language: Language) -> None:
 
 
 def drawn_fonts(language: Language) -> list[str]:
-    """Return the font that a language needs in a PDF or PNG beside the usual one.
+    """Return the additional font for a language in PDF and PNG, in a list, or none.
 
     Raises
     ------
     InputError
         If none of its fonts is installed.
     """
-    wanted = DRAWN_FONTS.get(language.code, ())
-    if not wanted:
+    if language.code not in FONTS:
         return []
+    wanted = FONTS[language.code].split(",")
     for look_again in (False, True):
         if look_again:
             _read_new_fonts()
@@ -175,7 +183,7 @@ def drawn_fonts(language: Language) -> list[str]:
 
 
 def _read_new_fonts() -> None:
-    """Add fonts that were installed since matplotlib wrote its list to a file."""
+    """Add fonts that were installed after matplotlib cached its list of fonts."""
     listed = {font.fname for font in fontManager.ttflist}
     for path in sorted({*findSystemFonts()} - listed):
         with suppress(OSError, RuntimeError):  # a file that FreeType cannot read
@@ -183,7 +191,7 @@ def _read_new_fonts() -> None:
 
 
 def _save(picture: Picture, name: str, ground: str) -> bytes:
-    """Return the file that matplotlib writes."""
+    """Return the bytes of a figure in a format, with a background colour."""
     file = io.BytesIO()
     picture.figure.savefig(
         file, format=name, dpi=DPI, facecolor=ground, metadata=_METADATA[name]
@@ -192,27 +200,32 @@ def _save(picture: Picture, name: str, ground: str) -> bytes:
 
 
 def _text_element(words: Words) -> str:
-    """Return a line of text as an element of SVG."""
+    """Return a line of text as an SVG element."""
     pieces, moved = [], 0.0
     for run in words.runs:
         shift = SHIFT[run.level] * SIZE - moved
         moved += shift
         style = " ".join(["i-"] * run.italic + ["s-"] * bool(run.level))
         style = f' class="{style}"' if style else ""
-        style += f' dy="{_short(shift)}"' if shift else ""
+        style += f' dy="{_rounded(shift)}"' if shift else ""
         text = escape(run.text, quote=False)
         pieces.append(f"<tspan{style}>{text}</tspan>" if style else text)
     anchor = "" if words.anchor == "start" else f' text-anchor="{words.anchor}"'
     look = f"t{to_hex(words.colour)[1:]}" + (" b-" if words.bold else "")
-    place = f'class="{look}" x="{_short(words.x)}" y="{_short(words.y)}"{anchor}'
+    place = f'class="{look}" x="{_rounded(words.x)}" y="{_rounded(words.y)}"{anchor}'
     return f"<text {place}>{''.join(pieces)}</text>"
 
 
 def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
-    """Return the SVG that matplotlib writes made small, with its style sheet inside.
+    """Return a smaller equivalent of an SVG by matplotlib, in one line.
 
-    One line, which suits dark pages as well unless it is told not to; text may have
-    some ``colours``.
+    Parameters
+    ----------
+    svg : str
+    colours : sequence of str
+        Colours of the text that will be added, ``#rrggbb``.
+    dark : bool
+        Whether the style sheet has colours for dark pages too.
     """
     looks: dict[str, str] = {}
     names: dict[str, str] = {}
@@ -225,7 +238,7 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
         return found[1] + names.setdefault(found[2], _letters(len(names)))
 
     def round_places(found: re.Match[str]) -> str:
-        places = re.sub(r"-?\d+\.\d+", lambda n: _short(float(n[0])), found[2])
+        places = re.sub(r"-?\d+\.\d+", lambda n: _rounded(float(n[0])), found[2])
         return found[1] + re.sub(r"\s*([A-Za-z])\s*", r"\1", places).strip()
 
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
@@ -244,25 +257,25 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
 
 
 def _letters(number: int) -> str:
-    """Name the first things a to z, later ones ba and so on."""
+    """Return a number, from 0, in base 26 with the digits a to z."""
     more, last = divmod(number, 26)
     return (_letters(more) if more else "") + chr(ord("a") + last)
 
 
 def style_sheet(looks: dict[str, str], *, dark: bool) -> str:
-    """Return the style sheet of a figure, from declarations and their classes.
+    """Return the style sheet of a figure.
+
+    ``looks`` maps CSS declarations to names of classes.  With ``dark``, colours are
+    exchanged for their dark counterparts on dark pages.
 
     Raises
     ------
-    ValueError
-        If a colour has no dark counterpart, but dark pages are to be suited.
+    KeyError
+        If a colour has no dark counterpart.
     """
     rules = "".join(f".{name}{{{look}}}" for look, name in looks.items())
     if not dark:
         return rules
-    if unknown := sorted(set(_COLOUR.findall(rules)) - set(_COUNTERPARTS)):
-        known = ", ".join(_COUNTERPARTS)
-        raise ValueError(f"colours must be among {known}; got {', '.join(unknown)}")
     exchanged = ""
     for look, name in looks.items():
         coloured = [part for part in look.split(";") if _COLOUR.search(part)]
@@ -272,15 +285,15 @@ def style_sheet(looks: dict[str, str], *, dark: bool) -> str:
 
 
 def on_light_ground(svg: str) -> str:
-    """Return a figure that suits light and dark pages as one that is always light.
+    """Return an SVG for light and dark pages with a light background and no dark mode.
 
-    An image follows its reader's system, not the page that it stands on.
+    The colour scheme of an image follows the reader's system, not the page around it.
     """
     ground = f'<rect width="100%" height="100%" fill="{LIGHT[PAGE]}"/>'
     light = re.sub(r"@media .*?(?=</style>)", "", svg, count=1)
     return light.replace("</defs>", f"</defs>{ground}", 1)
 
 
-def _short(value: float) -> str:
-    """Write points to a tenth, which is a fifth of a pixel at 720 pixels."""
+def _rounded(value: float) -> str:
+    """Return points as text, rounded to a tenth: a fifth of a pixel at width 720."""
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")

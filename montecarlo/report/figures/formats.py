@@ -1,4 +1,4 @@
-"""Number formats: where exponentials overflow, and where they do not."""
+"""The figure of overflow in number formats: rows whose exponentials overflow."""
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -10,26 +10,25 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.estimation.summaries import RowKey, has_row
 from montecarlo.report.content.curves import Curves
 from montecarlo.report.content.reading import gaussian_points
-from montecarlo.report.content.tables import nearest, with_interval
+from montecarlo.report.content.tables import N_KEYS, nearest, with_interval
 from montecarlo.report.figures.drawing import RIGHT, WITHIN, Note, Picture
 from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import FAILS, INK, MUTED, PAGE
-from montecarlo.report.figures.specs import PRACTICE_D_K, Fact, FigureSpec, pair
+from montecarlo.report.figures.specs import TYPICAL_D_K, Fact, FigureSpec, pair
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.rows import Row
 
-#: What the report speaks of, or what is nearest to it.
-N_KEYS = 128
 SHOWN, DIVISORS = "float16", ("none", "sqrt")
 FORMATS = [name for name in NUMBER_FORMATS if name != "float64"]
-#: Softmax as it is written; as libraries compute it, the largest score is subtracted.
+#: Ways to compute softmax: ``naive``, exp(x) as written; ``shifted``, after the largest
+#: score of the row was subtracted.
 WAYS = {
     "naive": Label(message("nothing subtracted")),
     "shifted": Label(message("largest score subtracted, as libraries do")),
 }
-#: Points of a line, and the height of a bar in it.
+#: Height of a line in points, and height of a bar as a part of it.
 LINE, BAR = 36.0, 0.42
-#: Shares of rows that are nearly all, and hardly any.
+#: Shares of rows: nearly all, half, hardly any.
 ALL, HALF, NONE = 0.99, 0.5, 0.01
 ANSWERED = message(
     r"Undivided, $\mathrm{float16}$ overflows only if the largest score is not "
@@ -45,12 +44,15 @@ ELSEWHERE = Label(
 
 
 def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Name overflows by format, divisor and softmax, at one size."""
+    """Yield the share of overflowing rows by divisor, format and way of softmax.
+
+    At one design point: the one nearest to `N_KEYS` and `TYPICAL_D_K`.
+    """
     rows = gaussian_points(points, with_rows=True)
     there = [point for point in rows if point.formats]
     n_keys = nearest((point.n_keys or 0 for point in there), N_KEYS)
     there = [point for point in there if point.n_keys == n_keys]
-    d_k = nearest((point.d_k for point in there), PRACTICE_D_K)
+    d_k = nearest((point.d_k for point in there), TYPICAL_D_K)
     for point, *key in product(there, DIVISORS, FORMATS, WAYS):
         divisor, name, way = key
         row = RowKey(divisor, "format_overflow", "mean", name, way)
@@ -59,16 +61,17 @@ def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def shown_rows(measurements: DataFrame) -> DataFrame:
-    """Return the share of each way of softmax, undivided, in the format shown."""
+    """Return the undivided rows of the table in the format shown, by way of softmax."""
     rows = with_interval(measurements)
     rows = rows[rows["number_format"].eq(SHOWN) & rows["divisor"].eq("none")]
     return rows.set_index("softmax").reindex([*WAYS]).dropna(subset="estimate")
 
 
 def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build a bar for each way of softmax; a sentence says it of all else.
+    """Build the figure: a bar for each way of softmax, a sentence for other formats.
 
-    The headline has the answer where one bar is full and nothing else overflows.
+    The headline states the result if nearly all rows overflow with nothing subtracted,
+    hardly any otherwise, and none in other formats or divided.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):
@@ -85,7 +88,7 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
     for line, (label, share) in enumerate(zip(WAYS.values(), shares, strict=True)):
         panel.notes.append(Note(label, 0.0, line - 0.48, dx=-RIGHT))
         x, anchor, dx = (share, "end", -5.0) if share > HALF else (share, "start", 5.0)
-        # a share is not rounded to all
+        # a share below 1 is not shown as 100 %
         shown = "> 99.9" if 0.9995 <= share < 1.0 else f"{100.0 * share:.0f}"
         number = Label(symbol=rf"{shown}\,\%")
         colour = PAGE if share > HALF else INK
@@ -100,11 +103,11 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def pick_overflows(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Pick the shares of undivided rows that overflow, by the way of softmax."""
+    """Return the shares of undivided rows that overflow, in per cent, for both ways."""
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):
         return None
-    # down to a tenth: a share is not rounded to all
+    # rounded down to a tenth: a share below 1 is not shown as 100 %
     percent = np.floor(1000.0 * rows["estimate"]) / 10.0
     rows = rows.assign(estimate=percent, std_error=1.0)
     return pair(rows, rows.iloc[1:], d_k=rows["d_k"].iloc[0], n=rows["n_keys"].iloc[0])

@@ -1,7 +1,7 @@
-"""Text in figures: words of a language and symbols, measured, broken into lines.
+"""Text in figures: labels, their formulas, their widths, and line breaks.
 
-A drawing knows where texts stand and how wide they may be, and leaves room for the
-longest of all languages; which words these are is settled when a page is made.
+The layout of a figure leaves room for its labels in the longest language; the words of
+one language are put in when a page is made.
 """
 
 import re
@@ -22,26 +22,26 @@ from montecarlo.report.language.catalogues import (
 
 
 def message(text: str) -> str:
-    """Return words as they are: by this name the catalogues of languages find them."""
+    """Return a text unchanged; marks it as a message for the language catalogues."""
     return text
 
 
 class Label(NamedTuple):
-    """What a figure says at a place.
+    """A label of a figure: words, a formula, or both.
 
     Attributes
     ----------
     words : str
         A `message`, which may hold formulas between dollar signs.
     symbol : str
-        LaTeX, behind the words or where they say %(symbol)s.
+        LaTeX.  It replaces ``%(symbol)s`` in the words, or else follows them.
     """
 
     words: str = ""
     symbol: str = ""
 
     def written(self, language: Language) -> str:
-        """Return the text in a language."""
+        """Return the label in a language, its formulas between dollar signs."""
         words = language.translate(self.words) if self.words else ""
         words, symbol = words.replace("%%", "%"), f"${self.symbol}$"
         if "%(symbol)s" in words:
@@ -53,16 +53,16 @@ class Label(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A piece of text in one style."""
+    """A piece of text in one style, on the line, below it or above it."""
 
     text: str
     italic: bool = False
     level: int = 0  # -1 below the line, 1 above it
 
 
-#: Of the size of a line: small letters below or above it, and how far these move.
+#: Size of subscripts and superscripts, and their shift downwards, relative to the font.
 SMALL, SHIFT = 0.75, {-1: 0.24, 0: 0.0, 1: -0.38}
-#: The font that texts are measured in: wider than those of most systems.
+#: The font that widths are measured in; it is wider than most system fonts.
 FONT = "DejaVu Sans"
 
 # --- Formulas as runs ---------------------------------------------------------------
@@ -84,18 +84,20 @@ _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|.", re.DOTALL)
 
 
 def formula_runs(latex: str) -> list[Run]:
-    """Return a formula as text: the part of LaTeX that symbols of figures need.
+    """Return a formula as runs of text.
+
+    It understands the part of LaTeX that the symbols of figures use.
 
     Raises
     ------
     ValueError
-        If a command is not known.
+        If a command is unknown.
     """
     return _merge(_group(_TOKEN.findall(latex)[::-1], 0))
 
 
 def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
-    """Yield what stands up to the end of a group; the next token is the last."""
+    """Yield the runs up to the end of a group; tokens are in reverse order."""
     while tokens and tokens[-1] != "}":
         yield from _atom(tokens, level, upright=upright)
     if tokens:
@@ -103,6 +105,7 @@ def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[
 
 
 def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
+    """Yield the runs of the next sign, group, script or command."""
     sign = tokens.pop()
     if sign == "{":
         yield from _group(tokens, level, upright=upright)
@@ -118,6 +121,7 @@ def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[R
 
 
 def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
+    """Yield the runs of a command and its argument."""
     if name in _UPRIGHT:
         yield from _atom(tokens, level, upright=True)
     elif name in _FUNCTIONS:
@@ -138,7 +142,7 @@ def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
 
 
 def _merge(runs: Iterable[Run]) -> list[Run]:
-    """Join what is in one style."""
+    """Return runs with adjacent ones of one style joined."""
     return [
         Run("".join(run.text for run in same), *style)
         for style, same in groupby(runs, lambda run: run[1:])
@@ -146,7 +150,7 @@ def _merge(runs: Iterable[Run]) -> list[Run]:
 
 
 def text_runs(text: str) -> list[Run]:
-    """Return a text as runs, with its formulas between dollar signs."""
+    """Return a text with formulas between dollar signs as runs."""
     runs: list[Run] = []
     for place, part in enumerate(text.split("$")):
         runs += formula_runs(part) if place % 2 else [Run(part)] if part else []
@@ -156,8 +160,8 @@ def text_runs(text: str) -> list[Run]:
 # --- Lines --------------------------------------------------------------------------
 
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60"
-#: What no line parts: a word with the space before it and the formulas in it, or a wide
-#: sign; with what must not end a line before it, and what must not begin one behind it.
+#: A piece that is never broken: a word with its formulas and the space before it, or a
+#: single wide character; opening brackets before it, and closing marks after it.
 _PIECE = re.compile(
     rf"\s*[（「『【]*(?:[{_WIDE}]|(?:\$[^$]*\$|[^\s${_WIDE}])+|$)"
     r"[、。，；：？！）」』】％・…ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々]*"
@@ -166,7 +170,7 @@ _PIECE = re.compile(
 
 @lru_cache(maxsize=4096)
 def _advance(sign: str, *, bold: bool, italic: bool) -> float:
-    """Return the width of a sign, in sizes of the font; wide ones are square."""
+    """Return the width of a character relative to the size of the font."""
     if unicodedata.east_asian_width(sign) in {"W", "F"}:
         return 1.0
     if unicodedata.combining(sign):
@@ -180,7 +184,7 @@ def _advance(sign: str, *, bold: bool, italic: bool) -> float:
 
 
 def width_of(runs: Iterable[Run], size: float, *, bold: bool = False) -> float:
-    """Return the width of a line in points."""
+    """Return the width of runs in one line, in points."""
     return size * sum(
         (SMALL if run.level else 1.0)
         * sum(_advance(sign, bold=bold, italic=run.italic) for sign in run.text)
@@ -191,7 +195,7 @@ def width_of(runs: Iterable[Run], size: float, *, bold: bool = False) -> float:
 def break_lines(
     text: str, size: float, width: float, *, bold: bool = False
 ) -> list[list[Run]]:
-    """Break a text into lines of at most a width, where its language lets it."""
+    """Return a text broken into lines of at most a width, in points."""
     lines = [""]
     for piece in _PIECE.findall(text):
         longer = lines[-1] + piece
@@ -204,12 +208,12 @@ def break_lines(
 
 @lru_cache(maxsize=1)
 def every_language() -> tuple[Language, ...]:
-    """Return all languages that a figure has to leave room for."""
+    """Return all languages, which a figure leaves room for."""
     return tuple(read_language(code) for code in LANGUAGES)
 
 
 def most_lines(label: Label, size: float, width: float, *, bold: bool = False) -> int:
-    """Return how many lines a label takes in the language that needs the most."""
+    """Return the number of lines of a label in the language that needs the most."""
     return max(
         len(break_lines(label.written(language), size, width, bold=bold))
         for language in every_language()
@@ -217,7 +221,7 @@ def most_lines(label: Label, size: float, width: float, *, bold: bool = False) -
 
 
 def widest(label: Label, size: float) -> float:
-    """Return the width of a label in the language that needs the most."""
+    """Return the width of a label in its longest language, in points."""
     return max(
         width_of(text_runs(label.written(language)), size)
         for language in every_language()

@@ -1,7 +1,7 @@
-"""Colours and marks: every colour in three themes, every series with a shape.
+"""Colours and marks of figures.
 
-Figures name colours, and a theme says what they are.  The hues are those of Okabe and
-Ito, moved until they stand out by 3 : 1 from the page of their theme.
+Figures use names of colours; a theme (light, dark, print) gives the values.  The hues
+are those of Okabe and Ito, changed to a contrast of at least 3 : 1 with the page.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,19 +17,18 @@ from montecarlo.report.figures.labels import Label, message
 T = TypeVar("T")
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
-#: What matplotlib knows the colours by; what they are depends on the theme.
+#: Names under which colours are registered with matplotlib.
 INK, MUTED, GRID, PAGE = "mc:ink", "mc:muted", "mc:grid", "mc:page"
 VERMILLION, BLUE, GREEN = "mc:vermillion", "mc:blue", "mc:green"
 PURPLE, OCHRE = "mc:purple", "mc:ochre"
-#: Verdicts have the colours that they have on pages (report.css); what is claimed is an
-#: area, and lighter.
+#: Colours of verdicts, as on pages (report.css); CLAIMED fills the equivalence region.
 HOLDS, PARTLY, VAGUE, FAILS = "mc:holds", "mc:partly", "mc:vague", "mc:fails"
 OPEN, ASSUMED, CLAIMED = "mc:open", "mc:assumed", "mc:claimed"
-#: Shades of a map from 0 to 1, even in lightness: on either page the least is nearest
-#: to the page; INK is read on the lower half, the colour of the page on the upper one.
+#: Shades for weights from 0 to 1, evenly spaced in lightness, the first nearest to the
+#: page.  INK is legible on the first half, PAGE on the second.
 SHADES = tuple(f"mc:shade{number}" for number in range(10))
 
-#: Name to the colour on light pages and on dark ones.
+#: Name of a colour to its values on light and on dark pages.
 _COLOURS = {
     INK: ("#1b1f24", "#e6e8eb"),
     MUTED: ("#6b7280", "#9aa3ad"),
@@ -59,34 +58,35 @@ _COLOURS = {
     SHADES[9]: ("#002960", "#dbddf8"),
 }
 LIGHT, DARK = ({name: pair[n] for name, pair in _COLOURS.items()} for n in (0, 1))
-#: On paper, letters are black (matplotlib does not write a pure one, which is what an
-#: SVG has without being told).
+#: For paper.  INK is not pure black, since matplotlib omits that from an SVG as the
+#: default.
 PRINT = LIGHT | {INK: "#010101", MUTED: "#505050", GRID: "#cccccc"}
 THEMES: dict[str, Mapping[str, str]] = {"light": LIGHT, "dark": DARK, "print": PRINT}
 
 
-def name_colours(theme: str) -> None:
-    """Let matplotlib know the colours of a theme by their names.
+def register_colours(theme: str) -> None:
+    """Register the colours of a theme with matplotlib.
 
-    They stay known: a figure of `montecarlo.figure` is drawn when its user saves it.
+    They stay registered, since a figure of `montecarlo.figure` is drawn only when its
+    user saves it.
     """
     known = get_named_colors_mapping()
     for name, colour in THEMES[theme].items():
         known[name] = colour
 
 
-name_colours("light")
+register_colours("light")
 
-#: Marks that no two series of a figure share.
-MARKERS = "os^Dv<>phX*P"
+#: Colours and marks of series, in order; no two series of a figure share a mark.
+SERIES_COLOURS, MARKERS = (VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK), "os^Dv<>phX*P"
 
 
-NO_LABEL = Label()  # of a series that no legend names
+NO_LABEL = Label()  # for a series without an entry in a legend
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a series looks; marks and dashes tell it apart without colour."""
+    """Colour, mark and dashes of a series; it is distinguishable without colour."""
 
     colour: str
     marker: str
@@ -97,7 +97,7 @@ class Look:
 
     @property
     def mark(self) -> dict[str, Any]:
-        """What matplotlib calls the mark: arguments of a line without its dash."""
+        """Keyword arguments of matplotlib for the mark."""
         return {
             "color": self.colour,
             "marker": self.marker,
@@ -112,20 +112,18 @@ DIVISOR_LABELS = {
     "2sqrt": Label(message(r"divided by $2\sqrt{d_k}$")),
     "linear": Label(message("divided by $d_k$")),
 }
-#: Divisors look the same in every figure; by their order in their table.
+#: Looks of divisors, the same in every figure, in the order of `DIVISORS`.
 DIVISOR_LOOKS = {
     name: Look(
         colour,
         marker,
         label=DIVISOR_LABELS.get(name, Label(symbol=f"c = {one.symbol}")),
     )
-    for (name, one), (colour, marker) in zip(
-        DIVISORS.items(),
-        zip((VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK), "os^Dvp", strict=True),
-        strict=False,
+    for (name, one), colour, marker in zip(
+        DIVISORS.items(), SERIES_COLOURS, MARKERS, strict=False
     )
 }
-#: Arms of training look as their divisors do; one that starts otherwise is open.
+#: Looks of training arms: those of their divisors; other arms are dashed and open.
 ARM_LOOKS = {
     name: look if name == divisor else replace(look, dash=(0, (3, 1.5)), filled=False)
     for name, divisor in ARMS.items()
@@ -134,6 +132,6 @@ ARM_LOOKS = {
 
 
 def keep_looks(looks: Mapping[str, T], names: Iterable[str]) -> dict[str, T]:
-    """Return the looks, or labels, of what there is, in the legend's order."""
+    """Return the entries of a mapping whose names occur, in the mapping's order."""
     there = set(names)
     return {name: look for name, look in looks.items() if name in there}

@@ -1,7 +1,4 @@
-"""What a figure of the report is, and the numbers that its words name.
-
-Tables of results come in; a `Picture` goes out.
-"""
+"""Definition of a figure, and functions that pick the numbers of its caption."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,46 +10,46 @@ from pandas import DataFrame
 from montecarlo.claims.schema import Topic
 from montecarlo.report.content.curves import Curves
 from montecarlo.report.content.reading import Reader, no_rows
-from montecarlo.report.content.tables import (
-    nearest,
-)
+from montecarlo.report.content.tables import nearest
 from montecarlo.report.figures.drawing import Picture
 from montecarlo.report.figures.labels import Label, message
 
-#: These take measurements and curves.
+#: Takes rows of measurements.csv and curves; None if they lack the figure's data.
 Builder = Callable[[DataFrame, Curves], Picture | None]
+#: Numbers of caption and alternative text, by the names of their placeholders.
 Fact = Mapping[str, float]
 FactPicker = Callable[[DataFrame, Curves], Fact | None]
-#: Where figures stand, from the top of a page: before all topics, with one, after them.
+#: Sections with figures, in the order of a page: the answer, the topics, the method.
 Section = Literal["answer", Topic, "method"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
-#: Sizes that lines of rows are drawn between; heads of practice begin in the middle.
-LEAST_D_K, PRACTICE_D_K, MOST_D_K = 16, 64, 1024
+#: d_k at the ends of axes, and the smallest d_k of heads in practice.
+LEAST_D_K, TYPICAL_D_K, MOST_D_K = 16, 64, 1024
 HEAD_SIZE = Label(message("$d_k$ (logarithmic)"))
 OF_KEYS = message("%(symbol)s keys")
 
 
 @dataclass(frozen=True, slots=True)
 class FigureSpec:
-    """A figure of the report; its functions are sent to workers by their names.
+    """A figure of the report.
 
-    Caption and alternative text, which pages have below it and in its place, are each a
-    `message`, and name numbers of ``fact``: ``NAME_error`` says which digits of
-    ``NAME`` are shown.  Without a fact there is no figure.
+    Its functions are defined in modules, so that workers can import them.  Caption and
+    alternative text are messages with placeholders for the numbers of ``fact``;
+    ``NAME_error`` decides how many digits of ``NAME`` are shown.  A figure whose fact
+    is None is left out.
     """
 
     id: str  # its name in pages and file names
-    build: Builder  # None where the results lack what it shows
-    rows: Reader = no_rows  # what it reads of measurements, of some points
-    shows: str = ""  # for a list on a terminal
-    section: Section | None = None  # where it stands; None: nowhere
-    on_report: bool = False  # or on its evidence
+    build: Builder
+    rows: Reader = no_rows  # the rows of measurements.csv that it reads
+    shows: str = ""  # description for lists on the terminal
+    section: Section | None = None  # its place on pages; None: it has none
+    on_report: bool = False  # otherwise on the evidence page
     caption: str = ""
     alternative: str = ""
     fact: FactPicker | None = None
 
     def write_numbers(self, fact: Fact, write: Callable[..., str]) -> dict[str, str]:
-        """Write what its words name; ``write`` takes a number and its error."""
+        """Return the numbers of a fact, written by ``write(number, error)``."""
         return {
             name: write(one, fact.get(f"{name}_error")) for name, one in fact.items()
         }
@@ -62,7 +59,11 @@ class FigureSpec:
 
 
 def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
-    """Return the first rows of two tables as a fact: numbers, known errors, sizes."""
+    """Return a fact of the first lines of two tables.
+
+    It has the estimates ``first`` and ``second``, their standard errors if finite, and
+    the given sizes.
+    """
     fact = {name: float(size) for name, size in sizes.items()}
     for name, rows in (("first", first), ("second", second)):
         fact[name] = float(rows["estimate"].iloc[0])
@@ -72,9 +73,10 @@ def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
 
 
 def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | None:
-    """Pick the rows that a column tells apart, at the largest d_k of both.
+    """Return a fact of the lines with two values of a column, at the largest d_k.
 
-    With ``d_k``, and ``n``, which is 0 for pairs; None where no d_k has both.
+    It also has ``d_k`` and the number of keys ``n``, 0 for pairs.  None if no d_k has
+    both values.
     """
     one, two = (rows[rows[column].eq(name)] for name in (first, second))
     d_k = max({*one["d_k"]} & {*two["d_k"]}, default=0)
@@ -83,5 +85,5 @@ def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | No
 
 
 def at_nearest(rows: DataFrame, column: str, wanted: float) -> DataFrame:
-    """Return the rows whose d_k, or n, is the nearest to a wanted one."""
+    """Return the lines whose value of a column is nearest to a wanted one."""
     return rows[rows[column].eq(nearest(rows[column].dropna(), wanted) or 0)]

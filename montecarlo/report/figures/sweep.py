@@ -1,9 +1,8 @@
-"""A figure of a question of one's own: what `montecarlo.grid` found, over a size."""
+"""The public function `figure`: estimates from `montecarlo.grid` over d_k or n."""
 
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import cycle
-from math import log
 from textwrap import fill
 from typing import Any
 
@@ -16,77 +15,50 @@ from pandas import DataFrame, Series, isna
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.errors import InputError, show
-from montecarlo.names import look_up, require_text
+from montecarlo.names import look_up
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.palette import (
-    BLUE,
-    GREEN,
-    INK,
-    MARKERS,
-    MUTED,
-    OCHRE,
-    PURPLE,
-    VERMILLION,
-    Look,
-)
+from montecarlo.report.figures.palette import MARKERS, MUTED, SERIES_COLOURS, Look
 from montecarlo.study.measured import plain_words, summary_words
-from montecarlo.study.measurement import name_given_divisor
 
-#: What may stand on the x axis, and what else may tell series apart.
+#: Columns that can be the x axis, and columns that can differ between series.
 SIZES = ("d_k", "n_keys")
 VARIED = (
     *("divisor", "distribution_q", "distribution_k", "dependence", "initialisation"),
     *("normalisation", "mask", "number_format", "softmax", *SIZES),
 )
-#: What else a frame holds.
+#: Further columns that a frame must have.
 COLUMNS = ("quantity", "summary", "estimate", "ci_low", "ci_high", "reference")
-#: From these ratios of ends on, an axis is logarithmic.
+#: Ratios of largest to smallest value from which the x and the y axis are logarithmic.
 WIDE, TALL = 8.0, 30.0
-#: Series of a panel that marks and colours tell apart.
+#: Most series of a panel: each has a mark of its own.
 MOST_SERIES = len(MARKERS)
-COLOURS = (VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK)
-#: Characters of a title across a figure.
+#: Characters of a title that fit the width of a figure.
 TITLE_WIDTH = 80
-#: What can be taken off, with the label of a y axis.
-LESS = {"": "${}$", "reference": "${}$ less its exact value", "ln n": r"${} - \ln n$"}
-#: Quantities that are ln n where all keys weigh the same.
-GROWING = ("entropy", "log_partition")
-HEIGHTS = ("estimate", "ci_low", "ci_high", "reference")
 LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
-#: What stands before a value that does not say whose it is.
+#: Prefixes of values in a legend, by column.
 _PLAIN = {"distribution_q": "q ", "distribution_k": "k ", "mask": "mask "}
 
 
 class Picture(Figure):
-    """A figure that a notebook shows, whichever its backend."""
+    """A matplotlib figure that a notebook shows as PNG, with any backend."""
 
     def _repr_png_(self) -> bytes:
+        """Return the figure as PNG, for notebooks."""
         content = BytesIO()
         self.savefig(content, format="png", dpi=120)
         return content.getvalue()
 
 
-def figure(
-    frame: DataFrame,
-    x: str | None = None,
-    *,
-    y: str | None = None,
-    minus: str | None = None,
-) -> Figure:
+def figure(frame: DataFrame, x: str | None = None) -> Figure:
     """Draw estimates with their 95 % intervals and exact values over d_k or n.
 
     Parameters
     ----------
     frame : DataFrame
-        From `montecarlo.grid`, or rows of measurements.csv; a panel for each quantity
-        and summary, a series for each of what else differs.
+        From `montecarlo.grid`, or rows of measurements.csv.  Each quantity and summary
+        gets a panel, each combination of the other columns that vary a series.
     x : str, optional
         ``d_k`` or ``n_keys``; by default the one with more values.
-    y : str, optional
-        ``linear`` or ``log`` y axes; by default each by its values.
-    minus : str, optional
-        What is taken off estimates and intervals: ``reference``, the exact values, or
-        ``ln n``, which entropy and ln Z would be of equal scores.
 
     Returns
     -------
@@ -96,9 +68,7 @@ def figure(
     Raises
     ------
     InputError
-        If there is nothing to draw, or are too many series for a panel; if exact values
-        are to be taken off and one is lacking, or ln n, of what is no entropy and no
-        ln Z; or if an estimate on a logarithmic axis is not above 0.
+        If the frame is empty or lacks a column, or there are too many series.
 
     Examples
     --------
@@ -107,11 +77,11 @@ def figure(
     >>> len(figure(frame).axes)
     1
     """
-    frame = _require_frame(frame, x, y, minus)
+    frame = _require_frame(frame, x)
     x = x or max(SIZES, key=lambda size: frame[size].nunique())
     varied = frame[[name for name in VARIED if name != x]].nunique().gt(1)
     names = list(varied.index[varied])
-    labels = frame.apply(lambda row: ", ".join(_labels(row, names)), axis=1)
+    labels = frame.apply(lambda row: ", ".join(_describe_series(row, names)), axis=1)
     if labels.nunique() > MOST_SERIES:
         raise InputError(
             f"frame must have at most {MOST_SERIES} series, got {labels.nunique()}: "
@@ -119,7 +89,7 @@ def figure(
         )
     table = frame.assign(label=labels)
     coloured = names[0] if names else "label"
-    colours = dict(zip(table[coloured].unique(), cycle(COLOURS), strict=False))
+    colours = dict(zip(table[coloured].unique(), cycle(SERIES_COLOURS), strict=False))
     first_of = dict(zip(table["label"], table[coloured], strict=True))
     looks = {
         label: Look(colours[first], marker)
@@ -145,12 +115,12 @@ def figure(
         for spare in panels[len(parts) :]:
             spare.remove()
         for one, (quantity, summary, rows) in zip(panels, parts, strict=False):
-            _plot(one, rows, x, looks, y)
+            _plot(one, rows, x, looks)
             words = plain_words(QUANTITIES[quantity].words)
             if summary not in {"mean", "value"}:
                 words += f", {summary_words(summary)}"
             one.set_title(fill(words, TITLE_WIDTH // columns), fontsize="small")
-            one.set_ylabel(LESS[minus or ""].format(symbol_of(quantity)))
+            one.set_ylabel(f"${symbol_of(quantity)}$")
             one.set_xlabel(LABELS[x])
         if keys:
             drawn.legend(
@@ -162,10 +132,8 @@ def figure(
     return drawn
 
 
-def _require_frame(
-    frame: DataFrame, x: str | None, y: str | None, minus: str | None
-) -> DataFrame:
-    """Return a frame with the heights that are drawn."""
+def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
+    """Return the frame with a column ``mask``, after checking the arguments."""
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame must be a DataFrame, got {show(frame)}")
     if "mask" not in frame:  # as in a measurements.csv where there is none
@@ -178,48 +146,13 @@ def _require_frame(
         )
     for name in frame["quantity"].unique():
         look_up("quantity", str(name), QUANTITIES)
-    for name, given, known in (
-        ("x", x, SIZES),
-        ("y", y, ("linear", "log")),
-        ("minus", minus, (*LESS,)[1:]),
-    ):
-        if given is not None and require_text(name, given) not in known:
-            raise InputError(
-                f"{name} must be {known[0]!r} or {known[1]!r}, got {show(given)}"
-            )
-    if minus is not None:
-        frame = _less(frame, minus)
-    least = frame.loc[frame["estimate"].astype(float).le(0.0)]
-    if y == "log" and not least.empty:
-        raise InputError(
-            f"y='log' must have estimates above 0, got "
-            f"{least.iloc[0]['estimate']:.4g} for {least.iloc[0]['quantity']}"
-        )
+    if x is not None:
+        look_up("x", x, LABELS)
     return frame
 
 
-def _less(frame: DataFrame, minus: str) -> DataFrame:
-    """Take the exact values, or ln n, off estimates, intervals and exact values."""
-    if minus == "reference":
-        what, fitting = "an exact value", frame["reference"].notna()
-        off = frame["reference"].astype(float)
-    else:
-        what = f"one of {', '.join(GROWING)}, and no ratio,"
-        ratio = frame["divisor"].map(name_given_divisor).str.contains("/")
-        fitting = frame["quantity"].isin(GROWING) & ~ratio
-        off = frame["n_keys"].astype(float).map(log)
-    if not fitting.all():
-        one = frame[~fitting].iloc[0]
-        raise InputError(
-            f"minus={minus!r} must have {what} in every row, got {one['quantity']} "
-            f"with the divisor {one['divisor']}"
-        )
-    return frame.assign(**{name: frame[name].astype(float) - off for name in HEIGHTS})
-
-
-def _plot(
-    axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look], y: str | None
-) -> None:
+def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
+    """Draw the series of a panel, with logarithmic axes for wide ranges of values."""
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
         series = series.astype({x: float})
@@ -231,15 +164,14 @@ def _plot(
     if sizes.max() >= WIDE * sizes.min():
         draw.powers_of_two(axes, sizes, 2)
     values = rows["estimate"].astype(float)
-    is_tall = values.min() > 0.0 and values.max() >= TALL * values.min()
-    if y == "log" or (y is None and is_tall):
+    if values.min() > 0.0 and values.max() >= TALL * values.min():
         draw.logarithmic(axes)
     else:
         axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
 
 
-def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
-    """Say what tells a series from the others."""
+def _describe_series(row: "Series[Any]", names: list[str]) -> Iterator[str]:
+    """Yield the parts of a series' label: the values of the columns that vary."""
     for name in names:
         value = row[name]
         if isna(value):  # pairs have no keys
@@ -256,13 +188,13 @@ def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
             yield f"{_PLAIN.get(name, '')}{value}"
 
 
-#: What mathtext lacks, and what it has for it.
+#: LaTeX that mathtext lacks, and its replacement.
 _SPELLED = {r"\lVert": r"\|", r"\rVert": r"\|", r"\lvert": "|", r"\rvert": "|"}
 _SPELLED |= {r"\mathbb{1}": "1", r"\ge": r"\geq", r"\left(": "(", r"\right)": ")"}
 
 
 def symbol_of(quantity: str) -> str:
-    """Return a quantity's symbol in the part of LaTeX that mathtext knows."""
+    """Return the symbol of a quantity in the LaTeX that mathtext understands."""
     symbol = QUANTITIES[quantity].symbol
     for known, spelled in _SPELLED.items():
         symbol = symbol.replace(known, spelled)

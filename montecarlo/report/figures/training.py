@@ -1,4 +1,4 @@
-"""What training says: steps to learn by d_k."""
+"""The figure of training: steps to learn against d_k."""
 
 from dataclasses import replace
 
@@ -11,10 +11,15 @@ from montecarlo.report.content.curves import TRAINING_START, Curves
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.drawing import Note, Panel, Picture
 from montecarlo.report.figures.labels import Label, message
-from montecarlo.report.figures.palette import ARM_LOOKS, DIVISOR_LABELS, Look
+from montecarlo.report.figures.palette import (
+    ARM_LOOKS,
+    DIVISOR_LABELS,
+    Look,
+    keep_looks,
+)
 from montecarlo.report.figures.specs import (
     HEAD_SIZE,
-    PRACTICE_D_K,
+    TYPICAL_D_K,
     Fact,
     FigureSpec,
     pick_two,
@@ -25,32 +30,31 @@ OPTIMISERS = {
     "adam": Label(message("Adam")),
 }
 STEPS = Label(message("Steps (logarithmic)"))
-#: Each arm has a lane for what takes more steps than runs have, so many times higher.
+#: Marks of runs that never learned lie above the last step, each arm's higher than the
+#: one before by this factor.
 LANE = 1.22
-#: Between arms at one d_k, a factor: intervals would hide each other.
+#: Factor between the x of arms at one d_k, so that their intervals do not overlap.
 BESIDE = 1.07
 STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
-#: Those that are drawn, and their names; all are in the table of the evidence.
+#: Arms that are drawn, with their labels; the evidence page has a table of all arms.
 SHOWN = {
     **{name: DIVISOR_LABELS[name] for name in ("none", "sqrt")},
     "small-queries": Label(message("smaller $W_Q$")),
 }
-#: Points that names are above the last mark: of the largest, second, and third one.
+#: Points that labels are above the last mark: for the largest, second, third value.
 NAMES = (1.0, 24.0, -14.0)
-#: The headline, where it is so at every d_k that is shown, and from this one on by so
-#: many times the steps.
+#: The headline if undivided takes the most steps at every d_k, and at least `SLOWER`
+#: times as many as the others from `TYPICAL_D_K` on; the headline otherwise.
 ANSWERED = message("Undivided, learning takes longest")
 ASKED = message("Steps to learn")
 SLOWER = 1.334
 
 
 def build_training(_: DataFrame, curves: Curves) -> Picture | None:
-    """Build the steps to learn against d_k, a panel for each optimiser."""
+    """Build the figure: steps to learn against d_k, a panel for each optimiser."""
     rows = curves[TRAINING_START]
     rows = rows[rows["arm"].isin(SHOWN)]
-    titles = {
-        name: OPTIMISERS[name] for name in OPTIMISERS if name in {*rows["optimiser"]}
-    }
+    titles = keep_looks(OPTIMISERS, rows["optimiser"])
     if not titles:
         return None
     never = rows["steps"].isna() & rows["summary"].eq("median")
@@ -77,7 +81,7 @@ def build_training(_: DataFrame, curves: Curves) -> Picture | None:
 
 
 def _is_answered(rows: DataFrame) -> bool:
-    """Tell whether undivided takes longest, by more than the spacing of rates."""
+    """Return whether undivided takes longest, by more than the spacing of rates."""
     medians = rows[rows["summary"].eq("median")]
     steps = medians.assign(steps=medians["steps"].fillna(np.inf)).pivot_table(
         "steps", ["optimiser", "d_k"], "arm"
@@ -85,7 +89,7 @@ def _is_answered(rows: DataFrame) -> bool:
     if not {"none", "sqrt", "small-queries"} <= {*steps}:
         return False
     others = steps.drop(columns="none").max(axis=1)
-    practice = steps.index.get_level_values("d_k") >= PRACTICE_D_K
+    practice = steps.index.get_level_values("d_k") >= TYPICAL_D_K
     slower = steps["none"].ge(SLOWER * steps[["sqrt", "small-queries"]].max(axis=1))
     return bool(steps["none"].gt(others).all() and slower[practice].all())
 
@@ -93,15 +97,15 @@ def _is_answered(rows: DataFrame) -> bool:
 def _plot_steps(
     axes: Axes, rows: DataFrame, look: Look, lane: int
 ) -> tuple[float, float]:
-    """Draw median steps with their intervals; what is beyond a run in its lane.
+    """Draw median steps with intervals; medians beyond the last step above it.
 
-    Returns the last mark: steps and x.
+    Returns steps and x of the last mark.
     """
     wide = rows.pivot_table("steps", "x", "summary", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
     never = wide.index[wide["median"].isna()]
     if len(never):
-        draw.level(axes, MOST_STEPS)
+        draw.mark_level(axes, MOST_STEPS)
         mark = replace(look, size=0.7 * look.size).mark
         height = [MOST_STEPS * LANE**lane] * len(never)
         axes.plot(never, height, linestyle="none", alpha=0.75, **mark)
@@ -120,7 +124,7 @@ def _plot_steps(
 
 
 def pick_steps(_: DataFrame, curves: Curves) -> Fact | None:
-    """Pick the median steps of two arms, with plain gradient descent."""
+    """Return the median steps with gradient descent, undivided and by sqrt(d_k)."""
     rows = curves[TRAINING_START].dropna(subset=["steps"])
     rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]
     rows = rows.assign(estimate=rows["steps"], std_error=np.nan, n_keys=0)

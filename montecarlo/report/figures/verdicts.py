@@ -1,4 +1,4 @@
-"""How claims came out: by text, and of a few beside what is claimed."""
+"""Figures of verdicts: counts by text, and the checks of selected claims."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,14 +27,14 @@ from montecarlo.report.figures.specs import Fact, FigureSpec
 
 # --- Verdicts by text ---------------------------------------------------------------
 
-#: The curve of what `with_verdicts` adds.
+#: Name of the table that `with_verdicts` adds to the curves.
 CURVE = "verdict"
-#: Points of a line, and the height of a bar in it.
+#: Height of a line in points, and height of a bar as a part of it.
 LINE, BAR = 29.0, 0.45
-ROW = 0.42  # of words that are two rows, in lines
-WITHIN = draw.WITHIN - 2.0 * draw.RIGHT  # points that a bar is long
+ROW = 0.42  # distance of two rows of labels, in lines
+WITHIN = draw.WITHIN - 2.0 * draw.RIGHT  # length of a bar in points
 HALF = 0.5
-#: Verdicts in the order of a bar, with the words and colours that they have on pages.
+#: Verdicts in the order of a bar, with their words and colours on pages.
 PARTS = {
     "holds": (Label(message("right")), HOLDS),
     "partly": (Label(message("partly")), PARTLY),
@@ -43,7 +43,7 @@ PARTS = {
     "assumed": (Label(message("assumption")), ASSUMED),
     "fails": (Label(message("wrong")), FAILS),
 }
-#: The part of all claims that few are, at most, and by which about half may miss it.
+#: Largest share of claims that the headline calls few, and tolerance of "about half".
 FEW = 0.1
 ANSWERED = message(
     "Few claims are wrong; in each text about half are partly right or vague"
@@ -56,11 +56,11 @@ def with_verdicts(
     claims: Sequence[ClaimOutcome],
     names: Mapping[str, Words] | None = None,
 ) -> Curves:
-    """Put a table of a row for each text and claim beside the curves.
+    """Return the curves with an additional table of verdicts by text and claim.
 
-    With the columns ``text`` and ``name``, what a text is called, or a letter and its
-    key; ``outcome`` is the verdict on what it says, ``claim`` the claim's number.
-    Texts come in alphabetical order of their keys.
+    Columns are ``text`` (key), ``name`` (from ``names``, otherwise a letter and the
+    key), ``claim`` (number of the claim) and ``outcome`` (verdict for that text).
+    Lines are sorted by the keys of texts.
     """
     rows = {
         (source.text, number, str(claim.texts[source.text].verdict))
@@ -75,9 +75,9 @@ def with_verdicts(
 
 
 def count_parts(curves: Curves) -> DataFrame:
-    """Count the claims of each text by verdict, a column for each.
+    """Return the number of claims by text (lines) and verdict (columns).
 
-    Texts by their names, first one with most kinds of verdicts, whose bar names them.
+    The text with the most kinds of verdicts comes first: its bar has their labels.
     """
     rows = curves[CURVE]
     if rows.empty:  # one's own claims are of no text
@@ -89,9 +89,9 @@ def count_parts(curves: Curves) -> DataFrame:
 
 
 def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
-    """Build a bar for each text, of its verdicts; those of the first have their words.
+    """Build the figure: a bar for each text, divided by verdict.
 
-    The title has the answer where it is true of each text.
+    The headline states the result where it is true for each text.
     """
     counts = count_parts(curves)
     if counts.empty:
@@ -130,7 +130,7 @@ def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
 def place_words(
     starts: "pd.Series[float]", parts: Sequence[str]
 ) -> dict[str, tuple[float, int]]:
-    """Return where the words of verdicts begin, and in which row: one, or else two."""
+    """Return x, in points, and row of the label of each verdict; two rows if needed."""
     for rows in ([parts], [parts[::2], parts[1::2]]):
         places: dict[str, tuple[float, int]] = {}
         for row, some in enumerate(rows):
@@ -144,7 +144,7 @@ def place_words(
 
 
 def count_claims(_: DataFrame, curves: Curves) -> Fact | None:
-    """Count claims of all texts together, and those of each verdict."""
+    """Return the number of claims over all texts, and that for each verdict."""
     totals = count_parts(curves).sum()
     fact = {"first": float(totals.sum()), "second": float(totals["fails"])}
     return {**fact, **totals.drop("fails").astype(float)} if fact["first"] else None
@@ -170,26 +170,23 @@ TEXTS = FigureSpec(
 
 # --- Measured beside claimed, of a few claims ---------------------------------------
 
-#: Checks that have panels: the first of a file.
+#: Most panels: those of the first checks of a file.
 MOST_PANELS = 8
 CASE_COLUMNS = 2
-#: From these ratios of ends on, an axis is logarithmic.
+#: Ratios of largest to smallest value from which the x and the y axis are logarithmic.
 WIDE, TALL = 4.0, 30.0
-#: By outcome.
+#: Looks of estimates by the outcome of their case.
 CASE_LOOKS = {
-    name: Look(colour, marker, label=Label(words), filled=name != "undecided")
-    for name, words, colour, marker in (
-        ("supported", message("supported"), HOLDS, "o"),
-        ("refuted", message("refuted"), FAILS, "X"),
-        ("undecided", message("undecided"), OPEN, "o"),
-    )
+    "supported": Look(HOLDS, "o", label=Label(message("supported"))),
+    "refuted": Look(FAILS, "X", label=Label(message("refuted"))),
+    "undecided": Look(OPEN, "o", label=Label(message("undecided")), filled=False),
 }
 
 
 def drawn_checks(
     claims: Iterable[ClaimOutcome],
 ) -> list[tuple[str, str, CheckOutcome]]:
-    """Return the checks that have panels, with ids of claim and interpretation."""
+    """Return ids of claim and interpretation, and the check, for each panel."""
     found = [
         (claim.id, interpretation.id, check)
         for claim in claims
@@ -202,7 +199,7 @@ def drawn_checks(
 
 
 def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
-    """Return a line for each case that is drawn; open ends are infinite."""
+    """Return a table of the cases in panels; open ends of intervals are infinite."""
     rows = [
         {
             "panel": panel,
@@ -224,7 +221,7 @@ def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
 
 
 def build_cases(cases: DataFrame, _: Curves) -> Picture | None:
-    """Build a panel for each check: estimates, intervals, and what is claimed."""
+    """Build the figure: estimates, intervals and equivalence region for each check."""
     if cases.empty:
         return None
     parts = [rows for _, rows in cases.groupby("panel", sort=True)]
@@ -241,7 +238,7 @@ def build_cases(cases: DataFrame, _: Curves) -> Picture | None:
 
 
 def plot_cases(panel: Panel, rows: DataFrame) -> None:
-    """Draw cases over d_k, or over n where that alone varies; bars: the claimed."""
+    """Draw cases over d_k, or over n if only n varies; bars: equivalence region."""
     axes = panel.axes
     x = "n_keys" if rows["d_k"].nunique() == 1 < rows["n_keys"].nunique() else "d_k"
     panel.x = Label(symbol="n" if x == "n_keys" else "d_k")
@@ -259,7 +256,7 @@ def plot_cases(panel: Panel, rows: DataFrame) -> None:
     else:
         draw.mark_ticks(axes.xaxis, sorted(set(at)))
         axes.set_xlim(0.9 * at.min(), 1.1 * at.max())
-    shown = np.clip(shown, *axes.get_ylim())  # some have no end
+    shown = np.clip(shown, *axes.get_ylim())  # open ends reach to the edge
     axes.vlines(at, shown[:, 3], shown[:, 4], color=CLAIMED, linewidth=9, zorder=1.5)
     for outcome, look in CASE_LOOKS.items():
         value, low, high, *_ = shown[rows["outcome"].eq(outcome)].T

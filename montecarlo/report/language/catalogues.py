@@ -1,7 +1,8 @@
-"""Languages: which there are, their catalogues, how they write numbers, the templates.
+"""Languages of pages: their message catalogues and number formats; the templates.
 
-English is the source.  A message that a catalogue lacks, or holds as fuzzy or broken,
-appears in English and marked as such; ``make translations`` names it and fails.
+English is the source language.  A message that is missing, fuzzy or broken in a
+catalogue appears in English with ``lang="en"``; ``make translations`` lists such
+messages and fails.
 """
 
 import io
@@ -24,27 +25,27 @@ _PACKAGE = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language of the report."""
+    """A language of the report."""
 
-    code: str  # the name of its page and of its catalogue
-    tag: str  # what ``lang`` says: BCP 47
-    name: str  # what it calls itself
+    code: str  # name of its pages and of its catalogue
+    tag: str  # BCP 47, for the attribute ``lang``
+    name: str  # in the language itself
     #: Source message to translation; empty for English, the source.
     messages: dict[str, str]
 
     @property
     def numbers(self) -> NumberFormat:
-        """How it writes numbers."""
+        """Number format of the language."""
         return _number_format(self.code)
 
     def translate(self, message: str) -> str:
-        """Return a message in this language, or in English where it is lacking."""
+        """Return a message in this language, or in English if it has no translation."""
         return self.messages.get(message, message)
 
     def markup(self, message: str) -> Markup:
-        """Return a message as markup; English that stands in is marked as English.
+        """Return a message as markup, marked as English if it has no translation.
 
-        Messages hold no markup of their own, which `fault_of` makes sure of.
+        Messages themselves contain no markup: see `translation_fault`.
         """
         if self.code == SOURCE or message in self.messages:
             return Markup(self.translate(message))  # noqa: S704 - see above
@@ -58,13 +59,13 @@ class Language:
         return self.markup(message) % values
 
     def say_plain(self, message: str, /, **values: object) -> str:
-        """Return the same for an attribute or a title, where no markup can stand."""
+        """Return a message with its placeholders filled in, for an attribute."""
         return str(Markup(self.translate(message)) % values)  # noqa: S704 - see above
 
 
 _number_format = lru_cache(lambda code: NumberFormat(Locale.parse(code)))
 SOURCE = "en"
-#: Code to BCP 47 tag and own name.
+#: Code to BCP 47 tag and to the name in the language itself.
 LANGUAGES = {
     "en": ("en", "English"),
     "de": ("de", "Deutsch"),
@@ -75,7 +76,7 @@ LANGUAGES = {
 
 
 def read_language(code: str) -> Language:
-    """Read the sound messages of a language's catalogue.
+    """Return a language with the valid translations of its catalogue.
 
     Raises
     ------
@@ -94,26 +95,27 @@ def read_language(code: str) -> Language:
 
 @lru_cache(maxsize=16)
 def _read_messages(code: str, content: bytes) -> dict[str, str]:
+    """Return the valid translations in the content of a catalogue, by message."""
     catalogue = read_po(io.BytesIO(content), locale=code, abort_invalid=True)
     return {
         str(message.id): str(message.string)
         for message in catalogue
-        if message.id and fault_of(message) is None
+        if message.id and translation_fault(message) is None
     }
 
 
-#: What a translation must hold as often as its source.
+#: Parts that a translation must have as often as its source.
 _KEPT = {
     "placeholder": re.compile(r"%(?:\(\w+\))?.?"),
     "formula": re.compile(r"\$[^$]*\$"),
 }
 
 
-def fault_of(message: Message) -> str | None:
-    """Return why a translation cannot be used, or None where it can.
+def translation_fault(message: Message) -> str | None:
+    """Return why a translation is invalid, or None if it is valid.
 
-    It must be there and not be fuzzy, hold no markup, and keep each placeholder and
-    formula of its source.
+    A valid translation is not empty or fuzzy, contains no markup, and has each
+    placeholder and formula of its source as often as the source.
     """
     source, target = str(message.id), str(message.string or "")
     if message.fuzzy or not target:
@@ -122,7 +124,7 @@ def fault_of(message: Message) -> str | None:
         return f"must have no markup in messages, got {target!r}"
     for kind, pattern in _KEPT.items():
         have, want = (Counter(pattern.findall(t)) for t in (target, source))
-        # a language may have to repeat a formula, but never a number
+        # a translation may repeat a formula, but not a number
         repeated = kind == "formula" and set(have) == set(want) and have >= want
         if have != want and not repeated:
             return f"must keep each {kind} of {source!r}, got {target!r}"
@@ -130,15 +132,15 @@ def fault_of(message: Message) -> str | None:
 
 
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
-#: Whole numbers that are written in groups, as in tables.
+#: Whole numbers of five or more digits, which are grouped.
 _LONG = re.compile(r"(?<![\d.])\d{5,}(?![\d.])")
 
 
 def localise(language: Language, latex: str) -> str:
-    """Exchange decimal points in LaTeX; braces keep a comma from being a separator.
+    """Return LaTeX with the number format of a language.
 
-    Long numbers are grouped; a sign of per cent has no space before it where the
-    language wants none.
+    Decimal points are replaced, in braces so that a comma is no separator; long numbers
+    are grouped; the space before a percent sign goes where the language has none.
     """
     numbers = language.numbers
     if language.code in CLOSE_PERCENT:
@@ -149,12 +151,12 @@ def localise(language: Language, latex: str) -> str:
 
 
 def brace(written: str) -> str:
-    """Keep the signs between groups of digits from being separators of a formula."""
+    """Return a number with braces around the characters between its digits."""
     return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)
 
 
 def template_folder() -> Path:
-    """Return the folder of the templates: beside the package, inside it in a wheel."""
+    """Return the folder of templates: in the package, or beside it in a checkout."""
     for place in (_PACKAGE, _PACKAGE.parent):
         if (folder := place / "report_templates").is_dir():
             return folder
@@ -162,10 +164,10 @@ def template_folder() -> Path:
 
 
 def read_template(name: str) -> str:
-    """Return the text of a template by its path below the folder."""
+    """Return the text of a file in the folder of the templates."""
     return (template_folder() / name).read_text(encoding="utf-8")
 
 
 def catalogue_path(code: str) -> Path:
-    """Return where the catalogue of a language is."""
+    """Return the path of a language's catalogue."""
     return template_folder() / "locale" / code / "LC_MESSAGES" / "montecarlo.po"

@@ -1,8 +1,8 @@
-"""Formulas for pages: LaTeX in, MathML out.
+"""Formulas for pages: converts LaTeX to MathML.
 
-In: the LaTeX of symbols, and sentences with LaTeX between dollars.  Out: MathML that
-needs no script and no style of its own, so that the policy of the pages lets it
-through.  How it looks is the business of ``math`` in the style sheet and of its font.
+The input is a formula, or a sentence with formulas between dollar signs.  The MathML
+has no script and no inline style, which the content security policy of pages would
+block.  Font and size of formulas are set in report.css.
 """
 
 import html
@@ -15,17 +15,17 @@ from math_core import LatexError, LatexToMathML
 
 from montecarlo.errors import InputError
 
-#: The annotation is never drawn; it is there for whoever wants to quote a formula.
+#: Adds the LaTeX as an annotation, which browsers do not show but copy.
 _CONVERTER = LatexToMathML(annotation=True, fancy_error=False)
-#: For tables, which hold hundreds of them.
+#: Without annotation: for tables with hundreds of formulas.
 _PLAIN = LatexToMathML(annotation=False, fancy_error=False)
 
-#: What must not stand in a page: styles of single elements, which its policy blocks;
-#: links to equations, which have no numbers here; what browsers do not draw.
+#: MathML that pages must not have: inline styles, which the policy blocks; links to
+#: equations, which have no numbers; elements that browsers do not support.
 _REFUSED = re.compile(r"<\w[^>]*\s(?:style|href)=|<menclose")
 
-#: What a sentence is cut at.  Tags are passed over: a dollar in an attribute is a
-#: dollar.
+#: Parts of a sentence that are replaced.  Tags are matched so that a dollar sign in an
+#: attribute stays as it is.
 _PIECES = re.compile(
     r"""
     (?P<tag> </?[A-Za-z][^>]*> )
@@ -36,25 +36,25 @@ _PIECES = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 
-#: A formula with the signs right before and after it, which must not end, or begin, a
-#: line.
+#: A formula with adjacent brackets and punctuation, from which no line break may part
+#: it.
 _CLOSED = re.compile(
     r"([(\[“„«（「『【《]*)<math\b(?:(?!</math>).)*</math>"
     r"([.,;:!?)\]…’”»，。、；：！？）」』】》]*)",
     re.DOTALL,
 )
 
-#: A formula whose text is its LaTeX: one letter, or a number without a decimal sign.
+#: A formula whose text equals its LaTeX: one letter or a whole number.
 _TOLD = re.compile(r"\s*(?:[A-Za-z]|\d+)\s*")
 
-#: A formula that is a number: it needs no setting.
+#: A formula that is only a number, which is set as text.
 _NUMBER = re.compile(r"(?P<digits>\d[\d.,{}\u00a0]*)(?P<percent>(?:\\,)?\\%)?")
 _BRACES = str.maketrans("", "", "{}")
 
-#: A width with more digits than anyone can see.
+#: A width with needless digits.
 _LONG_SPACE = re.compile(r'"(0\.\d{3})\d+em"')
 
-#: A root over one low letter, which would hang below the line and cut the letter.
+#: A root over one low letter: without padding it would cut the letter.
 _LOW_ROOT = re.compile(r"<msqrt>(<mi>[acemnopqrsuvwxyz]</mi>)</msqrt>")
 
 
@@ -62,14 +62,14 @@ _LOW_ROOT = re.compile(r"<msqrt>(<mi>[acemnopqrsuvwxyz]</mi>)</msqrt>")
 def math_ml(latex: str, *, quotable: bool = True) -> str:
     r"""Return a formula as MathML.
 
-    ``quotable``: the LaTeX is added as an annotation, where the text does not say it.
+    With ``quotable`` the LaTeX is added as an annotation, unless the text equals it.
 
     Raises
     ------
     ValueError
-        If the formula is empty, is not understood, or needs what a page must not hold:
-        ``\color``, ``\begin{aligned}`` and ``\begin{cases}`` (styles), ``\eqref``
-        (links), ``\boxed`` and ``\cancel`` (not in MathML Core).
+        If the formula is empty or cannot be parsed, or needs MathML that a page must
+        not have: ``\color``, ``\begin{aligned}`` and ``\begin{cases}`` (styles),
+        ``\eqref`` (links), ``\boxed`` and ``\cancel`` (not in MathML Core).
 
     Examples
     --------
@@ -94,15 +94,20 @@ def math_ml(latex: str, *, quotable: bool = True) -> str:
 
 
 def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
-    r"""Replace every ``$…$`` in a text by inline MathML.
+    r"""Return a text with every ``$…$`` replaced by inline MathML.
 
-    Markup is taken as it is, anything else is escaped; ``\$`` is a dollar.  The LaTeX
-    of each formula is rewritten before it is set.
+    Parameters
+    ----------
+    text : str or Markup
+        A string is escaped, markup is not; ``\$`` is a dollar sign.
+    rewrite : callable
+        Changes the LaTeX of each formula before conversion.
 
     Raises
     ------
     ValueError
-        If a dollar has no partner, a formula holds a bare ``<``, or `math_ml` raises.
+        If a dollar sign has no partner, a formula has an unescaped ``<``, or `math_ml`
+        raises.
 
     Examples
     --------
@@ -119,7 +124,7 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
             raise InputError(rf"a formula must write < as \lt in {str(text)!r}")
         latex = rewrite(html.unescape(piece["formula"]))
         number = _NUMBER.fullmatch(latex)
-        if number is not None:  # in the font of the numbers that were measured
+        if number is not None:  # in the font of measured numbers
             percent = number["percent"] or ""
             kept = percent.replace(r"\,", "\N{NO-BREAK SPACE}").replace("\\", "")
             digits = number["digits"].translate(_BRACES)
@@ -127,11 +132,12 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
         return math_ml(latex)
 
     found = _PIECES.sub(replace, escape(text))
-    # browsers break a line at a formula whatever stands there, even a word joiner
+    # browsers allow a line break at a formula, even beside a word joiner
     found = _CLOSED.sub(_keep_signs, found)
     return Markup(found)  # noqa: S704 - escaped above, and math_ml escapes
 
 
 def _keep_signs(found: re.Match[str]) -> str:
+    """Return a formula in a span without line breaks, if punctuation adjoins it."""
     signs = found[1] or found[2]
     return f'<span class="kept">{found[0]}</span>' if signs else found[0]

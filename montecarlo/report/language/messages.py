@@ -1,8 +1,8 @@
-"""The messages that a language has to translate; ``make translations`` runs this.
+"""Updates the message catalogues of all languages; ``make translations`` runs this.
 
-Messages stand in the templates, as ``_("…")`` and ``plain("…")``, in the modules of
-figures, as ``message("…")``, in that of quoting, as ``say("…")``, in the catalogue of
-claims, and in the tables of distributions and quantities.
+Messages are in the templates, as ``_("…")`` and ``plain("…")``; in the modules of
+figures, as ``message("…")``; in `quoting`, as ``say("…")``; in the catalogue of claims;
+and in the tables of distributions and quantities.
 """
 
 import sys
@@ -21,19 +21,19 @@ from montecarlo.report.language.catalogues import (
     LANGUAGES,
     SOURCE,
     catalogue_path,
-    fault_of,
     template_folder,
+    translation_fault,
 )
 from montecarlo.report.language.quoting import quantity_words
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 KEYWORDS = {"_": None, "plain": None, "message": None, "say": None}
-#: Babel's extractors by the names of files.
+#: Babel's extractors, by pattern of file names.
 EXTRACTORS = [("**.html.j2", "jinja2.ext:babel_extract"), ("**.py", "python")]
 QUOTING, FIGURES = Path(__file__).parent, Path(__file__).parents[1] / "figures"
-#: Columns that a line of a catalogue may have.
+#: Line length of catalogues.
 WIDTH = 88
-#: Lines that Babel adds: clocks, empty addresses, braces of LaTeX taken for formats.
+#: Beginnings of lines by Babel that are dropped: times, empty addresses, wrong formats.
 _NOISE = (
     '"POT-Creation-Date',
     '"PO-Revision-Date',
@@ -47,7 +47,7 @@ _NOISE = (
 
 
 def source_messages() -> dict[str, list[str]]:
-    """Return every message with the places where it stands."""
+    """Return every message with the names of the files or entries that use it."""
     found: dict[str, list[str]] = {}
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(quantity_words(one), "a quantity") for one in QUANTITIES.values()]
@@ -61,17 +61,18 @@ def source_messages() -> dict[str, list[str]]:
 
 
 def _extract(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the messages of a folder's files with the names of these."""
+    """Yield the messages in the files of a folder, each with the name of its file."""
     found = extract_from_dir(folder, EXTRACTORS, {}, KEYWORDS)
     for file, _, message, *_ in sorted(found, key=lambda one: one[:2]):
-        # of a call with values, the message stands first
+        # of a call with several arguments, the message is the first
         yield message if isinstance(message, str) else message[0], Path(file).name
 
 
 def update_catalogue(code: str, old: bytes) -> Catalog:
-    """Return a language's catalogue with the messages of today.
+    """Return a language's catalogue with exactly the current messages.
 
-    Messages that are gone are dropped; new ones are empty, to be translated.
+    ``old`` is the content of its file; its translations are kept.  New messages have an
+    empty translation.
     """
     known = {str(m.id): m for m in read_po(BytesIO(old), locale=code) if m.id}
     fresh = Catalog(locale=code, project="montecarlo", header_comment="", fuzzy=False)
@@ -83,7 +84,7 @@ def update_catalogue(code: str, old: bytes) -> Catalog:
 
 
 def write_catalogue(catalogue: Catalog) -> bytes:
-    """Return a catalogue as a file without clocks, so that equal ones are equal."""
+    """Return the content of a catalogue's file, without times."""
     out = BytesIO()
     write_po(out, catalogue, width=WIDTH, omit_header=False, no_location=True)
     lines = out.getvalue().decode().splitlines()
@@ -92,7 +93,10 @@ def write_catalogue(catalogue: Catalog) -> bytes:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Bring catalogues up to date; returns 1 if a message has no sound translation."""
+    """Update the catalogues of the given or all languages.
+
+    Returns 1 if a message lacks a valid translation, otherwise 0.
+    """
     chosen = list(sys.argv[1:] if argv is None else argv)
     faults: list[str] = []
     for code in chosen or [code for code in LANGUAGES if code != SOURCE]:
@@ -101,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = update_catalogue(code, path.read_bytes() if path.exists() else b"")
         path.write_bytes(write_catalogue(fresh))
-        found = [fault for one in fresh if one.id and (fault := fault_of(one))]
+        found = [fault for one in fresh if one.id and (fault := translation_fault(one))]
         faults += [f"language {code!r} {fault}" for fault in found]
         print(f"{path.name} ({code}): {len(found)} messages to translate")
     for fault in faults:

@@ -1,9 +1,9 @@
-"""Numbers as a page shows them, in the language's own format.
+"""Numbers on pages: rounding, and the format of a language.
 
-First its layout, which is that of all languages: a power of ten and decimals.  There
-are as many digits as the error supports; ends of intervals are rounded outwards, and
-get the digits that tell on which side of an end of a region they lie.  The raw value
-stands beside the shown one.
+The `Layout` of a number, the same in all languages, is a power of ten and a number of
+decimals.  A number with a standard error has two digits of that error.  Ends of an
+interval are rounded outwards, with enough digits that they compare with the ends of the
+equivalence region as the exact ends do.  The exact value stands in an attribute.
 """
 
 import math
@@ -17,67 +17,72 @@ from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol
 from markupsafe import Markup
 
-#: Below and above these sizes a number is shown as a mantissa times a power of ten.
+#: Below SMALL and from LARGE on, a number is shown as a mantissa times a power of ten.
 SMALL, LARGE = 1e-3, 1e6
-#: Digits of a number that has no error of its own.
+#: Most decimals of a number without an error.
 PLAIN_DIGITS = 4
 MOST_DECIMALS = 17
-#: Numbers whose layout is kept: that of one page is that of all languages.
+#: Size of caches of layouts, which pages of all languages share.
 CACHED = 65536
-#: From this size on, whole numbers are grouped: 1024 reads better as it is.
+#: Smallest number whose digits are grouped: 1024 is not.
 GROUPED = 10_000
 MINUS = "\N{MINUS SIGN}"
-#: Around what must not begin a line: a sign of error, of per cent, a bracket's power.
+#: Space before a sign that must not begin a line.
 KEPT = "\N{NO-BREAK SPACE}"
 PLUS_MINUS = f"{KEPT}\N{PLUS-MINUS SIGN}{KEPT}"
-#: Languages that write the sign of per cent without a space before it.
+#: Languages without a space before the percent sign.
 CLOSE_PERCENT = frozenset({"zh", "ja"})
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UP_TO, FROM = "\N{LESS-THAN OR EQUAL TO}", "\N{GREATER-THAN OR EQUAL TO}"
-#: What may stand in HTML without quotes.
+#: Values of attributes that HTML allows without quotes.
 UNQUOTED = re.compile(r"[\w./-]*\w")
 
 
 class Layout(NamedTuple):
-    """How a number is laid out: times a power of ten, with so many decimals."""
+    """Layout of a number: exponent of its power of ten, decimals of its mantissa."""
 
     exponent: int
     decimals: int
 
     def mantissa(self, value: float) -> Decimal:
-        """Return a number over the power of ten, exactly."""
-        return exact(value).scaleb(-self.exponent)
+        """Return the exact mantissa of a number."""
+        return as_decimal(value).scaleb(-self.exponent)
 
     def shown(self, value: float, rounding: str = ROUND_HALF_EVEN) -> Decimal:
-        """Return the number that a reader sees."""
+        """Return a number rounded as it is shown."""
         mantissa = round_decimal(self.mantissa(value), self.decimals, rounding)
         return mantissa.scaleb(self.exponent)
 
 
-def exact(value: float | Decimal) -> Decimal:
-    """Return the decimal number that the shortest writing of a float is."""
+def as_decimal(value: float | Decimal) -> Decimal:
+    """Return the shortest decimal number that rounds to a float."""
     return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
 
 
 def round_decimal(
     value: Decimal, decimals: int, rounding: str = ROUND_HALF_EVEN
 ) -> Decimal:
-    """Round to a number of decimals, halves to even by default."""
+    """Return a number rounded to a number of decimals, by default half to even."""
     return value.quantize(Decimal(1).scaleb(-decimals), rounding)
 
 
 @lru_cache(maxsize=CACHED)
 def lay_out(value: float, error: float | None = None) -> Layout:
-    """Choose exponent and decimals; an error larger than the value sets the scale."""
-    known = error is not None and error > 0.0 and math.isfinite(error)
-    scale = max(abs(value), error if known and error else 0.0)
+    """Return the layout of a number with a standard error.
+
+    The exponent is that of the larger of value and error.  An error gives two
+    significant digits of itself; without one (None, 0 or infinite) there are as many
+    decimals as the number has, at most `PLAIN_DIGITS`.
+    """
+    error = error if error and math.isfinite(error) else 0.0
+    scale = max(abs(value), error)
     exponent = 0
     if scale and math.isfinite(scale) and not SMALL <= scale < LARGE:
         exponent = math.floor(math.log10(scale))
-    if known and error:
+    if error:
         place = math.floor(math.log10(error)) - exponent
         return Layout(exponent, min(max(0, 1 - place), MOST_DECIMALS))
-    mantissa = float(exact(value).scaleb(-exponent))
+    mantissa = float(as_decimal(value).scaleb(-exponent))
     enough = (
         decimals
         for decimals in range(PLAIN_DIGITS)
@@ -87,61 +92,70 @@ def lay_out(value: float, error: float | None = None) -> Layout:
 
 
 @lru_cache(maxsize=CACHED)
-def shared_error(low: float, high: float, region: tuple[float | None, ...]) -> float:
-    """Return an error whose digits tell where an interval lies in its region."""
-    ends = [end for end in region if end is not None]
+def shared_error(
+    low: float | None, high: float | None, region: tuple[float | None, ...]
+) -> float | None:
+    """Return the largest error whose digits show where an interval lies.
+
+    Each end, rounded outwards, then compares with the ends of the region as it does
+    exactly.  None if an end of the interval is open.
+    """
+    if low is None or high is None:
+        return None
     width = (high - low) / 4.0 or abs(low) / 1e2 or 1.0
-    errors = [width / 10.0**finer for finer in range(18)]
-    return next(
-        (
-            error
-            for error in errors
-            if all(
-                _tells(value, end, error, rounding)
-                for value, rounding in ((low, ROUND_FLOOR), (high, ROUND_CEILING))
-                for end in ends
-            )
-        ),
-        errors[-1],
-    )
+    sides = (low, ROUND_FLOOR), (high, ROUND_CEILING)
+    for error in (width / 10.0**finer for finer in range(18)):
+        if all(_same_sides(end, region, error, rounding) for end, rounding in sides):
+            break
+    return error
 
 
 @lru_cache(maxsize=CACHED)
 def error_unless_nothing(
     value: float, error: float, region: tuple[float | None, ...], rounding: str
 ) -> float:
-    """Return an error of an end's own size where its interval's would show it as 0."""
+    """Return an error that does not round a nonzero end of an interval to 0.
+
+    It is the given error, or else a tenth of the end.
+    """
     if value == 0.0 or lay_out(value, error).shown(value, rounding) != 0:
         return error
     finer = abs(value) / 10.0
-    ends = [end for end in region if end is not None]
-    return finer if all(_tells(value, end, finer, rounding) for end in ends) else error
+    return finer if _same_sides(value, region, finer, rounding) else error
 
 
-def _tells(value: float, end: float, error: float, rounding: str) -> bool:
-    """Tell whether both as shown, and shown against exact, compare as they do."""
+def _same_sides(
+    value: float, region: tuple[float | None, ...], error: float, rounding: str
+) -> bool:
+    """Return whether rounding keeps a value on the same side of each end of a region.
+
+    The rounded value is compared with each end, both rounded and exact.
+    """
     shown = lay_out(value, error).shown(value, rounding)
-    beside = lay_out(end, error_of_end(end, error)).shown(end)
-    sides = {(v > e) - (v < e) for v, e in ((shown, beside), (shown, exact(end)))}
-    return sides == {(value > end) - (value < end)}
+    return all(
+        (shown > e) - (shown < e) == (value > end) - (value < end)
+        for end in region
+        if end is not None
+        for e in (lay_out(end, error_of_end(end, error)).shown(end), as_decimal(end))
+    )
 
 
 @lru_cache(maxsize=CACHED)
 def error_of_end(end: float, error: float | None) -> float | None:
-    """Return None for an end that four decimals write in full: it needs no more."""
+    """Return None for an end that four decimals show exactly, otherwise the error."""
     shown = float(lay_out(end, None).shown(end))
     return None if math.isclose(shown, end, rel_tol=1e-9) else error
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How one language writes numbers."""
+    """The number format of a language."""
 
     locale: Locale
 
     @cached_property
     def signs(self) -> dict[int, str]:
-        """What it writes for the point, comma and minus of a number in Python."""
+        """Translation table for the point, comma and minus of a number in Python."""
         point, comma = get_decimal_symbol(self.locale), get_group_symbol(self.locale)
         return str.maketrans({".": point, ",": comma, "-": MINUS})
 
@@ -153,8 +167,8 @@ class NumberFormat:
     def text(
         self, value: float | Decimal, decimals: int, rounding: str = ROUND_HALF_EVEN
     ) -> str:
-        """Write a number with a fixed number of decimals, as plain text."""
-        shown = round_decimal(exact(value), decimals, rounding)
+        """Return a number with a fixed number of decimals, as plain text."""
+        shown = round_decimal(as_decimal(value), decimals, rounding)
         if shown == 0:
             shown = abs(shown)  # no "-0.00"
         grouped = "," if abs(shown) >= GROUPED else ""
@@ -163,7 +177,7 @@ class NumberFormat:
     def plain(
         self, value: float, error: float | None = None, rounding: str = ROUND_HALF_EVEN
     ) -> str:
-        """Write a number as plain text, for alternative texts."""
+        """Return a number with the digits that its error supports, as plain text."""
         layout = lay_out(value, error)
         written = self.text(layout.mantissa(value), layout.decimals, rounding)
         power = str(layout.exponent).translate(_RAISED)
@@ -176,10 +190,18 @@ class NumberFormat:
         row: str = "",
         rounding: str = ROUND_HALF_EVEN,
     ) -> Markup:
-        """Write a number as a ``data`` element, whose value is the raw one.
+        """Return a number as a ``data`` element with the exact value.
 
-        With the digits that the first two of its standard error need, and the row of
-        the table that it comes from; None is an open end of a region.
+        Parameters
+        ----------
+        value : float or None
+            None is the open end of an interval, shown as a dash.
+        error : float, optional
+            Standard error, which decides the digits.
+        row : str
+            Row id in measurements.csv, for the attribute ``data-row``.
+        rounding : str
+            Of the module ``decimal``.
         """
         if value is None:
             return Markup('<span class="open" aria-hidden="true">–</span>')
@@ -188,10 +210,9 @@ class NumberFormat:
         return _markup(_data(value, f"{mantissa}{_power(layout.exponent)}", row))
 
     def with_error(self, value: float, error: float | None, row: str = "") -> Markup:
-        """Write a value and its standard error, both to the error's digits.
+        """Return value ± standard error, both with two digits of the error.
 
-        An error of 0 is not written: the interval of a median of whole numbers may have
-        no width, and is no promise.
+        An error of 0 is left out: that of a median of whole numbers can be 0 by chance.
         """
         if not error or not math.isfinite(error):
             return self.number(value, row=row)
@@ -202,14 +223,12 @@ class NumberFormat:
         return self._of_layout((value, error), layout, row)
 
     def percent(self, value: float, error: float | None, row: str = "") -> Markup:
-        """Write a share in per cent, with its error where it has one.
+        """Return a share in per cent, with its standard error if known.
 
-        The raw value is that of the share; ``data-percent`` says that it is shown a
-        hundredfold.
+        The exact value is the share; ``data-percent`` marks that 100 times it is shown.
         """
-        known = error is not None and error > 0.0 and math.isfinite(error)
-        raws = (value, error) if known and error else (value,)
-        layout = lay_out(*(float(exact(raw).scaleb(2)) for raw in raws))
+        raws = (value, error) if error and math.isfinite(error) else (value,)
+        layout = lay_out(*(float(as_decimal(raw).scaleb(2)) for raw in raws))
         return self._of_layout(raws, layout, row, percent=True)
 
     def _of_layout(
@@ -220,11 +239,11 @@ class NumberFormat:
         *,
         percent: bool = False,
     ) -> Markup:
-        """Write a number, or it and its error in brackets, times a power of ten."""
+        """Return a number, or number ± error, in a layout."""
         exponent, decimals = layout
         elements = []
         for raw, of_row in zip(raws, (row, ""), strict=False):
-            mantissa = exact(raw).scaleb((2 if percent else 0) - exponent)
+            mantissa = as_decimal(raw).scaleb((2 if percent else 0) - exponent)
             written = self.text(mantissa, decimals)
             elements.append(_data(raw, written, of_row, exponent, percent=percent))
         joined = PLUS_MINUS.join(elements)
@@ -241,11 +260,12 @@ class NumberFormat:
         percent: bool = False,
         digits: int = 3,
     ) -> Markup:
-        """Write a number for prose: a few digits at most, and those that are sure.
+        """Return a number for prose, with at most ``digits`` significant digits.
 
-        The last one is the first of its error; ``percent``: a share in per cent.
+        The last digit is at most the first one of its standard error.  With ``percent``
+        the value is a share, shown in per cent.
         """
-        shown = exact(value).scaleb(2) if percent else exact(value)
+        shown = as_decimal(value).scaleb(2) if percent else as_decimal(value)
         size = abs(float(shown))
         whole = float(value).is_integer() and not error
         # the layout has two digits of an error: ten times it leaves the first
@@ -261,18 +281,17 @@ class NumberFormat:
 
     @cached_property
     def before_percent(self) -> str:
-        """What stands before a sign of per cent: a space, or nothing."""
+        """The space before a percent sign, or an empty text."""
         return "" if self.locale.language in CLOSE_PERCENT else KEPT
 
     def interval(
         self, low: float | None, high: float | None, region: tuple[float | None, ...]
     ) -> Markup:
-        """Write an interval that compares with a region's ends as the raw one does.
+        """Return an interval, rounded outwards.
 
-        It holds all that the raw one holds.
+        Its ends compare with those of the region as the exact ends do.
         """
-        known = low is not None and high is not None
-        shared = shared_error(low, high, region) if known else None
+        shared = shared_error(low, high, region)
         ends = []
         for end, rounding in ((low, ROUND_FLOOR), (high, ROUND_CEILING)):
             error = shared
@@ -283,7 +302,7 @@ class NumberFormat:
         return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
 
     def bound(self, low: float | None, high: float | None) -> Markup:
-        """Write an interval; of one end a bound with two digits, rounded outwards."""
+        """Return an interval, or ≤ or ≥ one end, rounded outwards to two digits."""
         if low is not None and high is not None:
             return self.interval(low, high, (None, None))
         sign, rounding = (FROM, ROUND_FLOOR) if high is None else (UP_TO, ROUND_CEILING)
@@ -292,7 +311,7 @@ class NumberFormat:
         return _markup(f"{sign}{KEPT}{self.number(end, error, rounding=rounding)}")
 
     def with_factor(self, value: float, factor: float, row: str = "") -> Markup:
-        """Write a value that is known to a factor, two digits of each."""
+        """Return value ×/÷ factor, with two digits of each."""
         shown = self.number(value, abs(value), row)
         error = self.number(factor, factor)
         return _markup(f"{shown}{KEPT}×/÷{KEPT}{error}")
@@ -300,12 +319,11 @@ class NumberFormat:
     def region(
         self, region: tuple[float | None, ...], low: float | None, high: float | None
     ) -> Markup:
-        """Write a region with as many digits as the interval beside it needs.
+        """Return an equivalence region, with the digits of the interval low to high.
 
-        One that is open to a side is written as a bound.
+        A region that is open to one side is shown as ≤ or ≥ its end.
         """
-        known = low is not None and high is not None
-        error = shared_error(low, high, region) if known else None
+        error = shared_error(low, high, region)
         ends = [
             self.number(end, error_of_end(end, error))
             for end in region
@@ -317,16 +335,16 @@ class NumberFormat:
 
 
 def _markup(written: str) -> Markup:
+    """Mark text of this module as safe HTML."""
     return Markup(written)  # noqa: S704 - digits, our own elements, names of rows
 
 
 def _data(
     value: float, written: str, row: str, exponent: int = 0, *, percent: bool = False
 ) -> str:
-    """Return a ``data`` element: the raw value, its row, the power that stands outside.
+    """Return a ``data`` element with exact value, row id and power of ten.
 
-    Thousands of them stand on a page, so attributes have no quotes, which HTML asks for
-    around spaces and a few signs only.
+    A page has thousands of them, so attributes are without quotes, which HTML allows.
     """
     raw = repr(int(value)) if float(value).is_integer() else repr(float(value))
     if row and not UNQUOTED.fullmatch(row):
@@ -338,6 +356,6 @@ def _data(
 
 
 def _power(exponent: int) -> str:
-    """Return the power of ten of a mantissa; nothing for 10 to the 0."""
+    """Return a power of ten as HTML, empty for exponent 0."""
     written = str(exponent).replace("-", MINUS)
     return f"<span class=power>×10<sup>{written}</sup></span>" if exponent else ""

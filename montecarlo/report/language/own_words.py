@@ -1,7 +1,7 @@
-"""What a user wrote: read, checked, and set for pages as data, never as markup.
+"""Texts in a user's file of claims: reading, checking, and conversion for pages.
 
-A text is in one or several languages.  A page shows that of its own language, or else
-the first, marked as being in another.
+A text is in one or several languages.  A page shows the one in its own language, or
+else the first, marked with its language.  All of it is escaped.
 """
 
 from functools import partial
@@ -16,60 +16,59 @@ from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import LANGUAGES, Language, localise
 from montecarlo.report.language.formulas import prose
 
-#: The user's file in the folder of a report, from where it can be rendered again.
+#: Name of the copy of the user's file in the folder of a report.
 OWN_FILE = "claims.toml"
 
-
-#: A message; or what a user wrote, by code of the language.
+#: A message, or a user's text by code of the language.
 Shown = str | dict[str, str]
 
 
-def show_words(words: Words, language: str | None) -> Shown:
-    """Return a text of a catalogue as pages show it.
+def words_by_language(words: Words, language: str | None) -> Shown:
+    """Return a text of a catalogue as a message, or by code of the language.
 
-    ``language`` is that of `Catalogue.language`: None for messages; otherwise that of a
-    plain text, and the first of several.
+    ``language`` is `Catalogue.language`: None if texts are messages, otherwise the
+    language of a plain string, and the one that comes first among several.
     """
     if isinstance(words, str):
         return words if language is None else {language: words}
-    # stable: without the file's language, the first is the one that is written first
+    # stable: if that language is missing, the order of the file remains
     return dict(sorted(words.items(), key=lambda text: text[0] != language))
 
 
-def in_language(words: dict[str, str], code: str) -> tuple[str, str]:
-    """Return code and text of a user's words: of this language, or else the first."""
+def choose_text(words: dict[str, str], code: str) -> tuple[str, str]:
+    """Return language code and text: those for ``code`` if any, otherwise the first."""
     return (code, words[code]) if code in words else next(iter(words.items()))
 
 
-def set_own_words(code: str, text: str) -> Markup:
-    """Escape a user's text and set its formulas, with its language's decimal sign.
+def typeset_own_words(code: str, text: str) -> Markup:
+    """Return a user's text as escaped HTML with MathML for its formulas.
 
     Raises
     ------
     ValueError
-        If the language is not known, or a formula is not understood or not closed.
+        If the language is unknown, or a formula is malformed or not closed.
     """
     language = Language(code, *look_up("language", code, LANGUAGES), {})
     found = prose(text, partial(localise, language))
-    # filled into a message, it is looked through for formulas again
+    # a message that it is filled into is searched for formulas
     return Markup(str(found).replace("$", "&#36;"))  # noqa: S704 - escaped by `prose`
 
 
 def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
-    """Read a user's file, make sure that pages can show it; return the bytes as well.
+    """Return the catalogue in a user's file, and the bytes of the file.
 
     Raises
     ------
-    montecarlo.claims.catalogue.CatalogueError
-        If it is no catalogue, or a text is in a language that there is not or has a
-        formula that is not understood; one line.
+    InputError
+        If it is no valid catalogue, or pages cannot show a text: its language is
+        unknown, or a formula is malformed.
     """
     catalogue, content = read_own_catalogue(path)
     with within(f"{path.name}, field language"):
         look_up("language", catalogue.language or "", LANGUAGES)
     for words, place in catalogue.words():
-        own = show_words(words, catalogue.language)
+        own = words_by_language(words, catalogue.language)
         for code, text in own.items() if isinstance(own, dict) else ():
             with within(f"{path.name}: {place}, field {code}"):
-                set_own_words(code, text)
+                typeset_own_words(code, text)
     return catalogue, content

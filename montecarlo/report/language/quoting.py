@@ -1,4 +1,4 @@
-"""One answer of `measure` as a paragraph to quote, in Markdown."""
+"""An estimate from `measure` as a paragraph in Markdown, for quoting."""
 
 import math
 import re
@@ -18,21 +18,21 @@ from montecarlo.report.language.symbols import divisor_symbol
 from montecarlo.study.measured import Measurement
 
 _PACKAGE = Path(__file__).parents[2]
-#: What stands between the parts of a setting, and between sentences.
+#: Separators between parts of the setting, and between sentences, where not English.
 BETWEEN, AFTER = {"zh": "；", "ja": "、"}, {"zh": "", "ja": ""}
 
 
 def quote(found: Measurement, language: Language, command: str) -> str:
-    """Return a paragraph: estimate, exact value, setting, command and source.
+    """Return a paragraph with estimate, exact value, setting, command and source.
 
     Parameters
     ----------
     found : Measurement
     language : Language
     command : str
-        What gives the same digits again; empty if nothing does.
+        Reproduces the estimate; empty if no command does.
     """
-    say = partial(_say, language)
+    say = partial(_translate, language)
     sentences = [_estimate(found, language)]
     if found.reference is not None:
         digits = min(found.digits / 100.0, abs(found.reference) / 1e3)
@@ -51,7 +51,7 @@ def quote(found: Measurement, language: Language, command: str) -> str:
 
 
 def read_citation() -> dict[str, str]:
-    """Return authors, title, version and year, as CITATION.cff has them."""
+    """Return ``authors``, ``title``, ``version`` and ``year`` from CITATION.cff."""
     paths = [place / "CITATION.cff" for place in (_PACKAGE, _PACKAGE.parent)]
     text = next(one for one in paths if one.exists()).read_text(encoding="utf-8")
     fields = dict(re.findall(r'^([\w-]+): "?(.*?)"?$', text, re.MULTILINE))
@@ -65,23 +65,27 @@ def read_citation() -> dict[str, str]:
 
 
 def quantity_words(quantity: Quantity) -> str:
-    """Return the message that names a quantity; a threshold is a placeholder in it."""
+    """Return the message for a quantity's name, with a placeholder for a threshold."""
     threshold = SATURATED.get(quantity.given or quantity.name)
     return quantity.words.replace(f"{threshold}$", "%(threshold)s$")
 
 
-def _say(language: Language, message: str, **values: str) -> str:
+def _translate(language: Language, message: str, **values: str) -> str:
+    """Return a message in a language with its placeholders filled in."""
     level = f"95{language.numbers.before_percent}%"
     return language.translate(message) % {"level": level, **values}
 
 
 def _estimate(found: Measurement, language: Language) -> str:
-    """Return what was found; no grammar depends on a label before a colon."""
+    """Return the sentence about the estimate.
+
+    The label stands before a colon, so that no grammar depends on it.
+    """
 
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
         return language.numbers.plain(value, found.digits, rounding)
 
-    say = partial(_say, language, label=_label(found, language))
+    say = partial(_translate, language, label=_label(found, language))
     if math.isnan(found.estimate):
         return say("%(label)s: the sample does not determine an estimate.")
     value = number(found.estimate)
@@ -114,10 +118,11 @@ def _estimate(found: Measurement, language: Language) -> str:
 
 
 def _label(found: Measurement, language: Language) -> str:
-    say, quantity = partial(_say, language), QUANTITIES[found.quantity]
+    """Return the name of quantity and summary, with a capital letter."""
+    say, quantity = partial(_translate, language), QUANTITIES[found.quantity]
     threshold = str(SATURATED.get(quantity.given or quantity.name))
     words = localise(language, say(quantity_words(quantity), threshold=threshold))
-    words = re.split("[:：]", words)[0]  # what explains it would be a second colon
+    words = re.split("[:：]", words)[0]  # without the explanation after a colon
     words = words[:1].upper() + words[1:]
     summaries = {
         "mean": say("mean over rows"),
@@ -129,7 +134,7 @@ def _label(found: Measurement, language: Language) -> str:
     }
     level = quantile_level(found.summary)
     if found.summary == "mean" and quantity.indicator:
-        return words  # a share of rows
+        return words  # the mean of an indicator is a share, as its name says
     if found.summary in summaries:
         summary = summaries[found.summary]
     elif level is not None:
@@ -141,7 +146,7 @@ def _label(found: Measurement, language: Language) -> str:
 
 
 def _premises(found: Measurement, say: Callable[..., str]) -> Iterator[str]:
-    """Yield how queries and keys depend, begin, are normalised and are masked."""
+    """Yield dependence, initialisation, normalisation and mask, if there are any."""
     if found.dependence != "none":
         yield say("dependence of K on Q: `%(name)s`", name=found.dependence)
     if found.initialisation:
@@ -153,7 +158,8 @@ def _premises(found: Measurement, say: Callable[..., str]) -> Iterator[str]:
 
 
 def _setting(found: Measurement, language: Language) -> Iterator[str]:
-    say = partial(_say, language)
+    """Yield the parts of the setting: sizes, distributions, divisor, and replicates."""
+    say = partial(_translate, language)
     yield f"$d_k = {found.d_k}$"
     if found.n_keys is not None:
         yield say("$n = %(n)s$ keys per row", n=str(found.n_keys))

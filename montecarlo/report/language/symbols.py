@@ -1,4 +1,4 @@
-"""Symbols: quantities, summaries, divisors and checks as LaTeX, the same everywhere."""
+"""Quantities, summaries, divisors and checks as LaTeX."""
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.quantities import (
@@ -11,12 +11,12 @@ from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.recorded import RECORDED
 
 _SCORE = r"q\cdot k"
-#: Of the first row or key alone, or of the last.
+#: Means over the first row or key alone, and over the last.
 _ENDS = {"first": r"\operatorname{E}_{i=1}", "last": r"\operatorname{E}_{i=n}"}
 
 
 def summary_symbol(summary: str) -> str:
-    """Return the mean or a quantile as LaTeX."""
+    """Return a summary (mean or quantile) as LaTeX, without its argument."""
     if summary in _ENDS:
         return _ENDS[summary]
     level = quantile_level(summary)
@@ -24,22 +24,23 @@ def summary_symbol(summary: str) -> str:
 
 
 def divisor_symbol(divisor: str) -> str:
-    """Return what scores are divided by, as LaTeX."""
+    """Return a divisor as LaTeX."""
     return parse_divisor(divisor).symbol
 
 
 def row_symbol(quantity: str, summary: str, divisor: str) -> str:
-    """Return a row of the table as LaTeX, with its divisor where it has one.
+    """Return a row of measurements.csv as LaTeX: summary, quantity and divisor.
 
-    The divisor may be a pair such as ``none/sqrt``.
+    The divisor may be a ratio such as ``none/sqrt``.
     """
     if quantity in RECORDED:
         return _recorded_symbol(quantity, summary, divisor)
     symbol = QUANTITIES[quantity].symbol
     if quantity in PAIR_QUANTITIES:
         if divisor != "none":
-            over = rf"{_SCORE}/{_bracket(divisor_symbol(divisor))}"
-            symbol = symbol.replace(_SCORE, over)
+            c = divisor_symbol(divisor)
+            c = f"({c})" if c[0].isdigit() else c
+            symbol = symbol.replace(_SCORE, f"{_SCORE}/{c}")
         return symbol
     if "/" in divisor:
         over, under = (
@@ -54,7 +55,7 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
 
 
 def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
-    """Return what is on record as LaTeX: two divisors are compared before a summary."""
+    """Return a row of a record as LaTeX; a ratio of divisors is within the summary."""
     known = RECORDED[quantity]
     compared = [
         rf"{known.symbol}({{c={divisor_symbol(part)}}})"
@@ -67,12 +68,8 @@ def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
     return rf"{summary_symbol(summary)}\, {f'[{symbol}]' if compared[1:] else symbol}"
 
 
-def _bracket(symbol: str) -> str:
-    return rf"({symbol})" if symbol[0].isdigit() else symbol
-
-
 def check_symbol(check: Check) -> str:
-    """Return what a check looks at, as LaTeX."""
+    """Return the quantity of a check, or its slope in d_k, as LaTeX."""
     symbol = row_symbol(check.quantity, check.summary, check.divisor)
     if check.relation == "slope_between":
         return rf"\frac{{\mathrm{{d}} \ln {symbol}}}{{\mathrm{{d}} \ln d_k}}"
@@ -80,7 +77,7 @@ def check_symbol(check: Check) -> str:
 
 
 def check_formula(check: Check) -> str:
-    """Return what a check compares, as LaTeX."""
+    """Return a check as LaTeX: its quantity, relation and expected value or bounds."""
     symbol = check_symbol(check)
     if check.quantity in FORMAT_QUANTITIES:
         name = check.number_format.replace("_", r"\_")
@@ -105,7 +102,7 @@ def check_formula(check: Check) -> str:
 
 
 def level_formula(level: Level | float | str | None) -> str:
-    """Return a bound as LaTeX; empty where there is none."""
+    """Return a bound as LaTeX, empty for None."""
     if level is None:
         return ""
     if not isinstance(level, Level):
@@ -124,7 +121,7 @@ def level_formula(level: Level | float | str | None) -> str:
 
 
 def decimal(value: float) -> str:
-    """Return a bound as it was written; one that is huge or tiny with a power of 10."""
+    """Return a number as LaTeX with six digits, with a power of ten if needed."""
     mantissa, _, exponent = f"{value:.6g}".partition("e")
     if not exponent:
         return mantissa

@@ -1,18 +1,11 @@
 """What pages show, of findings: gathered once, for all languages and formats."""
 
 import json
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -50,13 +43,6 @@ Drawing = tuple[FigureSpec, tuple[pd.DataFrame, Curves]]
 Spread = Callable[..., Iterable[Any]]
 
 
-class Numbers(NamedTuple):
-    """Numbers of figures and of tables, by id."""
-
-    figures: Mapping[str, int]
-    tables: Mapping[str, int]
-
-
 @dataclass(frozen=True, slots=True)
 class Contents:
     """What the pages of all languages show; what there are no data for is left out."""
@@ -70,8 +56,8 @@ class Contents:
     languages: Sequence[str]  # codes of the pages that are written together
 
     @property
-    def numbers(self) -> Numbers:
-        """Numbers of the figures and tables that there are.
+    def numbers(self) -> Mapping[str, Mapping[str, int]]:
+        """Numbers of the ``figures`` and ``tables`` that there are, by id.
 
         They are counted through, those of the report first, then those of its evidence:
         a number names the same figure on both pages and in every language.
@@ -100,7 +86,10 @@ class Contents:
         own = findings.own
         pages = (True,) if own else (True, False)
         of_figures = [place_figures(own=own, on_report=page) for page in pages]
-        return Numbers(count(of_figures, self.figures), count([TABLES], tables))
+        return {
+            "figures": count(of_figures, self.figures),
+            "tables": count([TABLES], tables),
+        }
 
     @property
     def case_panels(self) -> list[tuple[Words, str]]:
@@ -174,7 +163,8 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     """
     texts = {} if findings.own else findings.names
     curves = with_verdicts(findings.curves, findings.claims, texts)
-    there = findings.measurements, findings.points, findings.divisors
+    divisors = findings.run["grid"]["divisors"]
+    there = findings.measurements, findings.points, divisors
     of_figures = {
         name: (read_rows(there[0], spec.rows, *there[1:]), curves)
         for name, spec in FIGURES.items()
@@ -205,13 +195,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
             file = svg if adaptive else on_light_ground(svg)
             write_text(folder / figure_file(name, code, languages), file)
     return Contents(
-        findings,
-        errata,
-        figures,
-        drawings,
-        make_tables(*there),
-        facts,
-        languages,
+        findings, errata, figures, drawings, make_tables(*there), facts, languages
     )
 
 

@@ -19,20 +19,13 @@ from markupsafe import Markup
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import NumberOutcome
-from montecarlo.report.content.findings import (
-    Said,
-    columns,
-    count_outcomes,
-    exceptions,
-    find_range,
-    find_telling,
-    lines,
-    table_name,
-)
+from montecarlo.report.content import findings as selection
+from montecarlo.report.content.findings import FilledSentence
 from montecarlo.report.content.practice import read_practice
-from montecarlo.report.content.texts import part_of, sayers_of
+from montecarlo.report.content.texts import group_texts, part_of
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.attention import MIDDLE, map_paths
+from montecarlo.report.language import symbols
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
@@ -42,8 +35,11 @@ from montecarlo.report.language.catalogues import (
     template_folder,
 )
 from montecarlo.report.language.formulas import math_ml, prose
-from montecarlo.report.language.own_words import in_language, set_own_words, show_words
-from montecarlo.report.language.symbols import check_formula, check_symbol
+from montecarlo.report.language.own_words import (
+    choose_text,
+    typeset_own_words,
+    words_by_language,
+)
 from montecarlo.report.render.contents import (
     RELEASED,
     TABLES,
@@ -52,12 +48,7 @@ from montecarlo.report.render.contents import (
     data_uri,
     place_figures,
 )
-from montecarlo.sampling.design_points import (
-    parse_dependence,
-    parse_initialisation,
-    parse_normalisation,
-)
-from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
+from montecarlo.sampling import design_points, distributions
 
 #: What stands in the script of the explorer for its table.
 _TABLE = "EXPLORER_TABLE"
@@ -140,33 +131,21 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters |= {
-        "columns": columns,
-        "counted": count_outcomes,
-        "exceptions": exceptions,
-        "formula": check_formula,
-        "lines": lines,
-        "range": find_range,
-        "symbol": check_symbol,
-        "table_name": table_name,
-        "telling": find_telling,
-        "part": part_of,
-    }
     made.globals |= {
+        "design_points": design_points,
+        "distributions": distributions,
+        "selection": selection,
+        "symbols": symbols,
         "map_paths": map_paths,
         "middle_weight": MIDDLE,
-        "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
         "explorer_table": explorer_table,
         "figure_specs": EVERY_FIGURE,
         "released": RELEASED,
-        "parse_dependence": parse_dependence,
-        "parse_distribution": parse_distribution,
-        "parse_initialisation": parse_initialisation,
-        "parse_normalisation": parse_normalisation,
+        "part_of": part_of,
         "place_figures": place_figures,
         "read_practice": read_practice,
-        "sayers_of": sayers_of,
+        "group_texts": group_texts,
         "tables_of": lambda topic: TABLES.get(topic, ()),
     }
     return made
@@ -206,6 +185,7 @@ def functions_for(
     the five texts; with ``quotable`` formulas have their LaTeX.
     """
     numbers, bare = language.numbers, dict[str, Markup]()
+    typeset = partial(typeset_sentence, language, own)
 
     def say(message: str, /, **values: object) -> Markup:
         """Translate a message, fill in its placeholders, set its formulas."""
@@ -230,10 +210,10 @@ def functions_for(
         "in_language_of": in_language_of,
         # for an attribute or a title: escaped on use
         "plain": language.say_plain,
-        "said": partial(set_said, language, own),
-        "briefly": partial(set_said, language, own, brief=True),
+        "said": typeset,
+        "briefly": partial(typeset, brief=True),
         # words of a catalogue have no placeholders
-        "translated": lambda words: set_said(language, own, Said(words, {})),
+        "translated": lambda words: typeset(FilledSentence(words, {})),
         "plain_words": partial(_plain_words, language, own),
         "other_language": partial(_other_language, language, own),
         "image": lambda figure: data_uri(figure.written(language)),
@@ -250,8 +230,8 @@ def functions_for(
     }
 
 
-def set_said(
-    language: Language, own: str | None, said: Said, *, brief: bool = False
+def typeset_sentence(
+    language: Language, own: str | None, said: FilledSentence, *, brief: bool = False
 ) -> Markup:
     """Set a sentence that holds, with its numbers in the language's format.
 
@@ -259,7 +239,7 @@ def set_said(
     digits and no error.  A user's ``own`` words, in that language where they do not
     say, are in the page's language, or else in another.
     """
-    words = show_words(said.text, own)
+    words = words_by_language(said.text, own)
 
     def fill(placeholder: re.Match[str]) -> str:
         if placeholder[0] == "%%":  # a user's words come out as they were typed
@@ -267,17 +247,17 @@ def set_said(
         number = said.numbers.get(placeholder[1])
         if number is None:
             return placeholder[0]
-        return set_number(language, number, brief=brief)
+        return typeset_number(language, number, brief=brief)
 
     if isinstance(words, dict):
-        text = set_own_words(*in_language(words, language.code))
+        text = typeset_own_words(*choose_text(words, language.code))
         return Markup(_PLACEHOLDER.sub(fill, text))  # noqa: S704 - escaped, see there
     filled = _PLACEHOLDER.sub(fill, language.markup(words))
     # a message, checked when read, and our numbers
     return _localised_prose(language, Markup(filled))  # noqa: S704
 
 
-def set_number(
+def typeset_number(
     language: Language, number: NumberOutcome, *, brief: bool = False
 ) -> Markup:
     """Set a number of a sentence: value ± error, or a share in per cent.
@@ -299,9 +279,9 @@ def set_number(
 
 def _plain_words(language: Language, own: str | None, words: Words) -> str:
     """Return words where no markup may stand, their formulas as they were typed."""
-    text = show_words(words, own)
+    text = words_by_language(words, own)
     if isinstance(text, dict):
-        return in_language(text, language.code)[1].replace(r"\$", "$")
+        return choose_text(text, language.code)[1].replace(r"\$", "$")
     return language.translate(text)
 
 
@@ -309,10 +289,10 @@ def _other_language(
     language: Language, own: str | None, words: Words
 ) -> tuple[str, str] | None:
     """Return tag and name of the language of words, where it is not the page's."""
-    text = show_words(words, own)
+    text = words_by_language(words, own)
     if not isinstance(text, dict):
         return None
-    code, _ = in_language(text, language.code)
+    code, _ = choose_text(text, language.code)
     name = Locale.parse(code).get_language_name(language.code)
     return None if code == language.code else (LANGUAGES[code][0], name or code)
 

@@ -80,11 +80,11 @@ def test_a_line_is_of_the_seeds_of_an_arm():
     assert len(view.lines) == len(RATES) * len(ARMS) * len(D_K)
     line = line_of(view, "sgd", "sqrt", 64)
     assert (line.rate, line.share[0]) == (FAST, 0.75)
-    assert (view.factor, view.spacing) == (SPACING, pytest.approx(1.1))
+    assert view.spacing == pytest.approx(1.1)
     assert line.steps == (25.0, None, None)  # four seeds have no interval
     assert (line.learned, line.seeds) == (3, 4)
     assert view.count("sgd", "sqrt") == (6, 8)
-    assert (view.looks, view.tuning) == ((4, 8, 16), 2)
+    assert view.tuning == 2
 
 
 def test_median_beyond_the_budget_is_no_number():

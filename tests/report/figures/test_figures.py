@@ -14,15 +14,15 @@ from montecarlo.report.content.tables import with_interval
 from montecarlo.report.figures import (
     FIGURES,
     FigureSpec,
+    by_dimension,
     formats,
-    gradients,
-    scores,
 )
 from montecarlo.report.figures.attention import (
     example_weights,
     map_paths,
     plot_weights,
 )
+from montecarlo.report.figures.by_dimension import VARIANCE_DIVISORS, build_variance
 from montecarlo.report.figures.drawing import Picture, house_style, plot_estimates
 from montecarlo.report.figures.files import draw
 from montecarlo.report.figures.palette import (
@@ -31,7 +31,6 @@ from montecarlo.report.figures.palette import (
     PAGE,
     SHADES,
 )
-from montecarlo.report.figures.scores import VARIANCE_DIVISORS, build_variance
 from montecarlo.report.figures.verdicts import ANSWERED as TEXTS_ANSWERED
 from montecarlo.report.figures.verdicts import ASKED as TEXTS_ASKED
 from montecarlo.report.figures.verdicts import CURVE
@@ -157,7 +156,7 @@ def test_variance_draws_what_the_table_says(tables):
     near = rows.assign(estimate=1.01 * rows["reference"])
     far = rows.assign(estimate=1.1 * rows["reference"])
     titles = [build_variance(one, {}).headline.words for one in (near, far)]
-    assert titles == [scores.ANSWERED, scores.ASKED]
+    assert titles == [by_dimension.VARIANCE_ANSWERED, by_dimension.VARIANCE_ASKED]
 
 
 def passed_on(cells):
@@ -177,10 +176,13 @@ FALLING = {(64, 128): 0.9, (256, 128): 0.2, (64, 1024): 3.0, (256, 1024): 0.8}
 @pytest.mark.parametrize(
     ("changed", "title"),
     [
-        ({}, gradients.ANSWERED),
-        ({(256, 128): 0.95}, gradients.ASKED),  # rises with d_k
-        ({(64, 1024): 0.85}, gradients.ASKED),  # falls with n
-        ({place: 10.0 * ratio for place, ratio in FALLING.items()}, gradients.ASKED),
+        ({}, by_dimension.PASSED_ON_ANSWERED),
+        ({(256, 128): 0.95}, by_dimension.PASSED_ON_ASKED),  # rises with d_k
+        ({(64, 1024): 0.85}, by_dimension.PASSED_ON_ASKED),  # falls with n
+        (
+            {place: 10.0 * ratio for place, ratio in FALLING.items()},
+            by_dimension.PASSED_ON_ASKED,
+        ),
     ],
 )
 def test_gradients_fade_where_the_headline_says_so(changed, title):

@@ -133,7 +133,7 @@ def test_colours_stand_out_from_the_page(colour, theme):
 
 def test_unknown_colour_is_refused():
     """A colour without a dark counterpart is an error, not a black spot."""
-    with pytest.raises(ValueError, match="#123456"):
+    with pytest.raises(KeyError, match="#123456"):
         style_sheet({"fill:#123456": "a"}, dark=True)
     assert style_sheet({"fill:#123456": "a"}, dark=False) == ".a{fill:#123456}"
 

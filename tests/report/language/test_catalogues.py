@@ -17,8 +17,8 @@ from montecarlo.report.language.catalogues import (
     SOURCE,
     Language,
     catalogue_path,
-    fault_of,
     read_language,
+    translation_fault,
 )
 from montecarlo.report.language.formulas import prose
 from montecarlo.report.language.messages import source_messages
@@ -174,7 +174,7 @@ def test_unsound_translation_is_english(use, text, said):
     assert str(marked) == f'<span lang="en">{source}</span>'
     assert "<" not in language.say_plain(source, count=3)
     (message,) = [m for m in read_po(io.BytesIO(path.read_bytes())) if m.id]
-    assert said in fault_of(message)
+    assert said in translation_fault(message)
 
 
 @pytest.mark.parametrize("text", ["no catalogue\n", None])

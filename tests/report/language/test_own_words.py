@@ -6,10 +6,10 @@ import pytest
 from montecarlo.errors import InputError
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.language.own_words import (
-    in_language,
+    choose_text,
     read_own_claims,
-    set_own_words,
-    show_words,
+    typeset_own_words,
+    words_by_language,
 )
 from montecarlo.report.render import pages
 
@@ -70,11 +70,11 @@ def shown(page):
 )
 def test_first_is_that_of_the_file(words, language, texts):
     """The file's language goes first, or else what was written first."""
-    found = show_words(words, language)
+    found = words_by_language(words, language)
     assert list(found.items())[: len(texts)] == texts
     for code, text in found.items():
-        assert in_language(found, code) == (code, text)
-    assert in_language(found, "zh") == texts[0]
+        assert choose_text(found, code) == (code, text)
+    assert choose_text(found, "zh") == texts[0]
 
 
 #: Page, what it shows of a text in German, of one in Japanese and Spanish.
@@ -119,7 +119,7 @@ def tame(own_report):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_comes_out_as_it_was_typed(text):
     """A text becomes a text: no element, and not a character more or less."""
-    fragment = parse(set_own_words("en", text))
+    fragment = parse(typeset_own_words("en", text))
     assert list(fragment) == []
     assert fragment.text == text.replace(r"\$", "$")
 
@@ -149,8 +149,8 @@ def test_nothing_but_formulas_comes_out_of_a_text(own_report, tame, text):
 
 def test_text_keeps_its_points():
     """Decimal points turn into commas in formulas alone."""
-    assert set_own_words("de", r"\$5.5 sind 5.5") == "&#36;5.5 sind 5.5"
-    number, formula = (parse(set_own_words("de", f"$5.5{x}$")) for x in ("", "x"))
+    assert typeset_own_words("de", r"\$5.5 sind 5.5") == "&#36;5.5 sind 5.5"
+    number, formula = (parse(typeset_own_words("de", f"$5.5{x}$")) for x in ("", "x"))
     assert "".join(number.itertext()) == "5,5"
     assert "5{,}5" in "".join(formula.itertext())
 

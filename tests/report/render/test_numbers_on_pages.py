@@ -527,7 +527,7 @@ def test_borders_are_those_of_the_record(evidence, report):
         article = evidence.by_id[f"claim-{claim['id']}"]
         shown = [e for e in article.iter("span") if e.get("class") == "border"]
         meanings = [r for r in claim["interpretations"] if r["verdict"] != "vague"]
-        borders = [b for r in meanings for b in judged(r).borders]
+        borders = [b for r in meanings for b in judged(r).thresholds]
         some += len(borders)
         for element, (before, after) in zip(shown, borders, strict=True):
             numbers = values(evidence, element)

@@ -20,7 +20,7 @@ def test_table_is_the_record(evidence, report):
     for line, wanted in zip(lines, training.lines, strict=True):
         median, low, high = wanted.steps
         ends = [] if low is None else there(low, high)
-        middle = training.steps if median is None else median
+        middle = training.configuration["steps"] if median is None else median
         assert numbers(evidence, line) == [
             *(wanted.d_k, wanted.rate),
             *(middle, *ends),
@@ -58,4 +58,4 @@ def test_a_median_beyond_the_budget_is_a_bound(report):
     page = report.render(contents, "en", evidence=True)
     (line, *_) = page.by_id["table-training"].findall("tbody/tr")
     assert "≥" in "".join(line.itertext())
-    assert training.steps in numbers(page, line)
+    assert training.configuration["steps"] in numbers(page, line)

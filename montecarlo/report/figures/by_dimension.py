@@ -1,0 +1,403 @@
+"""Figures over d_k: variance of the scores, weights, and gradients through softmax."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from pandas import DataFrame
+
+from montecarlo.estimation.summaries import DISTRIBUTION
+from montecarlo.report.content.curves import JACOBIAN_ROWS, Curves
+from montecarlo.report.content.reading import every_row, gaussian_points
+from montecarlo.report.content.tables import (
+    FEWEST_POINTS,
+    N_KEYS,
+    of_key_counts,
+    with_interval,
+)
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.drawing import Note, Panel, Picture
+from montecarlo.report.figures.labels import Label, message
+from montecarlo.report.figures.palette import (
+    BLUE,
+    DIVISOR_LOOKS,
+    GREEN,
+    MUTED,
+    PURPLE,
+    Look,
+    keep_looks,
+)
+from montecarlo.report.figures.specs import (
+    HEAD_SIZE,
+    LEAST_D_K,
+    MOST_D_K,
+    OF_KEYS,
+    TYPICAL_D_K,
+    Fact,
+    FigureSpec,
+    at_nearest,
+    pair,
+    pick_two,
+)
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.rows import Row
+
+
+def shown_rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
+    """Return the points of Gaussian rows whose d_k is within the range of the axes."""
+    rows = gaussian_points(points, with_rows=True)
+    return [point for point in rows if LEAST_D_K <= point.d_k <= MOST_D_K]
+
+
+# --- Variance of the scores ---------------------------------------------------------
+
+#: Divisors, and how far the label of a line is above its last mark, in points.
+VARIANCE_DIVISORS = {"none": 0.0, "sqrt": 13.0}
+#: Largest relative error of an estimate with which the headline states the result.
+NEAR = 0.05
+VARIANCE_ANSWERED = message(
+    r"Undivided, the variance is $d_k$; divided by $\sqrt{d_k}$, it is $1$"
+)
+VARIANCE_ASKED = message("The variance of the scores")
+
+
+def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Yield the score variance for Gaussian entries, undivided and by sqrt(d_k)."""
+    pairs = gaussian_points(points, with_rows=False)
+    return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
+
+
+def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
+    """Build the figure: score variance against d_k, undivided and by sqrt(d_k).
+
+    Marks are estimates with intervals, lines are exact values.
+    """
+    rows = with_interval(measurements).sort_values("d_k")
+    if rows["d_k"].nunique() < FEWEST_POINTS:
+        return None
+    picture = Picture((1,), (98.0,))
+    (panel,) = picture.panels
+    off = (rows["estimate"] / rows["reference"] - 1.0).abs().max()
+    picture.headline = Label(VARIANCE_ANSWERED if off <= NEAR else VARIANCE_ASKED)
+    panel.y = Label(
+        message("Variance of the scores (logarithmic)"),
+        r"\operatorname{Var}(q\cdot k/c)",
+    )
+    panel.x = HEAD_SIZE
+    for divisor, up in VARIANCE_DIVISORS.items():
+        look, mine = DIVISOR_LOOKS[divisor], rows[rows["divisor"].eq(divisor)]
+        panel.axes.plot(mine["d_k"], mine["reference"], color=MUTED, lw=1.1, zorder=1.6)
+        draw.plot_estimates(panel.axes, mine, look)
+        for at in zip(mine["d_k"][-1:], mine["estimate"][-1:], strict=True):
+            note = Note(look.label, *at, "end", 4.0 if up else -12.0, up, look.colour)
+            panel.notes.append(note)
+    draw.logarithmic(panel.axes)
+    draw.powers_of_two(panel.axes, rows["d_k"], columns=1)
+    return picture
+
+
+def pick_variances(measurements: DataFrame, _: Curves) -> Fact | None:
+    """Return the score variances, undivided and by sqrt(d_k), at the largest d_k."""
+    rows = measurements[measurements["d_k"].le(MOST_D_K)]
+    return pick_two(rows, "divisor", "none", "sqrt")
+
+
+VARIANCE = FigureSpec(
+    "variance",
+    build_variance,
+    name_variances,
+    "variance of the scores against d_k, undivided and divided",
+    section="variance",
+    on_report=True,
+    caption=message(
+        "Lines: exact. Marks: measured, with $95\\,\\%%$ intervals, which most of them "
+        "hide. Gaussian entries."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s the variance of the scores is %(first)s undivided and "
+        "%(second)s divided by √d_k."
+    ),
+    fact=pick_variances,
+)
+
+# --- Effective keys and saturated rows ----------------------------------------------
+
+#: Title of the panel, by quantity.
+SHARES = {
+    "effective_keys": Label(message("Effective keys, of %(symbol)s")),
+    "saturated": Label(
+        message("Queries with $90\\,\\%%$ or more on one key, in per cent")
+    ),
+}
+#: Limits of the headline's statement: shares of keys that are few and many, and share
+#: of rows that hardly any are.
+FEW, MANY, HARDLY = 0.1, 0.5, 0.01
+WEIGHTS_ANSWERED = message(
+    "Undivided, a few keys take most of the weight; divided, many share it"
+)
+WEIGHTS_ASKED = message("How many keys share the weight of a query")
+
+
+def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Yield effective keys and shares of saturated rows, for one number of keys."""
+    rows = of_key_counts(shown_rows(points), [N_KEYS], 1)
+    return every_row(rows, SHARES, ["mean"], ["none", "sqrt"])
+
+
+def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
+    """Build the figure: panels of effective keys and saturated rows against d_k."""
+    if with_interval(measurements).empty:
+        return None
+    n_keys = float(measurements["n_keys"].iloc[0])
+
+    def plot(panel: Panel, rows: DataFrame) -> None:
+        draw.plot_series(panel.axes, rows, "divisor", DIVISOR_LOOKS)
+        draw.powers_of_two(panel.axes, measurements["d_k"], columns=2)
+        panel.x = HEAD_SIZE
+        if rows["quantity"].eq("saturated").all():
+            draw.percent(panel.axes)
+        else:
+            panel.axes.set_ylim(-0.03 * n_keys, 1.05 * n_keys)
+            draw.mark_ticks(panel.axes.yaxis, (0.0, n_keys / 2.0, n_keys))
+        for divisor, mine in rows.groupby("divisor"):
+            look, last = DIVISOR_LOOKS[str(divisor)], mine.nlargest(1, "d_k")
+            x, y = (float(last[name].iloc[0]) for name in ("d_k", "estimate"))
+            panel.notes.append(Note(look.label, x, y, "end", 4.0, 11.0, look.colour))
+
+    first = SHARES["effective_keys"]._replace(symbol=f"{n_keys:.0f}")
+    picture = draw.grid(
+        measurements, "quantity", {**SHARES, "effective_keys": first}, 94.0, plot
+    )
+    picture.headline = Label(
+        WEIGHTS_ANSWERED if _few_and_many(measurements) else WEIGHTS_ASKED
+    )
+    return picture
+
+
+def _few_and_many(rows: DataFrame) -> bool:
+    """Return whether few keys share the weight undivided, and many keys divided."""
+    rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
+    keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
+    part = keys["estimate"] / keys["n_keys"]
+    divided = keys["divisor"].eq("sqrt")
+    few = part[~divided].le(FEW).all() and part[divided].ge(MANY).all()
+    hardly = saturated["estimate"][saturated["divisor"].eq("sqrt")].le(HARDLY).all()
+    return bool(few and hardly)
+
+
+def pick_saturated(measurements: DataFrame, _: Curves) -> Fact | None:
+    """Return effective keys for both divisors, and the share of saturated rows."""
+    rows = with_interval(at_nearest(measurements, "d_k", TYPICAL_D_K))
+    keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
+    fact = pick_two(keys, "divisor", "none", "sqrt")
+    mine = saturated[saturated["divisor"].eq("none")]
+    if fact is None or mine.empty:
+        return None
+    share, error = (
+        100.0 * float(mine[name].iloc[0]) for name in ("estimate", "std_error")
+    )
+    return {**fact, "share": share, "share_error": error}
+
+
+WEIGHTS = FigureSpec(
+    "weights",
+    build_weights,
+    name_weights,
+    "effective keys and saturated rows against d_k",
+    section="weights",
+    on_report=True,
+    caption=message(
+        "A row is the weights of a query; effective keys: mean of $e^H$, $H$ the "
+        r"entropy of a row. Gaussian entries; bars: $95\,\%%$ intervals."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s and n = %(n)s, %(first)s effective keys share the weight of "
+        "a query undivided and %(second)s divided by √d_k; %(share)s %% of undivided "
+        "rows are saturated."
+    ),
+    fact=pick_saturated,
+)
+
+# --- What softmax passes on, undivided over divided ---------------------------------
+
+#: Numbers of keys that have a line, if the grid has them.
+LINES = {
+    128: Look(BLUE, "o"),
+    1024: Look(GREEN, "s"),
+    16384: Look(PURPLE, "^"),
+}
+#: Share of the panel's width right of the lines, for their labels.
+NAMES = 0.26
+PASSED_ON_ANSWERED = message(
+    "As $d_k$ grows, softmax passes on less undivided than divided; with more keys, "
+    "from a larger $d_k$ on"
+)
+PASSED_ON_ASKED = message("What softmax passes on, undivided over divided")
+
+
+def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Yield ratios of medians of ‖KᵀJv‖: undivided over divided by sqrt(d_k).
+
+    J is the Jacobian of softmax, K the keys, v a standard normal gradient with respect
+    to the weights.
+    """
+    lines = of_key_counts(shown_rows(points), LINES, len(LINES))
+    return every_row(lines, ["gradient_query_undivided"], ["median"], ["none/sqrt"])
+
+
+def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
+    """Build the figure: the ratio against d_k, with a line for each number of keys."""
+    rows = with_interval(measurements).sort_values("d_k")
+    if rows.empty:
+        return None
+    picture = Picture((1,), (118.0,))
+    (panel,) = picture.panels
+    picture.headline = Label(PASSED_ON_ANSWERED if _falls(rows) else PASSED_ON_ASKED)
+    panel.y = Label(message("Ratio, undivided over divided (logarithmic)"))
+    panel.x = HEAD_SIZE
+    for n_keys, look in zip(sorted({*rows["n_keys"]}), LINES.values(), strict=False):
+        mine = rows[rows["n_keys"].eq(n_keys)]
+        draw.plot_line(panel.axes, mine, look)
+        draw.plot_estimates(panel.axes, mine, look)
+        end = float(mine["d_k"].iloc[-1]), float(mine["estimate"].iloc[-1])
+        name = Label(OF_KEYS, f"{n_keys:.0f}")
+        panel.notes.append(Note(name, *end, dx=7.0, colour=look.colour))
+    draw.logarithmic(panel.axes)
+    draw.powers_of_two(panel.axes, rows["d_k"], columns=1)
+    draw.room_right(panel.axes, NAMES)
+    draw.mark_level(panel.axes, 1.0)
+    (left, right), (low, high) = panel.axes.get_xlim(), panel.axes.get_ylim()
+    below = Label(message("below $1$: less is passed on"))
+    above = Label(message("above $1$: more is passed on"))
+    panel.notes.append(Note(below, left, low, "start", 6.0, 9.0, MUTED))
+    panel.notes.append(Note(above, right, high, "end", 0.0, -9.0, MUTED))
+    return picture
+
+
+def _falls(rows: DataFrame) -> bool:
+    """Return whether ratios fall with d_k, reach values below 1, and rise with n."""
+    rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
+    table = rows.pivot_table("estimate", "d_k", "n_keys")
+    falls = table.diff().max().max() < 0.0
+    rises = table.T.diff().min().min() > 0.0
+    return bool(falls and rises and table.min().min() < 1.0)
+
+
+def pick_passed_on(measurements: DataFrame, _: Curves) -> Fact | None:
+    """Return the ratios for the fewest keys, at `TYPICAL_D_K` and at `MOST_D_K`."""
+    rows = with_interval(measurements)
+    rows = at_nearest(rows, "n_keys", min(LINES))
+    ends = [at_nearest(rows, "d_k", d_k) for d_k in (TYPICAL_D_K, MOST_D_K)]
+    if rows.empty:
+        return None
+    d_k, most = (one["d_k"].iloc[0] for one in ends)
+    return pair(*ends, n=rows["n_keys"].iloc[0], d_k=d_k, most=most)
+
+
+PASSED_ON = FigureSpec(
+    "gradients",
+    build_passed_on,
+    name_passed_on,
+    "what softmax passes on against d_k, undivided over divided",
+    section="gradients",
+    on_report=True,
+    caption=message(
+        "Median over queries of $\\lVert K^{\\top} J v\\rVert$, the norm of the query "
+        "gradient times $c$, for $c = 1$ over that for $c = \\sqrt{d_k}$; $v$: the "
+        "gradient by the weights, standard normal. Gaussian entries; bars: "
+        "$95\\,\\%%$ intervals."
+    ),
+    alternative=message(
+        "For %(n)s keys, softmax passes on %(first)s times as much undivided as "
+        "divided at d_k = %(d_k)s, and %(second)s times at d_k = %(most)s."
+    ),
+    fact=pick_passed_on,
+)
+
+# --- Norms of the Jacobian over rows ------------------------------------------------
+
+DIVISORS = keep_looks(DIVISOR_LOOKS, ("none", "sqrt"))
+#: Design points of the figure.
+ROWS_D_K, ROWS_N_KEYS = 64, (128, 16384)
+JACOBIAN = "jacobian_frobenius"
+#: Edges of the bars, eight for a factor of ten; the first bar has all smaller norms.
+BARS = np.logspace(-3.5, 0.0, 29)
+
+
+def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
+    """Yield the distributions of the Jacobian's norm over rows."""
+    rows = [
+        point
+        for point in gaussian_points(points, with_rows=True)
+        if point.d_k == ROWS_D_K and point.n_keys in ROWS_N_KEYS
+    ]
+    return every_row(rows, [JACOBIAN], [DISTRIBUTION], DIVISORS)
+
+
+def build_jacobians(_: DataFrame, curves: Curves) -> Picture | None:
+    """Build the figure: histograms of ‖J‖_F over rows, by number of keys."""
+    rows = curves[JACOBIAN_ROWS]
+    counts = sorted(set(rows["n_keys"]))
+    if not counts:
+        return None
+    picture = Picture((1,) * len(counts), (96.0,) * len(counts))
+    for panel, n_keys in zip(picture.panels, counts, strict=True):
+        plot_rows(panel, rows[rows["n_keys"].eq(n_keys)])
+        panel.title = Label(OF_KEYS, f"{n_keys:.0f}")
+    picture.panels[0].y = Label(message("Rows, in per cent"))
+    picture.share_axes(
+        Label(message("Norm of the Jacobian (logarithmic)"), r"\lVert J\rVert_F")
+    )
+    return picture
+
+
+def plot_rows(panel: Panel, table: DataFrame) -> None:
+    """Draw the histograms of ‖J‖_F over rows for both divisors."""
+    axes = panel.axes
+    for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
+        mine = table[table["divisor"].eq(divisor)].sort_values(JACOBIAN)
+        below = np.interp(np.log(BARS), np.log(mine[JACOBIAN]), mine["share_of_rows"])
+        bars = np.diff([0.0, *below[1:]])
+        axes.stairs(bars, BARS, fill=True, color=look.colour, alpha=0.2, linewidth=0)
+        axes.stairs(bars, BARS, color=look.colour, linewidth=1.5)
+        peak = BARS[np.argmax(bars)], bars.max()
+        note = Note(look.label, *peak, "end", -6.0, -3.0, look.colour)
+        if divisor == "none":  # below the label of the other, at the right end
+            note = note._replace(x=1.0, dx=0.0, dy=9.0)
+        panel.notes.append(note)
+    draw.logarithmic(axes, BARS[0], BARS[-1], x=True)
+    draw.percent(axes)
+    axes.set_ylim(0.0, 1.0)
+    axes.grid(visible=False, axis="x")
+
+
+def pick_rows(_: DataFrame, curves: Curves) -> Fact | None:
+    """Return the medians of ‖J‖_F over rows for both divisors, at the fewest keys."""
+    rows = curves[JACOBIAN_ROWS]
+    rows = rows[rows["n_keys"].eq(rows["n_keys"].min())]
+    if not {*DIVISORS} <= {*rows["divisor"]}:
+        return None
+    fact = {"d_k": float(ROWS_D_K), "n": float(rows["n_keys"].iloc[0])}
+    for name, divisor in zip(("first", "second"), DIVISORS, strict=True):
+        mine = rows[rows["divisor"].eq(divisor)].sort_values(JACOBIAN)
+        fact[name] = float(np.interp(0.5, mine["share_of_rows"], mine[JACOBIAN]))
+        fact[f"{name}_error"] = 0.01
+    return fact
+
+
+JACOBIANS = FigureSpec(
+    "jacobians",
+    build_jacobians,
+    name_jacobians,
+    "norms of the Jacobian over rows, undivided and divided",
+    section="gradients",
+    caption=message(
+        "Rows by the norm of their Jacobian, at $d_k = 64$; the leftmost bar has all "
+        "smaller ones."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s and n = %(n)s the median norm of the Jacobian is %(first)s "
+        "undivided and %(second)s divided by √d_k; undivided, rows spread over "
+        "several orders of magnitude."
+    ),
+    fact=pick_rows,
+)
