@@ -261,7 +261,7 @@ def score_abs(means: Means, d_k: int) -> Array:
 
 
 def _from_reciprocal(reciprocal: Array) -> Array:
-    """Return the excess kurtosis for -1/kurtosis; infinite from 0 on."""
+    """Return the excess kurtosis k for r = -1/(k + 3); infinite for r >= 0."""
     with np.errstate(divide="ignore"):
         kurtosis = -1.0 / np.asarray(reciprocal)
     return np.where(reciprocal < 0.0, kurtosis, np.inf) - 3.0

@@ -157,7 +157,11 @@ def _require_recorded(check: Check) -> None:
 
 
 def _require_sizes(check: Check, *, no_rows: bool) -> None:
-    """Require that ranges rise, and that bounds depend on sizes of the case only."""
+    """Require that ranges do not fall, and that bounds depend on a case's sizes only.
+
+    The range of d_k must rise for a slope, whose bounds cannot depend on d_k; bounds of
+    a quantity with ``no_rows`` cannot depend on n_keys.
+    """
     for field in ("d_k", "n_keys"):
         low, high = getattr(check.domain, field)
         rises = low < high or (low == high and (field != "d_k" or not check.along_d_k))

@@ -145,10 +145,12 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``point`` (a number for each design point) and ``z``, for each row with an exact
-        value, at least `FEWEST` replicates and a bounded interval: otherwise few draws
-        determine mean and standard error.  Of a share, at least `FEWEST` rows must be
-        expected on either side.
+        ``point`` (a number for each design point) and ``z``: estimate minus exact value
+        over the error of both, transformed from Student's t to the standard normal.
+        Only rows with an exact value, a positive standard error, a bounded interval
+        and, except overflow probabilities, at least `FEWEST` replicates: otherwise few
+        draws determine mean and standard error.  Of a share, at least `FEWEST` rows
+        must be expected on either side.
 
     Notes
     -----

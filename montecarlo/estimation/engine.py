@@ -41,7 +41,7 @@ class SampleStore:
     )
 
     def add(self, point: DesignPoint, start: int, stop: int, packed: bytes) -> None:
-        """Store a finished batch.  Batches may come in any order."""
+        """Store a batch, the packed replicates start to stop - 1; in any order."""
         file = self._file(point, start, stop)
         if file is not None:  # atomic: after a kill it is complete or missing
             part = file.with_suffix(PART)

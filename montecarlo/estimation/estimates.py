@@ -98,9 +98,9 @@ class Estimate:
         )
 
     def at_rates(self, error_rates: Iterable[float]) -> "Estimate":
-        """Return a copy with its intervals computed, at these error rates only.
+        """Return a copy whose ``bounds`` is a table of intervals at these error rates.
 
-        Unlike ``bounds``, which may hold samples, it is small and can be pickled.
+        It is small and can be pickled.  Without ``bounds``, return the estimate itself.
         """
         ends = {rate: self.ends(rate) for rate in error_rates}
         return self if self.bounds is None else replace(self, bounds=ends.__getitem__)

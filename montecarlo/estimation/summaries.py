@@ -122,7 +122,10 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
 def _row_quantity_keys(
     quantity: Quantity, divisors: tuple[str, ...]
 ) -> Iterator[RowKey]:
-    """Yield the keys of one quantity of rows, see `every_key`."""
+    """Yield the keys of a quantity of rows: each divisor, then its ratio to `BASELINE`.
+
+    A quantity that is conditional on another (``given``) has only the divisor "none".
+    """
     for divisor in (d for d in divisors if not quantity.given or d == "none"):
         for summary in quantity.summaries:
             yield RowKey(divisor, quantity.name, summary)

@@ -73,6 +73,8 @@ ROTATED = (1.0, 0.75, 0.5, 0.4, 0.25)
 ROTARY_TOKENS = 16
 #: Relative difference of products below which two rotations are the same.
 SAME_ROTATION = 1e-9
+#: Largest relative standard error of a fitted base that is told, to two digits.
+RESOLVED = 0.01
 #: Largest logarithm of a base.
 MOST_LOG_BASE = 50.0
 Seen = NDArray[np.bool_]
@@ -282,20 +284,26 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
     nearest = np.argwhere(product >= largest - SAME_ROTATION * abs(largest))
     pairs_of_ways = [(ways[i], ways[j]) for i, j in nearest]
     mine, other = max(pairs_of_ways, key=lambda both: sum(one.sign for one in both))
+    one, two, error = _refine(mine, other, port, reference, positions)
     for digits in (6, 2):
         made = mine.turn(other.turn(reference, positions, -1), positions)
         base, other_base = (float(f"{x.base:.{digits}g}") for x in (mine, other))
         said = mine.say(other, d, "port"), other.say(mine, d, "reference")
         told = f"{ROTATES} (rotary embeddings): {said[0]}, the reference {said[1]}"
         told += "; or the port does twice" * math.isinf(other.base)
+        if error > RESOLVED:
+            told = f"{ROTATES} (rotary embeddings): with another base"
         yield Cause("", told, made, 2, base, other_base)
-        mine, other = _refine(mine, other, port, reference, positions)
+        mine, other = one, two
 
 
 def _refine(
     mine: Rotary, other: Rotary, port: Array, reference: Array, positions: Array
-) -> tuple[Rotary, Rotary]:
-    """Return the rotary embeddings of both sides with bases fitted to first tokens."""
+) -> tuple[Rotary, Rotary, float]:
+    """Return the rotary embeddings of both sides with bases fitted to first tokens.
+
+    Third, the largest relative standard error of these bases.
+    """
     few = slice(ROTARY_TOKENS)
     start = np.log([one.base for one in (mine, other) if math.isfinite(one.base)])
 
@@ -312,7 +320,13 @@ def _refine(
         made = [one.turn(x[:2, few], positions[few], -1).ravel() for one, x in both]
         return made[0] - made[1]
 
-    return based(least_squares(residual, start).x) if start.size else (mine, other)
+    if not start.size:
+        return mine, other, 0.0
+    fit = least_squares(residual, start)
+    variance = 2.0 * fit.cost / (fit.fun.size - start.size)
+    jacobian = np.asarray(fit.jac)
+    errors = np.sqrt(variance * np.diag(np.linalg.pinv(jacobian.T @ jacobian)))
+    return (*based(fit.x), float(errors.max()))
 
 
 def _rotations(port: Array, reference: Array, _: int) -> Iterator[Cause]:
@@ -679,7 +693,10 @@ class HeadPair:
         yield from (one for one in tried if one.is_free)
 
     def find_hidden_scale(self) -> Cause | None:
-        """Return a different scale that rows agree on, though it is below rounding."""
+        """Return the scale of the port if rows agree that it differs; None otherwise.
+
+        For weights, or outputs, whose difference rounding would explain.
+        """
         port, reference = self.port.rows.made, self.reference.rows.made
         theirs = self.reference.weights
         if theirs is None or len(theirs) < 2 or not self.has_same_scores:

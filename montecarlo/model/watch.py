@@ -258,7 +258,7 @@ class ScoreWatch:
         missed: list[str] = []
 
         def measure(arrays: Arrays, passed: Mapping[str, object]) -> None:
-            """Summarise a call, unless all weights are 1."""
+            """Append the numbers of a call to ``calls``, unless rows have one key."""
             if max(keys.shape[1] for keys in arrays["k"]) > 1:
                 calls.append(measure_rows(arrays, passed))
 

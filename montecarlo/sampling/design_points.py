@@ -343,7 +343,7 @@ class DesignPoint:
 
     @property
     def is_independent(self) -> bool:
-        """Whether the entries in the products are those drawn, all independent."""
+        """Whether entries of q and k are independent: not projected or normalised."""
         drawn = self.dependence == INDEPENDENT and self.initialisation is None
         return drawn and not self.is_normalised
 
@@ -410,8 +410,9 @@ class DesignPoint:
     def row_spread(self) -> float:
         """Approximate standard deviation of the undivided scores of a row.
 
-        It is the norm of a query times the standard deviation of an entry of k; with an
-        initialisation, that of Gaussian entries.
+        It is the norm of a query times the standard deviation of an entry of k, before
+        a projection by an initialisation.  For normalised queries and keys, it follows
+        from their length and the gain.
         """
         if self.is_normalised:
             length = self.normalisation.length(self.d_k)

@@ -284,7 +284,7 @@ PAIR_COLUMNS = Columns(tuple(("none", name) for name in PAIR_MEANS))
 
 
 def rows_column(quantity: str) -> str:
-    """Return the name of the column with the share of rows that a condition selects."""
+    """Return the name of the column with the share of rows that meet its ``given``."""
     return f"{quantity}:rows"
 
 

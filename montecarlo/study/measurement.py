@@ -635,7 +635,7 @@ def _list_of(name: str, value: object) -> list[object]:
 
 
 def _spellings(value: object) -> dict[str, object]:
-    """Return for each canonical name of a divisor how it was spelled first."""
+    """Map the canonical names of one divisor, or of a list, to their first spelling."""
     spellings: dict[str, object] = {}
     for one in _list_of("divisor", value):
         spellings.setdefault(name_given_divisor(one), one)

@@ -221,7 +221,10 @@ AUDITED = (
 
 
 def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows `AUDITED` for each initialisation, at d_k = `SENTENCE_D_K`."""
+    """Yield each point with an initialisation, with each key in `AUDITED`.
+
+    Only points of pairs without normalisation, at d_k = `SENTENCE_D_K`.
+    """
     for point in points:
         if (
             point.initialisation is not None

@@ -221,8 +221,8 @@ def figure_file(name: str, code: str, languages: Sequence[str]) -> str:
 def data_uri(svg: str) -> Markup:
     """Return SVG text as a data URI for an attribute in double quotes.
 
-    Percent-encoding is a quarter smaller than base64: with single quotes in the SVG,
-    quotes, < and > need no escape.
+    It is percent-encoded, which is a quarter smaller than base64.  Double quotes in the
+    SVG are replaced by single ones, so that quotes, < and > need no escape.
     """
     text = svg.replace('"', "'").strip()
     uri = quote(text, safe=" '<>()/:;=,!?&+*@[]|^{}~").replace("&", "&amp;")
