@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.report.render.pages import passed_on
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.streams import named_stream
 from montecarlo.theory import expected_row, largest_weight_share
-from montecarlo.theory.simulated_rows import simulated_table
+from montecarlo.theory.simulated_rows import simulated_table, simulated_value
 from studies import explorer
 
 TABLE = simulated_table()
@@ -254,3 +256,15 @@ def test_axes_never_move(opened):
     found.page.emulate_media(media="print")
     assert found.page.locator("#explorer :is(input, button):visible").count() == 0
     assert found.page.locator("#explorer tbody td:visible").count() == 8
+
+
+def test_opening_has_the_ratios_of_the_explorer():
+    """As sentences beside it have them: another way to the same table."""
+    for d_k in (64, 256, 1024):
+        point = parse_point("gaussian", "gaussian", d_k, 128)
+        known = simulated_value(
+            "gradient_query_undivided", point, "none/sqrt", "median"
+        )
+        assert passed_on(d_k, 128) == pytest.approx(known.value, rel=1e-12)
+    assert passed_on(63, 128) is None
+    assert passed_on(64, 127) is None

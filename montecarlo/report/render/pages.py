@@ -149,6 +149,7 @@ def environment() -> Environment:
         "middle_weight": MIDDLE,
         "divisors": DIVISORS,
         "explorer_table": explorer_table,
+        "passed_on": passed_on,
         "figure_specs": EVERY_FIGURE,
         "released": RELEASED,
         "part_of": part_of,
@@ -164,6 +165,23 @@ def environment() -> Environment:
 def explorer_table() -> dict[str, Any]:
     """Return the table of the explorer, that of `montecarlo.theory.simulated_rows`."""
     return read_package_toml("theory/simulated_rows.toml")
+
+
+def passed_on(d_k: int, n_keys: int) -> float | None:
+    """Return the explorer's ratio of gradients, undivided over divided by sqrt(d_k).
+
+    Without the divisors themselves; None for sizes that the explorer lacks.
+    """
+    table = explorer_table()
+    if n_keys not in table["keys"] or d_k not in table["d_k"]:
+        return None
+    row = table["keys"].index(n_keys) * len(table["d_k"]) + table["d_k"].index(d_k)
+    none, sqrt = (
+        table["values"][row * len(table["divisors"]) + table["divisors"].index(divisor)]
+        for divisor in ("none", "sqrt")
+    )
+    place = table["statistics"].index("passed_on")
+    return float(none[place] / sqrt[place])
 
 
 def stylesheet() -> str:
