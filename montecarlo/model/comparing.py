@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -172,9 +173,15 @@ class Comparison:
 
     def _say_alike(self) -> str:
         """Return the sentence that nothing differs, with the size of differences."""
-        ratio = (self.frame["difference"] / self.frame["rounding"]).abs().max()
+        ratios = (self.frame["difference"] / self.frame["rounding"]).abs()
+        is_made = ~self.frame["quantity"].isin(["q", "k"])
+        ratio = ratios.max()
         said = ["no head differs by more than rounding"]
-        if ratio > 1.0:
+        if (made := ratios[is_made].max()) <= 1.0 < ratio:
+            ratio = made
+            said = ["q and k differ and make the same weights: no weights or outputs"]
+            said[0] += " differ by more than rounding"
+        elif ratio > 1.0:
             said = [
                 f"no head differs by more than {self.rtol:g}, and nothing explains it"
             ]
@@ -424,7 +431,9 @@ class LayerComparison:
         if not self.is_last:
             where = f" in layer {self.layer}"
             _require_same("heads" + where, heads, other[0])
-            _require_same("tokens" + where, (tokens, n_keys), (other[1], wanted))
+            _require_same(
+                "queries and keys" + where, (tokens, n_keys), (other[1], wanted)
+            )
         return self.is_last
 
     def _compare_vectors(
@@ -654,7 +663,7 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
         text = "" if is_same else ROTATES if text.startswith(ROTATES) else text
         groups.setdefault((kind, text), []).append(one)
     merged = []
-    for group in groups.values():
+    for group in chain.from_iterable(map(_split_by_layer, groups.values())):
         names = dict.fromkeys(one.quantity for one in group)
         (text, _), *_ = Counter(one.text for one in group).most_common(1)
         if group[0].quantity == "bias":
@@ -670,6 +679,15 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
             )
         )
     return tuple(merged)
+
+
+def _split_by_layer(group: list[Finding]) -> list[list[Finding]]:
+    """Return findings of a mask by their texts, where each text has its own layers."""
+    texts = dict.fromkeys(one.text for one in group)
+    parts = [[one for one in group if one.text == text] for text in texts]
+    layers = [layer for part in parts for layer in {one.layers for one in part}]
+    is_own = group[0].quantity == "mask" and len(set(layers)) == len(layers)
+    return parts if is_own else [group]
 
 
 def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A port beside its reference: what is seen, why, and that rounding is no fault."""
 
+import math
 import os
 import re
 
@@ -258,3 +259,35 @@ def test_other_sizes_are_refused():
         smaller["weights"] = smaller["weights"][..., : smaller["k"].shape[-2]]
         with pytest.raises(InputError, match=f"must have the reference's {name}"):
             compare(smaller, reference)
+
+
+def masked(windows):
+    """Return arrays of layers with a causal mask, and a window where it is not 0."""
+    rng = np.random.default_rng(5)
+    q, k = rng.standard_normal((2, len(windows), 2, 12, 8))
+    back = np.arange(12)[:, None] - np.arange(12)
+    logits = q @ k.swapaxes(-1, -2) / math.sqrt(8.0)
+    for layer, window in enumerate(windows):
+        hidden = (back < 0) | ((back >= window) if window else False)
+        logits[layer, :, hidden] = -np.inf
+    return {"q": q, "k": k, "weights": softmax(logits, axis=-1)}
+
+
+def test_windows_of_the_wrong_layers():
+    """What is done in a layer is not said of another."""
+    axes = "layer", "head", "token", "d"
+    found = compare(masked([0, 4, 0]), masked([4, 0, 0]), axes=axes)
+    first, second = str(found).splitlines()[1:]
+    assert "has a causal mask where the reference has" in first
+    assert first.endswith("layer 0")
+    assert "a window of 4 keys where the reference has" in second
+    assert second.endswith("layer 1")
+
+
+def test_other_vectors_with_the_same_weights_are_no_difference():
+    """The entries of q and k in another order: said, and not called unexplained."""
+    axes, port = ("layer", "head", "token", "d"), masked([0])
+    turned = port | {name: port[name][..., ::-1] for name in "qk"}
+    found = compare(turned, port, axes=axes)
+    assert found.first is None
+    assert str(found).startswith("q and k differ and make the same weights")
