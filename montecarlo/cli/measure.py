@@ -19,7 +19,6 @@ from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED, print_message
 from montecarlo.cli.options import require_defaults
 from montecarlo.errors import InputError, NotReachedError
-from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import MOST_REPLICATES, PROJECT, parse_folder, require_names
 from montecarlo.printing import print_lines
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
@@ -29,6 +28,7 @@ from montecarlo.study.failures import replay
 from montecarlo.study.measured import IDENTITY, MEASUREMENTS, Measurement
 from montecarlo.study.measurement import (
     FIRST,
+    KEY_FIELDS,
     RELATIVE_ERROR,
     PreciseRows,
     exact_row,
@@ -142,7 +142,7 @@ def _measure_options(options: MeasureOptions, typed: Sequence[str]) -> Result:
         If the exact value is requested and unknown.
     """
     started, command = time.perf_counter(), _command_with_seed(typed)
-    parts = {name: getattr(options, name) for name in RowKey._fields}
+    parts = {name: getattr(options, name) for name in KEY_FIELDS}
     requested = request_row(options.d_k, options.keys, {**options.names, **parts})
     if options.exact:
         exact = exact_row(requested)

@@ -189,6 +189,8 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     return measured
 
 
+#: Fields of the key of a row.
+KEY_FIELDS = RowKey._fields
 #: Names of a point apart from its sizes: parameters of `parse_point`.
 _POINT_NAMES = (
     *("distribution_q", "distribution_k", "dependence", "initialisation"),
@@ -198,7 +200,7 @@ _POINT_NAMES = (
 
 def _select_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that are names of a point or parts of a `RowKey`."""
-    return {name: parameters[name] for name in (*_POINT_NAMES, *RowKey._fields)}
+    return {name: parameters[name] for name in (*_POINT_NAMES, *KEY_FIELDS)}
 
 
 def request_row(
@@ -286,7 +288,7 @@ def request_rows(
 def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
     """Yield the keys of all combinations of the values of the columns."""
     for quantity, divisor, summary, number_format, softmax in product(
-        *(columns[name] for name in ("quantity", "divisor", *RowKey._fields[2:]))
+        *(columns[name] for name in ("quantity", "divisor", *KEY_FIELDS[2:]))
     ):
         shifted = number_format in FLOAT8 and softmax == "shifted"
         yield RowKey(

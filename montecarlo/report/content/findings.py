@@ -349,15 +349,13 @@ def read_results(
         If run.json is missing, or the hash of a file differs from that in it.
     """
     run = read_report_run(folder) if run is None else run
-    record = read_claims(folder)
-    measurements = read_table(folder / MEASUREMENTS)
     catalogue = catalogue or read_catalogue()
     grid = msgspec.convert(run["grid"], Grid)
     whole_grid = not run["only"] and catalogue.language is None
     return Findings(
-        measurements,
+        read_table(folder / MEASUREMENTS),
         read_curves(folder),
-        record,
+        read_claims(folder),
         run,
         catalogue,
         points_of_study(catalogue, grid, whole_grid=whole_grid),

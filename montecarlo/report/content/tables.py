@@ -44,8 +44,6 @@ MOST_ROWS = 8
 SENTENCE_D_K = 64
 #: Number of keys in tables of attention rows; the nearest one of the grid is taken.
 N_KEYS = 128
-#: d_k of the table at the top of a report.
-OPENING_D_K = (64, 256, 1024)
 #: Gradient quantities in the table of saturated rows.
 GRADIENTS = ("jacobian_trace", "jacobian_frobenius", "gradient_query")
 #: Quantities whose means are in the table of divisors.
@@ -147,12 +145,6 @@ def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
     return thin_points([point for point in rows if point.n_keys == n_keys])
 
 
-def _opening(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points of the table at the top of a report."""
-    rows = gaussian_points(points, with_rows=True)
-    return [p for p in rows if p.d_k in OPENING_D_K and p.n_keys == N_KEYS]
-
-
 class Columns(NamedTuple):
     """Definition of a table over d_k.
 
@@ -188,9 +180,6 @@ COLUMNS = {
     ),
     "weights": Columns(
         _rows, [RowKey(divisor, "effective_keys", "mean") for divisor in DIVISORS]
-    ),
-    "passed-on": Columns(
-        _opening, [RowKey("none/sqrt", "gradient_query_undivided", "median")]
     ),
     "gradients": Columns(
         _rows,

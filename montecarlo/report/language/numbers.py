@@ -272,11 +272,8 @@ class NumberFormat:
         coarse = 10.0 ** (math.floor(math.log10(size)) + 2 - digits) if size else 0.0
         known = 25.0 * (error or 0.0) * (100.0 if percent else 1.0)
         layout = lay_out(float(shown), None if whole else max(coarse, known))
-        if (
-            layout.exponent
-            and layout.decimals
-            and abs(layout.mantissa(float(shown))) < 1
-        ):
+        is_below_one = abs(layout.mantissa(float(shown))) < 1
+        if layout.exponent and layout.decimals and is_below_one:
             layout = Layout(layout.exponent - 1, layout.decimals - 1)
         if layout.shown(float(shown)) == 0:
             layout = lay_out(float(shown), size)

@@ -7,10 +7,10 @@ each language.  A report of a user's own claims has a single page with both.
 import base64
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
-from typing import Any
+from functools import lru_cache, partial
 
 from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -49,7 +49,7 @@ from montecarlo.report.render.contents import (
     place_figures,
 )
 from montecarlo.sampling import design_points, distributions
-from montecarlo.small_files import read_package_toml
+from montecarlo.theory.simulated_rows import simulated_table, simulated_value
 
 #: Placeholder for the table in the script of the explorer.
 _TABLE = "EXPLORER_TABLE"
@@ -101,7 +101,7 @@ def render(
     style = stylesheet()
     script = ""
     if template == "report" and not quotable:
-        table = json.dumps(explorer_table(), separators=(",", ":"))
+        table = json.dumps(simulated_table(), separators=(",", ":"))
         script = read_template("explorer.js").replace(f"= {_TABLE}", f"= {table}")
     elif template == "index":
         script = read_template("index.js")
@@ -120,13 +120,12 @@ def render(
         script=Markup(script),  # noqa: S704 - our own file, no message in it
         style=Markup(style),  # noqa: S704 - our own file, no message in it
         **values,
-    )
-    text = text.rstrip("\n") + "\n"
+    ).rstrip("\n")
     if quotable:
-        return text
+        return f"{text}\n"
     if language.code in ("zh", "ja"):
         text = _APART.sub(lambda found: found[1] or "", text)
-    return _IMPLIED.sub("", text)
+    return _IMPLIED.sub("", f"{text}\n")
 
 
 @lru_cache(maxsize=1)
@@ -148,7 +147,7 @@ def environment() -> Environment:
         "map_paths": map_paths,
         "middle_weight": MIDDLE,
         "divisors": DIVISORS,
-        "explorer_table": explorer_table,
+        "explorer_table": simulated_table,
         "passed_on": passed_on,
         "figure_specs": EVERY_FIGURE,
         "released": RELEASED,
@@ -161,27 +160,14 @@ def environment() -> Environment:
     return made
 
 
-@cache
-def explorer_table() -> dict[str, Any]:
-    """Return the table of the explorer, that of `montecarlo.theory.simulated_rows`."""
-    return read_package_toml("theory/simulated_rows.toml")
-
-
-def passed_on(d_k: int, n_keys: int) -> float | None:
+def passed_on(d_k: int) -> float:
     """Return the explorer's ratio of gradients, undivided over divided by sqrt(d_k).
 
-    Without the divisors themselves; None for sizes that the explorer lacks.
+    Of the median query with 128 keys, without the divisors themselves.
     """
-    table = explorer_table()
-    if n_keys not in table["keys"] or d_k not in table["d_k"]:
-        return None
-    row = table["keys"].index(n_keys) * len(table["d_k"]) + table["d_k"].index(d_k)
-    none, sqrt = (
-        table["values"][row * len(table["divisors"]) + table["divisors"].index(divisor)]
-        for divisor in ("none", "sqrt")
-    )
-    place = table["statistics"].index("passed_on")
-    return float(none[place] / sqrt[place])
+    point = design_points.parse_point("gaussian", "gaussian", d_k, 128)
+    known = simulated_value("gradient_query_undivided", point, "none/sqrt", "median")
+    return math.nan if known is None else known.value
 
 
 def stylesheet() -> str:
