@@ -46,4 +46,4 @@ records: ## Make the records and tables of long runs again (hours)
 	    language_model; do python -m studies.$$name || exit; done
 
 baselines: ## Draw the pictures that figures are compared with anew
-	MONTECARLO_WRITE_BASELINES=1 python -m pytest tests/report/figures/test_baselines.py
+	MONTECARLO_WRITE_BASELINES=1 python -m pytest -n 0 tests/report/figures/test_baselines.py

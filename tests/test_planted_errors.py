@@ -248,7 +248,7 @@ def compare_printed_weights(monkeypatch):
 
 def fit_from_one(monkeypatch):
     """Slopes are fitted from d_k = 1 on: that of E|q·k| moves by 0.033."""
-    contains = simulation._contains
+    contains = simulation._in_domain
 
     def from_one(check, point):
         if check.along_d_k:
@@ -257,7 +257,7 @@ def fit_from_one(monkeypatch):
             check = msgspec.structs.replace(check, domain=wider)
         return contains(check, point)
 
-    monkeypatch.setattr(simulation, "_contains", from_one)
+    monkeypatch.setattr(simulation, "_in_domain", from_one)
 
 
 #: What remembers values of theory, and grids.
