@@ -164,7 +164,7 @@ def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
 
     That is at most one, or two for the d_k of a series.
     """
-    values = case.exact, case.simulated, case.estimate
+    values = case.exact, case.better_simulated, case.estimate
     known = next((one for one in values if one is not None), None)
     numbers: dict[str, tuple[float | None, ...]] = {
         "estimate": (case.estimate,),

@@ -86,6 +86,10 @@ def case_key(case: CaseKey, **changed: None) -> CaseKey:
     return CaseKey(**(fields | changed))
 
 
+#: Relative standard error of ``simulated`` values.
+SIMULATED_ERROR = 0.003
+
+
 class Case(CaseKey, frozen=True, kw_only=True):
     """A check in one case: its estimate, equivalence region and outcome."""
 
@@ -116,6 +120,14 @@ class Case(CaseKey, frozen=True, kw_only=True):
     by_theory: bool = False
     #: total number of replicates that would decide; null if decided or too close
     replicates_needed: int | None = None
+
+    @property
+    def better_simulated(self) -> float | None:
+        """``simulated``; None if the estimate has a smaller standard error."""
+        if self.simulated is None or self.std_error is None:
+            return self.simulated
+        is_better = SIMULATED_ERROR * abs(self.simulated) < self.std_error
+        return self.simulated if is_better else None
 
     @property
     def is_exact(self) -> bool:

@@ -253,7 +253,7 @@ def test_other_sizes_are_refused():
     for name, sizes in (
         ("layers", (slice(None), slice(1))),
         ("sequences", (slice(1),)),
-        ("tokens", (..., slice(20), slice(None))),
+        ("queries and keys", (..., slice(20), slice(None))),
     ):
         smaller = {n: array[sizes] for n, array in reference.items()}
         smaller["weights"] = smaller["weights"][..., : smaller["k"].shape[-2]]
