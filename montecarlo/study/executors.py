@@ -187,23 +187,32 @@ def _start_processes(jobs: int) -> Workers:
     # spawn: a process forked while a thread draws a progress bar may hang
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_initialise_process)
-    with _ignoring_interrupts():
+    with _delaying_signals():
         for _ in range(jobs):  # the pool starts a process for each pending task
             pool.submit(os.getpid)
     return Workers(PROCESSES, jobs, pool.submit, pool.shutdown)
 
 
 @contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C within a with block; processes started in it inherit that."""
+def _delaying_signals() -> Iterator[None]:
+    """Ignore Ctrl-C, and delay SIGTERM, within a with block that starts processes.
+
+    They inherit that Ctrl-C is ignored.  One whose parent ends before it has sent what
+    the process needs would print a traceback.
+    """
     if current_thread() is not main_thread():  # other threads must not set signals
         yield
         return
+    received: list[int] = []
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ends = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, ends)
+        for number in received:
+            signal.raise_signal(number)
 
 
 def _initialise_process() -> None:
