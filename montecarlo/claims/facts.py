@@ -6,6 +6,9 @@ entry in `FACTS`.
 
 from collections.abc import Callable
 
+import numpy as np
+from scipy.special import softmax
+
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import (
     UNREACHED,
@@ -18,10 +21,31 @@ from montecarlo.claims.verdicts import (
 
 #: Kinds of claims that this module decides.
 KINDS = ("shape", "record")
+#: Numbers of queries and of keys, and d_k, for which products are formed.
+SIZES = ((3, 5, 4), (8, 8, 2), (4, 6, 16))
+#: Scores within [0, 1], the range of a text's example, and a shift out of that range.
+SCORES, SHIFT = np.linspace(0.0, 1.0, 5), 8.0
+#: Weights whose difference is smaller are equal but for rounding.
+ROUNDING = 1e-9
 #: Values of d_k that a text calls common, and the value from which it calls any common.
 COMMON, LARGE = (64, 128), 128
 #: Year in which a text says that the divisor was introduced.
 INTRODUCED = 2017
+
+
+def is_product_square(_: Catalogue) -> list[bool]:
+    """Return for each size whether QKᵀ has shape (d_k, d_k), and q·k d_k² numbers."""
+    agrees = []
+    for n_queries, n_keys, d_k in SIZES:
+        q, k = np.ones((n_queries, d_k)), np.ones((n_keys, d_k))
+        agrees += [(q @ k.T).shape == (d_k, d_k), np.size(q[0] @ k[0]) == d_k**2]
+    return agrees
+
+
+def needs_range(_: Catalogue) -> list[bool]:
+    """Return whether a shift of all scores of a row out of [0, 1] changes weights."""
+    change = softmax(SCORES + SHIFT) - softmax(SCORES)
+    return [bool(np.abs(change).max() >= ROUNDING)]
 
 
 def is_introduced(catalogue: Catalogue) -> list[bool]:
@@ -36,10 +60,8 @@ def is_introduced(catalogue: Catalogue) -> list[bool]:
 #: Claim id -> quantifier of the claim, and a function: catalogue -> whether the claim
 #: is true in each case.
 FACTS: dict[str, tuple[Quantifier, Callable[[Catalogue], list[bool]]]] = {
-    # QKᵀ has a row per query and a column per key; q·k is a single number
-    "product-shape": ("always", lambda _: [False]),
-    # adding a constant to all scores of a row leaves the weights unchanged
-    "scores-need-range": ("always", lambda _: [False]),
+    "product-shape": ("always", is_product_square),
+    "scores-need-range": ("always", needs_range),
     "input-dimension": ("always", lambda c: [x.d_model == x.d_k for x in c.model]),
     "head-dimensions": (
         "usually",
