@@ -28,7 +28,7 @@ MOST_CHARACTERS = 100
 
 
 class Product(NamedTuple):
-    """A factor, and the exponents of d_k, n and ln(n)."""
+    """A product: a factor times d_k, n and ln(n), each raised to its exponent."""
 
     factor: float
     d_k: float = 0.0
@@ -36,20 +36,20 @@ class Product(NamedTuple):
     log_n: float = 0.0
 
     def times(self, other: "Product", sign: float = 1.0) -> "Product":
-        """Return the product with another, or with sign -1 the quotient."""
+        """Return this product times ``other``, or divided by it if ``sign`` is -1."""
         powers = (a + sign * b for a, b in zip(self[1:], other[1:], strict=True))
         factor = (
             self.factor * other.factor if sign > 0.0 else self.factor / other.factor
         )
         return Product(factor, *powers)
 
-    def to(self, power: float) -> "Product":
-        """Return the product raised to a power."""
-        return Product(self.factor**power, *(0.0 + power * one for one in self[1:]))
+    def raised_to(self, power: float) -> "Product":
+        """Return this product raised to ``power``."""
+        return Product(self.factor**power, *(0.0 + power * old for old in self[1:]))
 
     @property
     def text(self) -> str:
-        """Formula as it can be typed: a factor, powers, and one square root.
+        """Formula that `parse_divisor` reads: a factor, powers, and one square root.
 
         Examples
         --------
@@ -70,14 +70,14 @@ class Product(NamedTuple):
 
 
 def _type_number(value: float) -> str:
-    """Return a number as it can be typed: 2, 0.5, 1e-5."""
+    """Return a number as text for a formula: 2, 0.5, 1e-5."""
     mantissa, _, exponent = repr(value).partition("e")
     mantissa = mantissa.removesuffix(".0")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
 def _typeset_number(match: re.Match[str]) -> str:
-    """Return the number in a match as LaTeX, rounded to six digits."""
+    """Return the matched number of a formula as LaTeX, rounded to six digits."""
     mantissa, _, exponent = f"{float(match[0]):g}".partition("e")
     return rf"{mantissa}\times 10^{{{int(exponent)}}}" if exponent else mantissa
 
@@ -90,7 +90,7 @@ _BASES = {
 
 
 def _evaluate(node: ast.expr) -> Product:
-    """Return the product that a parsed formula denotes.
+    """Return the product that the syntax tree of a formula denotes.
 
     Raises
     ------
@@ -104,18 +104,21 @@ def _evaluate(node: ast.expr) -> Product:
             if number > 0:
                 return Product(float(number))
         case ast.Call(ast.Name("sqrt"), [inner], []):
-            return _evaluate(inner).to(0.5)
+            return _evaluate(inner).raised_to(0.5)
         case ast.BinOp(left, ast.Mult(), right):
             return _evaluate(left).times(_evaluate(right))
         case ast.BinOp(left, ast.Div(), right):
             return _evaluate(left).times(_evaluate(right), -1.0)
         case ast.BinOp(left, ast.Pow(), right):
-            return _evaluate(left).to(_exponent(right))
+            return _evaluate(left).raised_to(_exponent(right))
     raise ValueError(f"{ast.unparse(node)} is no product of powers")
 
 
 def _exponent(node: ast.expr) -> float:
-    """Return the value of an exponent: a number, or a quotient of numbers."""
+    """Return the value of the syntax tree of an exponent.
+
+    It is a number, or a quotient of numbers.
+    """
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_exponent(node.operand)
     factor, *powers = _evaluate(node)
@@ -140,7 +143,7 @@ class Divisor:
 
     @property
     def needs_keys(self) -> bool:
-        """Whether the value depends on the number of keys."""
+        """Whether the value depends on n, the number of keys."""
         return any(self.formula[2:])
 
     @property
@@ -158,7 +161,7 @@ class Divisor:
         return re.sub(r"\d[\d.]*(?:e-?\d+)?", _typeset_number, tex)
 
     def value(self, d_k: int, n_keys: int | None = None) -> float:
-        """Return the number by which scores are divided.
+        """Return the number by which scores are divided at a given d_k and n.
 
         Parameters
         ----------
@@ -221,7 +224,7 @@ def name_divisor(text: str) -> str:
     >>> name_divisor("d_k^(1/2)"), name_divisor("none / d_k^0.6"), name_divisor("d_k/8")
     ('sqrt', 'none/d_k^0.6', '0.125*d_k')
     """
-    parts = _split(text)
+    parts = _split_at_slashes(text)
     is_plain = any(part in DIVISORS or part.startswith("(") for part in parts)
     if len(parts) == 2 and all(parts) and not is_plain:
         over, under = map(parse_divisor, parts)
@@ -266,7 +269,7 @@ def parse_divisor(text: str) -> Divisor:
 
 @lru_cache(maxsize=1024)
 def _parse_formula(formula: str) -> Divisor:
-    """Return the divisor with a formula, as `parse_divisor` does."""
+    """Return the divisor with a given formula, cached; see `parse_divisor`."""
     source = formula.replace("^", "**") if len(formula) <= MOST_CHARACTERS else ""
     try:
         product = _evaluate(ast.parse(source, mode="eval").body)
@@ -286,8 +289,11 @@ def _parse_formula(formula: str) -> Divisor:
     return next(same, None) or Divisor(product.text, product)
 
 
-def _split(text: str) -> list[str]:
-    """Return the parts between slashes outside of all parentheses."""
+def _split_at_slashes(text: str) -> list[str]:
+    """Return the parts of a text between slashes, without spaces around them.
+
+    Slashes within parentheses do not separate parts.
+    """
     depth, parts = 0, [""]
     for character in text:
         depth += (character == "(") - (character == ")")

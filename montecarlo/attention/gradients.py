@@ -59,7 +59,7 @@ def jacobian_frobenius(sums: RowSums) -> Array:
 
 
 def jacobian_spectral(rows: SoftmaxRows, n_rows: int | None = None) -> Array:
-    """Return the spectral norm of J, its largest eigenvalue, from 0 to 1/2.
+    """Return the spectral norm of J for each row: its largest eigenvalue, 0 to 1/2.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def jacobian_spectral(rows: SoftmaxRows, n_rows: int | None = None) -> Array:
 
 
 def element_gradient(rows: SoftmaxRows) -> Array:
-    """Return p(1 - p), the diagonal of J, for all keys of all rows.
+    """Return p(1 - p) for each key of each row: the diagonal of J.
 
     Returns
     -------

@@ -41,17 +41,17 @@ class LogGrid:
 
     @property
     def n_bins(self) -> int:
-        """Number of bins."""
+        """Number of bins of the grid, including that of zero."""
         return 2 * self._n_sizes - 1 if self.signed else self._n_sizes
 
     @property
     def least(self) -> float:
-        """Lower bound of the values."""
+        """Lower bound of the values that are counted: 0, or -inf on a signed grid."""
         return -math.inf if self.signed else 0.0
 
     @property
     def open_bins(self) -> tuple[int, ...]:
-        """Indices of the bins in which values outside of the grid are counted.
+        """Indices of the bins that also hold values outside of the grid.
 
         A top leaves none above, and scores are never so small that the bins next to
         zero of a signed grid contain any.
@@ -61,7 +61,7 @@ class LogGrid:
 
     @property
     def _places(self) -> Array:
-        """Numbers of bins below the ends of the layers."""
+        """Number of bins between that of zero and each of ``ends``, shape (n_ends,)."""
         widths = np.diff(self.ends) * self.per_decade
         return np.concatenate([np.zeros(1), np.cumsum(widths).round()])
 
@@ -74,11 +74,11 @@ class LogGrid:
 
     @property
     def _half(self) -> float:
-        """Fractional bin index of half the top."""
+        """Bin index of half the top, a fraction if half the top is inside a bin."""
         return float(np.interp(math.log10(0.5 * self.top), self.ends, self._places))
 
     def bins(self, values: Array) -> Bins:
-        """Return the index of the bin of each value, from 0 to ``n_bins - 1``."""
+        """Return the bin index of each value: integers from 0 to ``n_bins - 1``."""
         sizes = np.abs(values) if self.signed else values
         with np.errstate(divide="ignore", invalid="ignore"):
             place = np.asarray(np.interp(np.log10(sizes), self.ends, self._places))

@@ -44,7 +44,7 @@ class Mask:
         return self.name not in {"none", "full"}
 
     def longest(self, n_keys: int) -> int:
-        """Return the number of keys visible to the last query, the largest of all."""
+        """Return the number of keys visible to the last query, which sees the most."""
         return self.width or n_keys
 
 
@@ -107,7 +107,7 @@ class QueryBlock(NamedTuple):
 
 
 def query_blocks(mask: Mask, shape: tuple[int, int], size: int) -> Iterator[QueryBlock]:
-    """Yield all queries in order, in blocks of at most ``size``.
+    """Yield all queries in order, in blocks of at most ``size`` queries.
 
     Parameters
     ----------

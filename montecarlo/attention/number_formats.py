@@ -67,7 +67,7 @@ class NumberFormat:
 
     @cached_property
     def _lifting(self) -> tuple[np.uint64, np.uint64]:
-        """Two integers from which `round` computes the bits of an anchor.
+        """Two integers from which `round` computes the bits of an anchor (see below).
 
         They are the bits of 2**least_exponent, and the number to add to those of a
         power of 2.  The anchor of a number is 1.5 times 2**(53 - bits) times its power
@@ -168,7 +168,7 @@ def exponentials_in(
 
 
 def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
-    """Return exponentials divided by their sum in a number format, as float64.
+    """Return softmax weights, exponentials divided by their sum, in a number format.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def weights_in(e: Array, number_format: NumberFormat, *, wide: bool) -> Array:
 
 
 def _sum_in(values: Array, number_format: NumberFormat) -> Array:
-    """Return the sum along the last axis with every partial sum rounded."""
+    """Return the sums along the last axis, every partial sum rounded to a format."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if number_format.native is not None:
             # accumulate adds in order and rounds each partial sum; sum does not
@@ -209,7 +209,11 @@ def compared_rows(n_queries: int, n_keys: int) -> int:
 
 
 def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
-    """Return the pairs of format and way of softmax for rows of ``n_keys`` keys."""
+    """Return the number formats and ways of softmax that are computed for n keys.
+
+    One pair for each combination; sums that are emulated term by term are left out for
+    rows of more than `MOST_STEPS` keys.
+    """
     return [
         (number_format, softmax)
         for number_format in NUMBER_FORMATS.values()
@@ -219,7 +223,7 @@ def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
 
 
 def overflows(weights: Array) -> Array:
-    """Return 1 for each row of weights that overflowed, else 0.
+    """Return 1 for each row in which a softmax overflowed, else 0.
 
     If an exponential overflows, a weight is not finite; if the sum does, all weights
     are 0.
@@ -237,7 +241,7 @@ def overflows(weights: Array) -> Array:
 
 
 def distinct_share(weights: Array) -> Array:
-    """Return the number of different weights of each row over the number of keys.
+    """Return the number of different weights in each row over its number of keys.
 
     Shapes are those of `overflows`; weights that are not finite count as 0.
     """
@@ -266,7 +270,7 @@ def weight_error(weights: Array, exact: Array) -> Array:
 
 
 def most_weight_error(number_format: NumberFormat, n_keys: int, softmax: str) -> float:
-    """Return an upper bound of `weight_error`.
+    """Return an upper bound of the `weight_error` of a row of ``n_keys`` keys.
 
     Notes
     -----

@@ -77,7 +77,7 @@ Means = Mapping[str, Array]
 
 
 class Scale(NamedTuple):
-    """An increasing function and its inverse."""
+    """A transformation for intervals: an increasing function and its inverse."""
 
     forward: Callable[[Array], Array]
     back: Callable[[Array], Array]
@@ -154,7 +154,9 @@ class Quantity:
     by_key: bool = False
 
     def grid_for(self, n_keys: int) -> LogGrid | None:
-        """Return the grid for rows of ``n_keys`` keys, with the top of their range.
+        """Return the grid for counting row values at ``n_keys`` keys, None without one.
+
+        Its top is the end of the range of the quantity.
 
         Near the top, values are counted by their distance to it, so that nearly uniform
         rows are distinguished as finely as nearly one-hot ones.
@@ -162,16 +164,16 @@ class Quantity:
         return self.grid and replace(self.grid, top=self.range_at(n_keys)[1])
 
     def range_at(self, n_keys: int) -> Range:
-        """Return the range of the values in rows of ``n_keys`` keys."""
+        """Return the smallest and the largest possible value for ``n_keys`` keys."""
         return self.within(n_keys) if callable(self.within) else self.within
 
     @property
     def divided(self) -> bool:
-        """Whether the value depends on the divisor."""
+        """Whether the divisor changes the value."""
         return self.of != "pairs" or self.degree != 0
 
     def divisor(self, name: str) -> str:
-        """Return the divisor in the key of a table row: ``none`` if it has no effect.
+        """Return the divisor in a row's key: ``name``, or ``none`` if it has no effect.
 
         Ratios of two divisors stay as they are.
         """
@@ -182,19 +184,19 @@ _TABLE: list[Quantity] = []
 
 
 def _quantity(
-    of: Literal["pairs", "rows", "formats"], symbol: str, /, **more: Any
+    of: Literal["pairs", "rows", "formats"], symbol: str, /, **fields: Any
 ) -> Callable[[Callable[..., Array]], Quantity]:
-    """Return a decorator that adds a function to the table as a quantity.
+    """Return a decorator that makes a function a quantity and adds it to the table.
 
-    Its name is that of the function, and its words are the docstring, unless they are
-    given.  Other parameters are the attributes of `Quantity`.
+    The quantity has the name of the function.  Its words are the docstring, unless
+    ``words`` is given.  Other parameters are attributes of `Quantity`.
     """
 
-    def add(evaluate: Callable[..., Array]) -> Quantity:
-        """Add the quantity."""
-        summary = (evaluate.__doc__ or "").removesuffix(".")
-        words = more.pop("words", summary[:1].lower() + summary[1:])
-        _TABLE.append(Quantity(of, evaluate.__name__, symbol, words, evaluate, **more))
+    def add(function: Callable[..., Array]) -> Quantity:
+        """Return the quantity of a function, after adding it to the table."""
+        name, summary = function.__name__, (function.__doc__ or "").removesuffix(".")
+        words = fields.pop("words", summary[:1].lower() + summary[1:])
+        _TABLE.append(Quantity(of, name, symbol, words, function, **fields))
         return _TABLE[-1]
 
     return add
@@ -209,9 +211,12 @@ _norm = partial(
 _formats = partial(_quantity, "formats", within=SHARE, moments=0.0)
 
 
-def _variance(means: Means, of: str) -> Array:
-    """Return the variance of the entries of ``q`` or ``k``, or of the scores ``s``."""
-    return means[f"{of}2"] - means[of] ** 2
+def _variance(means: Means, variable: str) -> Array:
+    """Return the variance in each replicate of entries of q or k, or of scores s.
+
+    ``variable`` is ``"q"``, ``"k"`` or ``"s"``.
+    """
+    return means[f"{variable}2"] - means[variable] ** 2
 
 
 @_pairs(r"\operatorname{Var}(q_m)")
@@ -478,12 +483,12 @@ def entropy_identity(block: RowBlock) -> Array:
 
 
 def _is_saturated(threshold: float, block: RowBlock) -> Array:
-    """Return 1 for rows with a weight of at least ``threshold``, else 0."""
+    """Return 1 for each row whose largest weight is at least ``threshold``, else 0."""
     return np.asarray(softmax.weight_max(block.sums) >= threshold, dtype=np.float64)
 
 
 def _at_least(threshold: float) -> str:
-    """Return LaTeX for a largest weight of at least ``threshold``."""
+    """Return the LaTeX condition that a largest weight is at least ``threshold``."""
     return rf"p_{{\max}} \ge {threshold}"
 
 
@@ -547,7 +552,7 @@ FORMAT_QUANTITIES = {one.name: one for one in _TABLE if one.of == "formats"}
 
 
 def quantile_level(summary: str) -> float | None:
-    """Return the level of a quantile from its name, or None for other summaries.
+    """Return the level in (0, 1) of a named quantile, or None for other summaries.
 
     Examples
     --------
@@ -568,7 +573,9 @@ def range_of(
     number_format: str = "float64",
     way: str = "shifted",
 ) -> Range:
-    """Return the range of a quantity, which its means and quantiles share.
+    """Return the smallest and the largest possible value of a quantity.
+
+    Means and quantiles over rows are within the same range.
 
     Parameters
     ----------
@@ -587,7 +594,7 @@ def range_of(
 
 
 def clip(value: float, within: Range) -> float:
-    """Return the number in a range that is nearest to ``value``; NaN stays NaN."""
+    """Return ``value``, or the end of the range that is nearer; NaN stays NaN."""
     low, high = within
     return min(max(value, low), high)  # in this order, NaN is returned
 

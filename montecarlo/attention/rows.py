@@ -38,12 +38,18 @@ QUERY_SCORES = 2**19
 
 
 def costly_rows(most: int, n_keys: int) -> int:
-    """Return the number of rows, at most ``most``, for a costly quantity."""
+    """Return how many rows of a replicate a costly quantity is evaluated for.
+
+    ``most`` rows up to `COSTLY_KEYS` keys, and fewer for longer rows.
+    """
     return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
 
 
 def query_rows(n_keys: int) -> int:
-    """Return the largest number of rows for the query gradient."""
+    """Return for how many rows of a replicate the query gradient is evaluated.
+
+    Under a mask it is evaluated for all rows instead.
+    """
     return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
 
 
@@ -69,7 +75,7 @@ class ScoreBlock:
         Gradient v of a loss with respect to the weights, for the query gradient.
     values : ndarray of float32, shape (n_replicates, n_keys, d_k)
         Empty unless key and value gradients are requested.
-    by_output : ndarray of float32, shape (n_replicates, n_queries, d_k)
+    grad_output : ndarray of float32, shape (n_replicates, n_queries, d_k)
         Gradient of a loss with respect to the outputs; likewise.
     """
 
@@ -81,11 +87,11 @@ class ScoreBlock:
     scores: Scores
     vector: Scores
     values: Floats
-    by_output: Floats
+    grad_output: Floats
 
     @cached_property
     def widened(self) -> "ScoreBlock":
-        """The same block with scores and v in float64."""
+        """Copy of this block with scores and the vector v in float64."""
         return replace(self, scores=widen(self.scores), vector=widen(self.vector))
 
     @cached_property
@@ -100,7 +106,10 @@ class ScoreBlock:
 
     @cached_property
     def element_gaps(self) -> Gaps:
-        """The same in float64 for the first `ELEMENT_ROWS` rows.  There is no mask."""
+        """Float64 scores relative to the two largest of each row, for few rows.
+
+        The first rows, at most `ELEMENT_ROWS`.  There is no mask.
+        """
         n_rows = costly_rows(ELEMENT_ROWS, self.scores.shape[-1])
         return measure_gaps(widen(self.scores[:, :n_rows]))
 
@@ -112,25 +121,34 @@ class ScoreBlock:
 
     @cached_property
     def matching(self) -> Array:
-        """Score of query i and key i minus the largest score of the row of query i."""
+        """Score of query i and key i minus the largest score of row i, for all i.
+
+        Shape (n_replicates, n_queries).
+        """
         own = np.diagonal(self.scores, self.first_match, axis1=-2, axis2=-1)
         return own - self.gaps.largest
 
     @cached_property
     def differences(self) -> Scores:
-        """Differences of v to its value at the largest score, for `gradient_query`."""
+        """Vector v minus its value at the key of the largest score, for each row.
+
+        Shape (n_replicates, n_rows, n_keys), with the rows of the query gradient.
+        """
         n_rows = None if self.all_rows else query_rows(self.scores.shape[-1])
         return gradients.differences_to_largest(self.vector, self.gaps, n_rows)
 
     @cached_property
-    def by_weights(self) -> Floats:
-        """Gradient with respect to the weights of the loss of ``by_output``."""
-        return self.by_output @ self.values.transpose(0, 2, 1)
+    def grad_weights(self) -> Floats:
+        """Gradient of the loss with respect to the weights, from ``grad_output``.
+
+        Shape (n_replicates, n_queries, n_keys).
+        """
+        return self.grad_output @ self.values.transpose(0, 2, 1)
 
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Softmax of a block of queries under one divisor, and gradients through it.
+    """Softmax weights of a block of queries under one divisor, and their gradients.
 
     Arrays have the shape (n_replicates, n_rows), except key and value gradients.  For
     costly quantities there are fewer rows than queries, unless ``scores.all_rows``.
@@ -147,17 +165,17 @@ class RowBlock:
 
     @cached_property
     def rows(self) -> SoftmaxRows:
-        """Softmax of the divided scores."""
+        """Softmax of the divided scores of each row."""
         return softmax_rows(self.scores.gaps, self.divisor)
 
     @property
     def sums(self) -> RowSums:
-        """Sums of exponentials of the divided scores."""
+        """Sums over each row of exponentials of the divided scores."""
         return self.rows.sums
 
     @cached_property
     def entropy(self) -> Array:
-        """Entropy of the weights in nats."""
+        """Entropy of the weights of each row, in nats."""
         return entropy(self.sums)
 
     @property
@@ -173,7 +191,7 @@ class RowBlock:
 
     @property
     def jacobian_spectral(self) -> Array:
-        """Spectral norm of the softmax Jacobian, for `costly_rows` rows."""
+        """Spectral norm of the softmax Jacobian of each of `costly_rows` rows."""
         n_rows = costly_rows(SPECTRAL_ROWS, self.rows.e.shape[-1])
         return gradients.jacobian_spectral(
             self.rows, None if self.scores.all_rows else n_rows
@@ -181,13 +199,19 @@ class RowBlock:
 
     @property
     def element_gradient(self) -> Array:
-        """p(1 - p) of all keys, for `costly_rows` rows; shape (n_replicates, any)."""
+        """p(1 - p) for each key of `costly_rows` rows.
+
+        Shape (n_replicates, n_rows * n_keys).
+        """
         rows = softmax_rows(self.scores.element_gaps, self.divisor)
         return gradients.element_gradient(rows)
 
     @cached_property
     def gradient_query(self) -> Array:
-        """Norm of the gradient of v·p with respect to q, for `query_rows` rows."""
+        """Norm of the gradient of v·p with respect to q, for each row.
+
+        Without a mask there are at most `query_rows` rows.
+        """
         product = gradients.jacobian_times(self.rows, self.scores.differences)
         return gradients.gradient_query(self.sums, product, self.scores.keys)
 
@@ -198,7 +222,7 @@ class RowBlock:
         Summed over the queries; shape (n_replicates, n_keys, d_k).
         """
         scores, rows = self.scores, self.rows
-        differences = gradients.differences_to_largest(scores.by_weights, rows.gaps)
+        differences = gradients.differences_to_largest(scores.grad_weights, rows.gaps)
         by_scores = gradients.jacobian_times(rows, differences)
         by_scores *= self.sums.unit[..., np.newaxis]
         gradient: Array = np.matmul(by_scores.transpose(0, 2, 1), scores.queries)
@@ -206,5 +230,8 @@ class RowBlock:
 
     @property
     def gradient_value(self) -> Array:
-        """Gradient of the loss with respect to the values, in the same shape."""
-        return weights_in_order(self.rows).transpose(0, 2, 1) @ self.scores.by_output
+        """Gradient of the loss with respect to the values, summed over the queries.
+
+        Shape (n_replicates, n_keys, d_k).
+        """
+        return weights_in_order(self.rows).transpose(0, 2, 1) @ self.scores.grad_output

@@ -101,7 +101,7 @@ def measure_gaps(scores: Scores, block: QueryBlock | None = None) -> Gaps:
 
 
 def widen(values: Scores) -> Array:
-    """Return values converted to float64."""
+    """Return an array converted to float64."""
     return values.astype(np.float64)
 
 
@@ -111,7 +111,7 @@ def add_up(values: Scores) -> Array:
 
 
 def put(values: Scores, where: NDArray[np.intp], value: Scores | float) -> None:
-    """Set ``values[..., i, where[..., i]]``, one value of each row, in place."""
+    """Set one value in each row, ``values[..., i, where[..., i]]``, in place."""
     column = np.asarray(value)[..., np.newaxis]
     np.put_along_axis(values, where[..., np.newaxis], column, axis=-1)
 
@@ -181,7 +181,7 @@ class SoftmaxRows:
 
 
 def softmax_rows(gaps: Gaps, divisor: float) -> SoftmaxRows:
-    """Return the softmax of the scores divided by a positive number."""
+    """Return the softmax of rows of scores after division by ``divisor``."""
     e = gaps.rest / divisor
     # float64 reaches so far that its subnormal numbers are rare
     if e.dtype == np.float64 or gaps.lowest / divisor > NOT_NEGLIGIBLE_TO:
@@ -226,7 +226,10 @@ def entropy(sums: RowSums) -> Array:
 
 
 def entropy_of_weights(weights: Scores) -> Scores:
-    """Return the Shannon entropy in nats along the last axis of given weights."""
+    """Return the Shannon entropy of each row of weights, in nats.
+
+    ``weights`` has the shape (..., n_keys), the result (...).
+    """
     logs = np.log(np.where(weights > 0.0, weights, 1.0))
     entropies: Scores = -(weights * logs).sum(axis=-1)
     return entropies

@@ -201,7 +201,7 @@ def score_blocks(
         stream(seed, point, i, "v").standard_normal((1, n_keys)) for i in indices
     ]
     vector = np.stack(vectors).astype(np.float32)
-    values, by_output = draw("values"), draw("by_output")
+    values, grad_output = draw("values"), draw("by_output")
     for block in query_blocks(point.mask, point.shape, point.queries_at_once):
         q, k = queries[:, block.queries], keys[:, block.keys]
         yield ScoreBlock(
@@ -213,7 +213,7 @@ def score_blocks(
             scores=q @ k.transpose(0, 2, 1),
             vector=vector[..., block.keys],
             values=values[:, block.keys],
-            by_output=by_output[:, block.queries],
+            grad_output=grad_output[:, block.queries],
         )
 
 
