@@ -37,12 +37,12 @@ class Batch:
 
     @property
     def n_replicates(self) -> int:
-        """Number of replicates."""
+        """Number of replicates in the batch."""
         return len(self.means)
 
 
 def pack(batch: Batch) -> bytes:
-    """Return a batch as bytes, an archive of NumPy without the empty bins.
+    """Return a batch as bytes, a compressed NumPy archive without empty bins.
 
     The counts are concatenated.  The archive contains the differences between the
     positions of consecutive nonempty bins, and their counts.
@@ -61,9 +61,9 @@ def pack(batch: Batch) -> bytes:
 
 
 def join(parts: Iterable[bytes]) -> Batch:
-    """Return one batch with the replicates of packed batches of a point, in order.
+    """Unpack batches of one point and return them as one `Batch`, in their order.
 
-    There is at least one packed batch.
+    ``parts`` are results of `pack`, at least one.
     """
     with _reading:
         files = [{**np.load(BytesIO(part))} for part in parts]

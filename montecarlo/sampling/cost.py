@@ -72,7 +72,10 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
 
 
 def _draw_seconds(family: str) -> float:
-    """Return the approximate time to draw an entry of a family of distributions."""
+    """Return the approximate time in seconds to draw one entry of Q or K.
+
+    ``family`` is the name of its distribution without mean and std.
+    """
     if family.startswith(SCIPY):
         return SCIPY_SECONDS
     return SLOW_SECONDS if family.startswith(SLOW_FAMILIES) else DRAW_SECONDS
@@ -140,7 +143,7 @@ def require_affordable(point: DesignPoint, n_divisors: int) -> None:
 
 @lru_cache(maxsize=4096)
 def require_spread(point: DesignPoint, divisor: str) -> None:
-    """Raise `InputError` if divided scores of a row would be nearly equal.
+    """Raise `InputError` if division would make the scores of a row nearly equal.
 
     Weights differ from 1/n by about the standard deviation of the divided scores, and
     quantities by its square.  Below `LEAST_SPREAD` float64 does not resolve that.
@@ -174,7 +177,7 @@ def require_affordable_tail(d_k: int) -> None:
 
 
 def require_soon(option: str, number: int, seconds: float) -> None:
-    """Raise `InputError` if replicates would take more than `MOST_ASKED_SECONDS`.
+    """Raise `InputError` if sampling would take more than `MOST_ASKED_SECONDS`.
 
     Parameters
     ----------
@@ -193,12 +196,12 @@ def require_soon(option: str, number: int, seconds: float) -> None:
 
 
 def _memory(needed: float) -> str:
-    """Return a number of bytes as text in GiB."""
+    """Return a number of bytes as text in GiB, such as ``1.5 GiB``."""
     return f"{needed / GIBIBYTE:.3g} GiB"
 
 
 def say_time(seconds: float) -> str:
-    """Return a time as text in a suitable unit.
+    """Return a time in seconds as text in a suitable unit.
 
     Examples
     --------

@@ -107,7 +107,10 @@ class Normalisation:
         return self.kind if self.gain == 1.0 else f"{self.kind}(gain={self.gain!r})"
 
     def length(self, d_k: int) -> float:
-        """Return the norm of a normalised query or key; ``kind`` is not ``none``."""
+        """Return the norm of a query or key after normalisation, without the gain.
+
+        ``kind`` must not be ``none``.
+        """
         return 1.0 if self.kind == "l2" else math.sqrt(d_k)
 
 
@@ -180,26 +183,26 @@ class Initialisation:
 
     @property
     def name(self) -> str:
-        """Canonical name: parameters sorted."""
+        """Canonical name, with the parameters sorted."""
         return (
             f"init(kind={self.kind},norm={self.norm},shape={self.shape},"
             f"width={self.width})"
         )
 
     def weight_variance(self, d_k: int) -> float:
-        """Return the variance of a weight of a projection to heads of dimension d_k."""
+        """Return the variance of a projection's weights, for heads of dimension d_k."""
         fan_out = {"head": d_k, "full": self.width, "fused": 3 * self.width}[self.shape]
         variance, _ = WEIGHT_KINDS[self.kind]
         return variance(self.width, fan_out)
 
 
 def name_of(initialisation: Initialisation | None) -> str:
-    """Return the canonical name of an initialisation; empty for None."""
+    """Return the canonical name of an initialisation, or "" for None."""
     return initialisation.name if initialisation else ""
 
 
 def parse_initialisation(name: str) -> Initialisation | None:
-    """Return the initialisation with a given name; None for ``none`` and empty.
+    """Return the initialisation with a given name, or None for ``none`` and "".
 
     Raises
     ------
@@ -317,7 +320,7 @@ class DesignPoint:
 
     @property
     def names(self) -> tuple[str, str, str, str, str, str]:
-        """Values of the first columns of the tables.
+        """Names of the parts of the point, the first columns of the tables.
 
         Distributions of q and k, normalisation, dependence, initialisation and mask.
         """
@@ -332,18 +335,21 @@ class DesignPoint:
 
     @property
     def label(self) -> str:
-        """Names of the distributions of q and k, or one name if they are equal."""
+        """Names of the distributions of q and k as text; one name if they are equal."""
         q, k = self.distribution_q.name, self.distribution_k.name
         return k if q == k else f"{q} * {k}"
 
     @property
     def has_rows(self) -> bool:
-        """Whether there are attention rows, not pairs."""
+        """Whether the point samples attention rows; otherwise it samples pairs."""
         return self.n_keys is not None
 
     @property
     def is_independent(self) -> bool:
-        """Whether entries of q and k are independent: not projected or normalised."""
+        """Whether all entries of q and k are independent of each other.
+
+        They are not if keys depend on queries, nor after projection or normalisation.
+        """
         drawn = self.dependence == INDEPENDENT and self.initialisation is None
         return drawn and not self.is_normalised
 
@@ -370,7 +376,8 @@ class DesignPoint:
     def name(self) -> str:
         """Canonical name, from which random streams are derived.
 
-        The words law and setup stay, as other names would give other draws.
+        It says law and setup for distribution and initialisation, since other words
+        would give other draws.
         """
         design = "pairs" if self.n_keys is None else f"n_keys={self.n_keys}"
         return (
@@ -397,7 +404,7 @@ class DesignPoint:
     def queries_at_once(self) -> int:
         """Largest number of queries in a block whose scores are computed together.
 
-        Requires rows.
+        The point must have attention rows.
         """
         n_queries, n_keys = self.shape
         if not self.is_masked:
@@ -410,9 +417,9 @@ class DesignPoint:
     def row_spread(self) -> float:
         """Approximate standard deviation of the undivided scores of a row.
 
-        It is the norm of a query times the standard deviation of an entry of k, before
-        a projection by an initialisation.  For normalised queries and keys, it follows
-        from their length and the gain.
+        It is the norm of a query times the standard deviation of an entry of k, both
+        before projection by an initialisation.  For normalised queries and keys, it
+        follows from their norm and the gain.
         """
         if self.is_normalised:
             length = self.normalisation.length(self.d_k)
@@ -439,7 +446,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     *,
     formats: bool = False,
 ) -> DesignPoint:
-    """Return the design point with given names and sizes.
+    """Return the design point of parts with given names, and sizes.
 
     Parameters
     ----------
@@ -484,10 +491,10 @@ def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
         One of `STREAMS`.
     """
     child = (*point_key(point.name), index, STREAMS.index(which))
-    return Generator(SFC64(SeedSequence(_words(seed, child))))
+    return Generator(SFC64(SeedSequence(_seed_words(seed, child))))
 
 
-def _words(seed: int, child: tuple[int, ...]) -> NDArray[np.uint32]:
+def _seed_words(seed: int, child: tuple[int, ...]) -> NDArray[np.uint32]:
     """Return the entropy of ``SeedSequence(seed, spawn_key=child)`` as 32-bit words.
 
     With an array of words, `SeedSequence` takes a third of the time.

@@ -57,9 +57,9 @@ class Distribution:
 
     @property
     def family(self) -> str:
-        """Name without the parameters mean and std."""
+        """Name of the distribution without the parameters mean and std."""
         base, _, given = self.name.rstrip(")").partition("(")
-        shape = [one for one in _parameters(given) if one[0] not in ("mean", "std")]
+        shape = [one for one in _read_pairs(given) if one[0] not in ("mean", "std")]
         return _canonical(base, shape)
 
     @property
@@ -68,41 +68,50 @@ class Distribution:
         return self.mean == 0.0 and self.std == 1.0
 
     def sample(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Return independent entries of this distribution as float32."""
+        """Return independent entries of this distribution, float32 of a given shape."""
         return self.rescale(self.draw(rng, shape))
 
     def rescale(self, standard: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return standardised entries with this mean and standard deviation."""
+        """Return standardised entries, scaled and shifted to this std and mean."""
         if self.is_standard:
             return standard
         return np.float32(self.mean) + np.float32(self.std) * standard
 
 
 def _uniforms(rng: Generator, size: int) -> NDArray[np.float32]:
-    """Return uniforms on [0, 1), those of ``Generator.random`` in half the time."""
-    return _in_unit(_words(rng, size))
+    """Return ``size`` float32 uniforms on [0, 1), equal to ``Generator.random``.
+
+    They take half the time.
+    """
+    return _to_uniforms(_random_words(rng, size))
 
 
-def _words(rng: Generator, size: int) -> NDArray[np.uint32]:
-    """Return random words of 32 bits, each half of one of 64 bits."""
+def _random_words(rng: Generator, size: int) -> NDArray[np.uint32]:
+    """Return ``size`` random 32-bit integers, the halves of 64-bit ones."""
     return rng.bit_generator.random_raw((size + 1) // 2).view(np.uint32)[:size]
 
 
-def _in_unit(words: NDArray[np.uint32]) -> NDArray[np.float32]:
-    """Return uniforms on [0, 1) of 24 bits from random words, which are overwritten."""
+def _to_uniforms(words: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """Return float32 uniforms on [0, 1) from the upper 24 bits of random words.
+
+    The array of words is overwritten.
+    """
     words >>= np.uint32(8)
     uniforms = words.astype(np.float32)
     uniforms *= np.float32(2.0**-24)
     return uniforms
 
 
-def _open(uniforms: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Map uniforms to (0, 1] in place, as one in 2**24 is exactly 0."""
+def _exclude_zero(uniforms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Map uniforms from [0, 1) to (0, 1] in place, and return them.
+
+    One uniform in 2**24 is exactly 0.
+    """
     return np.subtract(np.float32(1.0), uniforms, out=uniforms)
 
 
 def _signs(uniforms: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Map uniforms to random signs 1 and -1 in place."""
+    """Map uniforms on [0, 1) to random signs 1 and -1 in place, and return them."""
     uniforms -= np.float32(0.5)
     return np.copysign(np.float32(1.0), uniforms, out=uniforms)
 
@@ -114,17 +123,17 @@ DRAWS_TOGETHER = 2**15
 def _gaussian(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return standard normal draws by the method of Box and Muller.
 
-    It is four times as fast as NumPy's.  Uniforms of 24 bits limit the draws to 5.77
-    standard deviations; a normal draw exceeds that with probability 8e-9.
+    The method is four times as fast as NumPy's.  Uniforms of 24 bits limit the draws to
+    5.77 standard deviations; a normal draw exceeds that with probability 8e-9.
     """
     size = math.prod(shape)
     half = (size + 1) // 2
-    words = _words(rng, 2 * half).reshape(2, half)
+    words = _random_words(rng, 2 * half).reshape(2, half)
     draws = np.empty((2, half), dtype=np.float32)
     for first in range(0, half, DRAWS_TOGETHER):
         some = np.s_[:, first : first + DRAWS_TOGETHER]
-        radius, angle = _in_unit(words[some])
-        np.log(_open(radius), out=radius)
+        radius, angle = _to_uniforms(words[some])
+        np.log(_exclude_zero(radius), out=radius)
         radius *= np.float32(-2.0)
         np.sqrt(radius, out=radius)
         angle *= np.float32(2.0 * math.pi)
@@ -147,10 +156,10 @@ def _rademacher(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def _laplace(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return Laplace draws of scale 1/sqrt(2): exponential draws with random signs."""
+    """Return Laplace draws of variance 1: exponential draws with random signs."""
     size = math.prod(shape)
     uniforms = _uniforms(rng, 2 * size)
-    draws, signs = _open(uniforms[:size]), _signs(uniforms[size:])
+    draws, signs = _exclude_zero(uniforms[:size]), _signs(uniforms[size:])
     np.log(draws, out=draws)
     draws *= np.float32(-math.sqrt(0.5))
     draws *= signs
@@ -158,7 +167,7 @@ def _laplace(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def _logistic(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return logistic draws: logits of uniforms over their std, pi/sqrt(3).
+    """Return logistic draws: logits of uniforms, over their standard deviation.
 
     Computed in float64, as float32 uniforms are too coarse near 1.
     """
@@ -171,9 +180,9 @@ def _logistic(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def _student_t(
-    freedom: int, rng: Generator, shape: tuple[int, ...]
+    degrees_of_freedom: int, rng: Generator, shape: tuple[int, ...]
 ) -> NDArray[np.float32]:
-    """Return draws of Student's t over its standard deviation.
+    """Return draws of Student's t divided by its standard deviation.
 
     With f degrees of freedom and independent uniforms U and V, a draw is
     sqrt(f (U**(-2/f) - 1)) cos(2 pi V), and its standard deviation sqrt(f/(f - 2)).
@@ -187,13 +196,13 @@ def _student_t(
     Mathematics of Computation 62.
     """
     size = math.prod(shape)
-    radius = _words(rng, size).astype(np.float32)
+    radius = _random_words(rng, size).astype(np.float32)
     radius += np.float32(0.5)
     radius *= np.float32(2.0**-32)
     np.log(radius, out=radius)
-    radius *= np.float32(-2.0 / freedom)
+    radius *= np.float32(-2.0 / degrees_of_freedom)
     np.expm1(radius, out=radius)
-    radius *= np.float32(freedom - 2)
+    radius *= np.float32(degrees_of_freedom - 2)
     np.sqrt(radius, out=radius)
     angle = _uniforms(rng, size)
     angle *= np.float32(2.0 * math.pi)
@@ -233,14 +242,14 @@ _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 _NAMED = re.compile(rf"((?:scipy\.)?\w+)(?:\((\w+={_NUMBER}(?:,\w+={_NUMBER})*)\))?")
 
 
-def _parameters(given: str) -> list[tuple[str, float]]:
-    """Return names and values of parameters from a text such as ``a=1.0,b=2.0``."""
-    pairs = (one.partition("=") for one in given.split(",") if one)
+def _read_pairs(text: str) -> list[tuple[str, float]]:
+    """Return the (name, value) pairs in a text such as ``a=1.0,b=2.0``."""
+    pairs = (pair.partition("=") for pair in text.split(",") if pair)
     return [(name, float(value)) for name, _, value in pairs]
 
 
 def _canonical(base: str, parameters: list[tuple[str, float]]) -> str:
-    """Return a name with parameters, as in ``base(a=1.0,b=2.0)``."""
+    """Return the name of a distribution with parameters: ``base(a=1.0,b=2.0)``."""
     written = ",".join(f"{name}={value!r}" for name, value in parameters)
     return f"{base}({written})" if written else base
 
@@ -263,7 +272,7 @@ def parse_distribution(name: str) -> Distribution:
     name = _CALLED.sub("gaussian", name)
     match = _NAMED.fullmatch(name.replace(" ", ""))
     base, parameters = (match[1], match[2]) if match else (name, None)
-    pairs = _parameters(parameters or "")
+    pairs = _read_pairs(parameters or "")
     given = dict(pairs)
     if len(given) < len(pairs):
         raise InputError(
@@ -380,7 +389,7 @@ def distribution(  # noqa: PLR0913 - a name, a sampler and its moments
 def _draw_standardised(
     sampler: Sampler, mean: float, std: float, rng: Generator, shape: tuple[int, ...]
 ) -> NDArray[np.float32]:
-    """Return entries of a sampler with its mean and standard deviation removed."""
+    """Return draws of a sampler minus ``mean``, divided by ``std``."""
     drawn = sampler(rng, shape)
     try:
         entries = np.asarray(drawn)
@@ -405,9 +414,10 @@ def _draw_standardised(
 def _require_moments(
     name: str, draw: Draw, mean: float, std: float, kurtosis: float
 ) -> None:
-    """Raise `InputError` if a standardised sampler is invalid.
+    """Raise `InputError` if draws lack the stated mean or variance.
 
-    It must depend on its generator only, and have the stated mean and variance.
+    Also if they depend on anything but the generator.  ``draw`` returns draws that are
+    standardised by ``mean`` and ``std``.
     """
     values = _require_generator(name, draw)
     n = values.size
@@ -425,16 +435,16 @@ def _require_moments(
 
 
 def _require_generator(name: str, draw: Draw) -> NDArray[np.float64]:
-    """Return `LARGE` entries; raise if they depend on anything but the generator.
+    """Return flat draws, after a check that they depend on the generator alone.
 
-    Equal generators must give equal entries.  The number of entries at the same index
-    that coincide for all of several different generators must be consistent with the
+    Equal generators must give equal draws.  For several different generators, the
+    number of positions at which all draws coincide must be consistent with the
     probability with which values of the sampler coincide.
     """
     must = f"sampler of {name!r} must draw from its generator and nothing else, got"
 
     def draws_of(shape: tuple[int, ...], n: int) -> NDArray[np.float32]:
-        """Return entries from generators of the seeds 0 to n - 1, a row for each."""
+        """Return draws of n generators with the seeds 0 to n - 1, a row for each."""
         generators = map(np.random.default_rng, range(n))
         return np.stack([draw(rng, shape).ravel() for rng in generators])
 
@@ -487,7 +497,7 @@ SCIPY = "scipy."
 def _standardise_scipy(
     name: str, parameters: tuple[tuple[str, float], ...]
 ) -> Distribution:
-    """Return a standardised distribution of SciPy.
+    """Return a distribution of SciPy, standardised to mean 0 and variance 1.
 
     Parameters
     ----------
@@ -534,7 +544,7 @@ def _standardise_scipy(
 def _draw_scipy(
     name: str, parameters: Mapping[str, float], rng: Generator, shape: tuple[int, ...]
 ) -> ArrayLike:
-    """Return draws of a distribution of SciPy."""
+    """Return draws of a distribution of SciPy, not standardised."""
     from scipy import stats
 
     family: Any = getattr(stats, name)

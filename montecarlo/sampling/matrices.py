@@ -28,7 +28,7 @@ ENTRIES_AT_ONCE = 2**22
 
 
 def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Floats]:
-    """Draw the queries Q and keys K of one replicate.
+    """Draw the matrices Q and K of one replicate, before division.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Fl
         copy = stream(seed, point, index, "copy")
 
     def draw_keys(start: int, stop: int) -> Floats:
-        """Draw consecutive keys."""
+        """Return the keys start to stop - 1, shape (stop - start, d_k)."""
         k = distribution.draw(rng_k, (stop - start, d_k))
         matching = standard[start:stop]
         if dependence != INDEPENDENT and len(matching):
@@ -79,7 +79,7 @@ def draw_matrices(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Fl
 
 
 def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
-    """Return normalised vectors, without the gain of the normalisation.
+    """Return vectors scaled to the norm of a normalisation, without its gain.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def normalise(vectors: Floats, normalisation: Normalisation) -> Floats:
 def correlate(
     queries: Floats, keys: Floats, rho: float, rng: Generator | None
 ) -> Floats:
-    """Return keys of which key i is correlated with query i.
+    """Return the keys, changed so that key i is correlated with query i.
 
     Parameters
     ----------

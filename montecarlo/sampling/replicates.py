@@ -50,7 +50,7 @@ ADDED_AT_ONCE = 2**12
 
 
 def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
-    """Draw replicates of pairs and return their means.
+    """Draw replicates of pairs; return means of their entries and scores.
 
     Parameters
     ----------
@@ -87,21 +87,21 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
     return np.array(means)
 
 
-def _reduce_pairs(drawn: list[Scores], at: float) -> list[float]:
-    """Return `PAIR_MEANS` of entries of q, entries of k and scores.
+def _reduce_pairs(matrices: list[Scores], gap_at: float) -> list[float]:
+    """Return the `PAIR_MEANS` of one replicate: means over entries and scores.
 
-    ``at`` is the score up to which the gap counts scores; if it is infinite, as the
-    variance is not known, the gap is NaN.
+    ``matrices`` are Q, K and their scores.  ``gap_at`` is the score up to which the gap
+    counts scores; if it is infinite, since the variance is not known, the gap is NaN.
     """
     # reshaped to the rows along which terms are summed
-    q, k, scores = (x.reshape(-1, math.gcd(x.size, ADDED_AT_ONCE)) for x in drawn)
+    q, k, scores = (x.reshape(-1, math.gcd(x.size, ADDED_AT_ONCE)) for x in matrices)
     squares = np.square(scores)
     return [
         *(_mean(q), _mean_product(q, q), _mean(k), _mean_product(k, k)),
         *(_mean(scores), _mean(np.abs(scores)), _mean_product(scores, scores)),
         *(_mean_product(squares, scores), _mean_product(squares, squares)),
-        np.count_nonzero(scores <= at) / scores.size - GAP_NORMAL
-        if math.isfinite(at)
+        np.count_nonzero(scores <= gap_at) / scores.size - GAP_NORMAL
+        if math.isfinite(gap_at)
         else math.nan,
     ]
 
@@ -111,14 +111,14 @@ def _mean(values: Scores) -> float:
     return _mean_product(values, np.ones(values.shape[-1], values.dtype))
 
 
-def _mean_product(one: Scores, other: Scores) -> float:
+def _mean_product(left: Scores, right: Scores) -> float:
     """Return the mean of the elementwise product of two arrays of one shape."""
-    sums: list[float] = np.vecdot(one, other).tolist()  # then summed in float64
-    return sum(sums) / one.size
+    sums: list[float] = np.vecdot(left, right).tolist()  # then summed in float64
+    return sum(sums) / left.size
 
 
 def score_moments(point: DesignPoint) -> tuple[float, float]:
-    """Return mean and variance of a score q·k, by which it is standardised.
+    """Return the exact mean and variance of a score q·k, to standardise scores.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ Column = tuple[str, str]
 def score_blocks(
     point: DesignPoint, seed: int, indices: range, *, by_key: bool = False
 ) -> Iterator[ScoreBlock]:
-    """Draw a stack of replicates and yield the scores of all queries, block by block.
+    """Draw replicates and yield their scores, one block of queries after another.
 
     Parameters
     ----------
@@ -191,7 +191,10 @@ def score_blocks(
         keys = keys * np.float32(gain)
 
     def draw(name: str) -> Floats:
-        """Draw standard normal vectors, one for each key, if they are requested."""
+        """Return standard normal vectors for each replicate, one for each key.
+
+        Shape (n_replicates, n_keys, d_k); without ``by_key`` there are no keys.
+        """
         if not by_key:
             return np.empty((len(indices), 0, point.d_k), np.float32)
         normal, shape = DISTRIBUTIONS["gaussian"].draw, (n_keys, point.d_k)
@@ -218,12 +221,12 @@ def score_blocks(
 
 
 def _stack(parts: Sequence[Floats]) -> Floats:
-    """Return arrays stacked along a new first axis; a single one is not copied."""
+    """Return arrays stacked along a new first axis; a single array is not copied."""
     return parts[0][np.newaxis] if len(parts) == 1 else np.stack(parts)
 
 
 def _stack_size(point: DesignPoint) -> int:
-    """Return the number of replicates in one stack."""
+    """Return the number of replicates that are evaluated in one stack of arrays."""
     n_queries, n_keys = point.shape
     rows = point.queries_at_once
     scores = rows * min(n_keys, point.mask.longest(n_keys) + rows)
@@ -257,7 +260,7 @@ LONG = 2**10
 
 
 class Columns(NamedTuple):
-    """Requested columns of a `Batch`.
+    """The columns of a `Batch` that are requested.
 
     Attributes
     ----------
@@ -273,7 +276,7 @@ class Columns(NamedTuple):
 
     @property
     def divisors(self) -> tuple[str, ...]:
-        """Names of all divisors, each once."""
+        """Names of the divisors of all columns, each once."""
         return tuple(dict.fromkeys(name for name, _ in self.means))
 
 
@@ -284,23 +287,34 @@ PAIR_COLUMNS = Columns(tuple(("none", name) for name in PAIR_MEANS))
 
 
 def rows_column(quantity: str) -> str:
-    """Return the name of the column with the share of rows that meet its ``given``."""
+    """Return the name of the column with the share of rows that meet a condition.
+
+    ``quantity`` is a conditional quantity, with the condition `Quantity.given`.
+    """
     return f"{quantity}:rows"
 
 
 def end_column(quantity: str, summary: str) -> str:
-    """Return the name of the column for the first or the last row under a mask."""
+    """Return the name of the column with the first or last row's value of a quantity.
+
+    ``summary`` is ``first`` or ``last``; columns of these exist under a mask.
+    """
     return f"{quantity}:{summary}"
 
 
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
-    """Return the name of the column of a quantity in a number format."""
+    """Return the name of the column with a quantity in a number format."""
     return FORMAT_SIGN.join((quantity, number_format, softmax))
 
 
 @lru_cache(maxsize=1024)
 def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
     """Return the grid on which the row values of a quantity are counted.
+
+    Raises
+    ------
+    LookupError
+        If row values of the quantity are not counted, so that it has no quantiles.
 
     Raises
     ------
@@ -327,7 +341,7 @@ def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
 def sample(
     point: DesignPoint, seed: int, start: int, stop: int, columns: Columns
 ) -> Batch:
-    """Draw the replicates ``start`` to ``stop - 1`` of a point and reduce them.
+    """Draw the replicates ``start`` to ``stop - 1`` of a point; return their `Batch`.
 
     Parameters
     ----------
@@ -363,7 +377,7 @@ def sample(
 
 
 def _count(values: Array, quantity: str, grid: LogGrid) -> Counts:
-    """Return the counts of row values that a `Batch` contains."""
+    """Return the counts of row values in the bins of a grid, as in `Batch.counts`."""
     if ROW_QUANTITIES[quantity].given:
         return count_some(values, grid)
     return count_bins(grid.bins(values), grid.n_bins)
@@ -372,7 +386,7 @@ def _count(values: Array, quantity: str, grid: LogGrid) -> Counts:
 def row_values(
     point: DesignPoint, seed: int, indices: range, columns: Columns
 ) -> tuple[Array, list[Array]]:
-    """Draw replicates of rows and return the means and row values of columns.
+    """Draw replicates of attention rows; return means and values of row quantities.
 
     Parameters
     ----------
@@ -413,7 +427,7 @@ def row_values(
 def _stack_values(
     point: DesignPoint, seed: int, indices: range, columns: Columns
 ) -> dict[Column, list[Array]]:
-    """Draw a stack of replicates and evaluate the quantities of rows on it.
+    """Draw a stack of replicates; return the row values of each quantity.
 
     Returns
     -------
@@ -452,14 +466,17 @@ def _stack_values(
 
 
 def _join(arrays: Sequence[Array], axis: int) -> Array:
-    """Return arrays joined along an axis; a single one is not copied."""
+    """Return arrays joined along an axis; a single array is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis)
 
 
 def _row_columns(
     block: RowBlock, quantities: Sequence[Quantity]
 ) -> Iterator[tuple[str, Array, Array]]:
-    """Yield columns of rows: name, values to be averaged and values to be counted."""
+    """Yield a name, values to average and values to count for each column of rows.
+
+    Both arrays have the shape (n_replicates, n_rows).
+    """
     evaluate = cache(lambda function: function(block))  # shared by conditional ones
     for quantity in quantities:
         if quantity.by_key:
@@ -477,7 +494,7 @@ def _row_columns(
 def _format_means(
     point: DesignPoint, seed: int, indices: range, columns: Columns
 ) -> Iterator[tuple[Column, Array]]:
-    """Yield the columns of number formats with the mean of each replicate.
+    """Yield each column of a number format with its means, shape (n_replicates,).
 
     The scores are computed in float64.  In float32, of 65,536 keys one in two thousand
     shares its score with another before a format rounds it.
@@ -498,17 +515,20 @@ def _format_means(
 
 
 def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
-    """Yield columns of number formats with their row values, from divided scores."""
+    """Yield name and row values of each column of a number format.
+
+    ``scores`` are divided scores; ``names`` are results of `format_column`.
+    """
     exact = softmax_in(scores, NUMBER_FORMATS["float64"], "shifted_wide")
 
     @lru_cache(maxsize=1)
     def exponentials(number_format: str, *, shifted: bool) -> Array:
-        """Return the exponentials in a format."""
+        """Return the exponentials of ``scores`` in a number format, cached."""
         return exponentials_in(scores, ALL_FORMATS[number_format], shifted=shifted)
 
     @lru_cache(maxsize=1)
     def weights(number_format: str, softmax: str) -> Array:
-        """Return the weights in a format."""
+        """Return the softmax weights of ``scores`` in a number format, cached."""
         e = exponentials(number_format, shifted=softmax.startswith("shifted"))
         wide = softmax.endswith("_wide")
         return weights_in(e, ALL_FORMATS[number_format], wide=wide)
@@ -519,7 +539,7 @@ def _format_columns(scores: Array, names: Sequence[str]) -> Iterator[tuple[str, 
 
 
 def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) -> Counts:
-    """Return the increments over bins of powers of the cumulative counts of rows.
+    """Return counts of row values in bins, from which variances follow, too.
 
     Parameters
     ----------
@@ -554,7 +574,7 @@ def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) ->
 
 
 def count_some(values: Array, grid: LogGrid) -> Counts:
-    """Return increments of cumulative counts for a conditional quantity.
+    """Return counts as `count_bins` does, for a quantity that only some rows have.
 
     Parameters
     ----------

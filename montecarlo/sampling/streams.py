@@ -23,7 +23,7 @@ SEED, ROWS = 1, 2
 def row_positions(
     head: tuple[int, int], sequence: int, n_tokens: int, count: int
 ) -> Positions:
-    """Return a stratified random sample of positions in a sequence.
+    """Return random positions in a sequence, one from each of ``count`` equal parts.
 
     Parameters
     ----------
