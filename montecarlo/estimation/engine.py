@@ -41,7 +41,10 @@ class SampleStore:
     )
 
     def add(self, point: DesignPoint, start: int, stop: int, packed: bytes) -> None:
-        """Store a batch, the packed replicates start to stop - 1; in any order."""
+        """Store the packed replicates ``start`` to ``stop - 1`` of a point as a batch.
+
+        Batches may be added in any order.
+        """
         file = self._file(point, start, stop)
         if file is not None:  # atomic: after a kill it is complete or missing
             part = file.with_suffix(PART)
@@ -50,7 +53,7 @@ class SampleStore:
         self._batches.setdefault(point, {})[start, stop] = file or packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Add a batch if its file is in the journal; return whether it is."""
+        """Add a batch of an earlier run from the journal; return whether it was there."""
         file = self._file(point, start, stop)
         if file is None or not file.exists():
             return False
@@ -62,12 +65,12 @@ class SampleStore:
         return sum(stop - start for start, stop in self._batches.get(point, ()))
 
     def packed(self, point: DesignPoint) -> list[bytes]:
-        """Return the batches of a point in the order of their replicates."""
+        """Return the packed batches of a point in the order of their replicates."""
         stored = [batch for _, batch in sorted(self._batches[point].items())]
         return [one.read_bytes() if isinstance(one, Path) else one for one in stored]
 
     def _file(self, point: DesignPoint, start: int, stop: int) -> Path | None:
-        """Return the path of the file of a batch, None without a journal."""
+        """Return the path of the file of a batch, or None without a journal."""
         name = hashlib.sha256(point.name.encode()).hexdigest()[:16]
         return self.journal and self.journal / f"{name}-{start}-{stop}"
 
@@ -93,15 +96,18 @@ Advance = Callable[[DesignPoint, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Numbers of replicates of a point: at the first analysis, and at most."""
+    """Numbers of replicates of a point: at its first analysis, and at most.
+
+    An analysis decides whether the replicates of a point suffice.
+    """
 
     first: int
     most: int
 
     def analyses(self) -> tuple[int, ...]:
-        """Return the numbers of replicates at which a point is analysed.
+        """Return the numbers of replicates at which a point is analysed, ascending.
 
-        Each is twice the one before.
+        Each number is twice the one before.
         """
         n_analyses = (self.most // self.first).bit_length()
         return tuple(self.first * 2**n for n in range(n_analyses))
@@ -109,7 +115,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The points that the engine samples.
+    """The points that the engine samples, with seed, columns and budgets.
 
     Attributes
     ----------
@@ -129,7 +135,7 @@ class Plan:
         return replicate_seconds(point, len(self.columns[point].divisors))
 
     def batches(self, point: DesignPoint, indices: range) -> Iterator[range]:
-        """Yield consecutive parts of a range of replicates, each a batch."""
+        """Split a range of replicates of a point into consecutive ranges, or batches."""
         size = max(1, round(BATCH_SECONDS / self.seconds(point)))
         for first in range(0, len(indices), size):
             yield indices[first : first + size]
@@ -163,7 +169,10 @@ def run(
     """
 
     def missing(wanted: Mapping[DesignPoint, int]) -> Iterator[Task]:
-        """Yield the tasks of `sample_packed` for batches that are not stored yet."""
+        """Yield the arguments of `sample_packed` for batches that are not stored yet.
+
+        ``wanted`` is the number of replicates that each point shall have.
+        """
         for point, stop in wanted.items():
             advance(point, 0, stop - store.n_replicates(point))
         for point, stop in wanted.items():
@@ -206,5 +215,5 @@ def run(
 def sample_packed(
     point: DesignPoint, seed: int, start: int, stop: int, columns: Columns
 ) -> bytes:
-    """Return what `sample` returns, packed by the worker."""
+    """Draw replicates as `sample` does, and return the batch as bytes of `pack`."""
     return pack(sample(point, seed, start, stop, columns))

@@ -78,9 +78,9 @@ class Estimate:
     def ends(self, error_rate: float) -> Interval:
         """Return the confidence interval before it is clipped.
 
-        Without ``bounds`` it is that of `interval_ends`, in the arithmetic of Python,
-        which is ten times faster for one estimate, and infinite if that
-        `depends_on_outliers`.
+        Without ``bounds`` it is Student's or Hall's interval, as from `interval_ends`,
+        but in the arithmetic of Python, which is ten times faster for one estimate.
+        It is infinite if the estimate `depends_on_outliers`.
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
@@ -98,17 +98,19 @@ class Estimate:
         )
 
     def at_rates(self, error_rates: Iterable[float]) -> "Estimate":
-        """Return a copy whose ``bounds`` is a table of intervals at these error rates.
+        """Return a copy with a table of intervals at some error rates as ``bounds``.
 
-        It is small and can be pickled.  Without ``bounds``, return the estimate itself.
+        The copy is small and can be pickled.  Without ``bounds``, return the estimate
+        itself.
         """
         ends = {rate: self.ends(rate) for rate in error_rates}
         return self if self.bounds is None else replace(self, bounds=ends.__getitem__)
 
     def with_bounds(self, bounds: Callable[[float], Interval]) -> "Estimate":
-        """Return a copy with the intervals ``bounds`` and a standard error from them.
+        """Return a copy with other ``bounds``, and the standard error that fits them.
 
-        It is half the width of the 95 % interval over the quantile of Student's t.
+        The standard error is half the width of the 95 % interval over the quantile of
+        Student's t.
         """
         low, high = bounds(POINTWISE)
         width = 2.0 * t_quantile(POINTWISE, max(2, self.n_replicates))
@@ -152,13 +154,21 @@ class Estimate:
     def depends_on_outliers(self) -> bool:
         """Whether nearly all of the variance may come from very few replicates.
 
-        These are fewer than `FEWEST_OUTLIERS`.  An even larger and rarer value may not
-        have been drawn yet.
+        Very few are fewer than `FEWEST_OUTLIERS`.  An even larger and rarer value may
+        not have been drawn yet.
         """
         return abs(self.skewness) > MOST_SKEWED * math.sqrt(self.n_replicates)
 
     def in_range(self, within: Range, slack: float = ROUNDING) -> "Estimate":
-        """Return a copy with the range of its quantity, to which the value is clipped.
+        """Return a copy with the range ``within``, its value clipped to that range.
+
+        Parameters
+        ----------
+        within : (float, float)
+            Smallest and largest possible value of the estimated quantity.
+        slack : float
+            Largest relative distance from the range that rounding explains.  A value
+            farther away is an error: the estimate is returned unchanged to expose it.
 
         Parameters
         ----------
@@ -173,7 +183,10 @@ class Estimate:
         return replace(self, value=value, within=within)
 
     def times(self, factor: float) -> "Estimate":
-        """Return the estimate of the quantity times an exact positive factor."""
+        """Return the estimate of ``factor`` times the quantity; the factor is exact.
+
+        The factor must be positive.
+        """
         times, bounds = partial(operator.mul, factor), self.bounds
         smallest = self.smallest_interval
         return replace(
@@ -210,13 +223,16 @@ def mean_estimate(values: Array) -> Estimate:
 
 
 def _estimate(moments: Moments, n_replicates: int) -> Estimate:
-    """Return the estimate with these moments, arrays of shape ()."""
+    """Return the `Estimate` with given value, standard error and skewness.
+
+    ``moments`` are arrays of shape ().
+    """
     value, error, skewness = map(float, moments)
     return Estimate(value, error, n_replicates, skewness)
 
 
 def bounded_estimate(values: Array, within: Range) -> Estimate:
-    """Return the estimate of a mean of bounded values, from one value per replicate.
+    """Return the estimate of a mean of values that have a finite range.
 
     Parameters
     ----------
@@ -242,7 +258,7 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
     value, n, (low, high) = estimate.value, estimate.n_replicates, within
 
     def bounds(error_rate: float) -> Interval:
-        """Return Hoeffding's interval."""
+        """Return Hoeffding's interval at a one-sided error rate."""
         half_width = (high - low) * math.sqrt(-math.log(error_rate) / (2.0 * n))
         return Interval(max(low, value - half_width), min(high, value + half_width))
 
@@ -250,7 +266,7 @@ def bounded_estimate(values: Array, within: Range) -> Estimate:
 
 
 def share_estimate(values: Array, n_rows: int) -> Estimate:
-    """Return the estimate of a probability from the share of rows in each replicate.
+    """Return the estimate of the probability that an attention row has a property.
 
     Parameters
     ----------
@@ -284,7 +300,9 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
 
 
 def share_of_replicates(share: Estimate) -> Estimate:
-    """Return a share of 0 or 1 with an interval for any dependence between rows.
+    """Return an estimated share of rows, 0 or 1, with a wider interval.
+
+    The interval is valid for any dependence between the rows of a replicate.
 
     Parameters
     ----------
@@ -333,30 +351,30 @@ def jackknife(
     inner = _estimate(scaled, n)
 
     def back(end: float) -> float:
-        """Return an end of the interval on the scale of the function."""
+        """Return an end of the interval, transformed back from ``scale.forward``."""
         return float(scale.back(np.asarray(end)))
 
     return replace(plain, bounds=lambda rate: inner.interval(rate).mapped(back))
 
 
 def ratio(over: Estimate, under: Estimate) -> Estimate:
-    """Return the estimate of a ratio of two positive quantities.
+    """Return the estimate of the ratio ``over``/``under`` of two positive quantities.
 
-    Its interval combines theirs, each at half of the error rate, which is valid for any
-    dependence of the two.  ``over`` is the numerator.
+    The interval of the ratio combines those of the quantities, each at half of the
+    error rate.  It is valid for any dependence of the two estimates.
     """
 
-    def divide(one: Interval, other: Interval) -> Interval:
-        """Return the range of ratios of values in two intervals."""
-        low = max(0.0, one.low) * _reciprocal(other.high)
-        high = max(0.0, one.high) * _reciprocal(other.low)
+    def divide(upper: Interval, lower: Interval) -> Interval:
+        """Return the range of x/y for x in the interval ``upper``, y in ``lower``."""
+        low = max(0.0, upper.low) * _reciprocal(lower.high)
+        high = max(0.0, upper.high) * _reciprocal(lower.low)
         # 0/0 and 0 * inf are NaN: any ratio is possible
         return Interval(
             0.0 if math.isnan(low) else low, math.inf if math.isnan(high) else high
         )
 
     def bounds(error_rate: float) -> Interval:
-        """Return the range of ratios for both intervals at half of the error rate."""
+        """Return the interval of the ratio at a one-sided error rate."""
         each = 0.5 * error_rate
         return divide(over.interval(each), under.interval(each))
 
@@ -371,7 +389,7 @@ def ratio(over: Estimate, under: Estimate) -> Estimate:
 
 
 def _reciprocal(value: float) -> float:
-    """Return 1/value, or inf for an end of an interval that is not positive."""
+    """Return 1/value, or inf if ``value``, an end of an interval, is not positive."""
     return 1.0 / value if value > 0.0 else math.inf
 
 
@@ -425,7 +443,11 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
 
 
 def share_of_seeds(hits: Array) -> Estimate:
-    """Return the estimate of a probability from independent trials, each 0 or 1."""
+    """Return the estimate of a probability from independent trials.
+
+    ``hits`` has one 0 or 1 for each trial, for example whether the training run with a
+    seed succeeded.
+    """
     n, n_hits = len(hits), round(float(np.sum(hits)))
     share = n_hits / n
     error = math.sqrt(share * (1.0 - share) / n)
@@ -453,7 +475,7 @@ def clopper_pearson(hits: int, n: int, error_rate: float) -> Interval:
 
 
 def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
-    """Return the estimate of the least-squares slope of ln value against ln size.
+    """Return the estimate of the slope of ln value against ln size by least squares.
 
     Parameters
     ----------
@@ -490,7 +512,7 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
         return Interval(value - math.sqrt(down), value + math.sqrt(up))
 
     def bounds(error_rate: float) -> Interval:
-        """Return the interval of the slope."""
+        """Return the interval of the slope at a one-sided error rate."""
         return combine([estimate.interval(error_rate) for estimate in estimates])
 
     bins = [one.smallest_interval for one in estimates if one.smallest_interval]
@@ -500,5 +522,5 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
 
 
 def _log(value: float) -> float:
-    """Return ln value, or -inf for an end of an interval that is 0 or less."""
+    """Return ln value, or -inf if ``value``, an end of an interval, is not positive."""
     return -math.inf if value <= 0.0 else math.log(value)

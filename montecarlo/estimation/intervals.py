@@ -34,7 +34,7 @@ class Interval(NamedTuple):
     high: float
 
     def mapped(self, function: Callable[[float], float]) -> "Interval":
-        """Return the interval of the images under an increasing function."""
+        """Return the interval with an increasing function applied to both ends."""
         return Interval(function(self.low), function(self.high))
 
 
@@ -61,10 +61,10 @@ WIDE = 2.0
 
 
 def factor_of(low: float, high: float) -> float | None:
-    """Return exp of the standard error of the logarithm, from a 95 % interval.
+    """Return the factor f of an estimate value ×/÷ f, from its 95 % interval.
 
-    ``low`` and ``high`` are the ends.  None if their ratio is below `WIDE`, or unless
-    both are positive and finite.
+    f is exp of the standard error of the logarithm.  ``low`` and ``high`` are the ends.
+    None if their ratio is below `WIDE`, or unless both are positive and finite.
     """
     if not 0.0 < low < high < math.inf or high < WIDE * low:
         return None
@@ -73,7 +73,7 @@ def factor_of(low: float, high: float) -> float | None:
 
 
 class Moments(NamedTuple):
-    """Estimates with the two moments of their errors, from which intervals follow.
+    """Estimates with standard errors and skewness, from which intervals follow.
 
     Attributes
     ----------
@@ -92,15 +92,15 @@ class Moments(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def t_quantile(error_rate: float, n_replicates: float) -> float:
-    """Return the upper ``error_rate`` quantile of Student's t.
+    """Return the value that Student's t exceeds with probability ``error_rate``.
 
-    It has n_replicates - 1 degrees of freedom.
+    The distribution has n_replicates - 1 degrees of freedom.
     """
     return -float(scipy.special.stdtrit(n_replicates - 1, error_rate))
 
 
 def mean_moments(values: Array) -> Moments:
-    """Return the means over the last axis, which is that of replicates.
+    """Return means over replicates, with their standard errors and skewness.
 
     ``values`` has the shape (..., n_replicates), the result (...).
     """
@@ -141,7 +141,7 @@ def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Mome
 
 
 def leave_one_out_moments(whole: Array, left_out: Array) -> Moments:
-    """Return jackknife estimates from values that omit one replicate each.
+    """Return jackknife estimates from the values without each single replicate.
 
     Parameters
     ----------
@@ -162,7 +162,10 @@ def leave_one_out_moments(whole: Array, left_out: Array) -> Moments:
 
 
 def _measure_deviations(deviations: Array) -> tuple[Array, Array]:
-    """Return the root mean square and the skewness of deviations from their mean."""
+    """Return root mean square and skewness of deviations along the last axis.
+
+    The deviations are those of replicates from their mean.
+    """
     largest = np.abs(deviations).max(axis=-1)
     scale = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
     units = deviations / scale[..., np.newaxis]  # so that powers do not overflow
@@ -205,7 +208,7 @@ def interval_ends(
 
 
 def hall_quantile(quantile: float, scaled_skewness: Array) -> Array:
-    """Return quantiles of the Studentised mean of skewed replicates.
+    """Return quantiles of a mean of skewed replicates over its standard error.
 
     Parameters
     ----------

@@ -53,9 +53,10 @@ class RowDistribution:
     _ends: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def share_ends(self, error_rate: float) -> tuple[Array, Array]:
-        """Return the lower and the upper ends of pointwise intervals of F, cached.
+        """Return the ends of pointwise confidence intervals of F at all edges, cached.
 
-        ``error_rate`` is one-sided.
+        Two arrays of shape (n_bins,), the lower and the upper ends.  ``error_rate`` is
+        one-sided.
         """
         if error_rate not in self._ends:
             moments = Moments(self.share, self.error, self.skewness)
@@ -66,8 +67,8 @@ class RowDistribution:
     def quantile_interval(self, level: float, error_rate: float) -> Interval:
         """Return the confidence interval of the quantile at ``level``.
 
-        ``level`` is F at the quantile, ``error_rate`` one-sided.  The interval inverts
-        those of F, rounded outwards to whole bins: all values in a bin may be equal.
+        ``level`` is F at the quantile, ``error_rate`` one-sided.  The ends are those of
+        bins, rounded outwards, since all values in a bin may be equal.
         """
         low, high = self.share_ends(error_rate)
         return self.bin_range(int(bin_of(high, level)), int(bin_of(low, level)))
@@ -75,7 +76,7 @@ class RowDistribution:
     def bin_range(self, first: int, last: int) -> Interval:
         """Return the range of values in the bins ``first`` to ``last``.
 
-        These are indices into ``edges``; ``last`` = n_bins stands for larger values.
+        Both are indices into ``edges``; ``last`` = n_bins stands for larger values.
         The lower edge of bin 0 is the smallest value on the grid.
         """
         place = self.start + last
@@ -119,7 +120,7 @@ def row_distribution(
 
 
 def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
-    """Return shares of attention rows, with errors and skewness between replicates.
+    """Return shares of attention rows with a value up to an edge, from counts.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
 def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
     """Return `shares` for a quantity that only some attention rows have.
 
-    The number of these rows differs between replicates.
+    The number of rows with the quantity differs between replicates.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     """Return the estimate of the quantile over attention rows at ``level``, in (0, 1).
 
-    Its interval inverts that of the distribution function.  Where the quantile lies
+    The interval inverts that of the distribution function.  Where the quantile lies
     beyond the smallest or largest value of the grid, value and standard error are NaN,
     and the interval is a bound.
     """
@@ -222,7 +223,7 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
     """
 
     def share_range(ends: Interval, low: Array, high: Array) -> Interval:
-        """Return the range of 1 - F for thresholds and F between these ends."""
+        """Return the range of 1 - F at thresholds in ``ends``, F from low to high."""
         # the first edge at or above the largest threshold: F is at most ``high`` there
         above = min(int(np.searchsorted(rows.edges, ends.high)), len(high) - 1)
         below = int(np.searchsorted(rows.edges, ends.low, side="right")) - 1
@@ -231,7 +232,7 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
         return Interval(max(0.0, least), min(1.0, most))
 
     def bounds(error_rate: float) -> Interval:
-        """Return the interval of the share above the threshold."""
+        """Return the interval of the share above the threshold at an error rate."""
         half = 0.5 * error_rate
         return share_range(threshold.interval(half), *rows.share_ends(half))
 
@@ -243,7 +244,7 @@ def share_above(rows: RowDistribution, threshold: Estimate) -> Estimate:
 
 
 def bin_of(curves: Array, level: float) -> Bins:
-    """Return the index of the first bin at which each curve reaches a level.
+    """Return the index of the bin in which each of several curves reaches a level.
 
     Parameters
     ----------
@@ -264,8 +265,8 @@ def bin_of(curves: Array, level: float) -> Bins:
 def _quantile_in_bin(rows: RowDistribution, level: float, bin_: int) -> float:
     """Return the quantile at ``level``, which lies in the bin with index ``bin_``.
 
-    F is interpolated linearly in the logarithm of the value, or in the value itself in
-    a bin next to 0.
+    Within the bin, F is interpolated linearly in the logarithm of the value; in a bin
+    next to 0, linearly in the value itself.
     """
     high = float(rows.edges[bin_])
     if rows.start + bin_ < 2:  # exact zero, or the first bin of the grid

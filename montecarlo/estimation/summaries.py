@@ -98,7 +98,7 @@ DISTRIBUTION = "distribution"
 
 
 def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]:
-    """Yield the keys of all rows of a point, in the order of measurements.csv.
+    """Yield the keys of all estimates of a point, in the order of measurements.csv.
 
     ``divisors`` are canonical names.  If `BASELINE` is among them, ratios of each other
     divisor to it are included.
@@ -122,9 +122,9 @@ def every_key(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]
 def _row_quantity_keys(
     quantity: Quantity, divisors: tuple[str, ...]
 ) -> Iterator[RowKey]:
-    """Yield the keys of a quantity of rows: each divisor, then its ratio to `BASELINE`.
+    """Yield the keys of a quantity of rows: by divisor, then ratios to `BASELINE`.
 
-    A quantity that is conditional on another (``given``) has only the divisor "none".
+    A conditional quantity (with ``given``) has only the divisor "none".
     """
     for divisor in (d for d in divisors if not quantity.given or d == "none"):
         for summary in quantity.summaries:
@@ -135,7 +135,7 @@ def _row_quantity_keys(
 
 
 def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
-    """Return the columns of replicates that the rows ``keys`` are estimated from."""
+    """Return the columns of replicates that are needed to estimate some rows."""
     if not point.has_rows:
         return PAIR_COLUMNS
     means: dict[tuple[str, str], None] = {}
@@ -154,7 +154,7 @@ def columns_of(point: DesignPoint, keys: Iterable[RowKey]) -> Columns:
 
 
 def _sampled_parts(key: RowKey) -> Iterator[RowKey]:
-    """Yield the sampled rows, each of one divisor, that give the row of ``key``."""
+    """Yield keys of sampled rows, with one divisor each, that determine a row."""
     quantity = QUANTITIES[key.quantity]
     base = quantity.multiple_of or quantity.root_of or key.quantity
     key = key._replace(quantity=base)
@@ -166,21 +166,21 @@ def _sampled_parts(key: RowKey) -> Iterator[RowKey]:
 
 
 def _column_name(key: RowKey) -> str:
-    """Return the name of the column with the values of a row's quantity."""
+    """Return the name of the sampled column with the quantity of a row."""
     if key.quantity in FORMAT_QUANTITIES:
         return format_column(key.quantity, key.number_format, key.softmax)
     return key.quantity
 
 
 def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
-    """Return the possible summaries of a quantity of attention rows, for a message."""
+    """Return the names of a row quantity's summaries, for an error message."""
     if quantity.grid is None:
         return quantity.summaries
     return (*dict.fromkeys((*quantity.summaries, "median")), ANY_QUANTILE)
 
 
 def has_interval(point: DesignPoint, quantity: str) -> bool:
-    """Return whether entries have the moments that a quantity's interval needs.
+    """Return whether a quantity has intervals: entries have the moments they need.
 
     Entries of normalised queries and keys are bounded, and have all moments.
     """
@@ -208,7 +208,7 @@ class Summaries:
     _distributions: dict[tuple[str, str], RowDistribution] = field(default_factory=dict)
 
     def estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a row, whose columns must be in ``columns``."""
+        """Return the estimate with a key, cached; ``columns`` must have its columns."""
         if key not in self._estimates:
             raw = self._compute(key)
             if not has_interval(self.point, key.quantity):
@@ -217,7 +217,7 @@ class Summaries:
         return self._estimates[key]
 
     def _range(self, key: RowKey) -> tuple[Range, float]:
-        """Return the range of the estimated number, and its relative rounding error."""
+        """Return the range of an estimate, and its largest relative rounding error."""
         if key.summary == SHARE_ABOVE:
             return SHARE, ROUNDING
         if "/" in key.divisor or key.summary == QUANTILE_RATIO:
@@ -230,7 +230,7 @@ class Summaries:
         return within, ROUNDING if quantile_level(key.summary) is None else WIDEST_BIN
 
     def _compute(self, key: RowKey) -> Estimate:
-        """Return the estimate of a row, whose range is not considered yet."""
+        """Return the estimate of a row before it is clipped to its range."""
         quantity = QUANTITIES[key.quantity]
         if base := quantity.multiple_of:
             estimate = self.estimate(key._replace(quantity=base))
@@ -240,7 +240,7 @@ class Summaries:
         return (self._row_estimate if self.point.has_rows else self._pair_estimate)(key)
 
     def _row_estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a sampled quantity of attention rows."""
+        """Return the estimate of a summary of a sampled quantity of attention rows."""
         if "/" in key.divisor:
             return self._ratio(key)
         if QUANTITIES[key.quantity].given:
@@ -255,7 +255,10 @@ class Summaries:
         return ratio(high, low)
 
     def _mean(self, key: RowKey) -> Estimate:
-        """Return the estimate of a mean over attention rows, or of one of the ends."""
+        """Return the estimate of a mean over attention rows.
+
+        For the summaries ``first`` and ``last``, over that row of each replicate.
+        """
         shape, in_format = self.point.shape, key.quantity in FORMAT_QUANTITIES
         n_rows = compared_rows(*shape) if in_format else shape[0]
         column = _column_name(key)
@@ -274,7 +277,7 @@ class Summaries:
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.point.d_k
 
         def function(means: Array) -> Array:
-            """Return the quantity, undivided, from means in the order `PAIR_MEANS`."""
+            """Return the quantity before division, from the means of `PAIR_MEANS`."""
             return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
 
         divisor = parse_divisor(key.divisor).value(d_k)
@@ -299,10 +302,10 @@ class Summaries:
             return jackknife(np.stack(columns), lambda means: means[0] / means[1])
 
     def _conditional_estimate(self, key: RowKey) -> Estimate:
-        """Return the estimate of a summary over the attention rows with a property.
+        """Return the estimate of a summary over the rows that meet a condition.
 
-        Only replicates with such a row are used.  With fewer than `FEWEST_OUTLIERS` of
-        them the estimate is NaN.
+        Only replicates with such a row are used.  With fewer than `FEWEST_OUTLIERS`
+        replicates left the estimate is NaN.
         """
         names = key.quantity, rows_column(key.quantity)
         columns = np.stack([self._column(key.divisor, name) for name in names])
@@ -327,7 +330,8 @@ class Summaries:
         """Return the distribution of a quantity over attention rows, cached.
 
         ``n_replicates`` is the number of replicates in which a row has the quantity;
-        default: all.  ``columns.counts`` must have the quantity, or its base.
+        default: all.  ``columns.counts`` must have the quantity, or the quantity of
+        which it is a multiple.
         """
         if base := ROW_QUANTITIES[quantity].multiple_of:
             rows = self.distribution(divisor, base)
@@ -342,7 +346,7 @@ class Summaries:
         return self._distributions[column]
 
     def _column(self, divisor: str, name: str) -> Array:
-        """Return a column of the samples, shape (n_replicates,)."""
+        """Return the sampled means of a column by replicate, shape (n_replicates,)."""
         return self.samples.means[:, self.columns.means.index((divisor, name))]
 
 
@@ -356,9 +360,9 @@ _NEEDS = {
 
 
 def reason_missing(point: DesignPoint, key: RowKey) -> str:
-    """Return why a point lacks a quantity, for a message; "" if it does not.
+    """Return why a quantity is not defined at a point, for a message; "" if it is.
 
-    The divisor and the summary of the row are not considered.
+    The divisor and the summary of ``key`` are not considered.
     """
     quantity, number_format, softmax = key.quantity, key.number_format, key.softmax
     if quantity in FORMAT_QUANTITIES:
@@ -378,9 +382,10 @@ def reason_missing(point: DesignPoint, key: RowKey) -> str:
 
 
 def has_row(point: DesignPoint, key: RowKey) -> bool:
-    """Return whether a point has a row, for one divisor or a ratio of any two.
+    """Return whether a point has the estimate with a given key.
 
-    All names are canonical.
+    Ratios of any two divisors count, not only those to `BASELINE`.  All names in the
+    key are canonical.
     """
     quantity = QUANTITIES[key.quantity]
     if (quantity.of == "pairs") == point.has_rows:
