@@ -53,7 +53,7 @@ class SampleStore:
         self._batches.setdefault(point, {})[start, stop] = file or packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Add a batch of an earlier run from the journal; return whether it was there."""
+        """Add a batch from the journal; return whether the journal has it."""
         file = self._file(point, start, stop)
         if file is None or not file.exists():
             return False
@@ -135,7 +135,7 @@ class Plan:
         return replicate_seconds(point, len(self.columns[point].divisors))
 
     def batches(self, point: DesignPoint, indices: range) -> Iterator[range]:
-        """Split a range of replicates of a point into consecutive ranges, or batches."""
+        """Split a range of replicates of a point into the ranges of its batches."""
         size = max(1, round(BATCH_SECONDS / self.seconds(point)))
         for first in range(0, len(indices), size):
             yield indices[first : first + size]
