@@ -19,13 +19,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     ``argv`` is the name of the command and its arguments; default: ``sys.argv[1:]``.
     """
-    typed = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()
     try:
-        if not typed:
+        if not arguments:
             print_lines(list_commands(), sys.stderr)
             return INPUT_ERROR
-        name, *rest = typed
+        name, *rest = arguments
         if name in {"-h", "--help"}:
             print_lines(list_commands())
             return DONE
@@ -35,11 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         look_up("command", name, dict.fromkeys((*COMMANDS, *OPTIONS)))
     except (InputError, UnfinishedError) as error:
         return print_error("", error)
-    return run("", typed) if name == "--list" else run(name, rest)
+    return run("", arguments) if name == "--list" else run(name, rest)
 
 
 def list_commands() -> str:
-    """Return the general help: usage, and each command with its purpose."""
+    """Return the general help as text: usage, and each command with its purpose."""
     return "\n".join(
         [
             "usage: python -m montecarlo COMMAND [options]",

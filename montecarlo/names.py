@@ -40,13 +40,13 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean ...?" with the most similar known name; empty if none."""
+    """Return " Did you mean NAME?" with the most similar known name, or ""."""
     near = difflib.get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
-    """Return ``table[name]``.
+    """Return ``table[name]``, the entry with a user's name.
 
     Parameters
     ----------
@@ -75,16 +75,16 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
 
 
 def require_names(kind: str, names: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Return names that must all be known, and ``[]`` for ``["none"]``.
+    """Return a user's names as a list, after checking that all are known.
 
-    Errors are those of `look_up`.
+    ``["none"]`` gives an empty list.  Errors are those of `look_up`.
     """
     table = {name: name for name in known}
     return [] if list(names) == [NONE] else [look_up(kind, x, table) for x in names]
 
 
-def parse_folder(name: str, typed: str) -> Path:
-    """Return the path of a folder, with ``~`` expanded.  It need not exist.
+def parse_folder(name: str, text: str) -> Path:
+    """Return the path in a text, with ``~`` expanded.  The folder need not exist.
 
     Raises
     ------
@@ -92,25 +92,23 @@ def parse_folder(name: str, typed: str) -> Path:
         If the path is empty or cannot be accessed, for lack of permission or because of
         a loop of symbolic links.
     """
-    if not typed.strip() or "\0" in typed:
-        raise InputError(f"{name} must name a folder, got {typed!r}")
+    if not text.strip() or "\0" in text:
+        raise InputError(f"{name} must name a folder, got {text!r}")
     try:
-        folder = Path(typed).expanduser()
+        folder = Path(text).expanduser()
         folder.stat()
     except (FileNotFoundError, NotADirectoryError):  # reported on first use
         return folder
     except (RuntimeError, UnicodeEncodeError, OSError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"{name} must name a folder, got {typed!r}: {reason}"
-        ) from None
+        raise InputError(f"{name} must name a folder, got {text!r}: {reason}") from None
     return folder
 
 
 def parse_whole(
-    name: str, typed: str, least: float = -math.inf, most: float = math.inf
+    name: str, text: str, least: float = -math.inf, most: float = math.inf
 ) -> int:
-    """Return the integer in a text of ASCII digits, with an optional sign.
+    """Return the integer in a text of ASCII digits with an optional sign.
 
     Raises
     ------
@@ -118,24 +116,24 @@ def parse_whole(
         If it is no integer, has more than `MOST_DIGITS` characters, or is not from
         ``least`` to ``most``.
     """
-    if len(typed) > MOST_DIGITS:
+    if len(text) > MOST_DIGITS:
         raise InputError(
             f"{name} must be a whole number of at most {MOST_DIGITS} digits, got "
-            f"{len(typed)} characters"
+            f"{len(text)} characters"
         )
-    if _INTEGER.fullmatch(typed) is None:
-        raise InputError(f"{name} must be a whole number, got {typed!r}")
-    number = int(typed)
+    if _INTEGER.fullmatch(text) is None:
+        raise InputError(f"{name} must be a whole number, got {text!r}")
+    number = int(text)
     if not least <= number <= most:
         raise InputError(f"{name} must lie between {least} and {most}, got {number}")
     return number
 
 
-def parse_decimal(name: str, typed: str) -> float:
-    """Return the finite number in a text of ASCII digits, such as 0.01 or 1e-2."""
-    number = float(typed) if _DECIMAL.fullmatch(typed) else math.nan
+def parse_decimal(name: str, text: str) -> float:
+    """Return the finite number in a text such as 0.01 or 1e-2, as a float."""
+    number = float(text) if _DECIMAL.fullmatch(text) else math.nan
     if not math.isfinite(number):
-        raise InputError(f"{name} must be a number, got {typed!r}")
+        raise InputError(f"{name} must be a number, got {text!r}")
     return number
 
 
@@ -171,7 +169,7 @@ def require_flag(name: str, value: object) -> bool:
 
 
 def is_bool_or_timedelta(value: object) -> bool:
-    """Return whether ``value`` is a bool or ``numpy.timedelta64``.
+    """Return whether ``value`` is a bool or a ``numpy.timedelta64``.
 
     Both are instances of `numbers.Integral`, but not valid as numbers here.
     """

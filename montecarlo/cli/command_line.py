@@ -144,7 +144,10 @@ class MeasureOptions:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of the design point's distributions and conditions."""
+        """Names of the parts of the design point, by their columns in the tables.
+
+        Distributions of q and k, dependence, initialisation, normalisation and mask.
+        """
         q, several, k = self.distribution.partition("*")
         return {
             "distribution_q": q.strip(),
@@ -253,17 +256,17 @@ COMMANDS: dict[str, type] = {
 
 
 def purpose_of(command: str) -> str:
-    """Return the purpose of a command, in one line."""
+    """Return what a command is for, in one line: the first line of its help."""
     return str(COMMANDS[command].__doc__).partition("\n")[0]
 
 
 def build_parser(command: str) -> Parser:
-    """Return the parser of a command; for any other name, that of ``--list``."""
+    """Return the parser of a command's arguments; for other names, of ``--list``."""
     return Parser(command, COMMANDS.get(command, ListOptions))
 
 
 def build_program() -> ArgumentParser:
-    """Return a parser of all commands, with which shtab completes command lines."""
+    """Return a parser of all commands, from which shtab makes shell completions."""
     from shtab import DIRECTORY, FILE  # an extra, needed here alone
 
     program = ArgumentParser("montecarlo")

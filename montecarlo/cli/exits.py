@@ -55,14 +55,20 @@ Work = Callable[[Any, Sequence[str]], int]
 
 
 def print_message(command: str, message: object, status: int) -> int:
-    """Print a command's message on standard error, in one line; return ``status``."""
+    """Print a message of a command on standard error; return ``status``.
+
+    The message is one line, after the name of the command.
+    """
     line = " ".join(str(message).split())
     print_lines(f"{f'montecarlo {command}'.rstrip()}: {line}", sys.stderr)
     return status
 
 
 def print_error(command: str, error: BaseException) -> int:
-    """Print an error that ended a command, of `EXPECTED`; return its exit status."""
+    """Print the exception that ended a command; return the exit status for it.
+
+    The exception is of a class in `EXPECTED`.
+    """
     status = next(EXPECTED[kind] for kind in EXPECTED if isinstance(error, kind))
     if status == INTERRUPTED:
         return print_message(command, str(error) or NOTHING_WRITTEN, status)
@@ -70,29 +76,29 @@ def print_error(command: str, error: BaseException) -> int:
 
 
 def run(command: str, argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit status.
+    """Run a command and return its exit status.
 
     Parameters
     ----------
     command : str
         Name of the command; empty for ``--list``.
     argv : sequence of str, optional
-        Its arguments; by default those of the process.
+        Arguments of the command; by default those of the process.
     """
 
-    def work(options: Any, typed: Sequence[str]) -> int:  # noqa: ANN401 - the command's
-        """Import the module of the command and call its ``work``."""
+    def work(options: Any, argv: Sequence[str]) -> int:  # noqa: ANN401 - the command's
+        """Call ``work`` of the command's module, and return the exit status."""
         with importing(command):
             module = import_module(f"montecarlo.cli.{command or 'listing'}")
-        status: int = module.work(options, typed)
+        status: int = module.work(options, argv)
         return status
 
-    typed = sys.argv[1:] if argv is None else argv
-    return run_work(build_parser(command), work, typed)
+    argv = sys.argv[1:] if argv is None else argv
+    return run_work(build_parser(command), work, argv)
 
 
-def run_work(parser: Parser, work: Work, typed: Sequence[str]) -> int:
-    """Parse arguments and do a command's work; returns the exit status.
+def run_work(parser: Parser, work: Work, argv: Sequence[str]) -> int:
+    """Parse a command's arguments, do its work, and return the exit status.
 
     Expected errors end in one line.  Any other exception is printed with its traceback
     and the request to report it.
@@ -102,7 +108,7 @@ def run_work(parser: Parser, work: Work, typed: Sequence[str]) -> int:
     os.environ.pop("MPLBACKEND", None)  # unused, and an error if invalid
     with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
         try:
-            return work(parser.read(typed), typed)
+            return work(parser.read(argv), argv)
         except tuple(EXPECTED) as error:
             status = print_error(parser.command, error)
             ended = status == INTERRUPTED and _terminated.is_set()
@@ -112,13 +118,13 @@ def run_work(parser: Parser, work: Work, typed: Sequence[str]) -> int:
                 message = f"error: {reason_of(error)}"
                 return print_message(parser.command, message, FAILED)
             print_lines("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
-            again = shlex.join([*parser.prog.split(), *typed])
+            again = shlex.join([*parser.prog.split(), *argv])
             request = f"please report the lines above, with: {again}"
             return print_message(parser.command, f"a bug of montecarlo: {request}", BUG)
 
 
 def _terminate(*_: object) -> None:
-    """Handle SIGTERM as Ctrl-C, and ignore further ones."""
+    """Raise `KeyboardInterrupt` on SIGTERM, and ignore further SIGTERMs."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _terminated.set()
     raise KeyboardInterrupt
@@ -126,13 +132,14 @@ def _terminate(*_: object) -> None:
 
 @contextmanager
 def importing(command: str) -> Iterator[None]:
-    """End the process at once on Ctrl-C or SIGTERM within a with block of imports.
+    """End the process at once on Ctrl-C or SIGTERM, within a with block of imports.
 
-    Nothing has to be undone yet, and imported code may catch an exception.
+    During imports nothing has to be undone yet, and imported code might catch an
+    exception instead of ending.
     """
 
     def leave(number: int, _: object) -> None:
-        """Print a message and end the process; ``number`` is that of the signal."""
+        """Print a message and end the process; ``number`` is the signal's."""
         status = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         os._exit(print_message(command, NOTHING_WRITTEN, status))
 
@@ -149,8 +156,8 @@ def _handling(
 ) -> Iterator[None]:
     """Set a signal handler within a with block, if the current one is ``usual``.
 
-    Only the main thread can.  Another handler was set deliberately, such as to ignore
-    the signal.
+    Another handler was set deliberately, such as to ignore the signal, and stays.  Only
+    the main thread can set handlers; in others nothing is done.
     """
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(number)

@@ -21,8 +21,8 @@ from montecarlo.report.language.catalogues import SOURCE
 from montecarlo.report.making import write_figures
 
 
-def work(options: FiguresOptions, typed: Sequence[str]) -> int:
-    """Draw the figures, and print the names of the files; return the exit status."""
+def work(options: FiguresOptions, argv: Sequence[str]) -> int:
+    """Draw the figures, print the paths of their files, and return the exit status."""
     formats = options.format or ("svg",)
     for name in formats:
         look_up("format", name, dict.fromkeys(FORMATS))
@@ -42,13 +42,13 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
             name for name in EVERY_FIGURE if name in (options.only or EVERY_FIGURE)
         ],
         draw=draw,
-        typed=_appearance_options(options),
+        chosen_options=_appearance_options(options),
         sampled=sampled,
     )
     if options.lang is None:
         options = replace(options, lang=(SOURCE,))
     with_data = sampled and not options.only
-    _, written = write_or_render(options, typed, make, whole=False, with_data=with_data)
+    _, written = write_or_render(options, argv, make, whole=False, with_data=with_data)
     if not options.quiet:
         print_lines("\n".join(map(str, written)))
     drawn = {path.name.split(".")[0] for path in written}
@@ -60,7 +60,7 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
 
 
 def _appearance_options(options: FiguresOptions) -> list[str]:
-    """Return the options that select figures and their appearance."""
+    """Return the given options for selection, format and theme, as typed words."""
     lists = (("only", options.only), ("format", options.format))
     words = [f"--{name} {','.join(chosen)}" for name, chosen in lists if chosen]
     return words + [f"--theme {options.theme}"] * (options.theme is not None)

@@ -46,8 +46,8 @@ MOST_SIZES = 4
 SHORT = 5.0
 
 
-def work(options: JudgeOptions, typed: Sequence[str]) -> int:
-    """Judge each file separately, and print the results; return the exit status.
+def work(options: JudgeOptions, argv: Sequence[str]) -> int:
+    """Judge each file separately, print the results, and return the exit status.
 
     All files are read before anything is sampled.
     """
@@ -58,7 +58,7 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
     for file, (study, content) in studies.items():
         folder = _output_folder(file, options)
         not_judged = list(name_unjudged(study))
-        record = _judge_file(study, content, folder, options, typed)
+        record = _judge_file(study, content, folder, options, argv)
         if options.exact:
             not_judged += _name_undecided(record)
         if failed := record.failed_self_checks():
@@ -75,7 +75,7 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
         lines = [str(file)] if several else []
         if folder is not None:
             lines.append(str(folder / "index.html"))
-        lines += _result_lines(study, record, typed, exact=options.exact)
+        lines += _result_lines(study, record, argv, exact=options.exact)
         blocks.append("\n".join(lines))
     if options.json:
         print_lines(json.dumps({"files": records} if several else records[0]))
@@ -85,7 +85,7 @@ def work(options: JudgeOptions, typed: Sequence[str]) -> int:
 
 
 def _read_files(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
-    """Return the study and the content of each file.
+    """Return the study of each file's claims, and the content of the file.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _read_files(options: JudgeOptions) -> dict[Path, tuple[Study, bytes]]:
 
 
 def _output_folder(file: Path, options: JudgeOptions) -> Path | None:
-    """Return the folder of a file's report; None without ``--output``."""
+    """Return the folder for the report of a file, or None without ``--output``."""
     if options.output is None or len(options.file) == 1:
         return options.output
     return options.output / file.stem
@@ -126,9 +126,12 @@ def _judge_file(
     content: bytes,
     folder: Path | None,
     options: JudgeOptions,
-    typed: Sequence[str],
+    argv: Sequence[str],
 ) -> ClaimsRecord:
-    """Judge the claims of one file, and write its report if ``--output`` is given."""
+    """Judge the claims of one file; return the content of claims.json.
+
+    With ``--output``, a report is written to ``folder``.
+    """
     if options.exact:
         return judge_by_theory(study)
     is_short = worst_case_seconds(study) < SHORT
@@ -145,14 +148,14 @@ def _judge_file(
     from montecarlo.report.running import Target, choose_languages, write_report
 
     languages = choose_languages(options.lang or ("all",))
-    target = Target(folder, languages, typed, *workers)
+    target = Target(folder, languages, argv, *workers)
     study = replace(study, pages=page_rows)
     written, _ = write_report(study, target, own_file=content)
     return written.record
 
 
 def _json_record(study: Study, record: ClaimsRecord) -> dict[str, Any]:
-    """Return the results for one file, for ``--json``."""
+    """Return the results for one file as an object that JSON can represent."""
     return {
         "error_rate": study.error_rate,
         "simultaneous_error": record.simultaneous_error,
@@ -162,7 +165,7 @@ def _json_record(study: Study, record: ClaimsRecord) -> dict[str, Any]:
 
 
 def _name_undecided(record: ClaimsRecord) -> Iterator[str]:
-    """Yield a message for each check that exact values leave undecided in some case."""
+    """Yield a message for each check with a case that exact values do not decide."""
     for claim in record.claims:
         for one in claim.interpretations:
             for check in one.checks:
@@ -177,9 +180,9 @@ def _name_undecided(record: ClaimsRecord) -> Iterator[str]:
 
 
 def _result_lines(
-    study: Study, record: ClaimsRecord, typed: Sequence[str], *, exact: bool
+    study: Study, record: ClaimsRecord, argv: Sequence[str], *, exact: bool
 ) -> Iterator[str]:
-    """Yield the output for one file: claims, the error rate, and undecided cases."""
+    """Yield the printed lines for a file: claims, error rate, undecided cases."""
     for claim in record.claims:
         yield from _claim_lines(claim)
     if exact:
@@ -187,13 +190,13 @@ def _result_lines(
         return
     nominal = 100.0 * study.error_rate
     yield f"error rate     nominal {nominal:.3g} % for the whole file"
-    yield from _undecided_lines(record, typed)
+    yield from _undecided_lines(record, argv)
 
 
-def _undecided_lines(record: ClaimsRecord, typed: Sequence[str]) -> Iterator[str]:
-    """Yield how many cases are undecided, and how many replicates would decide them.
+def _undecided_lines(record: ClaimsRecord, argv: Sequence[str]) -> Iterator[str]:
+    """Yield lines on how many cases are undecided, and what would decide them.
 
-    The last line is the command with that number of replicates.
+    The last line is the command with the number of replicates that would.
     """
     undecided = [
         case
@@ -211,12 +214,15 @@ def _undecided_lines(record: ClaimsRecord, typed: Sequence[str]) -> Iterator[str
     most = min(MOST_REPLICATES, 2 ** math.ceil(math.log2(1.1 * max(needed))))
     which = "them" if len(needed) == len(undecided) else f"{len(needed)} of them"
     yield f"{count}; about {max(needed)} replicates would decide {which}"
-    words = re.sub(r"--most[ =]\d+ ?", "", shlex.join(typed)).strip()
+    words = re.sub(r"--most[ =]\d+ ?", "", shlex.join(argv)).strip()
     yield f"next           python -m montecarlo judge --most {most} {words}"
 
 
 def _claim_lines(claim: ClaimOutcome) -> Iterator[str]:
-    """Yield one line for a claim, and up to two lines for each interpretation."""
+    """Yield the printed lines for a claim: its verdict, then its interpretations.
+
+    An interpretation has one or two lines.
+    """
     yield f"{claim.verdict:<14} {claim.id}"
     for one in claim.interpretations:
         outcomes = Counter(case.outcome for case in one.cases)
@@ -227,12 +233,12 @@ def _claim_lines(claim: ClaimOutcome) -> Iterator[str]:
             yield f"  {'':<14} {worst}"
 
 
-def _case_ranges(one: InterpretationOutcome) -> Iterator[str]:
-    """Yield the sizes of an interpretation's cases as texts, such as "d_k = 64, 256".
+def _case_ranges(interpretation: InterpretationOutcome) -> Iterator[str]:
+    """Yield the sizes of an interpretation's cases as text, such as "d_k = 64, 256".
 
     If there are several distributions or conditions, their names come first.
     """
-    cases = [case for check in one.checks for case in check.cases]
+    cases = [case for check in interpretation.checks for case in check.cases]
     conditions = dict.fromkeys(case.context or case.distribution for case in cases)
     if len(conditions) > 1:
         yield ", ".join(conditions)
@@ -245,22 +251,25 @@ def _case_ranges(one: InterpretationOutcome) -> Iterator[str]:
 
 
 def _list_sizes(sizes: Iterable[int]) -> str:
-    """Return up to `MOST_SIZES` sizes as text; of more, the range and the number."""
+    """Return sizes as text: up to `MOST_SIZES` as a list, more as a range.
+
+    A range has the number of sizes, too.
+    """
     ordered = sorted(sizes)
     if len(ordered) <= MOST_SIZES:
         return ", ".join(map(str, ordered))
     return f"{ordered[0]} to {ordered[-1]} ({len(ordered)} sizes)"
 
 
-def _worst_case(one: InterpretationOutcome) -> str:
-    """Return a line about the smallest case with the worst outcome.
+def _worst_case(interpretation: InterpretationOutcome) -> str:
+    """Return a line about the smallest case with the worst outcome, or "".
 
-    Refuted, undecided and supported cases count in this order; empty without a number.
+    From worst to best: refuted, undecided, supported.  Empty if no case has a number.
     """
     ranks = {Outcome.REFUTED: 0, Outcome.UNDECIDED: 1, Outcome.SUPPORTED: 2}
     candidates = [
         case
-        for check in one.checks
+        for check in interpretation.checks
         for case in check.cases
         if case.outcome in ranks and (case.estimate, case.exact) != (None, None)
     ]

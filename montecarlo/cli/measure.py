@@ -50,7 +50,7 @@ NAMES = tuple(one.name for one in fields(MeasureOptions) if one.name in IDENTITY
 
 
 class Result(NamedTuple):
-    """A measurement, its duration, and how it ended.
+    """A measurement with its duration, command and exit status.
 
     Attributes
     ----------
@@ -71,8 +71,8 @@ class Result(NamedTuple):
     message: str = ""
 
 
-def work(options: MeasureOptions, typed: Sequence[str]) -> int:
-    """Measure and print what the options request; return the exit status."""
+def work(options: MeasureOptions, argv: Sequence[str]) -> int:
+    """Measure the requested quantity, print the result, and return the exit status."""
     _require_effective(options)
     if options.replicates is not None:
         outcome = replay(
@@ -94,7 +94,7 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
         codes = require_names("lang", options.lang or ["en"], LANGUAGES)
         languages = [read_language(code) for code in codes]
     by_row = options.row is not None
-    result = _measure_row(options) if by_row else _measure_options(options, typed)
+    result = _measure_row(options) if by_row else _measure_options(options, argv)
     if languages:
         quoted = (quote(result.measured, one, result.command) for one in languages)
         print_lines("\n\n".join(quoted))
@@ -106,7 +106,7 @@ def work(options: MeasureOptions, typed: Sequence[str]) -> int:
 
 
 def _require_effective(options: MeasureOptions) -> None:
-    """Raise `InputError` for options that others override."""
+    """Raise `InputError` for options without effect beside the other options."""
     names = {one.name for one in fields(options)}
     if options.replicates is not None:
         require_defaults(options, names - OF_POINT, "--replicates")
@@ -126,22 +126,22 @@ def _require_effective(options: MeasureOptions) -> None:
         raise InputError(f"--lang must stand with --markdown, got {options.lang[0]!r}")
 
 
-def _command_with_seed(typed: Sequence[str]) -> str:
-    """Return the typed arguments as a command, with the default seed made explicit."""
-    seeded = any(word.partition("=")[0] in {"--seed", "--exact"} for word in typed)
-    words = [*typed, *([] if seeded else ["--seed", "1"])]
+def _command_with_seed(argv: Sequence[str]) -> str:
+    """Return the command for some arguments, with the default seed made explicit."""
+    seeded = any(word.partition("=")[0] in {"--seed", "--exact"} for word in argv)
+    words = [*argv, *([] if seeded else ["--seed", "1"])]
     return f"python -m montecarlo measure {shlex.join(words)}"
 
 
-def _measure_options(options: MeasureOptions, typed: Sequence[str]) -> Result:
-    """Measure the row that the options request, as precisely as possible.
+def _measure_options(options: MeasureOptions, argv: Sequence[str]) -> Result:
+    """Measure the quantity that the options request, to their target error.
 
     Raises
     ------
     NotReachedError
         If the exact value is requested and unknown.
     """
-    started, command = time.perf_counter(), _command_with_seed(typed)
+    started, command = time.perf_counter(), _command_with_seed(argv)
     parts = {name: getattr(options, name) for name in KEY_FIELDS}
     requested = request_row(options.d_k, options.keys, {**options.names, **parts})
     if options.exact:
@@ -190,7 +190,7 @@ def _measure_options(options: MeasureOptions, typed: Sequence[str]) -> Result:
 
 
 def _measure_row(options: MeasureOptions) -> Result:
-    """Measure a row of a report again, with the same draws.
+    """Measure a row of a report again, from the same random draws.
 
     Raises
     ------
@@ -236,8 +236,8 @@ def _shortfall(
 ) -> str:
     """Return why the target error was not reached, and what would reach it.
 
-    ``target``: the target error; ``needed``: replicates for it; ``seconds``: CPU time
-    of one replicate.
+    ``target`` is the target error, ``needed`` the number of replicates for it, and
+    ``seconds`` the CPU time of one replicate.
     """
     if math.isnan(needed):
         return f"no interval {_reason_without_interval(measured)}"
@@ -258,7 +258,7 @@ def _shortfall(
 
 
 def _reason_without_interval(measured: Measurement) -> str:
-    """Return why a measurement has no bounded interval."""
+    """Return why a measurement has no bounded interval, as part of a sentence."""
     if math.isnan(measured.ci_low):
         return "without the moments that it needs"
     if math.isnan(measured.estimate):
@@ -269,9 +269,9 @@ def _reason_without_interval(measured: Measurement) -> str:
 
 
 def _format_result(result: Result, *, as_json: bool) -> str:
-    """Return a result as one JSON object, or as a few lines.
+    """Return a result as text: one JSON object, or a few lines.
 
-    The last of the lines is the command that gives the same digits, if there is one.
+    The last line is the command that gives the same digits, if there is one.
     """
     if not as_json:
         origin = f"{result.seconds:.1f} s, montecarlo {version(PROJECT)}"

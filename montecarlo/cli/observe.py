@@ -29,12 +29,12 @@ Item = TypeVar("Item")
 RECORDED = ("axes", "names", "causal", "expect", "rtol", "divisor")
 
 
-def work(options: ObserveOptions, typed: Sequence[str]) -> int:
-    """Observe the files, write a results folder, print a summary; return the status."""
+def work(options: ObserveOptions, argv: Sequence[str]) -> int:
+    """Observe the files, write the results, print a summary; return the exit status."""
     recorded: dict[str, Any] = {name: getattr(options, name) for name in RECORDED}
     failing = require_names("fail-on", options.fail_on or (), STATES)
     require_files(options.files)  # before the output folder is created
-    with publishing(options.output, typed) as edition:
+    with publishing(options.output, argv) as edition:
         observation, answer = observed.observe_files(
             options.files,
             config=options.config,
@@ -76,7 +76,7 @@ def work(options: ObserveOptions, typed: Sequence[str]) -> int:
 
 
 def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
-    """Yield items while a progress bar counts them; ``name`` is its label."""
+    """Yield the items while a progress bar with the label ``name`` counts them."""
     with open_bar(name, quiet=quiet) as update:
         for done, item in enumerate(items, start=1):
             yield item
@@ -86,7 +86,7 @@ def _track(items: Sequence[Item], name: str, *, quiet: bool) -> Iterator[Item]:
 def _print_heads(
     observation: Observation, answer: ScaleAnswer, written: Sequence[Path]
 ) -> None:
-    """Print the summary, a line for each head, and the names of the files."""
+    """Print the summary, a line for each head, and the paths of the files."""
     print_lines("\n".join(observed.say_scales(observation, answer)))
     headings, rows = observed.list_heads(observation, answer)
     print_table(headings, rows, right=len(headings) - 2)

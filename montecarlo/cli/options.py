@@ -42,31 +42,31 @@ Jobs = NewType("Jobs", int)
 Names = tuple[str, ...]
 
 
-def parse_indices(name: str, typed: str) -> range:
-    """Return the range of replicates from a text ``A:B``: A to B - 1."""
-    first, _, stop = typed.partition(":")
+def parse_indices(name: str, text: str) -> range:
+    """Return the range of replicate indices A to B - 1 from a text ``A:B``."""
+    first, _, stop = text.partition(":")
     indices = range(parse_whole(name, first), parse_whole(name, stop))
     if not indices or indices.start < 0:
-        raise InputError(f"{name} must be A:B with A below B, got {typed!r}")
+        raise InputError(f"{name} must be A:B with A below B, got {text!r}")
     return indices
 
 
 #: Type -> placeholder of a value in the help, and parser: (option, text) -> value.
 TYPES: dict[Any, tuple[str, Callable[[str, str], Any]]] = {
-    str: ("NAME", lambda _, typed: typed),
+    str: ("NAME", lambda _, text: text),
     int: ("N", parse_whole),
     float: ("X", parse_decimal),
     range: ("A:B", parse_indices),
-    Path: ("FILE", lambda _, typed: Path(typed)),
+    Path: ("FILE", lambda _, text: Path(text)),
     Folder: ("DIR", parse_folder),
     Seed: ("N", partial(parse_whole, least=0, most=MOST_SEED)),
     Jobs: ("N", partial(parse_whole, least=1, most=MOST_JOBS)),
 }
 
 
-def split_names(typed: str) -> list[str]:
-    """Return the names in a comma-separated list; a missing name is an empty one."""
-    return [part.strip() for part in typed.split(",")]
+def split_names(text: str) -> list[str]:
+    """Return the names in a comma-separated text; "" between adjacent commas."""
+    return [part.strip() for part in text.split(",")]
 
 
 #: Settings of an option with a list of names.
@@ -95,14 +95,14 @@ def option_field(
     flag: str | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401 - as `dataclasses.field`
-    """Declare a field of a command's options.
+    """Declare a field of a command's options; return the dataclass field.
 
     Parameters
     ----------
     heading : str
-        Heading of the help under which it is listed.
+        Heading of the help under which the option is listed.
     help_text : str, optional
-        By default that of `SHARED`.
+        By default that of the same option in `SHARED`.
     default : object
     flag : str, optional
         Name on the command line, by default made from the field's name.  A name without
@@ -115,16 +115,16 @@ def option_field(
     return field(default=default, metadata={"": (heading, flag, settings)})
 
 
-def _flag(one: Field[Any]) -> str:
-    """Return the name of an option on the command line."""
-    _, flag, _ = one.metadata[""]
-    return flag or f"--{one.name.replace('_', '-')}"
+def _flag(option: Field[Any]) -> str:
+    """Return the name of an option on the command line, such as ``--fail-on``."""
+    _, flag, _ = option.metadata[""]
+    return flag or f"--{option.name.replace('_', '-')}"
 
 
 def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
-    """Return whether a type hint is that of a list, and the type of its values.
+    """Return whether an option is a list, and the type of each value.
 
-    None in a union is left out.
+    ``hint`` is the type hint of the option's field; None in a union is ignored.
     """
     args = get_args(hint)
     if NoneType in args:
@@ -136,7 +136,7 @@ def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser of one command, with options grouped by headings, and one-line errors.
+    """Parser of one command's arguments, with grouped options and one-line errors.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Parser(argparse.ArgumentParser):
         self._add(OTHER, "-h", "--help")
 
     def _add(self, heading: str, *flags: str, **special: Any) -> None:  # noqa: ANN401
-        """Add an option under a heading, with the shared settings of its name."""
+        """Add an option under a heading; its settings in `SHARED` are defaults."""
         if heading not in self.groups:
             self.groups[heading] = self.add_argument_group(heading)
         settings = SHARED.get(flags[-1], {}) | special
@@ -186,8 +186,8 @@ class Parser(argparse.ArgumentParser):
             settings["help"] += f" (default: {default})"
         self.groups[heading].add_argument(*flags, **settings)
 
-    def read(self, typed: Sequence[str]) -> Any:  # noqa: ANN401 - the command's options
-        """Return the command's options from the arguments of a command line.
+    def read(self, argv: Sequence[str]) -> Any:  # noqa: ANN401 - the command's options
+        """Return the command's options, a dataclass, from its command-line arguments.
 
         Raises
         ------
@@ -195,14 +195,14 @@ class Parser(argparse.ArgumentParser):
             If an option is unknown (the message suggests the most similar one), lacks
             its value, or has an invalid one.
         """
-        for word in typed:  # results contain the command line, in UTF-8
+        for word in argv:  # results contain the command line, in UTF-8
             try:
                 word.encode()
             except UnicodeEncodeError:
                 raise InputError(
                     f"arguments must be in the encoding of this system, got {word!r}"
                 ) from None
-        arguments, unknown = self.parse_known_args(typed)
+        arguments, unknown = self.parse_known_args(argv)
         if unknown:
             self._refuse(unknown[0].partition("=")[0])
         return self.options(
@@ -213,39 +213,40 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _refuse(self, name: str) -> NoReturn:
-        """Raise `InputError` for an unknown option, with the most similar one."""
+        """Raise `InputError` for an unknown option, with a similar one as a hint."""
         if not name.startswith("-"):
             raise InputError(f"arguments must be options, got {show(name)}")
         hint = suggest(name, self._option_string_actions)
         raise InputError(f"option must be listed by --help, got {show(name)}.{hint}")
 
-    def _value(self, one: Field[Any], given: Any) -> Any:  # noqa: ANN401
-        """Return the value of a field from its text, or the default.
+    def _value(self, option: Field[Any], given: Any) -> Any:  # noqa: ANN401
+        """Return the value of an option from its text; a default stays as it is.
 
-        An empty value comes from ``--config=``, or from ``--seed=--``, for which
+        An empty text comes from ``--config=``, or from ``--seed=--``, for which
         argparse up to Python 3.12 returns an empty list.
         """
         if not isinstance(given, str | list):
             return given  # the default, or a switch
-        several, kind = self.types[one.name]
-        name, values = _flag(one).removeprefix("--"), []
-        for typed in [given] if isinstance(given, str) else given or ["--"]:
-            if typed == "--" or not (typed or name in _MAY_BE_EMPTY):
-                raise InputError(f"{name} must have a value, got {typed!r}")
-            values.append(TYPES[kind][1](name, typed))
+        several, kind = self.types[option.name]
+        name, values = _flag(option).removeprefix("--"), []
+        for text in [given] if isinstance(given, str) else given or ["--"]:
+            if text == "--" or not (text or name in _MAY_BE_EMPTY):
+                raise InputError(f"{name} must have a value, got {text!r}")
+            values.append(TYPES[kind][1](name, text))
         return tuple(values) if several else values[0]
 
     def complete(self, known: Mapping[str, object]) -> None:
-        """Set shtab's completions for values.
+        """Tell shtab how a shell completes the values of options.
 
-        ``known``: placeholder of a value in the help -> completion.
+        ``known`` maps placeholders of values in the help, such as ``FILE``, to
+        completions of shtab.
         """
         for action in self._actions:
             if (shown := str(action.metavar)) in known:
                 vars(action)["complete"] = known[shown]
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
-        """Write a message of argparse, such as the help."""
+        """Write a text of argparse, such as the help, to a stream."""
         write_out(message, file or sys.stderr)
 
     def error(self, message: str) -> NoReturn:
@@ -254,9 +255,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def require_defaults(options: Any, names: Iterable[str], why: str) -> None:  # noqa: ANN401 - a command's options
-    """Raise `InputError` for options that have no effect.
+    """Raise `InputError` if any of the named options was given a value.
 
-    ``why``: the option with which they have none, such as ``--replicates``.
+    ``why`` is the option beside which they have no effect, such as ``--replicates``.
     """
     known = {one.name: one for one in fields(options)}
     for name in sorted(names):

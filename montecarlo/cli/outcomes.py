@@ -11,7 +11,7 @@ SELF_CHECK = "self-check"
 
 
 def read_fail_on(names: Sequence[str]) -> set[str]:
-    """Return the outcomes that ``--fail-on`` names; empty for ``none`` alone.
+    """Return the outcomes that ``--fail-on`` names, as a set; empty for ``none``.
 
     Raises
     ------
@@ -23,11 +23,11 @@ def read_fail_on(names: Sequence[str]) -> set[str]:
 
 
 def outcomes_of(record: ClaimsRecord, *, unreached: bool = True) -> set[str]:
-    """Return the names of all outcomes of a study.
+    """Return the outcomes of a study by the names that ``--fail-on`` accepts.
 
-    They are the verdicts on claims and on their interpretations that vote, and
-    ``self-check`` if one is refuted.  ``unreached``: whether cases that the sample does
-    not reach count as ``open``.
+    They are the verdicts on claims and on interpretations that count for a claim's
+    verdict, and ``self-check`` if a self-check of the simulator is refuted.
+    ``unreached`` says whether cases that the sample does not reach count as ``open``.
     """
     rulings = {ruling for claim in record.claims for ruling in claim.rulings}
     if not unreached:

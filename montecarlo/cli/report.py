@@ -19,24 +19,24 @@ from montecarlo.report.content.findings import Findings
 from montecarlo.report.running import report_maker
 
 
-def work(options: ReportOptions, typed: Sequence[str]) -> int:
-    """Write the report, and print a summary; return the exit status."""
+def work(options: ReportOptions, argv: Sequence[str]) -> int:
+    """Write the report, print a summary, and return the exit status."""
     fail_on = read_fail_on(options.fail_on or ())
     results, written = write_or_render(
         options,
-        typed,
+        argv,
         report_maker(options.format),
         only=options.only,
         whole=options.format is None,
     )
     if not options.quiet:
-        again = command_again(options, typed, results.run)
+        again = command_again(options, argv, results.run)
         print_lines("\n".join([*summary_lines(results, written), f"again: {again}"]))
     return FAILING if fail_on & outcomes_of(results.record) else DONE
 
 
 def summary_lines(results: Findings, written: Sequence[Path]) -> list[str]:
-    """Return a summary: the page to open, counts of verdicts, failed self-checks."""
+    """Return the lines to print: page to open, verdict counts, failed self-checks."""
     pages = [path for path in written if path.suffix in {".html", ".md"}]
     first = next((path for path in pages if path.name == "index.html"), pages[0])
     counts = ", ".join(f"{n} {verdict}" for verdict, n in results.counts)
@@ -47,13 +47,13 @@ def summary_lines(results: Findings, written: Sequence[Path]) -> list[str]:
 
 
 def command_again(
-    options: ReportOptions, typed: Sequence[str], run: Mapping[str, Any]
+    options: ReportOptions, argv: Sequence[str], run: Mapping[str, Any]
 ) -> str:
-    """Return the command that writes the same files again: as typed, with its seed.
+    """Return the command that writes the same report again, with an explicit seed.
 
-    ``run``: content of run.json.
+    ``run`` is the content of run.json.
     """
-    words = [*typed]
+    words = [*argv]
     if options.seed is None and not (options.source or options.config):
         words += ["--seed", str(run["seed"])]
     return shlex.join(["python", "-m", "montecarlo", "report", *words])

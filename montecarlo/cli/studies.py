@@ -38,7 +38,7 @@ OF_SAMPLING = ("seed", "preset", "jobs", "executor", "scheduler", "config", "fre
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
-    """Contents of a configuration file; ``grid`` replaces a preset."""
+    """Content of a configuration file; ``grid`` replaces a preset."""
 
     seed: Annotated[int, Meta(ge=0, le=MOST_SEED)] = 1
     only: tuple[str, ...] = ()
@@ -48,33 +48,35 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 def write_or_render(  # noqa: PLR0913 - for two commands
     options: ResultsOptions,
-    typed: Sequence[str],
+    argv: Sequence[str],
     make: Make,
     *,
     only: Sequence[str] | None = None,
     whole: bool = True,
     with_data: bool = True,
 ) -> tuple[Findings, Sequence[Path]]:
-    """Sample and write what the options request, or render earlier results again.
+    """Sample and write results as options request, or render earlier results again.
 
     Parameters
     ----------
     options : ResultsOptions
-    typed : sequence of str
-        The arguments of the command.
+    argv : sequence of str
+        Arguments of the command, for the record of the run.
     make : callable
-        Writes the files of the report.
+        Writes the files of the report into the output folder.
     only : sequence of str, optional
         Ids of the requested claims; by default all.
     whole : bool
         Whether all files of a report are written.
     with_data : bool
-        Whether the results are written as well.
+        Whether the data files are written as well.
 
     Returns
     -------
-    (Findings, sequence of Path)
-        Results and written files.
+    findings : Findings
+        The results that the files show.
+    paths : sequence of Path
+        The written files.
     """
     output = options.output or parse_folder("output", OUTPUT)
     if options.source is not None:
@@ -82,14 +84,14 @@ def write_or_render(  # noqa: PLR0913 - for two commands
         languages = choose_languages(options.lang or ())
         if not whole or only or languages:
             _require_other_folder(options.source, output)
-        target = Target(output, languages, typed, only=only or ())
+        target = Target(output, languages, argv, only=only or ())
         return render_again(options.source, target, make, with_data=with_data)
     check_executor(options.executor, options.jobs, options.scheduler)
     study = _study_of(options, only)
     target = Target(
         output,
         choose_languages(options.lang or ("all",)),
-        typed,
+        argv,
         options.jobs,
         options.executor,
         options.scheduler,
@@ -101,7 +103,10 @@ def write_or_render(  # noqa: PLR0913 - for two commands
 
 
 def _require_other_folder(source: Path, output: Path) -> None:
-    """Raise `InputError` if part of a report would replace the whole of it."""
+    """Raise `InputError` if both folders are the same.
+
+    Then part of a report would replace the whole of it.
+    """
     if source.resolve() == output.resolve():
         raise InputError(
             f"--output must name another folder than {str(source)!r}, where files that "
@@ -110,9 +115,10 @@ def _require_other_folder(source: Path, output: Path) -> None:
 
 
 def _study_of(options: ResultsOptions, only: Sequence[str] | None) -> Study:
-    """Return the study of a configuration file and of options, which override it.
+    """Return the study that a configuration file and options describe.
 
-    ``only``: ids of the requested claims; None for those of the file, or all.
+    Options override the file.  ``only`` are ids of the requested claims; None for those
+    of the file, or all.
     """
     settings: dict[str, Any] = {}
     if options.config is not None:
@@ -141,7 +147,10 @@ def _study_of(options: ResultsOptions, only: Sequence[str] | None) -> Study:
 
 
 def _parse_settings(settings: Mapping[str, Any], file: Path | None) -> Configuration:
-    """Return settings as a configuration; ``file`` is their file, for messages."""
+    """Return settings as a validated `Configuration`.
+
+    ``file`` is the file of the settings, for messages.
+    """
     try:
         return msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:

@@ -139,7 +139,7 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
     *,
     chosen: Sequence[str],
     draw: Draw,
-    typed: Sequence[str] = (),
+    chosen_options: Sequence[str] = (),
     sampled: bool = True,
 ) -> None:
     """Write figures and their captions for each language into an existing folder.
@@ -154,7 +154,7 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
         Ids of figures; those without data are left out.
     draw : callable
         `draw_files` with formats and theme.
-    typed : sequence of str
+    chosen_options : sequence of str
         Options of the command line that choose figures, formats and theme.
     sampled : bool
         Whether the results were sampled for this command; otherwise the captions give
@@ -180,7 +180,7 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
         kind = next(kind for kind in SHOWN if kind in kinds)
         for code in languages:
             shown[code][name] = f"{name}.{code}.{kind}"
-    command = _figures_command(findings.run, languages, typed, sampled=sampled)
+    command = _figures_command(findings.run, languages, chosen_options, sampled=sampled)
     for language in spoken:
         text = captions(contents, shown[language.code], language, command)
         write_text(folder / f"captions.{language.code}.md", text)
@@ -189,7 +189,7 @@ def write_figures(  # noqa: PLR0913 - content, languages, looks and command
 def _figures_command(
     run: Mapping[str, Any],
     languages: Sequence[str],
-    typed: Sequence[str],
+    chosen_options: Sequence[str],
     *,
     sampled: bool,
 ) -> str:
@@ -198,10 +198,10 @@ def _figures_command(
     If they are from an earlier report, its command comes first.
     """
     if sampled:
-        return " ".join([canonical_command(run, "figures"), *typed])
+        return " ".join([canonical_command(run, "figures"), *chosen_options])
     words = ["python -m montecarlo figures --from output"]
     words += [f"--lang {','.join(languages)}"] * (list(languages) != [SOURCE])
-    return f"{canonical_command(run)}\n{' '.join([*words, *typed])}"
+    return f"{canonical_command(run)}\n{' '.join([*words, *chosen_options])}"
 
 
 def captions(

@@ -53,7 +53,7 @@ class Target(NamedTuple):
 
     output: Path
     languages: Sequence[str]
-    typed: Sequence[str]  # command line, for timing.json
+    argv: Sequence[str]  # command line, for timing.json
     jobs: int | None = None  # number of workers; None: one for each core
     executor: str | None = None  # kind of workers; None: chosen by their number
     scheduler: str | None = None  # address of a Dask cluster
@@ -127,7 +127,7 @@ def write_report(
     """
     for code in target.languages:  # fails before sampling if a catalogue cannot be read
         read_language(code)
-    how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
+    how = publishing(target.output, target.argv, recipe(study), fresh=target.fresh)
     workers = target.jobs, target.executor, target.scheduler
     with how as edition, make_executor(*workers) as executor:
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
@@ -206,7 +206,7 @@ def render_again(
         read_language(code)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held = {name: (source / name).read_bytes() for name in files}
-    with publishing(target.output, target.typed) as edition:
+    with publishing(target.output, target.argv) as edition:
         for name, content in held.items():
             (edition.folder / name).parent.mkdir(exist_ok=True)
             (edition.folder / name).write_bytes(content)
