@@ -80,12 +80,15 @@ __all__ = list(_MODULES)
 
 
 def __dir__() -> list[str]:
-    """Return the public names, also those that are not imported yet."""
+    """Return the public names, also of functions that are not imported yet."""
     return sorted({*globals(), *__all__, "__version__"})
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used; importing all takes a second."""
+    """Import and return a public name when it is first used.
+
+    Importing all public names takes a second.
+    """
     if name == "__version__":
         return import_module("importlib.metadata").version(
             import_module("montecarlo.names").PROJECT

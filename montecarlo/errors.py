@@ -20,7 +20,7 @@ _TRUNCATING.maxstring = _TRUNCATING.maxother = _TRUNCATING.maxlong = MOST_QUOTED
 
 
 def show(value: object) -> str:
-    """Return the `repr` of an input for a message, on one line and truncated.
+    """Return the `repr` of a user's input for a message: one line, truncated.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def show(value: object) -> str:
 
 
 def _truncate(text: str, most: int) -> str:
-    """Return a text of at most ``most`` characters; "..." replaces the middle."""
+    """Return a text of at most ``most`` characters, its middle replaced by "..."."""
     if len(text) <= most:
         return text
     last = most // 3
@@ -39,7 +39,10 @@ def _truncate(text: str, most: int) -> str:
 
 
 class _OneLineError(Exception):
-    """An exception whose message is one line of at most `MOST_MESSAGE` characters."""
+    """Base of exceptions whose message is one line.
+
+    It has at most `MOST_MESSAGE` characters.
+    """
 
     def __init__(self, message: object = "") -> None:
         text = str(message).encode(errors="backslashreplace").decode()  # file names
@@ -58,19 +61,19 @@ class UnfinishedError(_OneLineError, RuntimeError):
 
 
 class NotReachedError(_OneLineError, RuntimeError):
-    """The requested result could not be obtained, as there are no data for it."""
+    """The requested result could not be obtained, since data for it are missing."""
 
 
 @contextmanager
 def reading(name: str, path: object) -> Iterator[None]:
-    """Translate errors of opening and reading a user's file within a with block.
+    """Raise errors of reading a user's file as `InputError`, within a with block.
 
     Parameters
     ----------
     name : str
         What messages call the file.
     path : object
-        Its path, for messages.
+        Path of the file, for messages.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def reading(name: str, path: object) -> Iterator[None]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Translate errors of writing to a folder within a with block.
+    """Raise errors of writing to a folder as `UnfinishedError`, within a with block.
 
     Raises
     ------
@@ -112,7 +115,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def is_file_limit(error: OSError) -> bool:
-    """Return whether an error means that too many files are open.
+    """Return whether an error of the system means that too many files are open.
 
     The limit is that of this process or of the system.
     """
@@ -120,6 +123,9 @@ def is_file_limit(error: OSError) -> bool:
 
 
 def reason_of(error: OSError) -> str:
-    """Return the system's message, with advice if too many files are open."""
+    """Return the message of an error of the system, for the end of a sentence.
+
+    If too many files are open, the message advises what to do.
+    """
     reason = error.strerror or str(error)
     return f"{reason} (ulimit -n raises the limit)" if is_file_limit(error) else reason

@@ -18,9 +18,9 @@ _RUNNER_COMMAND = re.compile(r"(?<!\S)(?=::)|(?<=##)(?=\[)")
 
 
 def printable(text: object) -> str:
-    r"""Return a text with invisible characters and runner commands escaped.
+    r"""Return a text in which invisible characters and runner commands are escaped.
 
-    Line feeds are kept.
+    Line feeds stay as they are.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def printable(text: object) -> str:
 
 
 def on_one_line(text: object) -> str:
-    r"""Return a text escaped as by `printable`, with line feeds escaped, too.
+    r"""Return a text escaped as by `printable`, and its line feeds as well.
 
     Examples
     --------

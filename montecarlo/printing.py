@@ -11,7 +11,7 @@ from montecarlo.plain_text import printable
 
 
 def print_lines(text: object, stream: TextIO | None = None) -> None:
-    """Print a text and a line feed, escaped by `printable`.
+    """Print a text and a line feed; escapes of `printable` make it harmless.
 
     ``stream`` is standard output by default.
 
@@ -24,7 +24,10 @@ def print_lines(text: object, stream: TextIO | None = None) -> None:
 
 
 def write_out(text: str, stream: TextIO) -> None:
-    """Write a trusted text without escaping, and flush.  Raises as `printing`."""
+    """Write a trusted text to a stream without escaping, and flush the stream.
+
+    Errors are those of `printing`.
+    """
     with printing(stream):
         stream.write(text)
         stream.flush()
@@ -32,7 +35,7 @@ def write_out(text: str, stream: TextIO) -> None:
 
 @contextmanager
 def printing(stream: TextIO) -> Iterator[None]:
-    """Translate errors of writing to a stream within a with block.
+    """Raise errors of writing to a stream as `UnfinishedError`, in a with block.
 
     After an error the stream is redirected to the null device.  Broken pipes, such as
     from ``head``, and errors of standard error are ignored.
@@ -62,7 +65,7 @@ def redirect_to_null(stream: TextIO) -> None:
 
 
 def prepare_streams() -> None:
-    """Prepare standard input, output and error for printing.
+    """Make standard input, output and error safe to print to at the start of a run.
 
     Characters that the encoding lacks are written as backslash escapes.  Streams that
     the caller closed are reopened on the null device, so that no file opened later gets

@@ -50,7 +50,7 @@ class Recording:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Check the recorded attention unless the block raised."""
+        """Check the recorded attention, unless the block raised an exception."""
         __tracebackhide__ = True
         self._capture.__exit__(kind, error, trace)
         if kind is None:
@@ -61,13 +61,13 @@ class Recording:
 def attention_scale(
     request: pytest.FixtureRequest,
 ) -> Iterator[Callable[..., Recording | None]]:
-    """Check the divisor of the attention scores for each head.
+    """Fixture: a function that checks the divisor of attention scores by head.
 
     ``with attention_scale(model, expect="sqrt"): model(inputs)`` records a torch model
-    and checks it at the end of the block.  Without a model, it records all attention of
-    torch in the block.  Other sources of `assert_attention_scale`, such as arrays or a
-    file, are checked at once.  The options are those of `assert_attention_scale`, such
-    as ``expect``, ``rtol`` and ``axes``.
+    and checks it at the end of the block.  Without a model, all attention of torch in
+    the block is recorded.  Other sources of `assert_attention_scale`, such as arrays or
+    a file, are checked at once.  The options are those of `assert_attention_scale`,
+    such as ``expect``, ``rtol`` and ``axes``.
     """
     recordings = []
 
@@ -75,7 +75,7 @@ def attention_scale(
         source: object | None = None,
         **options: Any,  # noqa: ANN401 - of assert_attention_scale
     ) -> Recording | None:
-        """Check a source now, or return the context manager that checks a model."""
+        """Check a source now and return None; for a model return a `Recording`."""
         __tracebackhide__ = True
         from montecarlo.model.checking import assert_attention_scale
 
@@ -104,7 +104,7 @@ def attention_scale(
 def _check(
     source: "Source", request: pytest.FixtureRequest, options: dict[str, Any]
 ) -> None:
-    """Call `assert_attention_scale`; if it fails, add a command that shows all heads.
+    """Call `assert_attention_scale`; a failure also names a command for details.
 
     The command reads the recorded attention, which is saved in ``tmp_path``.
     """

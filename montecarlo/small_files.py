@@ -16,9 +16,9 @@ MOST_TOML_BYTES = 2**18
 
 
 def require_regular(name: str, path: Path) -> None:
-    """Raise `InputError` unless a path is an existing regular file.
+    """Raise `InputError` unless a path is that of an existing regular file.
 
-    Called before opening: reading a pipe or a device may never end.
+    Called before opening, since reading a pipe or a device may never end.
     """
     with reading(name, path):
         path.stat()  # raises if there is none
@@ -27,7 +27,7 @@ def require_regular(name: str, path: Path) -> None:
 
 
 def write_file(name: str, path: Path, content: bytes) -> None:
-    """Write a file atomically; symbolic links are followed.
+    """Write bytes to a file atomically; a symbolic link is followed.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def write_file(name: str, path: Path, content: bytes) -> None:
 
 
 def read_small(name: str, path: Path, most: int = MOST_TOML_BYTES) -> bytes:
-    """Return the content of a regular file of at most ``most`` bytes.
+    """Return the bytes of a regular file of at most ``most`` bytes.
 
     Raises
     ------
@@ -80,12 +80,12 @@ def read_small(name: str, path: Path, most: int = MOST_TOML_BYTES) -> bytes:
 
 
 def read_package_toml(file: str) -> dict[str, Any]:
-    """Return the parsed TOML file of the package, such as ``"study/presets.toml"``."""
+    """Return the data of a TOML file of the package, such as "study/presets.toml"."""
     return tomllib.loads(files("montecarlo").joinpath(file).read_text("utf-8"))
 
 
 def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
-    """Return the parsed content of a TOML file.
+    """Return the data of a TOML file from its content, as a dict.
 
     Raises
     ------

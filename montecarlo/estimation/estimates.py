@@ -169,13 +169,6 @@ class Estimate:
         slack : float
             Largest relative distance from the range that rounding explains.  A value
             farther away is an error: the estimate is returned unchanged to expose it.
-
-        Parameters
-        ----------
-        within : (float, float)
-        slack : float
-            Largest relative distance from the range that rounding explains.  A value
-            farther away is an error: the estimate is returned unchanged to expose it.
         """
         value = clip(self.value, within)
         if abs(value - self.value) > slack * max(1.0, abs(value)):

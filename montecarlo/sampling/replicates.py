@@ -315,11 +315,6 @@ def grid_of(point: DesignPoint, quantity: str) -> LogGrid:
     ------
     LookupError
         If row values of the quantity are not counted, so that it has no quantiles.
-
-    Raises
-    ------
-    LookupError
-        If they are not counted.
     """
     grid = ROW_QUANTITIES[quantity].grid_for(point.shape[1])
     if grid is None:
