@@ -61,7 +61,7 @@ def verdict_table(findings: Findings) -> str:
         finding = findings.finding(claim)
         found = "" if finding is None else plain_said(finding)
         label = f"{'' if claim.sources else 'Q'}{number(claim)}"
-        statement = findings.words_of(claim).statement
+        statement = findings.entry_of(claim).statement
         lines.append(f"| {label} | {statement} | **{claim.verdict}** | {found} |")
     return "\n".join(lines)
 

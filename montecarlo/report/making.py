@@ -118,7 +118,7 @@ def select_figures(findings: Findings) -> list[str]:
     """
     if findings.own:
         return [CASES.id, *(name for name in FIGURES if name != ATTENTION.id)]
-    if not findings.of_some:
+    if not findings.is_selection:
         return [CASES.id, *FIGURES]
     shown = {None, *(claim.topic for claim in findings.claims)}
     names = (n for n, spec in FIGURES.items() if spec.section in shown)

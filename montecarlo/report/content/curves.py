@@ -56,7 +56,7 @@ EXAMPLE_QUERIES, EXAMPLE_DIVISORS = 10, ("none", "sqrt")
 
 
 def make_curves(results: StudyResults, training: TrainingView | None = None) -> Curves:
-    """Return the curves of a study, as a table for each kind in `CURVES`.
+    """Return the tables of curves for a study, by kind of curve as in `CURVES`.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ def make_curves(results: StudyResults, training: TrainingView | None = None) -> 
 def row_distributions(
     distributions: Mapping[Row, RowDistribution],
 ) -> Iterator[tuple[object, ...]]:
-    """Yield lines of `JACOBIAN_ROWS`: the distribution function of the Jacobian norm.
+    """Yield the lines of `JACOBIAN_ROWS`: distributions of the Jacobian norm.
 
-    A line holds a bin edge, the share of attention rows whose norm is at most that, in
-    [0, 1], and its standard error between replicates.
+    A line holds a bin edge, the share of attention rows whose norm is at most that
+    edge, and the standard error of the share between replicates.
     """
     for (point, key), rows in distributions.items():
         for at in range(0, len(rows.edges), max(1, len(rows.edges) // ROWS_BINS)):
@@ -90,7 +90,7 @@ def row_distributions(
 
 
 def example_weights(seed: int) -> Iterator[tuple[object, ...]]:
-    """Yield lines of `EXAMPLE`: the attention weights of ten queries of one replicate.
+    """Yield the lines of `EXAMPLE`: attention weights of ten sampled queries.
 
     The weights are those of replicate 0 at `EXAMPLE_POINT`, undivided and divided by
     sqrt(d_k).  Queries are ranked by their largest undivided weight and taken at even
@@ -110,14 +110,14 @@ def example_weights(seed: int) -> Iterator[tuple[object, ...]]:
 
 
 def _names(point: DesignPoint) -> tuple[str | int, ...]:
-    """Return the values of the columns `_POINT` for a design point."""
+    """Return what identifies a design point in curves: values of `_POINT` columns."""
     distribution_q, distribution_k, _, dependence, initialisation, _ = point.names
     names = distribution_q, distribution_k, dependence, initialisation or NONE
     return *names, point.d_k
 
 
 def write_curves(curves: Curves, folder: Path) -> None:
-    """Write one CSV file for each kind into `FOLDER`, which is created in ``folder``.
+    """Write each table of curves as a CSV file into the subfolder `FOLDER`.
 
     A table without lines becomes a file with a header alone.
     """
@@ -127,5 +127,8 @@ def write_curves(curves: Curves, folder: Path) -> None:
 
 
 def read_curves(folder: Path) -> Curves:
-    """Read the files of `write_curves`; empty cells become missing values."""
+    """Read the tables that `write_curves` wrote into a folder, by kind of curve.
+
+    Empty cells become missing values.
+    """
     return {name: read_table(folder / FOLDER / f"{name}.csv") for name in CURVES}

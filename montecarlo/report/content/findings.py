@@ -53,7 +53,7 @@ WRONG = (Verdict.FAILS, Verdict.PARTLY)
 
 
 class FilledSentence(NamedTuple):
-    """A sentence that holds, with the numbers for its placeholders.
+    """A sentence of the catalogue that holds, with numbers for its placeholders.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Findings:
     selected: bool = False  # whether only a part of the judged claims is left
 
     def only(self, catalogue: Catalogue) -> "Findings":
-        """Return the findings of the claims in a part of the catalogue."""
+        """Return the findings with only the claims of ``catalogue``, a smaller one."""
         chosen = {claim.id for claim in catalogue.claim}
         kept = tuple(one for one in self.claims if one.id in chosen)
         record = msgspec.structs.replace(self.record, claims=kept)
@@ -100,22 +100,22 @@ class Findings:
         return self.catalogue.language is not None
 
     @property
-    def of_some(self) -> bool:
-        """Whether only some claims of the catalogue were selected."""
+    def is_selection(self) -> bool:
+        """Whether only some claims of the catalogue were judged or are shown."""
         return self.selected or bool(self.run.get("only"))
 
     @property
     def claims(self) -> tuple[ClaimOutcome, ...]:
-        """All claims, in the order of the catalogue."""
+        """The outcomes of all claims, in the order of the catalogue."""
         return self.record.claims
 
     @property
     def counts(self) -> list[tuple[str, int]]:
-        """Number of claims for each verdict that occurs."""
+        """Each verdict that occurs, with its number of claims."""
         return self.count_verdicts(self.claims)
 
     def count_verdicts(self, claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
-        """Return the number of the given claims for each verdict that occurs.
+        """Return each verdict that occurs, with its number of the given claims.
 
         Questions of readers, which are claims of no text, are not counted; all claims
         from a user's file are.
@@ -125,7 +125,7 @@ class Findings:
 
     @property
     def topics(self) -> list[str]:
-        """Topics of the claims, in the order of `Topic`."""
+        """The topics that some claim is about, in the order of `Topic`."""
         found = {claim.topic for claim in self.claims}
         return [topic for topic in get_args(Topic) if topic in found]
 
@@ -142,26 +142,26 @@ class Findings:
         """
         return self._numbers[claim.id]
 
-    def words_of(self, claim: ClaimOutcome) -> Claim:
-        """Return the catalogue's entry for a claim."""
+    def entry_of(self, claim: ClaimOutcome) -> Claim:
+        """Return the entry of the catalogue, with the words, for a claim's outcome."""
         return self._entries[claim.id]
 
     def label(
         self, claim: ClaimOutcome, interpretation: InterpretationOutcome
     ) -> Words | None:
-        """Return the words for an interpretation, or None if it has only a formula."""
-        entries = self.words_of(claim).interpretation
+        """Return the words for an interpretation, or None if it is only a formula."""
+        entries = self.entry_of(claim).interpretation
         found = (one for one in entries if one.id == interpretation.id)
         return next((one.label or one.tested or None for one in found), None)
 
-    def only_said_by(
+    def admitting_texts(
         self, claim: ClaimOutcome, interpretation: InterpretationOutcome
     ) -> list[tuple[Words, str]]:
-        """Return names and keys of the texts that admit an interpretation.
+        """Return (name, key) of each text whose words admit an interpretation.
 
         The list is empty if all texts of the claim admit it.
         """
-        entry = self.words_of(claim)
+        entry = self.entry_of(claim)
         keys = [key for key in claim.texts if interpretation.id in entry.admitted(key)]
         every = len(keys) == len(claim.texts)
         return [] if every else [(self.names[key], key) for key in keys]
@@ -169,21 +169,21 @@ class Findings:
     def finding(
         self, claim: ClaimOutcome, *, short: bool = False
     ) -> FilledSentence | None:
-        """Return the first sentence of the catalogue that holds for a claim, or None.
+        """Return the first of a claim's finding sentences that holds, or None.
 
         With ``short``, its short form where the catalogue has one.
         """
-        pairs = zip(claim.findings, self.words_of(claim).finding, strict=True)
+        pairs = zip(claim.findings, self.entry_of(claim).finding, strict=True)
         said = (
             _fill(one, (short and words.short) or words.text) for one, words in pairs
         )
         return next(filter(None, said), None)
 
     def lines(self, topic: str) -> list[tuple[ClaimOutcome, ...]]:
-        """Return the claims about a topic, grouped by the lines of its table.
+        """Return the claims about a topic by line of its table: a tuple for each line.
 
-        Claims that restate the same one share a line if they have the same verdict and
-        reason; otherwise each has a line of its own.
+        Claims that restate the same claim share a line if they have the same verdict
+        and reason; otherwise each has a line of its own.
         """
         found: list[tuple[ClaimOutcome, ...]] = []
         for name, claims in groupby(self.by_topic(topic), self._restated):
@@ -193,45 +193,49 @@ class Findings:
             found += [group] if whole else [(one,) for one in group]
         return found
 
-    def lead(self, line: Sequence[ClaimOutcome]) -> ClaimOutcome:
-        """Return the claim of a line that the other claims of the line restate."""
+    def restated_claim(self, line: Sequence[ClaimOutcome]) -> ClaimOutcome:
+        """Return the claim of a table's line that its other claims restate."""
         return next(
-            one for one in line if self.words_of(one).same is None or len(line) == 1
+            one for one in line if self.entry_of(one).same is None or len(line) == 1
         )
 
-    def right(self, claim: ClaimOutcome) -> Correction | None:
-        """Return the correction for a claim that fails in some text, or None."""
-        return self._better(claim) if Verdict.FAILS in claim.verdicts else None
+    def correction(self, claim: ClaimOutcome) -> Correction | None:
+        """Return the correction of a claim that fails in some text, or None."""
+        return self._replacement(claim) if Verdict.FAILS in claim.verdicts else None
 
-    def clearer(self, claim: ClaimOutcome) -> Correction | None:
+    def clarification(self, claim: ClaimOutcome) -> Correction | None:
         """Return the clearer sentence for a claim that fails in no text, or None."""
-        return None if Verdict.FAILS in claim.verdicts else self._better(claim)
+        return None if Verdict.FAILS in claim.verdicts else self._replacement(claim)
 
-    def _better(self, claim: ClaimOutcome) -> Correction | None:
-        """Return the replacement for a claim, if it and its arithmetic hold."""
-        words = self.words_of(claim).right
+    def _replacement(self, claim: ClaimOutcome) -> Correction | None:
+        """Return the catalogue's replacement for a claim, or None.
+
+        None also if the replacement, or the line of arithmetic behind it, does not
+        hold.
+        """
+        words = self.entry_of(claim).right
         if words is None:
             return None
         sentence = _fill(claim.right, words.text)
         line = _fill(claim.right, words.arithmetic)
         return (sentence, line) if sentence and line else None
 
-    def concedes(self, claim: ClaimOutcome) -> FilledSentence | None:
+    def concession(self, claim: ClaimOutcome) -> FilledSentence | None:
         """Return the sentence on what is right in a claim that fails, or None."""
-        words = self.words_of(claim).concedes
+        words = self.entry_of(claim).concedes
         if words is None or Verdict.FAILS not in claim.verdicts:
             return None
         return _fill(claim.concedes, words.text)
 
     @property
     def changed(self) -> list[ClaimOutcome]:
-        """The claims whose rules were changed after results were seen, by number."""
+        """The claims whose check was changed after results were seen, in page order."""
         found = (claim for claim in self.claims if claim.changed)
         return sorted(found, key=lambda one: (not one.sources, self.number(one)))
 
     @property
     def confirmed(self) -> tuple[str, int, int] | None:
-        """Agreement with the confirming run, whose seed the catalogue's hash gives.
+        """Agreement with a second run, whose seed is a hash of the catalogue.
 
         The first eight hexadecimal digits of the catalogue's SHA-256, the number of
         claims with the same verdict, and the number of all claims; None if the run was
@@ -239,18 +243,18 @@ class Findings:
         """
         catalogue, verdicts = json.loads(CONFIRMING.read_bytes()).values()
         mine = self.run["catalogue"], self.run["preset"]
-        if mine != (catalogue, "standard") or self.of_some:
+        if mine != (catalogue, "standard") or self.is_selection:
             return None
         claims = [claim for claim in self.claims if claim.sources]
         same = sum(verdicts[claim.id] == claim.verdict for claim in claims)
         return catalogue[:8], same, len(claims)
 
     @cached_property
-    def wrong(self) -> list[tuple[str, str, FilledSentence, list[tuple[Words, str]]]]:
-        """What the texts get wrong, wholly or in part.
+    def errors(self) -> list[tuple[str, str, FilledSentence, list[tuple[Words, str]]]]:
+        """What the texts get wrong, wholly or in part, one entry for each statement.
 
-        For each passage about a wrong claim: id of the claim, verdict, the sentence,
-        and names and keys of the texts.
+        Each has the id of the claim, its verdict, the sentence, and (name, key) of the
+        texts.
         """
         said = {one.id: one for one in self.record.passages}
         claims = {one.id: one for one in self.claims}
@@ -267,7 +271,7 @@ class Findings:
 
     @cached_property
     def passages(self) -> dict[str, list[FilledSentence]]:
-        """The sentences outside claims that hold, by their place on the page."""
+        """The sentences about no single claim that hold, by place on the page."""
         entries = {passage.id: passage for passage in self.catalogue.passage}
         found: dict[str, list[FilledSentence]] = {}
         for outcome in self.record.passages:
@@ -277,7 +281,7 @@ class Findings:
         return found
 
     def statement_of(self, check: SelfCheckOutcome) -> Words:
-        """Return the statement that a self-check tests."""
+        """Return the statement that a self-check of the simulator tests."""
         entries = self.catalogue.self_check
         return next(one.statement for one in entries if one.id == check.id)
 
@@ -287,22 +291,22 @@ class Findings:
         return {text.key: text.name for text in self.catalogue.text}
 
     def texts(self) -> list[tuple[Words, str]]:
-        """Return names and keys of the texts that make any of the claims."""
+        """Return (name, key) of each text that makes any of the claims."""
         keys = (source.text for claim in self.claims for source in claim.sources)
         return [(self.names[key], key) for key in dict.fromkeys(keys)]
 
     @cached_property
     def _entries(self) -> dict[str, Claim]:
-        """The catalogue's entry for each id of a claim."""
+        """The entries of the catalogue by the id of their claim."""
         return {claim.id: claim for claim in self.catalogue.claim}
 
     def _restated(self, claim: ClaimOutcome | Claim) -> str:
-        """Return the id of the claim that a claim restates, or else its own id."""
+        """Return the id of the claim that a claim restates, by default of itself."""
         return self._entries[claim.id].same or claim.id
 
     @cached_property
     def _in_order(self) -> list[Claim]:
-        """The catalogue's claims in the order of the page.
+        """The entries of the catalogue in the order of the page.
 
         They are sorted by topic, restatements next to the claim that they restate;
         questions of readers come last.
@@ -313,7 +317,7 @@ class Findings:
             first.setdefault(self._restated(one), number)
 
         def place(claim: Claim) -> tuple[bool, int, int, bool]:
-            """Return the key that claims are sorted by."""
+            """Return the sort key of a claim."""
             asked = not (self.own or claim.source)
             group = first[self._restated(claim)]
             return asked, topics.index(claim.topic), group, claim.same is not None
@@ -322,7 +326,7 @@ class Findings:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The number on the page for each id of a claim."""
+        """The number on the page of each claim, by the id of the claim."""
         entries = self._in_order
         said = [one.id for one in entries if self.own or one.source]
         asked = [one.id for one in entries if not (self.own or one.source)]
@@ -332,7 +336,7 @@ class Findings:
 def read_results(
     folder: Path, catalogue: Catalogue | None = None, run: dict[str, Any] | None = None
 ) -> Findings:
-    """Read a results folder.
+    """Read a results folder, and join it with the catalogue it was judged by.
 
     Parameters
     ----------
@@ -364,19 +368,19 @@ def read_results(
 
 
 def _fill(outcome: SentenceOutcome | None, text: Words) -> FilledSentence | None:
-    """Return a sentence with its numbers, or None if it does not hold."""
+    """Return a sentence with the numbers of its outcome, or None unless it holds."""
     if outcome is None or not outcome.holds:
         return None
     return FilledSentence(text, outcome.numbers, outcome.checks)
 
 
 def count_outcomes(cases: Iterable[Case]) -> Counter[str]:
-    """Return the number of cases for each outcome."""
+    """Return the number of cases by outcome."""
     return Counter(str(case.outcome) for case in cases)
 
 
 def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
-    """Return the refuted cases over a range of d_k, if another case is supported."""
+    """Return the refuted cases over a range of d_k, if some case is supported."""
     cases = interpretation.cases
     if not any(case.outcome == Outcome.SUPPORTED for case in cases):
         return []
@@ -388,24 +392,24 @@ def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
 Ends = tuple[int, int] | None
 
 
-def columns(check: CheckOutcome) -> list[Ends]:
-    """Return the columns of a check's table: values or ranges of d_k, in rising order.
+def check_columns(check: CheckOutcome) -> list[Ends]:
+    """Return the columns of the table of a check: ranges of d_k, ascending.
 
     The list is ``[None]`` if no case has a d_k.
     """
     return [*sorted({c.d_k_range for c in check.cases if c.d_k_range})] or [None]
 
 
-def lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
-    """Return the lines of a check's table.
+def check_lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
+    """Return the lines of the table of a check, one for each setting.
 
-    A line is a case with its distribution and number of keys, and the cases in the
-    order of `columns`; None where there is no case.
+    A line is its first case, which names distribution and number of keys, and a case
+    for each of `check_columns`, None where there is no case.
     """
     found: dict[CaseKey, dict[Ends, Case]] = {}
     for case in check.cases:
         found.setdefault(case_key(case, d_k=None), {})[case.d_k_range] = case
-    heads = columns(check)
+    heads = check_columns(check)
     return [
         (next(iter(line.values())), [line.get(ends) for ends in heads])
         for line in found.values()
@@ -413,7 +417,7 @@ def lines(check: CheckOutcome) -> list[tuple[Case, list[Case | None]]]:
 
 
 def table_name(check: CheckOutcome) -> str:
-    """Return an identifier that is the same for equal checks with equal cases."""
+    """Return an HTML id for the table of a check, equal for equal tables."""
     places = [
         f"{c.distribution} {c.context} {c.n_keys} {c.d_k_range} {c.row}"
         for c in check.cases
@@ -433,7 +437,7 @@ DECIDING = {
 
 
 def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
-    """Return the cases that decided the verdict on an interpretation.
+    """Return the cases that decided the verdict on an interpretation, with checks.
 
     Where it holds, the supported case whose interval is nearest to an end of its
     region; where it fails, the refuted case with the smallest d_k and n; where it is
@@ -454,7 +458,7 @@ def deciding_cases(interpretation: InterpretationOutcome) -> list[PlacedCase]:
 def extreme_cases(check: CheckOutcome) -> list[Case]:
     """Return the cases of a check with the lowest and the highest estimate.
 
-    A single case if all estimates are equal; an empty list without estimates.
+    One case if all estimates are equal, none without estimates.
     """
     sized = (case for case in check.cases if case.d_k_range is not None)
     cases = (case for case in sized if case.estimate is not None)
@@ -466,7 +470,7 @@ def extreme_cases(check: CheckOutcome) -> list[Case]:
 def _placed_cases(
     interpretation: InterpretationOutcome, outcome: Outcome
 ) -> Iterator[PlacedCase]:
-    """Yield the cases with an outcome that have a d_k or a distribution."""
+    """Yield (check, case) for each case with an outcome, d_k and distribution."""
     for check in interpretation.checks:
         for case in check.cases:
             placed = case.d_k_range is not None or case.distribution
@@ -475,12 +479,15 @@ def _placed_cases(
 
 
 def _size(pair: PlacedCase) -> tuple[int, int]:
-    """Return the largest d_k and the number of keys of a case, 0 where it has none."""
+    """Return largest d_k and number of keys of a case, by which cases are sorted.
+
+    Each is 0 where the case has none.
+    """
     return (pair[1].d_k_range or (0, 0))[1], pair[1].n_keys or 0
 
 
 def _nearness(case: Case) -> tuple[bool, float]:
-    """Return the key that sorts cases by their distance to the end of their region.
+    """Return a sort key: how near the interval of a case is to an end of its region.
 
     The key is whether the estimate is imprecise, and the smallest distance of an end of
     the interval from an end of the region, in standard errors.  The estimate of a

@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("practice.json")
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A property of attention rows: its exact value and an estimate from sampling.
+    """A property of attention rows: exact value, and an estimate from samples.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Practice(Struct, frozen=True, forbid_unknown_fields=True):
-    """The record in practice.json.
+    """The content of practice.json, the record behind the table of divisors.
 
     Attributes
     ----------
@@ -81,19 +81,22 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def most_change(self) -> float:
-        """Largest relative change of softmax between the two d_k, rounded to 0.01."""
+        """Largest relative change of a softmax property between the two d_k.
+
+        Rounded to 0.01.
+        """
         pairs = self.sizes["softmax"].values()
         changes = (abs(large.exact / small.exact - 1.0) for small, large in pairs)
         return round(max(changes), 2)
 
     @property
     def log_growth(self) -> float:
-        """Ratio of ln n for more keys to that for fewer keys."""
+        """Factor by which ln n grows from the fewer to the more keys."""
         return math.log(self.n_keys[1]) / math.log(self.n_keys[0])
 
     @property
     def z_scores(self) -> list[float]:
-        """Deviations of all estimates from exact values, in standard errors."""
+        """Deviation of each estimate from its exact value, in standard errors."""
         return [one.z for one in self._values()]
 
     @property
@@ -107,7 +110,7 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
         return max(map(abs, self.z_scores))
 
     def _values(self) -> Iterator[Value]:
-        """Yield every value of the record."""
+        """Yield every `Value` in the record."""
         for sizes in self.sizes.values():
             yield from chain(*sizes.values())
         for growth in self.growth.values():
@@ -118,5 +121,5 @@ class Practice(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def read_practice() -> Practice:
-    """Read the record that ships with the package."""
+    """Read the record practice.json that ships with the package."""
     return msgspec.json.decode(FILE.read_bytes(), type=Practice)

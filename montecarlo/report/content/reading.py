@@ -20,7 +20,7 @@ Reader = Callable[[Sequence[DesignPoint]], Iterable[Row]]
 
 
 def no_rows(points: Sequence[DesignPoint]) -> Iterable[Row]:
-    """Return no rows: the reader of what needs none of measurements.csv."""
+    """Return no rows: for figures and tables that do not read measurements.csv."""
     del points
     return ()
 
@@ -48,7 +48,7 @@ def every_row(
     summaries: Iterable[str],
     divisors: Iterable[str],
 ) -> Iterator[Row]:
-    """Yield the rows of all combinations at each point that can have an interval.
+    """Yield the rows of all combinations of arguments that can have an interval.
 
     A row is left out if its distribution lacks the moments that the interval of its
     quantity needs.
@@ -60,8 +60,8 @@ def every_row(
                 yield point, key
 
 
-def within(rows: Iterable[Row], divisors: Collection[str]) -> Iterator[Row]:
-    """Yield the rows whose divisors, both for a ratio, are among ``divisors``."""
+def with_divisors(rows: Iterable[Row], divisors: Collection[str]) -> Iterator[Row]:
+    """Yield the rows whose divisor is in ``divisors``; of a ratio, both divisors."""
     for point, key in rows:
         if set(key.divisor.split("/")) <= set(divisors):
             yield point, key
@@ -73,7 +73,7 @@ def read_rows(
     points: Sequence[DesignPoint],
     divisors: Collection[str],
 ) -> pd.DataFrame:
-    """Return the lines of measurements.csv that a reader names.
+    """Return the lines of measurements.csv that a figure or table reads.
 
     Parameters
     ----------
@@ -90,4 +90,4 @@ def read_rows(
     InputError
         If a row that is named is missing.
     """
-    return find_rows(table, within(reader(points), divisors))
+    return find_rows(table, with_divisors(reader(points), divisors))

@@ -81,7 +81,7 @@ class TableCell(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: columns, as LaTeX or names, and lines.
+    """A table of a page: columns, as LaTeX or names, and lines in ``rows``.
 
     A line is its head (a size, a name or a tuple of these) and a cell for each column,
     None where there is no estimate.
@@ -98,7 +98,7 @@ def make_tables(
     points: Sequence[DesignPoint],
     divisors: Collection[str],
 ) -> dict[str, Table]:
-    """Return the tables that are not empty, by id.
+    """Return the tables of the pages by id; tables without lines are left out.
 
     Parameters
     ----------
@@ -124,20 +124,20 @@ def make_tables(
 
 
 def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points whose d_k has a line in a table over all their d_k."""
-    sizes = thin(sorted({point.d_k for point in points}))
+    """Return the points whose d_k is among those that a table shows, of many d_k."""
+    sizes = thin_out(sorted({point.d_k for point in points}))
     return [point for point in points if point.d_k in sizes]
 
 
 def _pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points that sample pairs, for the d_k that are shown."""
+    """Return the Gaussian points of pairs, at the d_k that tables show."""
     return thin_points(gaussian_points(points, with_rows=False))
 
 
 def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points with the number of keys nearest to `N_KEYS`.
+    """Return the Gaussian points of rows, at the d_k that tables show.
 
-    Of these, the ones for the d_k that are shown.
+    All have the same number of keys, the nearest to `N_KEYS`.
     """
     rows = gaussian_points(points, with_rows=True)
     sizes = sorted({point.n_keys or 0 for point in rows})
@@ -146,7 +146,7 @@ def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
 
 
 class Columns(NamedTuple):
-    """Definition of a table over d_k.
+    """Definition of a table with a line for each d_k.
 
     Attributes
     ----------
@@ -159,12 +159,12 @@ class Columns(NamedTuple):
     choose: Callable[[Sequence[DesignPoint]], list[DesignPoint]]
     keys: Sequence[RowKey]
 
-    def name(self, points: Sequence[DesignPoint]) -> Iterator[Row]:
-        """Return the rows that the table needs at the given points."""
+    def name_rows(self, points: Sequence[DesignPoint]) -> Iterator[Row]:
+        """Return the rows of measurements.csv that the table reads at some points."""
         return product(self.choose(points), self.keys)
 
     def make(self, rows: pd.DataFrame) -> Table:
-        """Return the table, made from these lines of measurements.csv."""
+        """Return the table from the lines of measurements.csv that it reads."""
         found = read_cells(rows, "d_k", "divisor", "quantity", "summary")
         cells = {(d_k, RowKey(*key)): cell for (d_k, *key), cell in found.items()}
         there = [key for key in self.keys if any(key == one for _, one in cells)]
@@ -196,7 +196,7 @@ COLUMNS = {
 
 
 def tail_table(measurements: pd.DataFrame) -> Table:
-    """Return the overflow probabilities of single scores: d_k by number format."""
+    """Return the table of overflow probabilities of a score, by d_k and format."""
     tails = measurements[measurements["quantity"] == "overflow_probability"]
     formats = tuple(tails["number_format"].unique())
     return Table(formats, _lines(read_cells(tails, "d_k", "number_format"), formats))
@@ -210,9 +210,9 @@ AUDITED = (
 
 
 def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield each point with an initialisation, with each key in `AUDITED`.
+    """Yield the rows that the table of initialisations reads, `AUDITED` of each.
 
-    Only points of pairs without normalisation, at d_k = `SENTENCE_D_K`.
+    Only at points of pairs without normalisation, at d_k = `SENTENCE_D_K`.
     """
     for point in points:
         if (
@@ -224,7 +224,7 @@ def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def audit_table(rows: pd.DataFrame) -> Table:
-    """Return the table of initialisations, sorted by the variance V of the scores.
+    """Return the table of initialisations, sorted by their score variance V.
 
     Columns are the variance of an entry of q, V, and e^(V/2).
     """
@@ -242,7 +242,7 @@ def audit_table(rows: pd.DataFrame) -> Table:
 
 
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
-    """Return the cell for a line of measurements.csv or of a curve."""
+    """Return the table cell of a line of measurements.csv or of a curve."""
     error, reference = (
         None if pd.isna(value) else value
         for value in (row["std_error"], row.get("reference"))
@@ -262,7 +262,7 @@ def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
 
 
 def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
-    """Return the cells of lines, keyed by the values of the named columns."""
+    """Return the table cells of lines, by the values of the named columns."""
     keys = rows[list(names)].itertuples(index=False, name=None)
     return dict(zip(keys, map(read_cell, rows.to_dict("records")), strict=True))
 
@@ -270,17 +270,17 @@ def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
 def _lines(
     cells: Mapping[Any, TableCell], columns: Sequence[object]
 ) -> tuple[tuple[int, tuple[TableCell | None, ...]], ...]:
-    """Return the lines of a table from cells that are keyed by size and column."""
+    """Return the lines of a table from cells with keys (size, column)."""
     return tuple(
         (size, tuple(cells.get((size, column)) for column in columns))
-        for size in thin(sorted({int(size) for size, _ in cells}))
+        for size in thin_out(sorted({int(size) for size, _ in cells}))
     )
 
 
-def thin(sizes: list[int]) -> list[int]:
-    """Return every k-th size, so that at most about `MOST_ROWS` remain.
+def thin_out(sizes: list[int]) -> list[int]:
+    """Return every k-th size, so that about `MOST_ROWS` sizes remain at most.
 
-    k is chosen so that `SENTENCE_D_K`, or else the last size, is among them.
+    k is such that `SENTENCE_D_K`, or else the last size, remains.
     """
     step = max(1, -(-len(sizes) // MOST_ROWS))
     kept = sizes.index(SENTENCE_D_K) if SENTENCE_D_K in sizes else len(sizes) - 1
@@ -290,8 +290,8 @@ def thin(sizes: list[int]) -> list[int]:
 # --- Saturated rows -----------------------------------------------------------------
 
 
-def _columns_of(name: str) -> list[tuple[str, str]]:
-    """Return quantity and summary for each column of the table of saturated rows.
+def _saturated_columns(name: str) -> list[tuple[str, str]]:
+    """Return (quantity, summary) of each column of the table of saturated rows.
 
     ``name`` is the indicator that selects the rows; empty for all rows.
     """
@@ -303,10 +303,10 @@ def _columns_of(name: str) -> list[tuple[str, str]]:
 
 
 def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield shares of saturated rows and summaries of their gradients.
+    """Yield the rows that the table of saturated rows reads.
 
-    For Gaussian entries, at the d_k of practice, and at the smallest and the largest
-    number of keys in practice.
+    They are shares of saturated rows and summaries of their gradients, for Gaussian
+    entries, at the d_k and at the smallest and largest number of keys in practice.
     """
     rows = [
         point
@@ -317,12 +317,12 @@ def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
     for point in rows:
         for name in (*SATURATED, "") if point.n_keys in (ends[0], ends[-1]) else ():
             divisor = "none" if name else "sqrt"
-            for quantity, summary in _columns_of(name):
+            for quantity, summary in _saturated_columns(name):
                 yield point, RowKey(divisor, quantity, summary)
 
 
 def saturated_table(rows: pd.DataFrame) -> Table:
-    """Return the table of saturated rows: their share, and summaries of gradients.
+    """Return the table of saturated rows: their share, and their gradients.
 
     The head of a line is d_k, the number of keys, and the threshold that the largest
     weight reaches.  The threshold None stands for all rows divided by sqrt(d_k), which
@@ -337,8 +337,8 @@ def saturated_table(rows: pd.DataFrame) -> Table:
     for n_keys, d_k in sorted(sizes):
         for name, threshold in (*SATURATED.items(), ("", None)):
             divisor = "none" if name else "sqrt"
-            asked = _columns_of(name) if name else [("", "mean"), *_columns_of(name)]
-            cells = (found.get((d_k, n_keys, divisor, *what)) for what in asked)
+            columns = [("", "mean")] * (not name) + _saturated_columns(name)
+            cells = (found.get((d_k, n_keys, divisor, *what)) for what in columns)
             lines.append(((d_k, n_keys, threshold), tuple(cells)))
     return Table((), tuple(lines))
 
@@ -347,14 +347,14 @@ def saturated_table(rows: pd.DataFrame) -> Table:
 
 
 def name_divided(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Return the means of `DIVIDED` for each divisor, at one Gaussian point."""
+    """Return the rows that the table of divisors reads, at one Gaussian point."""
     rows = gaussian_points(points, with_rows=True)
     one = [p for p in rows if (p.d_k, p.n_keys) == (SENTENCE_D_K, N_KEYS)]
     return every_row(one, DIVIDED, ["mean"], DIVISORS)
 
 
 def divisor_table(rows: pd.DataFrame) -> Table:
-    """Return the table of `DIVIDED` by divisor, at one d_k and number of keys."""
+    """Return the table of mean quantities, `DIVIDED`, under each divisor."""
     if rows.empty:
         return Table((), ())
     cells = read_cells(rows, "divisor", "quantity")
@@ -373,7 +373,7 @@ def divisor_table(rows: pd.DataFrame) -> Table:
 #: Reader and maker of each table.
 TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
     "audit": (name_audited, audit_table),
-    **{name: (one.name, one.make) for name, one in COLUMNS.items()},
+    **{name: (one.name_rows, one.make) for name, one in COLUMNS.items()},
     "saturated": (name_saturated, saturated_table),
     "divisors": (name_divided, divisor_table),
 }
@@ -383,15 +383,18 @@ TABLES: dict[str, tuple[Reader, Callable[[pd.DataFrame], Table]]] = {
 
 
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with a finite estimate and a bounded interval.
+    """Return the rows that figures show: finite estimate and bounded interval.
 
-    Figures show no others, and draw no line through their places.
+    Figures draw no line across a missing row.
     """
     return table[has_bounded_interval(table)]
 
 
 def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Return for each row whether estimate and both ends of the interval are finite."""
+    """Return for each row whether its estimate and interval are finite.
+
+    Both ends of the interval count.
+    """
     numbers = table[["estimate", "ci_low", "ci_high"]]
     return (numbers.abs() < np.inf).all(axis=1)
 
@@ -399,10 +402,10 @@ def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
 def of_key_counts(
     points: Sequence[DesignPoint], preferred: Iterable[int], most: int
 ) -> list[DesignPoint]:
-    """Return the points of at most ``most`` numbers of keys.
+    """Return the points with one of at most ``most`` different numbers of keys.
 
-    Only numbers of keys with at least `FEWEST_POINTS` values of d_k are taken; those in
-    ``preferred`` first, then the smallest.
+    A number of keys needs points at `FEWEST_POINTS` values of d_k at least.  Those in
+    ``preferred`` are chosen first, then the smallest.
     """
     counts = Counter(point.n_keys for point in points)
     there = [n for n in sorted(filter(None, counts)) if counts[n] >= FEWEST_POINTS]
@@ -412,6 +415,9 @@ def of_key_counts(
 
 
 def nearest(values: Iterable[float], target: float) -> int | None:
-    """Return the value nearest to ``target`` on a logarithmic scale, or None."""
+    """Return the value nearest to ``target`` on a logarithmic scale, as an int.
+
+    None if there are no values.
+    """
     found = sorted({int(value) for value in values})
     return min(found, key=lambda v: abs(np.log(v / target)), default=None)

@@ -30,7 +30,7 @@ class TextGroup(NamedTuple):
 
 
 def group_texts(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[TextGroup]:
-    """Group the texts of a claim by sections, quantifiers and verdict.
+    """Return the texts of a claim, grouped by sections, quantifiers and verdict.
 
     Parameters
     ----------
@@ -55,19 +55,22 @@ def group_texts(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[TextGro
 
 
 def section_number(section: str) -> str:
-    """Return the number of a section in digits; other names as they are."""
+    """Return the number of a section in digits; a section's name as it is."""
     return _NUMERALS.get(section, section)
 
 
 def part_of(source: Source) -> str:
-    """Return ``introduction``, ``summary`` or the section's number, for a source."""
+    """Return the part of a text that a source is in: a word or a section number.
+
+    The words are ``introduction`` and ``summary``.
+    """
     if source.section in INTRODUCTION:
         return "introduction"
     return "summary" if source.section in SUMMARY else section_number(source.section)
 
 
 class Assertion(NamedTuple):
-    """A claim as one text makes it, with the verdict for that text."""
+    """A claim as one text makes it, in all places that have the same verdict."""
 
     claim: ClaimOutcome
     verdict: Verdict  # over the interpretations that the text's words admit
@@ -75,7 +78,7 @@ class Assertion(NamedTuple):
 
 
 class Erratum(NamedTuple):
-    """The corrections of one text."""
+    """What is wrong or vague in one text, with corrections."""
 
     text: TextEntry
     #: Assertions that fail, in the order of the text, as are the places of each.
@@ -85,9 +88,9 @@ class Erratum(NamedTuple):
 
 
 def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
-    """Return the errata of the texts in the given languages.
+    """Return the errata of the texts in some languages, in the catalogue's order.
 
-    There is none for a text without corrections, and none for a user's own claims.
+    A text without corrections has none, and neither have a user's own claims.
     """
     errata = []
     for text in findings.catalogue.text:
@@ -95,7 +98,7 @@ def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
             continue
         said = [one for c in findings.claims for one in _find_assertions(c, text.key)]
         entries = compose_entries(said)
-        clearer = [one for one in said if findings.clearer(one.claim)]
+        clearer = [one for one in said if findings.clarification(one.claim)]
         improvements = compose_entries(clearer, Verdict.VAGUE)
         if entries or improvements:
             errata.append(Erratum(text, entries, improvements))
@@ -105,7 +108,7 @@ def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
 def compose_entries(
     assertions: Iterable[Assertion], verdict: Verdict = Verdict.FAILS
 ) -> tuple[Assertion, ...]:
-    """Return the assertions with a verdict, sorted by their places in the text."""
+    """Return the assertions with a given verdict, in the order of their text."""
     ordered = (
         one._replace(places=tuple(sorted(one.places, key=_position)))
         for one in assertions
@@ -115,7 +118,10 @@ def compose_entries(
 
 
 def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
-    """Yield a claim as the text with this key makes it, once for each verdict."""
+    """Yield the assertions by which a text makes a claim, one for each verdict.
+
+    ``key`` is that of the text.
+    """
     by_verdict: dict[Verdict, list[Source]] = {}
     for source in claim.sources:
         if source.text == key:
@@ -126,5 +132,5 @@ def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
 
 
 def _position(place: Source) -> tuple[int, tuple[int, ...]]:
-    """Return line and sentences of a place, by which places are sorted."""
+    """Return the line and sentence numbers of a place, by which places are sorted."""
     return place.line, place.sentence

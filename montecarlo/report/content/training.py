@@ -45,7 +45,7 @@ WithInterval = tuple[float | None, float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class LanguageRecord:
-    """The record of the language model, over judged seeds.
+    """The record of runs of the language model, over judged seeds.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class LanguageRecord:
 
 @cache
 def read_language(folder: Path = LANGUAGE_FOLDER) -> LanguageRecord:
-    """Read the language model's record.
+    """Read the record of the language model from a folder.
 
     Raises
     ------
@@ -90,7 +90,7 @@ class ArmLine:
     #: share of seeds that learn, in [0, 1], and the ends of its exact 95 % interval
     share: tuple[float, float, float]
     #: median loss at the end; None: infinite
-    left: float | None
+    final_loss: float | None
     #: median norm of the first gradient with respect to W_Q and W_K
     gradient: float
 
@@ -102,11 +102,11 @@ class ArmLine:
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
-    """Test of a theorem on runs: a change of divisor equals a change of scale and rate.
+    """Test of a theorem: a change of divisor equals a change of scale and rate.
 
     With a divisor smaller by a factor a, W_Q and W_K divided by sqrt(a), and their rate
-    divided by a (for Adam by sqrt(a)), training takes the same course.  Runs with the
-    divisor changed were compared with runs that were rescaled so.
+    divided by a (for Adam by sqrt(a)), training takes the same course.  Pairs of runs
+    were compared: one with the divisor changed, one with scale and rate changed.
     """
 
     #: steps that the runs were trained for
@@ -150,18 +150,18 @@ class LanguageView:
 
     @property
     def sizes(self) -> list[int]:
-        """The d_k of the runs, in rising order."""
+        """The values of d_k of the runs, in rising order."""
         return sorted({line.d_k for line in self.lines})
 
     def count(self, arm: str) -> tuple[int, int]:
-        """Return the number of an arm's runs that learned, and of all its runs."""
+        """Return the number of runs of an arm that learned, and of all its runs."""
         mine = [line.learned for line in self.lines if line.arm == arm]
         return sum(mine), self.seeds * len(mine)
 
-    def slower(self, arm: str) -> tuple[int, float]:
+    def steps_over_sqrt(self, arm: str) -> tuple[int, float]:
         """Return the largest d_k, and an arm's median steps there over those of sqrt.
 
-        NaN if a median is beyond the last step.
+        The ratio is NaN if a median is beyond the last step.
         """
         d_k = max(line.d_k for line in self.lines)
         steps = {line.arm: line.steps for line in self.lines if line.d_k == d_k}
@@ -169,7 +169,7 @@ class LanguageView:
 
     @property
     def divides_all(self) -> bool:
-        """Whether all runs learned divided by sqrt(d_k), and none undivided."""
+        """Whether all runs divided by sqrt(d_k) learned, and no undivided run."""
         divided, runs = self.count("sqrt")
         return divided == runs > 0 == self.count("none")[0]
 
@@ -194,7 +194,10 @@ class TrainingView:
     language: LanguageView | None = None
 
     def count(self, optimiser: str, arm: str) -> tuple[int, int]:
-        """Return the number of an arm's runs that learned, and of all, over all d_k."""
+        """Return the number of runs of an arm that learned, and of all its runs.
+
+        Runs at all d_k count, with one optimiser.
+        """
         wanted = optimiser, arm
         mine = [one for one in self.lines if (one.optimiser, one.arm) == wanted]
         return sum(line.learned for line in mine), sum(line.seeds for line in mine)
@@ -202,10 +205,10 @@ class TrainingView:
 
 @cache
 def records_digest() -> str:
-    """Return the SHA-256 of the training records, in hexadecimal digits.
+    """Return the SHA-256 hash of the training records, in hexadecimal digits.
 
-    run.json holds it: results are rendered only with the records that they were judged
-    by.
+    Results are rendered only with the records that they were judged by; run.json has
+    the hash of these.
     """
     found = hashlib.sha256()
     files = [*FOLDER.glob("*.*"), *LANGUAGE_FOLDER.glob("language.*")]
@@ -216,14 +219,14 @@ def records_digest() -> str:
 
 @cache
 def training_view() -> TrainingView:
-    """Return the summary of the records that ship with the package."""
+    """Return the summary of the training records that ship with the package."""
     return view_training(read_record(), read_language())
 
 
 def view_training(
     record: Record, language: LanguageRecord | None = None
 ) -> TrainingView:
-    """Return the summary of a training record, and of a language model's if given."""
+    """Return the summary of a training record, and of the language model's if given."""
     configuration = record.about["configuration"]
     lines = []
     for optimiser, d_k, arm in product(RATES, configuration["d_k"], ARMS):
@@ -234,7 +237,7 @@ def view_training(
             steps=median_with_ends(steps),
             seeds=steps.size,
             share=share_with_ends(int(np.isfinite(steps).sum()), steps.size),
-            left=_finite(float(runs["final_loss"].median())),
+            final_loss=_finite(float(runs["final_loss"].median())),
             gradient=float(record.by_case[optimiser, d_k][arm].median()),
         )
         lines.append(line)
@@ -249,10 +252,12 @@ def view_training(
 
 
 def measure_spacing(record: Record) -> float:
-    """Return the largest ratio of median steps at the next smaller rate to the best.
+    """Return how much the median steps can change from one learning rate to the next.
 
-    It bounds how much of a difference between arms the spacing of rates can explain.
-    The next larger rate is no measure of that: many arms no longer learn at it.
+    The largest ratio, over arms, of median steps at the next smaller rate to those at
+    the best rate.  It bounds how much of a difference between arms the spacing of rates
+    can explain.  The next larger rate is no measure of that, since many arms no longer
+    learn at it.
     """
     below = record.search.groupby(ARM)["steps_below"].median()
     first_look = record.runs["seed"].isin(record.search["seed"])
@@ -261,7 +266,7 @@ def measure_spacing(record: Record) -> float:
 
 
 def view_theorem(record: Record) -> Theorem:
-    """Return the summary of the rescaled runs, over all d_k."""
+    """Return the test of the theorem on the record's rescaled runs, over all d_k."""
     sgd = [one for one in record.rescaled if one.optimiser == "sgd"]
     factors = sorted({one.factor for one in sgd})
     apart = {one.factor for one in sgd if one.weights != 0.0}
@@ -275,7 +280,7 @@ def view_theorem(record: Record) -> Theorem:
 
 
 def view_language(record: LanguageRecord) -> LanguageView:
-    """Return the summary of the language model's record."""
+    """Return the summary of the record of the language model."""
     configuration, seeds = record.about["configuration"], record.about["seeds"]
     arms = dict(iter(record.runs.groupby(["d_k", "arm"])))
     lines = []
@@ -294,7 +299,7 @@ def view_language(record: LanguageRecord) -> LanguageView:
 
 
 def median_with_ends(steps: NDArray[np.float64]) -> WithInterval:
-    """Return the median of steps and the ends of its pointwise 95 % interval.
+    """Return the median number of steps and the ends of its 95 % interval.
 
     Parameters
     ----------
@@ -308,23 +313,23 @@ def median_with_ends(steps: NDArray[np.float64]) -> WithInterval:
 
 @cache
 def share_with_ends(hits: int, n: int) -> tuple[float, float, float]:
-    """Return the share of runs that learned, and its Clopper-Pearson 95 % interval."""
+    """Return the share hits/n and the ends of its Clopper-Pearson 95 % interval."""
     ends = clopper_pearson(hits, n, POINTWISE)
     return hits / n, ends.low, ends.high
 
 
 def _round_up(value: float) -> float:
-    """Return a value rounded up to two significant digits."""
+    """Return a positive value, rounded up to two significant digits."""
     return float(Context(2, ROUND_CEILING).create_decimal_from_float(value))
 
 
 def _finite(value: float) -> float | None:
-    """Return a finite value as it is, and None for an infinite one or NaN."""
+    """Return the value, or None if it is infinite or NaN."""
     return value if math.isfinite(value) else None
 
 
 def training_lines(view: TrainingView) -> Iterator[tuple[object, ...]]:
-    """Yield lines of the curve `training_start`: steps to learn, for each arm."""
+    """Yield the lines of the curve `TRAINING_START`: steps until an arm learned."""
     for line in view.lines:
         for summary, value in zip(MEDIAN, line.steps, strict=True):
             named = line.d_k, line.optimiser, line.arm, summary, line.seeds

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from montecarlo.claims.checks import Words
 from montecarlo.report.content.curves import Curves
 from montecarlo.report.content.findings import Findings
-from montecarlo.report.content.reading import read_rows, within
+from montecarlo.report.content.reading import read_rows, with_divisors
 from montecarlo.report.content.tables import TABLES as DATA_TABLES
 from montecarlo.report.content.tables import Table, make_tables
 from montecarlo.report.content.texts import Erratum, make_errata
@@ -110,7 +110,7 @@ class Contents:
             if len(claim.interpretations) > 1:
                 meaning = next(i for i in claim.interpretations if i.id == part)
                 label = self.findings.label(claim, meaning)
-            statement = self.findings.words_of(claim).statement
+            statement = self.findings.entry_of(claim).statement
             panels.append((label or statement, check_formula(check)))
         return panels
 
@@ -147,7 +147,7 @@ def page_rows(
     readers = [spec.rows for spec in FIGURES.values()]
     readers += [reader for reader, _ in DATA_TABLES.values()]
     for reader in readers:
-        yield from within(reader(points), divisors)
+        yield from with_divisors(reader(points), divisors)
 
 
 def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
@@ -192,12 +192,12 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
     drawings: dict[str, Drawing] = {
         name: (FIGURES[name], of_figures[name]) for name in names if name in facts
     }
-    if (findings.own or findings.of_some) and CASES.id in names:
+    if (findings.own or findings.is_selection) and CASES.id in names:
         drawings = {CASES.id: (CASES, (case_rows(findings.claims), curves)), **drawings}
         facts = {CASES.id: {}, **facts}
     errata: Sequence[Erratum] = []
     # errata need all claims, and the sizes of more than the quick preset
-    if not findings.of_some and findings.run["preset"] != "quick":
+    if not findings.is_selection and findings.run["preset"] != "quick":
         errata = make_errata(findings, languages)
     specs = [spec for spec, _ in drawings.values()]
     needed = zip(*(data for _, data in drawings.values()), strict=True)

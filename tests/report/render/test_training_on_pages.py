@@ -26,7 +26,7 @@ def test_table_is_the_record(evidence, report):
             *(middle, *ends),
             *(round(wanted.share[0] * wanted.seeds), wanted.seeds),
             *wanted.share[1:],
-            *there(wanted.left),
+            *there(wanted.final_loss),
         ]
 
 
