@@ -142,7 +142,7 @@ def main(folder: Path) -> None:
     drawing = draw_attention(findings)
     if drawing is None:
         raise ValueError("results must hold what the figure of attention needs")
-    svg = drawing.written(read_language(SOURCE))
+    svg = drawing.svg_in(read_language(SOURCE))
     (ROOT / "docs" / "attention.svg").write_text(svg, encoding="utf-8", newline="\n")
     for name, (page, make) in PARTS.items():
         part = make(findings)

@@ -24,7 +24,7 @@ from montecarlo.report.render.contents import (
     gather_contents,
 )
 from montecarlo.report.render.markdown import (
-    link_beside,
+    link_in_post,
     read_html,
     render_markdown_erratum,
     render_markdown_post,
@@ -46,7 +46,7 @@ def make_report(
     workers: Workers | None = None,
     formats: Sequence[str] = (DEFAULT,),
 ) -> None:
-    """Write the figures and the report into an existing folder.
+    """Write the figures and pages of a report into an existing folder.
 
     Parameters
     ----------
@@ -77,7 +77,10 @@ def make_report(
 
 
 def html_files(contents: Contents) -> Iterator[File]:
-    """Yield the HTML files: report and evidence by language, errata, index."""
+    """Yield name, renderer and language code of each HTML file of a report.
+
+    Report and evidence page by language, errata, index.
+    """
     for code in contents.languages:
         yield f"{code}.html", partial(pages.render, "report"), code
         if not contents.findings.own:  # a user's claims have a single page
@@ -90,10 +93,13 @@ def html_files(contents: Contents) -> Iterator[File]:
 
 
 def markdown_files(contents: Contents) -> Iterator[File]:
-    """Yield the Markdown files: a post by language, and the errata."""
+    """Yield name, renderer and language code of each Markdown file of a report.
+
+    A post by language, and the errata.
+    """
     for code in contents.languages:
         yield f"report-{code}.md", render_markdown_post, code
-    yield from _errata(contents, link_beside)
+    yield from _errata(contents, link_in_post)
 
 
 #: Files of a report, by format.
@@ -104,14 +110,17 @@ FILES: dict[str, Callable[[Contents], Iterator[File]]] = {
 
 
 def _errata(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
-    """Yield the errata as Markdown; ``link`` changes addresses."""
+    """Yield name, renderer and language code of each erratum as Markdown.
+
+    ``link`` maps an address in the erratum to the one in the file.
+    """
     for erratum in contents.errata:
         render = partial(render_markdown_erratum, erratum=erratum, link=link)
         yield f"erratum-{erratum.text.key}.md", render, erratum.text.language
 
 
 def select_figures(findings: Findings) -> list[str]:
-    """Return the ids of the figures of a report.
+    """Return the ids of the figures that a report has.
 
     A report of selected claims has the figures of their topics, and not the figure that
     counts verdicts by text.
@@ -193,7 +202,7 @@ def _figures_command(
     *,
     sampled: bool,
 ) -> str:
-    """Return the command that draws the figures again.
+    """Return the command line that draws the same figures again.
 
     If they are from an earlier report, its command comes first.
     """
@@ -207,9 +216,9 @@ def _figures_command(
 def captions(
     contents: Contents, files: dict[str, str], language: Language, command: str
 ) -> str:
-    """Return captions, alternative texts and citation as Markdown.
+    """Return Markdown with caption and alternative text of figures, and a citation.
 
-    ``files`` maps ids of figures to names of their files.
+    ``files`` maps ids of figures to names of their files; ``command`` draws them again.
     """
     tree = read_html(pages.render("captions", contents, language, quotable=True))
     figures = {figure["id"]: figure for figure in tree.find_all("figure")}
@@ -227,21 +236,25 @@ def captions(
 
 
 def _render(contents: Contents, render: Render, code: str) -> str:
-    """Return the text of a file; workers read the language from its code."""
+    """Return the text of a file in the language with a code.
+
+    Workers get the code, not the language, which they read themselves.
+    """
     return render(contents, read_language(code))
 
 
 def import_modules() -> None:
-    """Do nothing; a worker that gets this call imports the modules for rendering."""
+    """Do nothing: when a worker is called with it, this module is imported there."""
 
 
 def _map_calls(
     workers: Workers | None, function: Callable[..., Any], *arguments: Iterable[object]
 ) -> list[Any]:
-    """Return the results of a function for each tuple of arguments, as ``map`` does.
+    """Return the list of a function's results, as ``map`` would yield them.
 
-    Each worker gets its share in one call, since most arguments are the same tables and
-    are then pickled once.  Without workers, or if they die, this process does the work.
+    Each worker gets its share of the calls at once, since most arguments are the same
+    tables and are then pickled once.  Without workers, or if they die, this process
+    does the work.
     """
     calls = list(zip(*arguments, strict=False))  # some iterables are infinite
     if workers is not None:
@@ -253,5 +266,5 @@ def _map_calls(
 
 
 def _call(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return the results of a function for each tuple of arguments."""
+    """Return the list of a function's results for several tuples of arguments."""
     return [function(*call) for call in calls]

@@ -49,7 +49,7 @@ Make = Callable[[Findings, Sequence[str], Path, Workers | None], None]
 
 
 class Target(NamedTuple):
-    """Output folder, languages, command line and workers of a run."""
+    """Where and how a report is made: folder, languages, command line, workers."""
 
     output: Path
     languages: Sequence[str]
@@ -63,7 +63,9 @@ class Target(NamedTuple):
 
 
 def choose_languages(codes: Sequence[str]) -> tuple[str, ...]:
-    """Return codes of languages in the order of `LANGUAGES`; ``all`` means all of them.
+    """Return the codes of the requested languages, in the order of `LANGUAGES`.
+
+    ``all`` among ``codes`` stands for all languages.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def choose_languages(codes: Sequence[str]) -> tuple[str, ...]:
 
 
 def report_maker(names: Sequence[str] | None) -> Make:
-    """Return a function that writes a report in some of `FORMATS`, by default as HTML.
+    """Return a function that writes a report in the named formats, or as HTML.
 
     Raises
     ------
@@ -100,7 +102,7 @@ def write_report(
     make: Make = make_report,
     with_data: bool = True,
 ) -> tuple[Findings, Sequence[Path]]:
-    """Run a study and write its report.
+    """Run a study and write its report into the output folder.
 
     Parameters
     ----------
@@ -153,9 +155,9 @@ def write_report(
 
 
 def write_data(results: StudyResults, folder: Path, *, own: bool) -> dict[str, Any]:
-    """Write the data files of a report, and return the content of run.json.
+    """Write the data files of a report; return what run.json shall contain.
 
-    With a user's ``own`` claims there are no curves of training.
+    For a user's ``own`` claims there are no curves of training.
     """
     write_curves(make_curves(results, None if own else training_view()), folder)
     return {**write_results(results, folder), "training": records_digest()}
@@ -170,7 +172,7 @@ _ADDED = ("program", "schema", "sha256", "digest")
 def render_again(
     source: Path, target: Target, make: Make, *, with_data: bool = True
 ) -> tuple[Findings, Sequence[Path]]:
-    """Render the results of an earlier run without sampling or judging.
+    """Write the pages of an earlier run again, without sampling or judging.
 
     Parameters
     ----------
@@ -224,14 +226,16 @@ def render_again(
 
 
 def _remove(names: Iterable[str], folder: Path) -> None:
-    """Remove data files and the folder of curves."""
+    """Remove the named data files, and the subfolder of curves, from a folder."""
     for name in names:
         (folder / name).unlink()
     (folder / FOLDER).rmdir()
 
 
 def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalogue:
-    """Return the catalogue that results were judged by: of the five texts or a user.
+    """Return the catalogue by which results were judged: a user's, or the package's.
+
+    ``record`` is the content of run.json, ``source`` the folder of the results.
 
     Raises
     ------
@@ -253,7 +257,7 @@ def _read_matching_catalogue(record: Mapping[str, Any], source: Path) -> Catalog
 
 
 def _warm(workers: Workers | None) -> None:
-    """Let idle workers import the modules for rendering."""
+    """Let workers that are still idle import the modules for rendering."""
     if workers is not None:
         with suppress(BrokenExecutor):
             for _ in range(workers.jobs):

@@ -210,9 +210,10 @@ AUDITED = (
 
 
 def name_audited(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows that the table of initialisations reads, `AUDITED` of each.
+    """Yield the rows of measurements.csv that the table of initialisations reads.
 
-    Only at points of pairs without normalisation, at d_k = `SENTENCE_D_K`.
+    `AUDITED` of each initialisation, for pairs without normalisation at d_k =
+    `SENTENCE_D_K`.
     """
     for point in points:
         if (
@@ -303,7 +304,7 @@ def _saturated_columns(name: str) -> list[tuple[str, str]]:
 
 
 def name_saturated(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows that the table of saturated rows reads.
+    """Yield the rows of measurements.csv that the table of saturated rows reads.
 
     They are shares of saturated rows and summaries of their gradients, for Gaussian
     entries, at the d_k and at the smallest and largest number of keys in practice.
@@ -347,7 +348,7 @@ def saturated_table(rows: pd.DataFrame) -> Table:
 
 
 def name_divided(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Return the rows that the table of divisors reads, at one Gaussian point."""
+    """Return the rows of measurements.csv that the table of divisors reads."""
     rows = gaussian_points(points, with_rows=True)
     one = [p for p in rows if (p.d_k, p.n_keys) == (SENTENCE_D_K, N_KEYS)]
     return every_row(one, DIVIDED, ["mean"], DIVISORS)

@@ -29,17 +29,17 @@ MOST_MARKS, APART = 6, 0.15
 
 
 def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
-    """Write the figure to figures/applied-scales.svg in a folder."""
+    """Draw the figure of `observe`, and write it as SVG into ``folder``/figures."""
     scales = scales_table(answer.scales.heads)
     expected = [answer.expected.at(layer).value for layer in scales["layer"]]
     drawing = draw_figure(APPLIED_SCALES, scales.assign(expected=expected), {})
     if drawing is not None:
-        svg = on_light_ground(drawing.written(read_language(SOURCE)))
+        svg = on_light_ground(drawing.svg_in(read_language(SOURCE)))
         write_text(folder / "figures" / f"{APPLIED_SCALES.id}.svg", svg)
 
 
 def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
-    """Build the figure: divisors of all heads by layer, and the expected ones.
+    """Draw the divisors of all heads by layer; None without data.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
 
 
 def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
-    """Draw the divisor of each head with its interval, and return the legend.
+    """Draw the divisor of each head with its interval; return the legend's entries.
 
     Heads without an identifiable divisor have a mark at the top.
     """

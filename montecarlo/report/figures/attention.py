@@ -28,7 +28,7 @@ LINE = 0.88
 
 
 def example_weights(curves: Curves) -> Iterator[tuple[str, Weights]]:
-    """Yield each divisor with the sampled weights, shape (n_queries, n_keys)."""
+    """Yield each divisor and the sampled weights under it, (n_queries, n_keys)."""
     rows = curves[EXAMPLE].sort_values("weight_number")
     for divisor in EXAMPLE_DIVISORS:
         mine = rows[rows["divisor"].eq(divisor)]
@@ -38,7 +38,10 @@ def example_weights(curves: Curves) -> Iterator[tuple[str, Weights]]:
 
 
 def shaded_cells(weights: Weights) -> Iterator[Shaded]:
-    """Yield each shade with its cells; adjacent keys of one shade form one cell."""
+    """Yield each shade, an index into `SHADES`, and the cells that have it.
+
+    A cell is (query, first key, key after the last): adjacent keys of one shade.
+    """
     shade = np.minimum(np.searchsorted(LEVELS, weights, "right") - 1, len(SHADES) - 1)
     line, first = np.nonzero(np.diff(shade, axis=1, prepend=-1))
     end = np.nonzero(np.diff(shade, axis=1, append=-1))[1] + 1
@@ -49,11 +52,11 @@ def shaded_cells(weights: Weights) -> Iterator[Shaded]:
 
 
 def map_paths(curves: Curves) -> dict[str, list[tuple[float, str]]]:
-    """Return SVG paths of the weights for each divisor.
+    """Return the map of sampled weights as SVG paths, for each divisor.
 
-    Each path has the part of the darkest shade, in [0, 1], that its colour is mixed
-    from.  The first path, with 0, covers all cells.  A key is 1 wide; a query is a line
-    of width 1 whose middle is at its number.
+    A path has a number in [0, 1], how dark its colour is.  The first path, with 0,
+    covers all cells.  A key is 1 wide; a query is a line of width 1 whose middle is at
+    its number.
     """
     maps = {}
     for name, weights in example_weights(curves):
@@ -68,12 +71,15 @@ def map_paths(curves: Curves) -> dict[str, list[tuple[float, str]]]:
 
 
 def _line_path(cells: Iterable[tuple[int, int, int]]) -> str:
-    """Return cells as the commands of an SVG path."""
+    """Return cells of one shade as the commands of an SVG path."""
     return "".join(f"M{first} {line}h{end - first}" for line, first, end in cells)
 
 
 def build_attention(_: DataFrame, curves: Curves) -> Picture | None:
-    """Build the figure: a map of sampled weights for each divisor."""
+    """Draw the sampled weights as a map, a panel for each divisor.
+
+    None without data.
+    """
     drawn = list(example_weights(curves))
     if len(drawn) < len(EXAMPLE_DIVISORS):
         return None
@@ -87,7 +93,7 @@ def build_attention(_: DataFrame, curves: Curves) -> Picture | None:
 
 
 def plot_weights(axes: Axes, weights: Weights) -> None:
-    """Draw weights, shape (n_queries, n_keys), as shades; the first query on top."""
+    """Draw weights, shape (n_queries, n_keys), as shaded cells, first query on top."""
     n_queries, n_keys = weights.shape
     for shade, cells in shaded_cells(weights):
         corners = [
@@ -104,9 +110,10 @@ def plot_weights(axes: Axes, weights: Weights) -> None:
 
 
 def pick_attention(_: DataFrame, curves: Curves) -> Fact | None:
-    """Return the caption's numbers: the mean largest weight, for both divisors.
+    """Return the numbers of the caption, by name: mean largest weights in per cent.
 
-    Over the sampled queries, in per cent; and the sizes of the sample.
+    The means are over the sampled queries, for both divisors; with the sizes of the
+    sample.
     """
     drawn = [weights for _, weights in example_weights(curves)]
     if len(drawn) < len(EXAMPLE_DIVISORS):

@@ -43,7 +43,7 @@ from montecarlo.study.rows import Row
 
 
 def shown_rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points of Gaussian rows whose d_k is within the range of the axes."""
+    """Return the Gaussian points of rows whose d_k is within the axes of figures."""
     rows = gaussian_points(points, with_rows=True)
     return [point for point in rows if LEAST_D_K <= point.d_k <= MOST_D_K]
 
@@ -61,15 +61,18 @@ VARIANCE_ASKED = message("The variance of the scores")
 
 
 def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows for the figure: score variance, undivided and by sqrt(d_k)."""
+    """Yield the rows of measurements.csv that the figure reads.
+
+    Score variances of Gaussian pairs, undivided and divided by sqrt(d_k).
+    """
     pairs = gaussian_points(points, with_rows=False)
     return every_row(pairs, ["score_variance"], ["value"], VARIANCE_DIVISORS)
 
 
 def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build the figure: score variance against d_k, undivided and by sqrt(d_k).
+    """Draw the score variance against d_k, undivided and divided by sqrt(d_k).
 
-    Marks are estimates with intervals, lines are exact values.
+    Marks are estimates with intervals, lines are exact values.  None without data.
     """
     rows = with_interval(measurements).sort_values("d_k")
     if rows["d_k"].nunique() < FEWEST_POINTS:
@@ -96,7 +99,7 @@ def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def pick_variances(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Return the caption's numbers: both score variances at the largest d_k shown."""
+    """Return the numbers of the caption, by name: score variances at a large d_k."""
     rows = measurements[measurements["d_k"].le(MOST_D_K)]
     return pick_two(rows, "divisor", "none", "sqrt")
 
@@ -138,19 +141,25 @@ WEIGHTS_ASKED = message("How many keys share the weight of a query")
 
 
 def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows for the figure: effective keys and shares of saturated rows."""
+    """Yield the rows of measurements.csv that the figure reads.
+
+    Effective keys and shares of saturated rows, undivided and divided by sqrt(d_k).
+    """
     rows = of_key_counts(shown_rows(points), [N_KEYS], 1)
     return every_row(rows, SHARES, ["mean"], ["none", "sqrt"])
 
 
 def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build the figure: panels of effective keys and saturated rows against d_k."""
+    """Draw effective keys and saturated rows against d_k, a panel for each.
+
+    None without data.
+    """
     if with_interval(measurements).empty:
         return None
     n_keys = float(measurements["n_keys"].iloc[0])
 
     def plot(panel: Panel, rows: DataFrame) -> None:
-        """Draw the panel of one quantity."""
+        """Draw one quantity under both divisors into its panel."""
         draw.plot_series(panel.axes, rows, "divisor", DIVISOR_LOOKS)
         draw.powers_of_two(panel.axes, measurements["d_k"], columns=2)
         panel.x = HEAD_SIZE
@@ -175,7 +184,10 @@ def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def _few_and_many(rows: DataFrame) -> bool:
-    """Return whether few keys share the weight undivided, and many keys divided."""
+    """Return whether the headline's statement is true of the measured rows.
+
+    Few keys must share the weight undivided, many keys divided by sqrt(d_k).
+    """
     rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
     part = keys["estimate"] / keys["n_keys"]
@@ -186,9 +198,10 @@ def _few_and_many(rows: DataFrame) -> bool:
 
 
 def pick_saturated(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Return the caption's numbers: effective keys, and undivided saturated rows.
+    """Return the numbers of the caption, by name: effective keys, saturated rows.
 
-    Both at `TYPICAL_D_K`; the share of saturated rows in per cent.
+    At `TYPICAL_D_K`: effective keys undivided and divided, and the undivided share of
+    saturated rows in per cent.
     """
     rows = with_interval(at_nearest(measurements, "d_k", TYPICAL_D_K))
     keys, saturated = (rows[rows["quantity"].eq(name)] for name in SHARES)
@@ -235,18 +248,21 @@ PASSED_ON_ASKED = message("What softmax passes on, undivided over divided")
 
 
 def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows for the figure: ratios of medians of ‖KᵀJv‖.
+    """Yield the rows of measurements.csv that the figure reads.
 
-    A ratio is that of undivided scores over that of scores divided by sqrt(d_k).  J is
-    the Jacobian of softmax, K the matrix of keys, v a standard normal gradient with
-    respect to the weights.
+    Ratios of medians of ‖KᵀJv‖, undivided over divided by sqrt(d_k).  J is the Jacobian
+    of softmax, K the matrix of keys, v a standard normal gradient with respect to the
+    weights.
     """
     lines = of_key_counts(shown_rows(points), LINES, len(LINES))
     return every_row(lines, ["gradient_query_undivided"], ["median"], ["none/sqrt"])
 
 
 def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build the figure: the ratio against d_k, with a line for each number of keys."""
+    """Draw the ratio of gradients against d_k, a line for each number of keys.
+
+    None without data.
+    """
     rows = with_interval(measurements).sort_values("d_k")
     if rows.empty:
         return None
@@ -275,7 +291,10 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def _falls(rows: DataFrame) -> bool:
-    """Return whether ratios fall with d_k, reach values below 1, and rise with n."""
+    """Return whether the headline's statement is true of the measured ratios.
+
+    They must fall with d_k, reach values below 1, and rise with the number of keys.
+    """
     rows = rows[rows["d_k"].ge(TYPICAL_D_K)]
     table = rows.pivot_table("estimate", "d_k", "n_keys")
     falls = table.diff().max().max() < 0.0
@@ -284,9 +303,9 @@ def _falls(rows: DataFrame) -> bool:
 
 
 def pick_passed_on(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Return the caption's numbers: the ratios at `TYPICAL_D_K` and at `MOST_D_K`.
+    """Return the numbers of the caption, by name: two ratios of gradients.
 
-    For the fewest keys that have a line.
+    The ratios are at `TYPICAL_D_K` and at `MOST_D_K`, for the fewest keys with a line.
     """
     rows = with_interval(measurements)
     rows = at_nearest(rows, "n_keys", min(LINES))
@@ -328,7 +347,10 @@ BARS = np.logspace(-3.5, 0.0, 29)
 
 
 def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows for the figure: distributions of ‖J‖_F over attention rows."""
+    """Yield the rows of measurements.csv that the figure reads.
+
+    Distributions over attention rows of ‖J‖_F, J being the Jacobian of softmax.
+    """
     rows = [
         point
         for point in gaussian_points(points, with_rows=True)
@@ -338,7 +360,10 @@ def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def build_jacobians(_: DataFrame, curves: Curves) -> Picture | None:
-    """Build the figure: histograms of ‖J‖_F over rows, by number of keys."""
+    """Draw histograms of ‖J‖_F over attention rows, by number of keys.
+
+    None without data.
+    """
     rows = curves[JACOBIAN_ROWS]
     counts = sorted(set(rows["n_keys"]))
     if not counts:
@@ -355,7 +380,7 @@ def build_jacobians(_: DataFrame, curves: Curves) -> Picture | None:
 
 
 def plot_rows(panel: Panel, table: DataFrame) -> None:
-    """Draw the histograms of ‖J‖_F over rows for both divisors."""
+    """Draw a histogram of ‖J‖_F over attention rows for each divisor into a panel."""
     axes = panel.axes
     for divisor, look in keep_looks(DIVISORS, table["divisor"]).items():
         mine = table[table["divisor"].eq(divisor)].sort_values(JACOBIAN)
@@ -375,7 +400,10 @@ def plot_rows(panel: Panel, table: DataFrame) -> None:
 
 
 def pick_rows(_: DataFrame, curves: Curves) -> Fact | None:
-    """Return the caption's numbers: medians of ‖J‖_F over rows, for both divisors."""
+    """Return the numbers of the caption, by name: medians of ‖J‖_F over rows.
+
+    For both divisors, with the fewest keys.
+    """
     rows = curves[JACOBIAN_ROWS]
     rows = rows[rows["n_keys"].eq(rows["n_keys"].min())]
     if not {*DIVISORS} <= {*rows["divisor"]}:

@@ -69,7 +69,7 @@ GAP, AFTER = 5.0, 13.0
 
 @contextmanager
 def house_style(theme: str = "light") -> Iterator[None]:
-    """Use the style of the report and the colours of a theme, within the context."""
+    """Use the report's style and the colours of a theme within a with block."""
     style = mpl.rc_params_from_file(STYLE, use_default_template=True)
     with mpl.rc_context(style):
         register_colours(theme)
@@ -82,8 +82,8 @@ def house_style(theme: str = "light") -> Iterator[None]:
 # --- What is said, and where --------------------------------------------------------
 
 
-class Words(NamedTuple):
-    """A line of text and its place: points from the left and from the top."""
+class Text(NamedTuple):
+    """A line of text with its place: points from the left and from the top."""
 
     runs: list[Run]
     x: float
@@ -94,7 +94,7 @@ class Words(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A label with colour and weight."""
+    """A label with colour and weight, as a part of a `Block`."""
 
     label: Label
     colour: str = INK
@@ -102,7 +102,7 @@ class Part(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Labels one below the other, wrapped to a width in points."""
+    """Labels one below the other, each wrapped to a width in points."""
 
     parts: Sequence[Part]
     x: float
@@ -111,45 +111,45 @@ class Block(NamedTuple):
     anchor: str = "start"
     up: bool = False  # whether y is that of the last line: the block grows upwards
 
-    def words(self, language: Language) -> Iterator[Words]:
-        """Yield the lines of text in a language."""
+    def text_lines(self, language: Language) -> Iterator[Text]:
+        """Yield the lines of the block in a language, with their places."""
         lines = [
             (runs, part)
             for part in self.parts
             for runs in break_lines(
-                part.label.written(language), SIZE, self.width, bold=part.bold
+                part.label.text_in(language), SIZE, self.width, bold=part.bold
             )
         ]
         first = self.y - LINE * (len(lines) - 1) if self.up else self.y
         for place, (runs, part) in enumerate(lines):
             y = first + LINE * place
-            yield Words(runs, self.x, y, self.anchor, part.colour, part.bold)
+            yield Text(runs, self.x, y, self.anchor, part.colour, part.bold)
 
 
 class Layout(NamedTuple):
-    """Places of all text of a figure, and the size of the figure, in points."""
+    """The blocks of text of a figure, and its height and width in points."""
 
     height: float
     blocks: Sequence[Block]
     width: float = WIDTH
 
-    def words(self, language: Language) -> list[Words]:
-        """Return all lines of text in a language."""
-        return [line for block in self.blocks for line in block.words(language)]
+    def text_lines(self, language: Language) -> list[Text]:
+        """Return all lines of the figure in a language, with their places."""
+        return [line for block in self.blocks for line in block.text_lines(language)]
 
 
 Kind = Literal["mark", "line", "area", "shades"]
 
 
 class Key(NamedTuple):
-    """An entry of a legend: its label, and a swatch of some kind."""
+    """An entry of a legend: a label, and a swatch that shows how a series looks."""
 
     label: Label
     look: Look
     kind: Kind = "mark"
 
     def draw(self, figure: Figure, x: float, y: float) -> None:
-        """Draw the swatch at a place: points from the left and from the bottom."""
+        """Draw the swatch into a figure: x points from the left, y from the bottom."""
         width, look = SWATCHES[self.kind], self.look
         parts: list[Line2D | Rectangle] = []
         if self.kind in {"area", "shades"}:
@@ -169,7 +169,7 @@ class Key(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Text inside a panel, at data coordinates x, y, shifted by dx, dy points."""
+    """Text inside a panel: at data coordinates x, y, shifted by dx, dy points."""
 
     label: Label
     x: float
@@ -183,7 +183,10 @@ class Note(NamedTuple):
 
 @dataclass
 class Panel:
-    """Axes with their labels; title and label of the y axis stand above them."""
+    """Axes of a figure with their title, labels and notes.
+
+    Title and label of the y axis stand above the axes.
+    """
 
     axes: Axes
     title: Label | None = None
@@ -192,7 +195,7 @@ class Panel:
     notes: list[Note] = field(default_factory=list)
 
     def above(self, *, bold: bool) -> list[Part]:
-        """Return the labels above the axes: the title and that of the y axis."""
+        """Return the labels above the axes: the title, and the label of the y axis."""
         title = [Part(self.title, bold=bold)] if self.title else []
         return [*title, Part(self.y, MUTED if title else INK)] if self.y else title
 
@@ -201,7 +204,7 @@ class Panel:
 
 
 class Picture:
-    """Rows of panels below a headline and a legend.
+    """A figure that is being drawn: rows of panels below a headline and a legend.
 
     Parameters
     ----------
@@ -230,11 +233,11 @@ class Picture:
 
     @property
     def panels(self) -> list[Panel]:
-        """All panels, row by row."""
+        """All panels of the figure, row by row."""
         return [panel for row in self.rows for panel in row]
 
     def share_axes(self, x: Label | None = None) -> None:
-        """Share the y axis within each row, and drop tick labels that repeat.
+        """Share the y axis within each row, and remove tick labels that repeat.
 
         Tick labels remain below the last row and left of the first column.  ``x``, if
         given, labels the x axes of the last row.
@@ -249,9 +252,9 @@ class Picture:
                 panel.x = x if x and lowest else panel.x
 
     def lay_out(self) -> Layout:
-        """Place the panels, draw the swatches of the legend, and return the layout.
+        """Place the panels, draw the legend's swatches, and return where text goes.
 
-        Tick labels of matplotlib are replaced by text of the layout.
+        The layout has all text, also the tick labels, which matplotlib does not draw.
         """
         blocks: list[Block] = []
         y = MARGIN
@@ -298,7 +301,10 @@ class Picture:
         return Layout(full, blocks)
 
     def _place_keys(self, top: float) -> Iterator[tuple[Key, float, float]]:
-        """Yield each entry of the legend with x, and y of its middle, in points."""
+        """Yield each entry of the legend with the x, y of its left middle, in points.
+
+        ``top`` is the upper edge of the legend.
+        """
         x, y = MARGIN, top + 0.5 * LINE
         for key in self.keys:
             width = SWATCHES[key.kind] + GAP + widest(key.label, SIZE)
@@ -308,7 +314,10 @@ class Picture:
             x += width + AFTER
 
     def _margin(self, columns: int, place: int) -> float:
-        """Return the width for tick labels left of a column of panels, in points."""
+        """Return the width of the tick labels left of a column of panels, in points.
+
+        The column is number ``place`` in the rows that have ``columns`` panels.
+        """
         column = [row[place].axes for row in self.rows if len(row) == columns]
         labels = [label for axes in column for _, label in _ticks(axes.yaxis)]
         most = max((widest(label, SIZE) for label in labels), default=0.0)
@@ -322,7 +331,7 @@ def grid(
     height: float,
     plot: Callable[[Panel, DataFrame], object],
 ) -> Picture:
-    """Return a row of panels, one for each value of a column of a table.
+    """Return a figure with a row of panels, one for each value of a column.
 
     Parameters
     ----------
@@ -343,7 +352,7 @@ def grid(
 
 
 def _height(parts: Sequence[Part], width: float) -> float:
-    """Return the height of labels in the language with the most lines, in points."""
+    """Return the height in points of labels in the language with the most lines."""
     return LINE * sum(
         most_lines(part.label, SIZE, width, bold=part.bold) for part in parts
     )
@@ -352,11 +361,14 @@ def _height(parts: Sequence[Part], width: float) -> float:
 def _text_blocks(
     panel: Panel, left: float, right: float, top: float, height: float
 ) -> Iterator[Block]:
-    """Yield the text of tick labels and notes; the arguments are edges in points."""
+    """Yield the tick labels and notes of a panel as blocks of text.
+
+    ``left`` to ``height`` are the position and size of the axes, in points.
+    """
     axes = panel.axes
 
     def place(x: float, y: float) -> tuple[float, float]:
-        """Return points from the left and the top, for data coordinates."""
+        """Return points from the left and from the top for data coordinates x, y."""
         across, up = (axes.transScale + axes.transLimits).transform((x, y))
         return left + across * (right - left), top + (1.0 - up) * height
 
@@ -373,7 +385,7 @@ def _text_blocks(
 
 
 def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
-    """Yield positions, in data coordinates, and labels of the visible ticks."""
+    """Yield the position, in data coordinates, and the label of each visible tick."""
     side = "labelbottom" if isinstance(axis, XAxis) else "labelleft"
     if not axis.get_tick_params().get(side, True):
         return
@@ -387,12 +399,12 @@ def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
             yield float(at), Label(symbol=label)
 
 
-def set_beside(
+def spread_labels(
     starts: Iterable[float], labels: Sequence[Label], width: float
 ) -> list[float]:
-    """Return where labels start in one line, in points, so that none overlap.
+    """Return the x of each label of a line, in points, so that none overlap.
 
-    Each starts at its place in ``starts``, or as near to it as the labels beside it and
+    A label starts at its place in ``starts``, or as near to it as the other labels and
     the width of the line allow.
     """
     sizes = [widest(label, SIZE) + AFTER for label in labels]
@@ -407,7 +419,7 @@ def set_beside(
 
 
 def letters(n: int) -> list[str]:
-    """Return the first n marks of panels: (a), (b) and so on."""
+    """Return the marks of n panels: (a), (b) and so on."""
     return [f"({ascii_lowercase[place]})" for place in range(n)]
 
 
@@ -417,7 +429,10 @@ def letters(n: int) -> list[str]:
 def plot_series(
     axes: Axes, table: DataFrame, column: str, looks: Mapping[str, Look]
 ) -> None:
-    """Draw a line with estimates for each value of a column that has a look."""
+    """Draw a line and estimates against d_k for each value of a column.
+
+    Values without an entry in ``looks`` are not drawn.
+    """
     for name, look in keep_looks(looks, table[column]).items():
         rows = table[table[column].eq(name)]
         plot_line(axes, rows, look)
@@ -425,7 +440,7 @@ def plot_series(
 
 
 def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> None:
-    """Draw estimates with 95 % intervals against the column ``x``.
+    """Draw estimates with 95 % intervals against the column named ``x``.
 
     An estimate with an unbounded interval is an open mark on a dotted vertical line.
     """
@@ -447,7 +462,7 @@ def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> 
 
 
 def bars(value: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
-    """Return the lengths of error bars below and above values, shape (2, n_values).
+    """Return the lengths of error bars, below and above the values: (2, n_values).
 
     They are at least 0: rounding may move an interval of width 0 off its estimate.
     """
@@ -458,8 +473,8 @@ def bars(value: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float6
 def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
     """Draw a line against d_k through exact values, or else through estimates.
 
-    Exact values are used if all are known.  A line of estimates breaks where one is
-    missing or its interval is unbounded.
+    Exact values are used if all are known.  A line of estimates breaks where an
+    estimate is missing or its interval is unbounded.
     """
     table = table.sort_values("d_k")
     y = table["estimate"].where(has_bounded_interval(table))
@@ -469,7 +484,7 @@ def plot_line(axes: Axes, table: DataFrame, look: Look) -> None:
 
 
 def mark_level(axes: Axes, value: float) -> None:
-    """Draw a horizontal reference line."""
+    """Draw a horizontal reference line at y = ``value``."""
     axes.axhline(value, color=MUTED, linewidth=1.1, zorder=1.5)
 
 
@@ -477,7 +492,7 @@ def mark_level(axes: Axes, value: float) -> None:
 
 
 def mark_ticks(axis: Axis, places: Iterable[float], write: str = "{:.0f}") -> None:
-    """Set ticks of an axis at the given places, with labels in a format."""
+    """Set the ticks of an axis to the given values, with labels in a format."""
     axis.set_major_locator(FixedLocator(list(places)))
     axis.set_major_formatter(FuncFormatter(lambda x, _: write.format(x)))
     axis.set_minor_locator(NullLocator())
@@ -507,13 +522,13 @@ def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
 
 
 def room_right(axes: Axes, share: float) -> None:
-    """Extend a logarithmic x axis so that the share at its right is free for text."""
+    """Extend a logarithmic x axis: the given share at the right is free for text."""
     low, high = axes.get_xlim()
     axes.set_xlim(low, high * (high / low) ** (share / (1.0 - share)))
 
 
 def decimal_power(value: float, _: object = None) -> str:
-    """Return a power of ten as LaTeX, without exponent from 0.001 to 1000."""
+    """Return a power of ten as LaTeX, as a plain number from 0.001 to 1000."""
     power = round(np.log10(value))
     return f"{value:g}" if -4 < power < 4 else f"10^{{{power}}}"
 
@@ -525,7 +540,7 @@ def logarithmic(
     *,
     x: bool = False,
 ) -> None:
-    """Make the y axis, or the x axis, logarithmic with few ticks at powers of ten."""
+    """Make the y axis, or the x axis, logarithmic; ticks are few powers of ten."""
     name, axis = ("x", axes.xaxis) if x else ("y", axes.yaxis)
     axes.set(**{f"{name}scale": "log", f"{name}lim": (low, high)})
     axis.set_major_locator(LogLocator(numticks=5))
@@ -534,13 +549,13 @@ def logarithmic(
 
 
 def few_ticks(axis: Axis) -> None:
-    """Set at most five ticks of an axis, at round numbers."""
+    """Give an axis at most five ticks, at round numbers."""
     axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda y, _: f"{round(y, 9):g}"))
 
 
 def percent(axes: Axes) -> None:
-    """Set the y axis to shares from 0 to 1, with labels in per cent."""
+    """Make the y axis one of shares from 0 to 1, with tick labels in per cent."""
     axes.set_ylim(-0.03, 1.05)
     ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
     axes.set_yticks(ticks, ("0", "", "50", "", "100"))
@@ -550,5 +565,5 @@ def percent(axes: Axes) -> None:
 
 
 def keys_of(looks: Mapping[str, Look], names: Iterable[str]) -> list[Key]:
-    """Return legend entries for the looks whose names occur."""
+    """Return the legend's entries for the looks whose names are among ``names``."""
     return [Key(look.label, look) for look in keep_looks(looks, names).values()]

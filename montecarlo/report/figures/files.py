@@ -18,7 +18,7 @@ from pandas import DataFrame
 
 from montecarlo.errors import InputError
 from montecarlo.report.content.curves import Curves
-from montecarlo.report.figures.drawing import SIZE, Layout, Picture, Words, house_style
+from montecarlo.report.figures.drawing import SIZE, Layout, Picture, Text, house_style
 from montecarlo.report.figures.labels import FONT, SHIFT, SMALL, width_of
 from montecarlo.report.figures.palette import DARK, LIGHT, PAGE
 from montecarlo.report.figures.specs import FigureSpec
@@ -48,14 +48,14 @@ _COUNTERPARTS = {LIGHT[name]: DARK[name] for name in LIGHT}
 
 
 class Drawing(NamedTuple):
-    """A figure as SVG without words, and the layout of its words."""
+    """A figure without words, as SVG in ``shapes``, and the layout of its words."""
 
     shapes: str
     layout: Layout
 
-    def written(self, language: Language) -> str:
-        """Return the SVG with the words of a language."""
-        text = "".join(map(_text_element, self.layout.words(language)))
+    def svg_in(self, language: Language) -> str:
+        """Return the figure as SVG text with the words of a language."""
+        text = "".join(map(_text_element, self.layout.text_lines(language)))
         fonts = ",".join(FONTS[one] for one in ("", language.code) if one in FONTS)
         style = f"text{{font:{SIZE:g}px {fonts},sans-serif}}"
         svg = self.shapes.replace("*{", style + "*{", 1)
@@ -64,7 +64,7 @@ class Drawing(NamedTuple):
 
 
 def draw(spec: FigureSpec, measurements: DataFrame, curves: Curves) -> Drawing | None:
-    """Draw a figure for light and dark pages; None if its data are missing.
+    """Draw a figure for light and dark pages; return None if it lacks data.
 
     The background is transparent, and equal tables give equal bytes.
     """
@@ -76,7 +76,7 @@ def draw(spec: FigureSpec, measurements: DataFrame, curves: Curves) -> Drawing |
 def _to_drawing(
     picture: Picture, layout: Layout, ground: str = "none", *, dark: bool = True
 ) -> Drawing:
-    """Return a laid-out picture as a drawing, with a background colour."""
+    """Return a figure that is laid out as SVG, with a background colour."""
     parts = (part for block in layout.blocks for part in block.parts)
     colours = sorted({to_hex(part.colour) for part in parts})
     svg = _save(picture, "svg", ground).decode()
@@ -90,7 +90,7 @@ def draw_files(
     languages: Sequence[Language],
     theme: str | None = None,
 ) -> dict[tuple[str, str], bytes]:
-    """Draw a figure in several formats and languages.
+    """Return the files of a figure, as bytes, in several formats and languages.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def draw_files(
             drawing = _to_drawing(picture, layout, ground, dark=theme is None)
         for language in languages:
             if "svg" in formats:
-                files["svg", language.code] = drawing.written(language).encode()
+                files["svg", language.code] = drawing.svg_in(language).encode()
             if pixels:
                 _write_texts(picture, layout, language)
             for name in pixels:
@@ -136,31 +136,31 @@ def draw_files(
 
 
 def _write_texts(picture: Picture, layout: Layout, language: Language) -> None:
-    """Replace the texts of the matplotlib figure by the words of a language."""
+    """Replace the text in a matplotlib figure by that of a language."""
     for text in [*picture.figure.texts]:
         text.remove()
     fonts = [FONT, *drawn_fonts(language)]
-    for words in layout.words(language):
-        width = width_of(words.runs, SIZE, bold=words.bold)
-        x = words.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[words.anchor] * width
-        for run in words.runs:
+    for line in layout.text_lines(language):
+        width = width_of(line.runs, SIZE, bold=line.bold)
+        x = line.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[line.anchor] * width
+        for run in line.runs:
             picture.figure.text(
                 x / layout.width,
-                1.0 - (words.y + SHIFT[run.level] * SIZE) / layout.height,
+                1.0 - (line.y + SHIFT[run.level] * SIZE) / layout.height,
                 run.text,
-                color=words.colour,
+                color=line.colour,
                 fontfamily=fonts,
                 fontsize=SIZE * (SMALL if run.level else 1.0),
                 fontstyle="italic" if run.italic else "normal",
-                fontweight="bold" if words.bold else "normal",
+                fontweight="bold" if line.bold else "normal",
                 va="baseline",
                 parse_math=False,
             )
-            x += width_of([run], SIZE, bold=words.bold)
+            x += width_of([run], SIZE, bold=line.bold)
 
 
 def drawn_fonts(language: Language) -> list[str]:
-    """Return the additional font for a language in PDF and PNG, in a list, or none.
+    """Return a list with the extra font of a language for PDF and PNG, or [].
 
     Raises
     ------
@@ -184,7 +184,7 @@ def drawn_fonts(language: Language) -> list[str]:
 
 
 def _read_new_fonts() -> None:
-    """Add fonts that were installed after matplotlib cached its list of fonts."""
+    """Make fonts known to matplotlib that were installed after it listed fonts."""
     listed = {font.fname for font in fontManager.ttflist}
     for path in sorted({*findSystemFonts()} - listed):
         with suppress(OSError, RuntimeError):  # a file that FreeType cannot read
@@ -192,7 +192,10 @@ def _read_new_fonts() -> None:
 
 
 def _save(picture: Picture, name: str, ground: str) -> bytes:
-    """Return the bytes of a figure in a format, with a background colour."""
+    """Return a figure as the bytes of a file, with the background ``ground``.
+
+    ``name`` is the format, such as ``svg``.
+    """
     file = io.BytesIO()
     picture.figure.savefig(
         file, format=name, dpi=DPI, facecolor=ground, metadata=_METADATA[name]
@@ -200,10 +203,10 @@ def _save(picture: Picture, name: str, ground: str) -> bytes:
     return file.getvalue()
 
 
-def _text_element(words: Words) -> str:
-    """Return a line of text as an SVG element."""
+def _text_element(line: Text) -> str:
+    """Return a line of text as an SVG ``text`` element."""
     pieces, moved = [], 0.0
-    for run in words.runs:
+    for run in line.runs:
         shift = SHIFT[run.level] * SIZE - moved
         moved += shift
         style = " ".join(["i-"] * run.italic + ["s-"] * bool(run.level))
@@ -211,14 +214,14 @@ def _text_element(words: Words) -> str:
         style += f' dy="{_rounded(shift)}"' if shift else ""
         text = escape(run.text, quote=False)
         pieces.append(f"<tspan{style}>{text}</tspan>" if style else text)
-    anchor = "" if words.anchor == "start" else f' text-anchor="{words.anchor}"'
-    look = f"t{to_hex(words.colour)[1:]}" + (" b-" if words.bold else "")
-    place = f'class="{look}" x="{_rounded(words.x)}" y="{_rounded(words.y)}"{anchor}'
+    anchor = "" if line.anchor == "start" else f' text-anchor="{line.anchor}"'
+    look = f"t{to_hex(line.colour)[1:]}" + (" b-" if line.bold else "")
+    place = f'class="{look}" x="{_rounded(line.x)}" y="{_rounded(line.y)}"{anchor}'
     return f"<text {place}>{''.join(pieces)}</text>"
 
 
 def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
-    """Return a smaller equivalent of an SVG by matplotlib, in one line.
+    """Return an SVG of matplotlib in a smaller, equivalent form, in one line.
 
     Parameters
     ----------
@@ -232,16 +235,16 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
     names: dict[str, str] = {}
 
     def as_class(match: re.Match[str]) -> str:
-        """Return a class attribute in place of a style attribute."""
+        """Return the class attribute that replaces a matched style attribute."""
         look = match[1].replace(": ", ":").replace("; ", ";")
         return f' class="{looks.setdefault(look, _letters(len(looks)))}"'
 
     def rename(match: re.Match[str]) -> str:
-        """Return an id or a reference with a short name."""
+        """Return the matched id, or reference to an id, with a short name."""
         return match[1] + names.setdefault(match[2], _letters(len(names)))
 
     def round_places(match: re.Match[str]) -> str:
-        """Return an attribute with its coordinates rounded."""
+        """Return the matched attribute with its coordinates rounded."""
         places = re.sub(r"-?\d+\.\d+", lambda n: _rounded(float(n[0])), match[2])
         return match[1] + re.sub(r"\s*([A-Za-z])\s*", r"\1", places).strip()
 
@@ -261,13 +264,13 @@ def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
 
 
 def _letters(number: int) -> str:
-    """Return a number, from 0, in base 26 with the digits a to z."""
+    """Return a number from 0 on as text, in base 26 with the digits a to z."""
     more, last = divmod(number, 26)
     return (_letters(more) if more else "") + chr(ord("a") + last)
 
 
 def style_sheet(looks: dict[str, str], *, dark: bool) -> str:
-    """Return the style sheet of a figure.
+    """Return the CSS rules of a figure, as text.
 
     ``looks`` maps CSS declarations to names of classes.  With ``dark``, colours are
     exchanged for their dark counterparts on dark pages.
@@ -289,7 +292,7 @@ def style_sheet(looks: dict[str, str], *, dark: bool) -> str:
 
 
 def on_light_ground(svg: str) -> str:
-    """Return an SVG for light and dark pages with a light background and no dark mode.
+    """Return an SVG of `Drawing` that is light in every reader, with a background.
 
     The colour scheme of an image follows the reader's system, not the page around it.
     """
@@ -299,5 +302,8 @@ def on_light_ground(svg: str) -> str:
 
 
 def _rounded(value: float) -> str:
-    """Return points as text, rounded to a tenth: a fifth of a pixel at width 720."""
+    """Return a length in points as text, rounded to a tenth of a point.
+
+    That is a fifth of a pixel at a width of 720 pixels.
+    """
     return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")

@@ -44,9 +44,10 @@ ELSEWHERE = Label(
 
 
 def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
-    """Yield the rows for the figure: share of overflowing rows by divisor and format.
+    """Yield the rows of measurements.csv that the figure reads.
 
-    At one design point: the one nearest to `N_KEYS` and `TYPICAL_D_K`.
+    Shares of rows that overflow, by divisor, number format and way of softmax, at one
+    design point: the nearest to `N_KEYS` and `TYPICAL_D_K`.
     """
     rows = gaussian_points(points, with_rows=True)
     there = [point for point in rows if point.formats]
@@ -61,17 +62,21 @@ def name_formats(points: Sequence[DesignPoint]) -> Iterator[Row]:
 
 
 def shown_rows(measurements: DataFrame) -> DataFrame:
-    """Return the undivided rows of the table in the format shown, by way of softmax."""
+    """Return the lines that have a bar: undivided, in the format of the figure.
+
+    A line for each way of softmax.
+    """
     rows = with_interval(measurements)
     rows = rows[rows["number_format"].eq(SHOWN) & rows["divisor"].eq("none")]
     return rows.set_index("softmax").reindex([*WAYS]).dropna(subset="estimate")
 
 
 def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
-    """Build the figure: a bar for each way of softmax, a sentence for other formats.
+    """Draw the share of rows that overflow, a bar for each way of softmax.
 
-    The headline states the result if nearly all rows overflow with nothing subtracted,
-    hardly any otherwise, and none in other formats or divided.
+    A sentence says the shares in other formats.  The headline states the result if
+    nearly all rows overflow with nothing subtracted, hardly any otherwise, and none in
+    other formats or divided.  None without data.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):
@@ -103,9 +108,9 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
 
 
 def pick_overflows(measurements: DataFrame, _: Curves) -> Fact | None:
-    """Return the caption's numbers: shares of undivided rows that overflow.
+    """Return the numbers of the caption, by name: shares of rows that overflow.
 
-    In per cent, without and with the largest score subtracted.
+    Undivided, in per cent, without and with the largest score subtracted.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):

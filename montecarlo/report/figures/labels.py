@@ -22,7 +22,7 @@ from montecarlo.report.language.catalogues import (
 
 
 def message(text: str) -> str:
-    """Return a text unchanged; marks it as a message for the language catalogues."""
+    """Return ``text`` unchanged; the call marks a message for translation."""
     return text
 
 
@@ -40,8 +40,8 @@ class Label(NamedTuple):
     words: str = ""
     symbol: str = ""
 
-    def written(self, language: Language) -> str:
-        """Return the label in a language, its formulas between dollar signs."""
+    def text_in(self, language: Language) -> str:
+        """Return the label as text in a language; formulas are between dollar signs."""
         words = language.translate(self.words) if self.words else ""
         words, symbol = words.replace("%%", "%"), f"${self.symbol}$"
         if "%(symbol)s" in words:
@@ -53,7 +53,7 @@ class Label(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A piece of text in one style, on the line, below it or above it."""
+    """A piece of text in one style: on the line, or as a sub- or superscript."""
 
     text: str
     italic: bool = False
@@ -84,9 +84,9 @@ _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|.", re.DOTALL)
 
 
 def formula_runs(latex: str) -> list[Run]:
-    """Return a formula as runs of text.
+    """Return a LaTeX formula as runs: pieces of text, each in one style.
 
-    It understands the part of LaTeX that the symbols of figures use.
+    Only the part of LaTeX that the symbols of figures use is known.
 
     Raises
     ------
@@ -97,10 +97,11 @@ def formula_runs(latex: str) -> list[Run]:
 
 
 def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
-    """Yield the runs of a group up to its closing brace, which is removed as well.
+    """Yield the runs of a formula's group, up to its closing brace.
 
-    ``tokens`` are in reverse order; ``level`` is -1 below the line, 0
-    on it, 1 above it.
+    ``tokens`` are what is left of the formula, in reverse order; the tokens of the
+    group and its brace are removed.  ``level`` is -1 below the line, 0 on it, 1 above
+    it.
     """
     while tokens and tokens[-1] != "}":
         yield from _atom(tokens, level, upright=upright)
@@ -109,7 +110,10 @@ def _group(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[
 
 
 def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[Run]:
-    """Yield the runs of the next sign, group, script or command."""
+    """Yield the runs of the next sign, group, script or command of a formula.
+
+    ``tokens`` and ``level`` are those of `_group`.
+    """
     sign = tokens.pop()
     if sign == "{":
         yield from _group(tokens, level, upright=upright)
@@ -125,7 +129,10 @@ def _atom(tokens: list[str], level: int, *, upright: bool = False) -> Iterator[R
 
 
 def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
-    """Yield the runs of a command and its argument."""
+    """Yield the runs of a LaTeX command and its argument in a formula.
+
+    ``tokens`` and ``level`` are those of `_group`.
+    """
     if name in _UPRIGHT:
         yield from _atom(tokens, level, upright=True)
     elif name in _FUNCTIONS:
@@ -146,7 +153,7 @@ def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
 
 
 def _merge(runs: Iterable[Run]) -> list[Run]:
-    """Return runs with adjacent ones of one style joined."""
+    """Return runs with adjacent runs of the same style joined."""
     return [
         Run("".join(run.text for run in same), *style)
         for style, same in groupby(runs, lambda run: run[1:])
@@ -154,7 +161,7 @@ def _merge(runs: Iterable[Run]) -> list[Run]:
 
 
 def text_runs(text: str) -> list[Run]:
-    """Return a text, with formulas between dollar signs, as runs of one style each."""
+    """Return a text as runs of one style each; formulas are between dollar signs."""
     runs: list[Run] = []
     for place, part in enumerate(text.split("$")):
         runs += formula_runs(part) if place % 2 else [Run(part)] if part else []
@@ -174,7 +181,7 @@ _PIECE = re.compile(
 
 @lru_cache(maxsize=4096)
 def _advance(sign: str, *, bold: bool, italic: bool) -> float:
-    """Return the width of a character relative to the size of the font."""
+    """Return the width of a character as a multiple of the font's size."""
     if unicodedata.east_asian_width(sign) in {"W", "F"}:
         return 1.0
     if unicodedata.combining(sign):
@@ -188,7 +195,7 @@ def _advance(sign: str, *, bold: bool, italic: bool) -> float:
 
 
 def width_of(runs: Iterable[Run], size: float, *, bold: bool = False) -> float:
-    """Return the width of runs in one line, in points."""
+    """Return the width in points of runs in one line, for a font size in points."""
     return size * sum(
         (SMALL if run.level else 1.0)
         * sum(_advance(sign, bold=bold, italic=run.italic) for sign in run.text)
@@ -199,7 +206,7 @@ def width_of(runs: Iterable[Run], size: float, *, bold: bool = False) -> float:
 def break_lines(
     text: str, size: float, width: float, *, bold: bool = False
 ) -> list[list[Run]]:
-    """Return a text broken into lines of at most a width, in points."""
+    """Return a text as lines of at most ``width`` points, each a list of runs."""
     lines = [""]
     for piece in _PIECE.findall(text):
         longer = lines[-1] + piece
@@ -212,21 +219,24 @@ def break_lines(
 
 @lru_cache(maxsize=1)
 def every_language() -> tuple[Language, ...]:
-    """Return all languages, which a figure leaves room for."""
+    """Return all languages of reports; a figure leaves room for each."""
     return tuple(read_language(code) for code in LANGUAGES)
 
 
 def most_lines(label: Label, size: float, width: float, *, bold: bool = False) -> int:
-    """Return the number of lines of a label in the language that needs the most."""
+    """Return the largest number of lines that a label takes in any language.
+
+    Lines are at most ``width`` points long, at the font size ``size``.
+    """
     return max(
-        len(break_lines(label.written(language), size, width, bold=bold))
+        len(break_lines(label.text_in(language), size, width, bold=bold))
         for language in every_language()
     )
 
 
 def widest(label: Label, size: float) -> float:
-    """Return the width of a label in its longest language, in points."""
+    """Return the largest width in points that a label has in any language."""
     return max(
-        width_of(text_runs(label.written(language)), size)
+        width_of(text_runs(label.text_in(language)), size)
         for language in every_language()
     )

@@ -65,7 +65,7 @@ THEMES: dict[str, Mapping[str, str]] = {"light": LIGHT, "dark": DARK, "print": P
 
 
 def register_colours(theme: str) -> None:
-    """Register the colours of a theme with matplotlib.
+    """Register the colours of a theme with matplotlib, under names such as "mc:ink".
 
     They stay registered, since a figure of `montecarlo.figure` is drawn only when its
     user saves it.
@@ -86,7 +86,7 @@ NO_LABEL = Label()  # for a series without an entry in a legend
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Colour, mark and dashes of a series; it is distinguishable without colour."""
+    """Colour, mark and dashes of a series, distinguishable also without colour."""
 
     colour: str
     marker: str
@@ -97,7 +97,7 @@ class Look:
 
     @property
     def mark(self) -> dict[str, Any]:
-        """Keyword arguments of matplotlib for the mark."""
+        """Arguments of matplotlib for the colour and mark of the series."""
         return {
             "color": self.colour,
             "marker": self.marker,
@@ -132,6 +132,6 @@ ARM_LOOKS = {
 
 
 def keep_looks(looks: Mapping[str, T], names: Iterable[str]) -> dict[str, T]:
-    """Return the entries of a mapping whose names occur, in the mapping's order."""
+    """Return the looks whose names are among ``names``, in their order in ``looks``."""
     there = set(names)
     return {name: look for name, look in looks.items() if name in there}

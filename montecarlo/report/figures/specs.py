@@ -49,7 +49,10 @@ class FigureSpec:
     fact: FactPicker | None = None
 
     def write_numbers(self, fact: Fact, write: Callable[..., str]) -> dict[str, str]:
-        """Return the numbers of a fact, written by ``write(number, error)``."""
+        """Return the numbers of a caption as texts, from ``write(number, error)``.
+
+        ``fact`` has the numbers by name, and ``NAME_error`` for some of them.
+        """
         return {
             name: write(one, fact.get(f"{name}_error")) for name, one in fact.items()
         }
@@ -59,10 +62,10 @@ class FigureSpec:
 
 
 def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
-    """Return a fact of the first lines of two tables.
+    """Return the numbers of a caption from the first lines of two tables.
 
-    It has the estimates ``first`` and ``second``, their standard errors if finite, and
-    the given sizes.
+    They are the estimates ``first`` and ``second``, their standard errors if finite,
+    and the given sizes.
     """
     fact = {name: float(size) for name, size in sizes.items()}
     for name, rows in (("first", first), ("second", second)):
@@ -73,10 +76,11 @@ def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
 
 
 def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | None:
-    """Return a fact of the lines with two values of a column, at the largest d_k.
+    """Return the numbers of a caption: estimates for two values of a column.
 
-    It also has ``d_k`` and the number of keys ``n``, 0 for pairs.  None if no d_k has
-    both values.
+    ``first`` and ``second`` are the values; the estimates are those at the largest d_k.
+    ``d_k`` and the number of keys ``n``, 0 for pairs, are among the numbers.  None if
+    no d_k has both values.
     """
     one, two = (rows[rows[column].eq(name)] for name in (first, second))
     d_k = max({*one["d_k"]} & {*two["d_k"]}, default=0)
@@ -85,5 +89,5 @@ def pick_two(rows: DataFrame, column: str, first: str, second: str) -> Fact | No
 
 
 def at_nearest(rows: DataFrame, column: str, target: float) -> DataFrame:
-    """Return the lines whose value of a column is nearest to a target one."""
+    """Return the lines in which a column has the value nearest to ``target``."""
     return rows[rows[column].eq(nearest(rows[column].dropna(), target) or 0)]

@@ -133,7 +133,7 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
 
 
 def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
-    """Return the frame with a column ``mask``, after checking the arguments."""
+    """Return the frame with a column ``mask``; raise `InputError` if it is invalid."""
     if not isinstance(frame, DataFrame):
         raise InputError(f"frame must be a DataFrame, got {show(frame)}")
     if "mask" not in frame:  # as in a measurements.csv where there is none
@@ -152,7 +152,7 @@ def _require_frame(frame: DataFrame, x: str | None) -> DataFrame:
 
 
 def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
-    """Draw the series of a panel, with logarithmic axes for wide ranges of values."""
+    """Draw a panel's series, with logarithmic axes for wide ranges of values."""
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
         series = series.astype({x: float})
@@ -171,7 +171,10 @@ def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
 
 
 def _describe_series(row: "Series[Any]", names: list[str]) -> Iterator[str]:
-    """Yield the parts of a series' label: the values of the columns that vary."""
+    """Yield the parts of the label of a series, such as ``n = 128``.
+
+    ``names`` are the columns that differ between series; ``row`` is any line of one.
+    """
     for name in names:
         value = row[name]
         if isna(value):  # pairs have no keys
@@ -194,7 +197,7 @@ _SPELLED |= {r"\mathbb{1}": "1", r"\ge": r"\geq", r"\left(": "(", r"\right)": ")
 
 
 def symbol_of(quantity: str) -> str:
-    """Return the symbol of a quantity in the LaTeX that mathtext understands."""
+    """Return the symbol of a quantity as LaTeX that matplotlib's mathtext reads."""
     symbol = QUANTITIES[quantity].symbol
     for known, spelled in _SPELLED.items():
         symbol = symbol.replace(known, spelled)

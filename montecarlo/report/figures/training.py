@@ -51,7 +51,10 @@ SLOWER = 1.334
 
 
 def build_training(_: DataFrame, curves: Curves) -> Picture | None:
-    """Build the figure: steps to learn against d_k, a panel for each optimiser."""
+    """Draw the steps until arms learn against d_k, a panel for each optimiser.
+
+    None without data.
+    """
     rows = curves[TRAINING_START]
     rows = rows[rows["arm"].isin(SHOWN)]
     titles = keep_looks(OPTIMISERS, rows["optimiser"])
@@ -61,7 +64,7 @@ def build_training(_: DataFrame, curves: Curves) -> Picture | None:
     top = MOST_STEPS * LANE**4 if never.any() else 1.3 * rows["steps"].max()
 
     def plot(panel: Panel, mine: DataFrame) -> None:
-        """Draw the panel of one optimiser."""
+        """Draw the steps of all arms with one optimiser into its panel."""
         panel.x, ends = HEAD_SIZE, []
         for place, arm in enumerate(SHOWN):
             look, steps = ARM_LOOKS[arm], mine[mine["arm"].eq(arm)]
@@ -82,7 +85,10 @@ def build_training(_: DataFrame, curves: Curves) -> Picture | None:
 
 
 def _is_answered(rows: DataFrame) -> bool:
-    """Return whether undivided takes longest, by more than the spacing of rates."""
+    """Return whether the headline's statement is true of the training record.
+
+    Undivided must take longest, by more than the spacing of learning rates.
+    """
     medians = rows[rows["summary"].eq("median")]
     steps = medians.assign(steps=medians["steps"].fillna(np.inf)).pivot_table(
         "steps", ["optimiser", "d_k"], "arm"
@@ -98,9 +104,9 @@ def _is_answered(rows: DataFrame) -> bool:
 def _plot_steps(
     axes: Axes, rows: DataFrame, look: Look, lane: int
 ) -> tuple[float, float]:
-    """Draw median steps with intervals; medians beyond the last step above it.
+    """Draw the median steps of an arm with intervals; return y, x of the last mark.
 
-    Returns steps and x of the last mark.
+    Medians beyond the last step are marks above it, in the arm's own ``lane``.
     """
     wide = rows.pivot_table("steps", "x", "summary", dropna=False)
     wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
@@ -125,9 +131,9 @@ def _plot_steps(
 
 
 def pick_steps(_: DataFrame, curves: Curves) -> Fact | None:
-    """Return the caption's numbers: median steps, undivided and by sqrt(d_k).
+    """Return the numbers of the caption, by name: median steps of two arms.
 
-    For gradient descent at the largest d_k.
+    Undivided and divided by sqrt(d_k), for gradient descent at the largest d_k.
     """
     rows = curves[TRAINING_START].dropna(subset=["steps"])
     rows = rows[rows["optimiser"].eq("sgd") & rows["summary"].eq("median")]

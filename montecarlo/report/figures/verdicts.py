@@ -56,7 +56,7 @@ def with_verdicts(
     claims: Sequence[ClaimOutcome],
     names: Mapping[str, Words] | None = None,
 ) -> Curves:
-    """Return the curves with an additional table of verdicts by text and claim.
+    """Return the curves with a further table: verdicts by text and claim.
 
     Columns are ``text`` (key), ``name`` (from ``names``, otherwise a letter and the
     key), ``claim`` (number of the claim) and ``outcome`` (verdict for that text).
@@ -75,9 +75,9 @@ def with_verdicts(
 
 
 def count_parts(curves: Curves) -> DataFrame:
-    """Return the number of claims by text (lines) and verdict (columns).
+    """Return a table of the number of claims, by text (lines) and verdict (columns).
 
-    The text with the most kinds of verdicts comes first: its bar has their labels.
+    The text with the most kinds of verdicts comes first, since its bar has the labels.
     """
     rows = curves[CURVE]
     if rows.empty:  # one's own claims are of no text
@@ -89,9 +89,9 @@ def count_parts(curves: Curves) -> DataFrame:
 
 
 def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
-    """Build the figure: a bar for each text, divided by verdict.
+    """Draw the verdicts on each text's claims as a bar, divided by verdict.
 
-    The headline states the result where it is true for each text.
+    The headline states the result if it is true for each text.  None without data.
     """
     counts = count_parts(curves)
     if counts.empty:
@@ -130,13 +130,16 @@ def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
 def place_words(
     starts: "pd.Series[float]", parts: Sequence[str]
 ) -> dict[str, tuple[float, int]]:
-    """Return x, in points, and row of the label of each verdict; two rows if needed."""
+    """Return x in points and the row, 0 or 1, of each verdict's label.
+
+    ``starts`` are where the verdicts' parts of a bar start, as shares of its length.
+    """
     for rows in ([parts], [parts[::2], parts[1::2]]):
         places: dict[str, tuple[float, int]] = {}
         for row, some in enumerate(rows):
             labels = [PARTS[part][0] for part in some]
             wanted = [WITHIN * float(starts[part]) for part in some]
-            beside = draw.set_beside(wanted, labels, WITHIN)
+            beside = draw.spread_labels(wanted, labels, WITHIN)
             places |= {p: (x, row) for p, x in zip(some, beside, strict=True)}
         if min(x for x, _ in places.values()) >= 0.0:
             break
@@ -144,7 +147,7 @@ def place_words(
 
 
 def count_claims(_: DataFrame, curves: Curves) -> Fact | None:
-    """Return the caption's numbers: claims over all texts, in all and by verdict."""
+    """Return the numbers of the caption, by name: claims, in all and by verdict."""
     totals = count_parts(curves).sum()
     fact = {"first": float(totals.sum()), "second": float(totals["fails"])}
     return {**fact, **totals.drop("fails").astype(float)} if fact["first"] else None
@@ -186,7 +189,7 @@ CASE_LOOKS = {
 def drawn_checks(
     claims: Iterable[ClaimOutcome],
 ) -> list[tuple[str, str, CheckOutcome]]:
-    """Return ids of claim and interpretation, and the check, for each panel."""
+    """Return claim id, interpretation id and check of each panel of the figure."""
     found = [
         (claim.id, interpretation.id, check)
         for claim in claims
@@ -199,7 +202,10 @@ def drawn_checks(
 
 
 def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
-    """Return a table of the cases in panels; open ends of intervals are infinite."""
+    """Return the cases of the figure of checks as a table, a line for each case.
+
+    Open ends of intervals are infinite.
+    """
     rows = [
         {
             "panel": panel,
@@ -221,7 +227,10 @@ def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
 
 
 def build_cases(cases: DataFrame, _: Curves) -> Picture | None:
-    """Build the figure: estimates, intervals and equivalence region for each check."""
+    """Draw estimates, intervals and equivalence region, a panel for each check.
+
+    None without data.
+    """
     if cases.empty:
         return None
     parts = [rows for _, rows in cases.groupby("panel", sort=True)]
@@ -238,7 +247,10 @@ def build_cases(cases: DataFrame, _: Curves) -> Picture | None:
 
 
 def plot_cases(panel: Panel, rows: DataFrame) -> None:
-    """Draw cases over d_k, or over n if only n varies; bars: equivalence region."""
+    """Draw the cases of a check over d_k, or over n if only n varies.
+
+    Bars show the equivalence region.
+    """
     axes = panel.axes
     x = "n_keys" if rows["d_k"].nunique() == 1 < rows["n_keys"].nunique() else "d_k"
     panel.x = Label(symbol="n" if x == "n_keys" else "d_k")

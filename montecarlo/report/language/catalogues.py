@@ -25,7 +25,7 @@ _PACKAGE = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language of the report."""
+    """A language of the report: code, BCP 47 tag, name, and translated messages."""
 
     code: str  # name of its pages and of its catalogue
     tag: str  # BCP 47, for the attribute ``lang``
@@ -35,15 +35,15 @@ class Language:
 
     @property
     def numbers(self) -> NumberFormat:
-        """Number format of the language."""
+        """The format of numbers in the language."""
         return _number_format(self.code)
 
     def translate(self, message: str) -> str:
-        """Return a message in this language, or in English if it has no translation."""
+        """Return the translation of an English message, or the message without one."""
         return self.messages.get(message, message)
 
     def markup(self, message: str) -> Markup:
-        """Return a message as markup, marked as English if it has no translation.
+        """Return the translation of a message as HTML, marked if it is in English.
 
         Messages themselves contain no markup: see `translation_fault`.
         """
@@ -52,14 +52,17 @@ class Language:
         return Markup(f'<span lang="{SOURCE}">{message}</span>')  # noqa: S704
 
     def say(self, message: str, /, **values: object) -> Markup:
-        """Return a message as markup with its placeholders filled in.
+        """Return the translation of a message as HTML, with values for placeholders.
 
         Values are escaped unless they are markup.
         """
         return self.markup(message) % values
 
     def say_plain(self, message: str, /, **values: object) -> str:
-        """Return a message with its placeholders filled in, for an attribute."""
+        """Return the translation of a message as plain text, for an HTML attribute.
+
+        ``values`` replace the placeholders.
+        """
         return str(Markup(self.translate(message)) % values)  # noqa: S704 - see above
 
 
@@ -76,7 +79,7 @@ LANGUAGES = {
 
 
 def read_language(code: str) -> Language:
-    """Return a language with the valid translations of its catalogue.
+    """Return the language with a code, with the valid translations of its catalogue.
 
     Raises
     ------
@@ -95,7 +98,7 @@ def read_language(code: str) -> Language:
 
 @lru_cache(maxsize=16)
 def _read_messages(code: str, content: bytes) -> dict[str, str]:
-    """Return the valid translations in the content of a catalogue, by message."""
+    """Return the valid translations in a catalogue's content, by English message."""
     catalogue = read_po(io.BytesIO(content), locale=code, abort_invalid=True)
     return {
         str(message.id): str(message.string)
@@ -112,7 +115,7 @@ _KEPT = {
 
 
 def translation_fault(message: Message) -> str | None:
-    """Return why a translation is invalid, or None if it is valid.
+    """Return why the translation of a message is invalid, or None if it is valid.
 
     A valid translation is not empty or fuzzy, contains no markup, and has each
     placeholder and formula of its source as often as the source.
@@ -137,7 +140,7 @@ _LONG = re.compile(r"(?<![\d.])\d{5,}(?![\d.])")
 
 
 def localise(language: Language, latex: str) -> str:
-    """Return LaTeX with the number format of a language.
+    """Return a LaTeX formula with its numbers in the format of a language.
 
     Decimal points are replaced, in braces so that a comma is no separator; long numbers
     are grouped; the space before a percent sign goes where the language has none.
@@ -146,17 +149,17 @@ def localise(language: Language, latex: str) -> str:
     if language.code in CLOSE_PERCENT:
         latex = latex.replace(r"\,\%", r"\%")
     latex = _LONG.sub(lambda n: brace(numbers.text(int(n[0]), 0)), latex)
-    mark = numbers.mark
+    mark = numbers.decimal_sign
     return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
 
 
 def brace(written: str) -> str:
-    """Return a number with braces around the characters between its digits."""
+    """Return a number as LaTeX, with braces around the signs between its digits."""
     return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)
 
 
 def template_folder() -> Path:
-    """Return the folder of templates: in the package, or beside it in a checkout."""
+    """Return the path of the templates: in the package, or beside it in a checkout."""
     for place in (_PACKAGE, _PACKAGE.parent):
         if (folder := place / "report_templates").is_dir():
             return folder
@@ -164,10 +167,10 @@ def template_folder() -> Path:
 
 
 def read_template(name: str) -> str:
-    """Return the text of a file in the folder of the templates."""
+    """Return the text of the file with a given name in the folder of templates."""
     return (template_folder() / name).read_text(encoding="utf-8")
 
 
 def catalogue_path(code: str) -> Path:
-    """Return the path of a language's catalogue."""
+    """Return the path of the message catalogue of a language, a .po file."""
     return template_folder() / "locale" / code / "LC_MESSAGES" / "montecarlo.po"

@@ -60,7 +60,7 @@ _LOW_ROOT = re.compile(r"<msqrt>(<mi>[acemnopqrsuvwxyz]</mi>)</msqrt>")
 
 @lru_cache(maxsize=4096)
 def math_ml(latex: str, *, quotable: bool = True) -> str:
-    r"""Return a formula as MathML.
+    r"""Return a LaTeX formula as MathML text.
 
     With ``quotable`` the LaTeX is added as an annotation, unless the text equals it.
 
@@ -94,7 +94,7 @@ def math_ml(latex: str, *, quotable: bool = True) -> str:
 
 
 def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
-    r"""Return a text with every ``$…$`` replaced by inline MathML.
+    r"""Return a text as HTML, with every ``$…$`` replaced by inline MathML.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     """
 
     def replace(piece: re.Match[str]) -> str:
-        """Return the HTML for a part of the text."""
+        """Return the HTML for a matched formula or escaped dollar sign."""
         if piece["stray"]:
             raise InputError(f"a dollar must have a partner in {str(text)!r}")
         if piece["formula"] is None:
@@ -134,11 +134,14 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
 
     found = _PIECES.sub(replace, escape(text))
     # browsers allow a line break at a formula, even beside a word joiner
-    found = _CLOSED.sub(_keep_signs, found)
+    found = _CLOSED.sub(_join_punctuation, found)
     return Markup(found)  # noqa: S704 - escaped above, and math_ml escapes
 
 
-def _keep_signs(match: re.Match[str]) -> str:
-    """Return a formula in a span without line breaks, if punctuation adjoins it."""
+def _join_punctuation(match: re.Match[str]) -> str:
+    """Return a formula in a span without line breaks if punctuation adjoins it.
+
+    The match has the formula with its punctuation.
+    """
     signs = match[1] or match[2]
     return f'<span class="kept">{match[0]}</span>' if signs else match[0]

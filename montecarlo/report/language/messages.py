@@ -47,7 +47,7 @@ _NOISE = (
 
 
 def source_messages() -> dict[str, list[str]]:
-    """Return every message with the names of the files or entries that use it."""
+    """Return the names of the files or entries that use each message, by message."""
     found: dict[str, list[str]] = {}
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(quantity_words(one), "a quantity") for one in QUANTITIES.values()]
@@ -61,7 +61,7 @@ def source_messages() -> dict[str, list[str]]:
 
 
 def _extract(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the messages in the files of a folder, each with the name of its file."""
+    """Yield each message in the files of a folder with the name of its file."""
     found = extract_from_dir(folder, EXTRACTORS, {}, KEYWORDS)
     for file, _, message, *_ in sorted(found, key=lambda one: one[:2]):
         # of a call with several arguments, the message is the first
@@ -69,10 +69,10 @@ def _extract(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def update_catalogue(code: str, old: bytes) -> Catalog:
-    """Return a language's catalogue with exactly the current messages.
+    """Return the message catalogue of a language with exactly the current messages.
 
-    ``old`` is the content of its file; its translations are kept.  New messages have an
-    empty translation.
+    ``old`` is the content of the .po file so far; its translations are kept.  New
+    messages have an empty translation.
     """
     known = {str(m.id): m for m in read_po(BytesIO(old), locale=code) if m.id}
     fresh = Catalog(locale=code, project="montecarlo", header_comment="", fuzzy=False)
@@ -84,7 +84,7 @@ def update_catalogue(code: str, old: bytes) -> Catalog:
 
 
 def write_catalogue(catalogue: Catalog) -> bytes:
-    """Return the content of a catalogue's file, without times."""
+    """Return a message catalogue as the content of a .po file, without times."""
     out = BytesIO()
     write_po(out, catalogue, width=WIDTH, omit_header=False, no_location=True)
     lines = out.getvalue().decode().splitlines()
@@ -93,9 +93,10 @@ def write_catalogue(catalogue: Catalog) -> bytes:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Update the catalogues of the given or all languages.
+    """Update the message catalogues of languages; return the exit status.
 
-    Returns 1 if a message lacks a valid translation, otherwise 0.
+    ``argv`` has codes of languages, by default all.  The status is 1 if a message lacks
+    a valid translation, otherwise 0.
     """
     chosen = list(sys.argv[1:] if argv is None else argv)
     faults: list[str] = []

@@ -39,36 +39,36 @@ UNQUOTED = re.compile(r"[\w./-]*\w")
 
 
 class Layout(NamedTuple):
-    """Layout of a number: exponent of its power of ten, decimals of its mantissa."""
+    """How a number is written: exponent of a power of ten, decimals of its mantissa."""
 
     exponent: int
     decimals: int
 
     def mantissa(self, value: float) -> Decimal:
-        """Return the exact mantissa of a number."""
+        """Return a number divided by the layout's power of ten, exactly."""
         return as_decimal(value).scaleb(-self.exponent)
 
     def shown(self, value: float, rounding: str = ROUND_HALF_EVEN) -> Decimal:
-        """Return a number rounded as it is shown."""
+        """Return a number rounded to the layout's decimals, the value that is shown."""
         mantissa = round_decimal(self.mantissa(value), self.decimals, rounding)
         return mantissa.scaleb(self.exponent)
 
 
 def as_decimal(value: float | Decimal) -> Decimal:
-    """Return the shortest decimal number that rounds to a float."""
+    """Return a float as the shortest decimal number that converts back to it."""
     return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
 
 
 def round_decimal(
     value: Decimal, decimals: int, rounding: str = ROUND_HALF_EVEN
 ) -> Decimal:
-    """Return a number rounded to a number of decimals, by default half to even."""
+    """Return a number rounded to ``decimals`` decimals, by default half to even."""
     return value.quantize(Decimal(1).scaleb(-decimals), rounding)
 
 
 @lru_cache(maxsize=CACHED)
 def lay_out(value: float, error: float | None = None) -> Layout:
-    """Return the layout of a number with a standard error.
+    """Return how a number with a standard error is written.
 
     From `SMALL` to `LARGE` the exponent is 0, otherwise that of the larger of value and
     error.  Decimals are those of two significant digits of the error; without an error
@@ -95,10 +95,11 @@ def lay_out(value: float, error: float | None = None) -> Layout:
 def shared_error(
     low: float | None, high: float | None, region: tuple[float | None, ...]
 ) -> float | None:
-    """Return the largest error whose digits show where an interval lies.
+    """Return the error that decides the digits of an interval and its region.
 
-    Each end, rounded outwards, then compares with the ends of the region as it does
-    exactly.  None if an end of the interval is open.
+    It is the largest one with which each end of the interval, rounded outwards,
+    compares with the ends of the equivalence region as it does exactly.  None if an end
+    of the interval is open.
     """
     if low is None or high is None:
         return None
@@ -111,12 +112,13 @@ def shared_error(
 
 
 @lru_cache(maxsize=CACHED)
-def error_unless_nothing(
+def error_showing_nonzero(
     value: float, error: float, region: tuple[float | None, ...], rounding: str
 ) -> float:
-    """Return an error that does not round a nonzero end of an interval to 0.
+    """Return an error for the digits of an interval's end: a nonzero end is not 0.
 
-    It is the given error, or else a tenth of the end.
+    It is the given error, or else a tenth of the end.  ``value`` is the end, ``region``
+    the equivalence region.
     """
     if value == 0.0 or lay_out(value, error).shown(value, rounding) != 0:
         return error
@@ -127,7 +129,7 @@ def error_unless_nothing(
 def _same_sides(
     value: float, region: tuple[float | None, ...], error: float, rounding: str
 ) -> bool:
-    """Return whether rounding keeps a value on the same side of each end of a region.
+    """Return whether a value, when rounded, stays on its side of a region's ends.
 
     The rounded value is compared with each end, both rounded and exact.
     """
@@ -142,32 +144,35 @@ def _same_sides(
 
 @lru_cache(maxsize=CACHED)
 def error_of_end(end: float, error: float | None) -> float | None:
-    """Return None for an end that four decimals show exactly, otherwise the error."""
+    """Return the error that decides the digits of a region's end.
+
+    None for an end that four decimals show exactly, otherwise ``error``.
+    """
     shown = float(lay_out(end, None).shown(end))
     return None if math.isclose(shown, end, rel_tol=1e-9) else error
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The number format of a language."""
+    """Writes numbers in the format of a language."""
 
     locale: Locale
 
     @cached_property
     def signs(self) -> dict[int, str]:
-        """Translation table for the point, comma and minus of a number in Python."""
+        """Table for `str.translate`: point, comma and minus to the language's signs."""
         point, comma = get_decimal_symbol(self.locale), get_group_symbol(self.locale)
         return str.maketrans({".": point, ",": comma, "-": MINUS})
 
     @property
-    def mark(self) -> str:
-        """The decimal sign."""
+    def decimal_sign(self) -> str:
+        """The decimal point or comma of the language."""
         return self.signs[ord(".")]
 
     def text(
         self, value: float | Decimal, decimals: int, rounding: str = ROUND_HALF_EVEN
     ) -> str:
-        """Return a number with a fixed number of decimals, as plain text."""
+        """Return a number as plain text with a fixed number of decimals."""
         shown = round_decimal(as_decimal(value), decimals, rounding)
         if shown == 0:
             shown = abs(shown)  # no "-0.00"
@@ -177,7 +182,7 @@ class NumberFormat:
     def plain(
         self, value: float, error: float | None = None, rounding: str = ROUND_HALF_EVEN
     ) -> str:
-        """Return a number with the digits that its error supports, as plain text."""
+        """Return a number as plain text with the digits that its error supports."""
         layout = lay_out(value, error)
         written = self.text(layout.mantissa(value), layout.decimals, rounding)
         power = str(layout.exponent).translate(_RAISED)
@@ -190,7 +195,7 @@ class NumberFormat:
         row: str = "",
         rounding: str = ROUND_HALF_EVEN,
     ) -> Markup:
-        """Return a number as a ``data`` element with the exact value.
+        """Return a number as an HTML ``data`` element, which has the exact value, too.
 
         Parameters
         ----------
@@ -210,7 +215,7 @@ class NumberFormat:
         return _markup(_data(value, f"{mantissa}{_power(layout.exponent)}", row))
 
     def with_error(self, value: float, error: float | None, row: str = "") -> Markup:
-        """Return value ± standard error, both with two digits of the error.
+        """Return value ± standard error as HTML, with two digits of the error.
 
         An error of 0 is left out: that of a median of whole numbers can be 0 by chance.
         """
@@ -223,9 +228,10 @@ class NumberFormat:
         return self._of_layout((value, error), layout, row)
 
     def percent(self, value: float, error: float | None, row: str = "") -> Markup:
-        """Return a share, in [0, 1], in per cent, with its standard error if known.
+        """Return a share, in [0, 1], as HTML in per cent, with its error if known.
 
-        The exact value is the share; ``data-percent`` marks that 100 times it is shown.
+        The exact value in the element is the share itself; the attribute
+        ``data-percent`` says that 100 times the share is shown.
         """
         raws = (value, error) if error and math.isfinite(error) else (value,)
         layout = lay_out(*(float(as_decimal(raw).scaleb(2)) for raw in raws))
@@ -239,7 +245,10 @@ class NumberFormat:
         *,
         percent: bool = False,
     ) -> Markup:
-        """Return a number, or number ± error, in a layout."""
+        """Return a number, or number ± error, as HTML in a layout.
+
+        ``raws`` are one or two exact values.
+        """
         exponent, decimals = layout
         elements = []
         for raw, of_row in zip(raws, (row, ""), strict=False):
@@ -260,7 +269,7 @@ class NumberFormat:
         percent: bool = False,
         digits: int = 3,
     ) -> Markup:
-        """Return a number for prose, with at most ``digits`` significant digits.
+        """Return a number as HTML for prose: at most ``digits`` significant digits.
 
         The unit of its last digit is more than a quarter of its standard error.  With
         ``percent`` the value is a share, in [0, 1], that is shown in per cent.
@@ -284,28 +293,32 @@ class NumberFormat:
 
     @cached_property
     def before_percent(self) -> str:
-        """The space before a percent sign, or an empty text."""
+        """The space that the language has before a percent sign, or ""."""
         return "" if self.locale.language in CLOSE_PERCENT else KEPT
 
     def interval(
         self, low: float | None, high: float | None, region: tuple[float | None, ...]
     ) -> Markup:
-        """Return an interval, rounded outwards.
+        """Return a confidence interval as HTML, rounded outwards.
 
-        Its ends compare with those of the region as the exact ends do.
+        The shown ends compare with those of the equivalence region as the exact ends
+        do.
         """
         shared = shared_error(low, high, region)
         ends = []
         for end, rounding in ((low, ROUND_FLOOR), (high, ROUND_CEILING)):
             error = shared
             if end is not None and error is not None:
-                error = error_unless_nothing(end, error, region, rounding)
+                error = error_showing_nonzero(end, error, region, rounding)
             ends.append(self.number(end, error, rounding=rounding))
-        between = ";" if self.mark == "," else ","
+        between = ";" if self.decimal_sign == "," else ","
         return _markup(f"[{f'{between}{KEPT}'.join(ends)}]")
 
     def bound(self, low: float | None, high: float | None) -> Markup:
-        """Return an interval, or ≤ or ≥ one end, rounded outwards to two digits."""
+        """Return an interval as HTML, or ≤ or ≥ its only end, rounded outwards.
+
+        The end has two significant digits.
+        """
         if low is not None and high is not None:
             return self.interval(low, high, (None, None))
         sign, rounding = (FROM, ROUND_FLOOR) if high is None else (UP_TO, ROUND_CEILING)
@@ -314,7 +327,7 @@ class NumberFormat:
         return _markup(f"{sign}{KEPT}{self.number(end, error, rounding=rounding)}")
 
     def with_factor(self, value: float, factor: float, row: str = "") -> Markup:
-        """Return value ×/÷ factor, with two digits of each."""
+        """Return value ×/÷ factor as HTML, with two significant digits of each."""
         shown = self.number(value, abs(value), row)
         error = self.number(factor, factor)
         return _markup(f"{shown}{KEPT}×/÷{KEPT}{error}")
@@ -322,7 +335,9 @@ class NumberFormat:
     def region(
         self, region: tuple[float | None, ...], low: float | None, high: float | None
     ) -> Markup:
-        """Return an equivalence region, with the digits of the interval low to high.
+        """Return an equivalence region as HTML, with the digits of an interval.
+
+        ``low`` and ``high`` are the ends of that interval.
 
         A region that is open to one side is shown as ≤ or ≥ its end.
         """
@@ -338,14 +353,14 @@ class NumberFormat:
 
 
 def _markup(written: str) -> Markup:
-    """Mark text of this module as safe HTML."""
+    """Return HTML that this module has made, marked as safe."""
     return Markup(written)  # noqa: S704 - digits, our own elements, names of rows
 
 
 def _data(
     value: float, written: str, row: str, exponent: int = 0, *, percent: bool = False
 ) -> str:
-    """Return a ``data`` element with exact value, row id and power of ten.
+    """Return an HTML ``data`` element with exact value, row id and power of ten.
 
     A page has thousands of them, so attributes are without quotes, which HTML allows.
     """
@@ -359,6 +374,6 @@ def _data(
 
 
 def _power(exponent: int) -> str:
-    """Return a power of ten as HTML, empty for exponent 0."""
+    """Return a power of ten as HTML, or "" for the exponent 0."""
     written = str(exponent).replace("-", MINUS)
     return f"<span class=power>×10<sup>{written}</sup></span>" if exponent else ""

@@ -24,10 +24,10 @@ Shown = str | dict[str, str]
 
 
 def words_by_language(words: Words, language: str | None) -> Shown:
-    """Return a text of a catalogue as a message, or by code of the language.
+    """Return a text of a catalogue: a message, or its wordings by language code.
 
-    ``language`` is `Catalogue.language`: None if texts are messages, otherwise the
-    language of a plain string, and the one that comes first among several.
+    ``language`` is `Catalogue.language`: None if texts are messages.  Otherwise it is
+    the language of a plain string, and the first of several wordings.
     """
     if isinstance(words, str):
         return words if language is None else {language: words}
@@ -36,12 +36,17 @@ def words_by_language(words: Words, language: str | None) -> Shown:
 
 
 def choose_text(words: dict[str, str], code: str) -> tuple[str, str]:
-    """Return language code and text: those for ``code`` if any, otherwise the first."""
+    """Return (language code, text) of the wording for ``code``, or of the first.
+
+    ``words`` has wordings by language code.
+    """
     return (code, words[code]) if code in words else next(iter(words.items()))
 
 
 def typeset_own_words(code: str, text: str) -> Markup:
-    """Return a user's text as escaped HTML with MathML for its formulas.
+    """Return a user's text in one language as HTML, with MathML for formulas.
+
+    ``code`` is the code of the language.
 
     Raises
     ------
@@ -55,7 +60,7 @@ def typeset_own_words(code: str, text: str) -> Markup:
 
 
 def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
-    """Return the catalogue in a user's file, and the bytes of the file.
+    """Return the catalogue in a user's file of claims, and the file's content.
 
     Raises
     ------

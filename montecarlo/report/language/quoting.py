@@ -23,7 +23,7 @@ BETWEEN, AFTER = {"zh": "；", "ja": "、"}, {"zh": "", "ja": ""}
 
 
 def quote(result: Measurement, language: Language, command: str) -> str:
-    """Return a paragraph with estimate, exact value, setting, command and source.
+    """Return a measurement as a paragraph of Markdown that can be quoted.
 
     Parameters
     ----------
@@ -51,7 +51,10 @@ def quote(result: Measurement, language: Language, command: str) -> str:
 
 
 def read_citation() -> dict[str, str]:
-    """Return ``authors``, ``title``, ``version`` and ``year`` from CITATION.cff."""
+    """Return how to cite the package: authors, title, version, year by name.
+
+    They are read from CITATION.cff.
+    """
     paths = [place / "CITATION.cff" for place in (_PACKAGE, _PACKAGE.parent)]
     text = next(one for one in paths if one.exists()).read_text(encoding="utf-8")
     fields = dict(re.findall(r'^([\w-]+): "?(.*?)"?$', text, re.MULTILINE))
@@ -65,25 +68,25 @@ def read_citation() -> dict[str, str]:
 
 
 def quantity_words(quantity: Quantity) -> str:
-    """Return the message for a quantity's name, with a placeholder for a threshold."""
+    """Return the message that names a quantity, a threshold in it as placeholder."""
     threshold = SATURATED.get(quantity.given or quantity.name)
     return quantity.words.replace(f"{threshold}$", "%(threshold)s$")
 
 
 def _translate(language: Language, message: str, **values: str) -> str:
-    """Return a message in a language with its placeholders filled in."""
+    """Return the translation of a message, with values for its placeholders."""
     level = f"95{language.numbers.before_percent}%"
     return language.translate(message) % {"level": level, **values}
 
 
 def _estimate(result: Measurement, language: Language) -> str:
-    """Return the sentence about the estimate.
+    """Return the sentence about the estimate and its interval.
 
     The label stands before a colon, so that no grammar depends on it.
     """
 
     def number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
-        """Return a number with the digits of the estimate."""
+        """Return a number as text, with the digits that the estimate has."""
         return language.numbers.plain(value, result.digits, rounding)
 
     say = partial(_translate, language, label=_label(result, language))
@@ -120,7 +123,7 @@ def _estimate(result: Measurement, language: Language) -> str:
 
 
 def _label(result: Measurement, language: Language) -> str:
-    """Return the name of quantity and summary, with a capital letter."""
+    """Return the words for quantity and summary, with a capital letter."""
     say, quantity = partial(_translate, language), QUANTITIES[result.quantity]
     threshold = str(SATURATED.get(quantity.given or quantity.name))
     words = localise(language, say(quantity_words(quantity), threshold=threshold))
@@ -148,7 +151,10 @@ def _label(result: Measurement, language: Language) -> str:
 
 
 def _premises(result: Measurement, say: Callable[..., str]) -> Iterator[str]:
-    """Yield dependence, initialisation, normalisation and mask, if there are any."""
+    """Yield the words for dependence, initialisation, normalisation and mask.
+
+    Only for those that the design point has.  ``say`` translates a message.
+    """
     if result.dependence != "none":
         yield say("dependence of K on Q: `%(name)s`", name=result.dependence)
     if result.initialisation:
@@ -160,7 +166,7 @@ def _premises(result: Measurement, say: Callable[..., str]) -> Iterator[str]:
 
 
 def _setting(result: Measurement, language: Language) -> Iterator[str]:
-    """Yield the parts of the setting: sizes, distributions, divisor, and replicates."""
+    """Yield the parts of the sentence on the setting, from d_k to replicates."""
     say = partial(_translate, language)
     yield f"$d_k = {result.d_k}$"
     if result.n_keys is not None:

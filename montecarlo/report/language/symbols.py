@@ -16,7 +16,7 @@ _ENDS = {"first": r"\operatorname{E}_{i=1}", "last": r"\operatorname{E}_{i=n}"}
 
 
 def summary_symbol(summary: str) -> str:
-    """Return a summary (mean or quantile) as LaTeX, without its argument."""
+    """Return the LaTeX symbol of a summary: E for a mean, Q for a quantile."""
     if summary in _ENDS:
         return _ENDS[summary]
     level = quantile_level(summary)
@@ -24,12 +24,12 @@ def summary_symbol(summary: str) -> str:
 
 
 def divisor_symbol(divisor: str) -> str:
-    """Return a divisor as LaTeX."""
+    """Return the divisor with a given name or formula as LaTeX."""
     return parse_divisor(divisor).symbol
 
 
 def row_symbol(quantity: str, summary: str, divisor: str) -> str:
-    """Return a row of measurements.csv as LaTeX: summary, quantity and divisor.
+    """Return the LaTeX of an estimate: summary, quantity and divisor.
 
     The divisor may be a ratio such as ``none/sqrt``.
     """
@@ -55,7 +55,10 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
 
 
 def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
-    """Return a row of a record as LaTeX; a ratio of divisors is within the summary."""
+    """Return the LaTeX of an estimate from a record of long runs.
+
+    A ratio of divisors stands within the summary.
+    """
     known = RECORDED[quantity]
     compared = [
         rf"{known.symbol}({{c={divisor_symbol(part)}}})"
@@ -69,7 +72,7 @@ def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
 
 
 def check_symbol(check: Check) -> str:
-    """Return the quantity of a check, or its slope in d_k, as LaTeX."""
+    """Return the LaTeX of what a check tests: a quantity, or its slope in d_k."""
     symbol = row_symbol(check.quantity, check.summary, check.divisor)
     if check.relation == "slope_between":
         return rf"\frac{{\mathrm{{d}} \ln {symbol}}}{{\mathrm{{d}} \ln d_k}}"
@@ -77,7 +80,7 @@ def check_symbol(check: Check) -> str:
 
 
 def check_formula(check: Check) -> str:
-    """Return a check as LaTeX: its quantity, relation and expected value or bounds."""
+    """Return a check as LaTeX: quantity, relation, and expected value or bounds."""
     symbol = check_symbol(check)
     if check.quantity in FORMAT_QUANTITIES:
         name = check.number_format.replace("_", r"\_")
@@ -102,7 +105,7 @@ def check_formula(check: Check) -> str:
 
 
 def level_formula(level: Level | float | str | None) -> str:
-    """Return a bound as LaTeX, empty for None."""
+    """Return the bound or expected value of a check as LaTeX, or "" for None."""
     if level is None:
         return ""
     if not isinstance(level, Level):
@@ -121,7 +124,7 @@ def level_formula(level: Level | float | str | None) -> str:
 
 
 def decimal(value: float) -> str:
-    """Return a number as LaTeX with six digits, with a power of ten if needed."""
+    """Return a number as LaTeX: six digits, and a power of ten if needed."""
     mantissa, _, exponent = f"{value:.6g}".partition("e")
     if not exponent:
         return mantissa

@@ -44,7 +44,7 @@ Spread = Callable[..., Iterable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of the pages of a report, in all languages.
+    """What the pages of a report show, for all languages.
 
     Mappings are by id of figure or table; those without data are left out.
     """
@@ -59,7 +59,7 @@ class Contents:
 
     @property
     def numbers(self) -> Mapping[str, Mapping[str, int]]:
-        """Numbers of the ``figures`` and of the ``tables``, by id.
+        """The number of each figure and of each table: ``figures``, ``tables`` by id.
 
         Numbers run through the report and then its evidence page, so that a number
         refers to the same figure on both pages and in every language.
@@ -76,7 +76,7 @@ class Contents:
         sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
 
         def count(orders: Iterable[Order], ids: Collection[str]) -> dict[str, int]:
-            """Return the number of each id, counted through the sections of pages."""
+            """Return the number of each id: from 1, in the order of the sections."""
             found = (
                 name
                 for order in orders
@@ -96,7 +96,7 @@ class Contents:
 
     @property
     def case_panels(self) -> list[tuple[Words, str]]:
-        """Sentence and formula for each panel of the figure of checks.
+        """Sentence and LaTeX formula for each panel of the figure of checks.
 
         The sentence is that of the claim or, if it has several interpretations, that of
         the interpretation.
@@ -129,9 +129,10 @@ TABLES: Order = {
 
 
 def place_figures(*, own: bool, on_report: bool) -> Order:
-    """Return the ids of figures by section, of the report or of its evidence page.
+    """Return the ids of the figures in each section of a page.
 
-    A report of a user's ``own`` claims has one page, with all figures.
+    The page is the report, or its evidence page.  A report of a user's ``own`` claims
+    has one page, with all figures.
     """
     shown = [s for s in EVERY_FIGURE.values() if own or s.on_report == on_report]
     return {
@@ -143,7 +144,10 @@ def place_figures(*, own: bool, on_report: bool) -> Order:
 def page_rows(
     points: Sequence[DesignPoint], divisors: Collection[str]
 ) -> Iterator[Row]:
-    """Yield the rows that figures and tables read at the given points."""
+    """Yield the rows of measurements.csv that figures and tables read.
+
+    ``points`` and ``divisors`` are those of the study.
+    """
     readers = [spec.rows for spec in FIGURES.values()]
     readers += [reader for reader, _ in DATA_TABLES.values()]
     for reader in readers:
@@ -159,7 +163,7 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
     spread: Spread = map,
     adaptive: bool = True,
 ) -> Contents:
-    """Return the contents of a report, and write the files of its figures.
+    """Return what the pages of a report show; draw its figures, write their files.
 
     Parameters
     ----------
@@ -205,7 +209,7 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
     figures = {n: one for n, one in zip(drawings, drawn, strict=True) if one}
     if folder is not None:
         for name, code in product(figures, languages[:1] if adaptive else languages):
-            svg = figures[name].written(read_language(code))
+            svg = figures[name].svg_in(read_language(code))
             file = svg if adaptive else on_light_ground(svg)
             write_text(folder / figure_file(name, code, languages), file)
     return Contents(
@@ -214,15 +218,18 @@ def gather_contents(  # noqa: PLR0913 - content, languages, folder and workers
 
 
 def figure_file(name: str, code: str, languages: Sequence[str]) -> str:
-    """Return the path of a figure's file; that of the first language has no code."""
+    """Return the path of a figure's file in a report, with the language's code.
+
+    Files of the first language have no code.
+    """
     return f"figures/{name}{'' if code == languages[0] else f'.{code}'}.svg"
 
 
 def data_uri(svg: str) -> Markup:
-    """Return SVG text as a data URI for an attribute in double quotes.
+    """Return an SVG as a data URI, for an HTML attribute in double quotes.
 
-    It is percent-encoded, which is a quarter smaller than base64.  Double quotes in the
-    SVG are replaced by single ones, so that quotes, < and > need no escape.
+    The SVG is percent-encoded, which is a quarter smaller than base64.  Double quotes
+    in it are replaced by single ones, so that quotes, < and > need no escape.
     """
     text = svg.replace('"', "'").strip()
     uri = quote(text, safe=" '<>()/:;=,!?&+*@[]|^{}~").replace("&", "&amp;")
@@ -236,7 +243,10 @@ FILE_NAME = "report.toml"
 
 
 def _judge_command(run: Mapping[str, Any], languages: Sequence[str]) -> str:
-    """Return the command that judges a user's claims again."""
+    """Return the command line that judges a user's claims again.
+
+    ``languages`` are words such as ``--lang en``.
+    """
     words = [f"python -m montecarlo judge {OWN_FILE} --preset {run['preset']}"]
     words.append(f"--seed {run['seed']}")
     if run["error_rate"] != ERROR_RATE:
@@ -247,7 +257,7 @@ def _judge_command(run: Mapping[str, Any], languages: Sequence[str]) -> str:
 
 
 def canonical_command(run: Mapping[str, Any], command: str = "report") -> str:
-    """Return the command line that makes a report again.
+    """Return the command line that makes the same report again.
 
     Parameters
     ----------

@@ -52,9 +52,10 @@ _SAME |= {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\operatorname": r"\mathrm"}
 
 
 def read_html(text: str) -> Tag:
-    """Return HTML of the package's templates as a tree for `to_markdown`.
+    """Return HTML of the package's templates as a tree, for `to_markdown`.
 
-    Elements that posts do not need are removed, and loose text gets paragraphs.
+    Elements that posts do not need are removed, and text outside of paragraphs gets
+    paragraphs.
     """
     tree = BeautifulSoup(f"<div>{text}</div>", "html.parser")
     for element in tree.select(_SKIPPED):
@@ -64,7 +65,7 @@ def read_html(text: str) -> Tag:
             heading.attrs.setdefault("id", section["id"])
 
     def is_block(element: PageElement) -> bool:
-        """Return whether an element is a block of HTML."""
+        """Return whether an element of the tree is a block, such as a paragraph."""
         return isinstance(element, Tag) and element.name in _BLOCKS
 
     for container in tree.select(_CONTAINERS):
@@ -76,12 +77,17 @@ def read_html(text: str) -> Tag:
 
 
 def to_markdown(element: Tag, link: Callable[[str], str] = str) -> str:
-    """Return an element as Markdown, its addresses changed by ``link``."""
+    """Return an HTML element as Markdown text.
+
+    ``link`` maps each address in the element to the one in the Markdown.
+    """
     return _Converter(link).convert_soup(element).strip("\n") + "\n"
 
 
 class _Converter(MarkdownConverter):
-    """Converter to CommonMark; its methods get an element and its converted content.
+    """Converter from HTML to CommonMark, with a method for each kind of element.
+
+    The methods get an element and its content, converted to Markdown.
 
     Formulas are written so that they are the same before and after CommonMark's
     processing, since some sites read them before and some after.
@@ -95,13 +101,13 @@ class _Converter(MarkdownConverter):
         self.link = link
 
     def escape(self, text: str, _: object = None) -> str:
-        """Return text without anything that Markdown would interpret."""
+        """Return a text in which Markdown has nothing to interpret."""
         text = _ESCAPED.sub(r"\\\1", text.replace("&", "&amp;"))
         return _NUMBERED.sub(lambda sign: f"&#{ord(sign[0])};", text)
 
     def convert_p(self, el: Tag, text: str, **_: object) -> str:
-        """Return a paragraph; a formula alone becomes a displayed formula."""
-        formula, line = el.find("math"), _START.sub(_keep_start, text.strip())
+        """Return a paragraph; a formula alone in it becomes a displayed formula."""
+        formula, line = el.find("math"), _START.sub(_escape_start, text.strip())
         if formula is not None and el.get_text().strip() == formula.get_text().strip():
             line = f"${self.convert_math(formula, '')}$"
         return f"\n\n{line}\n\n" if line else ""
@@ -112,7 +118,7 @@ class _Converter(MarkdownConverter):
         return f"\n\n{heading}\n\n"
 
     def convert_ul(self, el: Tag, text: str, **_: object) -> str:
-        """Return a list, with a comment before it if another list precedes it."""
+        """Return a list; a comment separates it from a list directly before."""
         before = el.find_previous(string=re.compile(r"\S"))
         item = before.find_parent("li") if before else None
         follows = item is not None and item.parent not in list(el.parents)
@@ -122,7 +128,7 @@ class _Converter(MarkdownConverter):
     convert_ol = convert_ul
 
     def convert_li(self, el: Tag, text: str, parent_tags: object) -> str:
-        """Return an item, indented by four columns: MkDocs nests lists only so."""
+        """Return an item of a list, indented by four columns, as MkDocs requires."""
         made = str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
         marker, _, rest = made.partition(" ")
         lines = rest.strip("\n").split("\n")
@@ -131,7 +137,7 @@ class _Converter(MarkdownConverter):
         return "\n".join([marker.ljust(4) + lines[0], *inner]) + "\n"
 
     def convert_img(self, el: Tag, _text: str, **_: object) -> str:
-        """Return an image; its address is ``link`` of its figure's id."""
+        """Return an image; its address is that of ``link`` for the figure's id."""
         figure = el.find_parent("figure") or el
         address = self.link(f"#{figure.get('id', '')}")
         picture = f"![{self.escape(str(el['alt']))}]({address})"
@@ -150,7 +156,10 @@ class _Converter(MarkdownConverter):
         return f'\n\n<details markdown="1">{text.rstrip()}\n\n</details>\n\n'
 
     def convert_summary(self, el: Tag, text: str, **_: object) -> str:
-        """Return a summary as text in one line, or as Markdown if it has a formula."""
+        """Return the summary of a collapsible part as text in one line.
+
+        With a formula in it, it is Markdown.
+        """
         if el.find("math") is None:
             return f"\n<summary>{escape(el.get_text().strip())}</summary>\n\n"
         return f'\n<summary markdown="span">\n\n{text.strip()}\n\n</summary>\n\n'
@@ -180,16 +189,16 @@ class _Converter(MarkdownConverter):
         latex = latex.replace("[", r"\lbrack ").replace(
             "]", r"\rbrack "
         )  # begins a link
-        return f"${_TAKEN.sub(_keep_taken, latex)}$"
+        return f"${_TAKEN.sub(_protect_token, latex)}$"
 
     def convert_a(self, el: Tag, text: str, **_: object) -> str:
-        """Return a link, its address changed by ``link``."""
+        """Return a link with the address that ``link`` returns for its address."""
         return f"[{text}]({self.link(str(el.get('href', '')))})"
 
     def convert_span(self, el: Tag, text: str, **_: object) -> str:
-        """Return a verdict in bold, and other text as it is.
+        """Return the text of a span; a verdict is bold.
 
-        In tables an estimate follows directly, so a space is added.
+        In tables an estimate follows a verdict directly, so a space is added.
         """
         if "data-verdict" not in el.attrs:
             return text
@@ -203,17 +212,23 @@ class _Converter(MarkdownConverter):
 
 
 def _name_block(block: str, name: object) -> str:
-    """Return a block, after an anchor with its id if it has one."""
+    """Return a block of Markdown with an anchor before it, if it has an id.
+
+    ``name`` is the id, or None.
+    """
     return f'<a id="{name}"></a>\n\n{block}' if name else block
 
 
-def _keep_start(match: re.Match[str]) -> str:
-    """Return the beginning of a paragraph escaped, so that it starts no other block."""
+def _escape_start(match: re.Match[str]) -> str:
+    """Return the matched beginning of a paragraph, escaped to start no other block."""
     return f"{match[1]}\\" if match[1] else f"&#{ord(match[2])};"
 
 
-def _keep_taken(match: re.Match[str]) -> str:
-    """Return a command or character of a formula in a form that parsers leave alone."""
+def _protect_token(match: re.Match[str]) -> str:
+    """Return the matched command or character of a formula, safe from Markdown.
+
+    Parsers of Markdown leave the result alone.
+    """
     taken = match[0]
     if taken in _SAME:
         return _SAME[taken]
@@ -223,16 +238,19 @@ def _keep_taken(match: re.Match[str]) -> str:
 
 
 def render_markdown_post(contents: Contents, language: Language) -> str:
-    """Return the report in a language as a Markdown post."""
+    """Return the report in a language as a post: the text of a Markdown file."""
     page = render("report", contents, language, quotable=True)
-    link = partial(link_beside, code=language.code, languages=contents.languages)
+    link = partial(link_in_post, code=language.code, languages=contents.languages)
     return to_markdown(read_html(page), link)
 
 
-def link_beside(
+def link_in_post(
     address: str, code: str = SOURCE, languages: Sequence[str] = (SOURCE,)
 ) -> str:
-    """Return the address for a post: files of figures, Markdown for HTML pages."""
+    """Return the address in a post for an address on a page of HTML.
+
+    Figures become their files, HTML pages their Markdown files.
+    """
     if address.startswith("#figure-"):
         return figure_file(address.removeprefix("#figure-"), code, languages)
     address = re.sub(r"^(erratum-[\w-]+)\.html", r"\1.md", address)
@@ -245,7 +263,10 @@ def render_markdown_erratum(
     erratum: Erratum,
     link: Callable[[str], str] = str,
 ) -> str:
-    """Return the erratum of a text as Markdown, with the text's formula delimiters."""
+    """Return an erratum as Markdown, with the formula delimiters of its text.
+
+    ``link`` maps an address in the erratum to the one in the file.
+    """
     page = render("erratum", contents, language, quotable=True, erratum=erratum)
     before, after = erratum.text.formula.split("…")
     text = to_markdown(read_html(page), link)

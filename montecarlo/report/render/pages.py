@@ -81,7 +81,7 @@ def render(
     quotable: bool = False,
     **values: object,
 ) -> str:
-    """Return a page in a language.
+    """Return the text of a page, HTML in a language.
 
     Parameters
     ----------
@@ -130,7 +130,10 @@ def render(
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Return the Jinja environment, with autoescaping; undefined names are errors."""
+    """Return the environment in which Jinja renders templates, cached.
+
+    Values are escaped; undefined names are errors.
+    """
     made = Environment(
         loader=FunctionLoader(read_template),
         autoescape=True,
@@ -161,9 +164,10 @@ def environment() -> Environment:
 
 
 def passed_on(d_k: int) -> float:
-    """Return the explorer's ratio of gradients, undivided over divided by sqrt(d_k).
+    """Return how much gradient reaches a query undivided, over divided by sqrt(d_k).
 
-    Of the median query with 128 keys, without the divisors themselves.
+    The ratio is that of the explorer's table at ``d_k``: of the median query with 128
+    keys, before multiplication by the inverse divisor.
     """
     point = design_points.parse_point("gaussian", "gaussian", d_k, 128)
     known = simulated_value("gradient_query_undivided", point, "none/sqrt", "median")
@@ -171,42 +175,42 @@ def passed_on(d_k: int) -> float:
 
 
 def stylesheet() -> str:
-    """Return the style sheet of pages, with the font of formulas embedded."""
+    """Return the CSS of pages, with the font of formulas embedded."""
     font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
     style = read_template("report.css")
     return style.replace("MATH_FONT", base64.b64encode(font).decode())
 
 
 def policy(style: str, script: str) -> str:
-    """Return the content security policy of a page with a style and a script."""
+    """Return a page's content security policy, given its style and script."""
     allowed = f"'{source_hash(script)}'" if script else "'none'"
     return POLICY.format(style=source_hash(style), script=allowed)
 
 
 def source_hash(source: str) -> str:
-    """Return the hash that allows a style or script in a content security policy."""
+    """Return the hash by which a content security policy allows a style or script."""
     digest = hashlib.sha256(source.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def functions_for(
-    language: Language, own: str | None = None, *, quotable: bool = False
+    language: Language, own_language: str | None = None, *, quotable: bool = False
 ) -> dict[str, Callable[..., object]]:
-    """Return the functions of templates that depend on the language.
+    """Return the functions, by name in templates, that depend on the language.
 
     Parameters
     ----------
     language : Language
-    own : str, optional
+    own_language : str, optional
         Code of the default language of a user's own texts; None for the five texts.
     quotable : bool
         Whether formulas have their LaTeX.
     """
     numbers, bare = language.numbers, dict[str, Markup]()
-    typeset = partial(typeset_sentence, language, own)
+    typeset = partial(typeset_sentence, language, own_language)
 
     def say(message: str, /, **values: object) -> Markup:
-        """Return a message, translated, with values and formulas."""
+        """Return the translation of a message as HTML, with values and formulas."""
         if values:
             return _localised_prose(language, language.say(message, **values))
         if message not in bare:
@@ -214,12 +218,12 @@ def functions_for(
         return bare[message]
 
     def tex(latex: str) -> Markup:
-        """Return a formula as MathML, with the number format of the language."""
+        """Return a LaTeX formula as MathML, its numbers in the language's format."""
         formula = math_ml(localise(language, latex), quotable=quotable)
         return Markup(formula)  # noqa: S704 - MathML from a fixed converter
 
     def in_language_of(code: str, message: str) -> Markup:
-        """Return a message in another language."""
+        """Return the translation of a message into another language, as HTML."""
         other = read_language(code)
         return _localised_prose(other, other.say(message))
 
@@ -232,9 +236,9 @@ def functions_for(
         "briefly": partial(typeset, brief=True),
         # words of a catalogue have no placeholders
         "translated": lambda words: typeset(FilledSentence(words, {})),
-        "plain_words": partial(_plain_words, language, own),
-        "other_language": partial(_other_language, language, own),
-        "image": lambda figure: data_uri(figure.written(language)),
+        "plain_words": partial(_plain_words, language, own_language),
+        "other_language": partial(_other_language, language, own_language),
+        "image": lambda figure: data_uri(figure.svg_in(language)),
         "num": numbers.number,
         "pm": numbers.with_error,
         "percent": numbers.percent,
@@ -250,7 +254,7 @@ def functions_for(
 
 def typeset_sentence(
     language: Language,
-    own: str | None,
+    own_language: str | None,
     sentence: FilledSentence,
     *,
     brief: bool = False,
@@ -258,13 +262,13 @@ def typeset_sentence(
     """Return a sentence as HTML, with its numbers in the format of the language.
 
     Numbers have their exact value and row id as attributes; with ``brief`` at most
-    three digits and no error.  ``own`` is the default language of a user's texts, which
-    may be in another language than the page.
+    three digits and no error.  ``own_language`` is the default language of a user's
+    texts, which may be in another language than the page.
     """
-    words = words_by_language(sentence.text, own)
+    words = words_by_language(sentence.text, own_language)
 
     def fill(placeholder: re.Match[str]) -> str:
-        """Return the number for a placeholder, as HTML."""
+        """Return the HTML of the number for a matched placeholder."""
         if placeholder[0] == "%%":  # a percent sign in a user's text stays as typed
             return "%%" if isinstance(words, dict) else "%"
         number = sentence.numbers.get(placeholder[1])
@@ -283,7 +287,7 @@ def typeset_sentence(
 def typeset_number(
     language: Language, number: NumberOutcome, *, brief: bool = False
 ) -> Markup:
-    """Return a number of a sentence as HTML: value ± standard error.
+    """Return the number of a sentence as HTML: value ± standard error.
 
     Shares are in per cent, whole numbers in full, and other exact values with three
     digits.  With ``brief`` there is no error, and there are at most three digits.
@@ -300,19 +304,25 @@ def typeset_number(
     return write(value, error, row)
 
 
-def _plain_words(language: Language, own: str | None, words: Words) -> str:
-    """Return a text of the catalogue without markup, its formulas as LaTeX."""
-    text = words_by_language(words, own)
+def _plain_words(language: Language, own_language: str | None, words: Words) -> str:
+    """Return a text of the catalogue without markup, formulas as LaTeX.
+
+    ``own_language`` is that of `typeset_sentence`.
+    """
+    text = words_by_language(words, own_language)
     if isinstance(text, dict):
         return choose_text(text, language.code)[1].replace(r"\$", "$")
     return language.translate(text)
 
 
 def _other_language(
-    language: Language, own: str | None, words: Words
+    language: Language, own_language: str | None, words: Words
 ) -> tuple[str, str] | None:
-    """Return tag and name of a text's language, or None if it is the page's."""
-    text = words_by_language(words, own)
+    """Return tag and name of the language of a text, if it is not the page's.
+
+    Otherwise None.  ``own_language`` is that of `typeset_sentence`.
+    """
+    text = words_by_language(words, own_language)
     if not isinstance(text, dict):
         return None
     code, _ = choose_text(text, language.code)
@@ -321,5 +331,5 @@ def _other_language(
 
 
 def _localised_prose(language: Language, text: Markup) -> Markup:
-    """Return a text with MathML formulas, in the number format of a language."""
+    """Return a text with its formulas as MathML, numbers in a language's format."""
     return prose(text, partial(localise, language))

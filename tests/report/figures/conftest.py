@@ -32,7 +32,7 @@ def drawings(report):
 def svgs(drawings):
     """The SVG text of every figure, in English."""
     english = read_language("en")
-    return {name: drawing.written(english) for name, drawing in drawings.items()}
+    return {name: drawing.svg_in(english) for name, drawing in drawings.items()}
 
 
 @pytest.fixture

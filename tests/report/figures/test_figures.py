@@ -68,7 +68,7 @@ def test_same_results_give_same_bytes(svgs, tables, name):
     turned = measurements.iloc[::-1].reset_index(drop=True)
     with mpl.rc_context({"lines.linewidth": 9.0, "font.size": 30.0, "axes.grid": True}):
         drawing = draw(FIGURES[name], turned, curves)
-        assert drawing.written(read_language("en")) == svgs[name]
+        assert drawing.svg_in(read_language("en")) == svgs[name]
 
 
 def joined(picture: Picture) -> set[tuple[float, float]]:

@@ -151,7 +151,7 @@ def test_figures_speak_the_language_of_their_page(drawings, code):
     """Words are translated, also where lines are broken; numbers have its marks."""
     language = read_language(code)
     for name, drawing in drawings.items():
-        svg = drawing.written(language)
+        svg = drawing.svg_in(language)
         assert f'<svg lang="{language.tag}"' in svg
         blocks = drawing.layout.blocks
         wanted = [part.label.words for block in blocks for part in block.parts]
@@ -160,7 +160,7 @@ def test_figures_speak_the_language_of_their_page(drawings, code):
             text = language.translate(words).replace("%%", "%")
             for part in re.split(r"\$[^$]*\$|%\(symbol\)s", text):
                 assert re.sub(r"\s", "", part) in shown, (name, words)
-    numbers = texts_of(drawings["gradients"].written(language))
+    numbers = texts_of(drawings["gradients"].svg_in(language))
     mark = language.numbers.mark
     assert any(re.fullmatch(rf"0{re.escape(mark)}\d+", text) for text in numbers)
 

@@ -70,5 +70,5 @@ def faults(browser):
 def test_every_word_has_its_place(drawings, faults, code, width):
     """In every figure: all of it is seen, at 11 pixels or more, and upon no other."""
     language = read_language(code)
-    svgs = {name: drawing.written(language) for name, drawing in drawings.items()}
+    svgs = {name: drawing.svg_in(language) for name, drawing in drawings.items()}
     assert faults(svgs, width) == []

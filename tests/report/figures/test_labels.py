@@ -88,9 +88,9 @@ def test_a_label_is_words_and_symbol():
     """The symbol stands behind the words, where they say, or alone."""
     german = read_language("de")
     held = Label("undivided", "c = 1")
-    assert held.written(german) == "ohne Division\N{EM SPACE}$c = 1$"
-    assert Label("%(symbol)s keys", "16384").written(german) == "$16{.}384$ Keys"
+    assert held.text_in(german) == "ohne Division\N{EM SPACE}$c = 1$"
+    assert Label("%(symbol)s keys", "16384").text_in(german) == "$16{.}384$ Keys"
     held = Label(r"divided by $\sqrt{d_k}$")
-    assert held.written(german) == r"durch $\sqrt{d_k}$ geteilt"
-    assert Label(symbol="0.5").written(german) == "$0{,}5$"
-    assert Label(symbol="16384").written(german) == "$16{.}384$"
+    assert held.text_in(german) == r"durch $\sqrt{d_k}$ geteilt"
+    assert Label(symbol="0.5").text_in(german) == "$0{,}5$"
+    assert Label(symbol="16384").text_in(german) == "$16{.}384$"

@@ -220,10 +220,10 @@ def test_images_are_the_figures(any_page):
     for image in any_page.root.iter("img"):
         name = any_page.parents[image].get("id").removeprefix("figure-")
         drawn = any_page.home.contents.figures[name]
-        said = drawn.written(read_language(any_page.code))
+        said = drawn.svg_in(read_language(any_page.code))
         assert plain_tree(picture(image.get("src"))) == plain_tree(said)
         file = (any_page.home.folder / "figures" / f"{name}.svg").read_text()
-        assert file == drawn.written(read_language("en"))
+        assert file == drawn.svg_in(read_language("en"))
 
 
 def picture(source):
