@@ -11,7 +11,7 @@ from montecarlo.plain_text import printable
 
 
 def print_lines(text: object, stream: TextIO | None = None) -> None:
-    """Print a text and a line feed; escapes of `printable` make it harmless.
+    """Print a text, escaped by `printable`, and a line feed.
 
     ``stream`` is standard output by default.
 

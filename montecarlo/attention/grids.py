@@ -67,14 +67,14 @@ class LogGrid:
 
     @property
     def _n_sizes(self) -> int:
-        """Number of bins of absolute values, including that of zero."""
+        """Number of bins for absolute values, including that of zero."""
         if math.isinf(self.top):
             return 1 + int(self._places[-1])
         return 1 + math.ceil(self._half + DECADES * self.per_decade[-1])
 
     @property
     def _half(self) -> float:
-        """Bin index of half the top, a fraction if half the top is inside a bin."""
+        """Bin index of the value top/2, a fraction if that is inside a bin."""
         return float(np.interp(math.log10(0.5 * self.top), self.ends, self._places))
 
     def bins(self, values: Array) -> Bins:

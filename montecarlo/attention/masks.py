@@ -40,7 +40,7 @@ class Mask:
 
     @property
     def is_causal(self) -> bool:
-        """Whether later keys are hidden."""
+        """Whether later keys are hidden from a query."""
         return self.name not in {"none", "full"}
 
     def longest(self, n_keys: int) -> int:

@@ -204,7 +204,7 @@ def _sum_in(values: Array, number_format: NumberFormat) -> Array:
 
 
 def compared_rows(n_queries: int, n_keys: int) -> int:
-    """Return the number of rows of a replicate that are computed in number formats."""
+    """Return how many rows of a replicate are also computed in number formats."""
     return max(1, min(FORMAT_ROWS, FORMAT_SCORES // n_keys, n_queries))
 
 

@@ -115,7 +115,7 @@ class ScoreBlock:
 
     @property
     def first_match(self) -> int:
-        """Index within the block of the key with the position of the first query."""
+        """Index among the block's keys of the key that belongs to the first query."""
         start: int = self.block.queries.start - self.block.keys.start
         return start
 

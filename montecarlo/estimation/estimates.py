@@ -118,7 +118,7 @@ class Estimate:
 
     @property
     def is_binned(self) -> bool:
-        """Whether the 95 % interval is one bin, so that replicates cannot reduce it.
+        """Whether the 95 % interval is one bin of a grid, the smallest that can be.
 
         Two bins count as one if all but one bin is clipped.
         """

@@ -22,7 +22,7 @@ _reading = Lock()
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Results of consecutive replicates of a design point.
+    """Means and counts of consecutive replicates of a design point.
 
     Attributes
     ----------

@@ -390,7 +390,7 @@ class DesignPoint:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of queries and of keys of one replicate."""
+        """Shape of the scores of one replicate: (n_queries, n_keys)."""
         if self.n_keys is None:
             return PAIR_BLOCK, PAIR_BLOCK
         if self.is_masked:

@@ -435,7 +435,7 @@ def _require_moments(
 
 
 def _require_generator(name: str, draw: Draw) -> NDArray[np.float64]:
-    """Return flat draws, after a check that they depend on the generator alone.
+    """Return draws, shape (n_draws,); raise unless they depend on ``rng`` alone.
 
     Equal generators must give equal draws.  For several different generators, the
     number of positions at which all draws coincide must be consistent with the

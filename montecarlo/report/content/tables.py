@@ -124,18 +124,18 @@ def make_tables(
 
 
 def thin_points(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the points whose d_k is among those that a table shows, of many d_k."""
+    """Return the points that tables show: of many values of d_k, only some."""
     sizes = thin_out(sorted({point.d_k for point in points}))
     return [point for point in points if point.d_k in sizes]
 
 
 def _pairs(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points of pairs, at the d_k that tables show."""
+    """Return the Gaussian points of pairs that tables over d_k show."""
     return thin_points(gaussian_points(points, with_rows=False))
 
 
 def _rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
-    """Return the Gaussian points of rows, at the d_k that tables show.
+    """Return the Gaussian points of attention rows that tables over d_k show.
 
     All have the same number of keys, the nearest to `N_KEYS`.
     """

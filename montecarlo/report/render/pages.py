@@ -287,7 +287,7 @@ def typeset_sentence(
 def typeset_number(
     language: Language, number: NumberOutcome, *, brief: bool = False
 ) -> Markup:
-    """Return the number of a sentence as HTML: value ± standard error.
+    """Return a number in a sentence as HTML: value ± standard error.
 
     Shares are in per cent, whole numbers in full, and other exact values with three
     digits.  With ``brief`` there is no error, and there are at most three digits.
