@@ -199,7 +199,7 @@ class RowBlock:
 
     @property
     def element_gradient(self) -> Array:
-        """p(1 - p) for each key of `costly_rows` rows.
+        """Products p(1 - p) of each weight p, for `costly_rows` rows.
 
         Shape (n_replicates, n_rows * n_keys).
         """

@@ -136,14 +136,14 @@ def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser of one command's arguments, with grouped options and one-line errors.
+    """Parser of a command's arguments, with grouped options and one-line errors.
 
     Parameters
     ----------
     command : str
         Name of the command; may be empty.
     options : dataclass
-        Its options; the docstring is the command's description.
+        Options of the command; their docstring is its description.
     """
 
     def __init__(self, command: str, options: Any) -> None:  # noqa: ANN401 - a dataclass

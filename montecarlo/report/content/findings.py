@@ -271,7 +271,7 @@ class Findings:
 
     @cached_property
     def passages(self) -> dict[str, list[FilledSentence]]:
-        """The sentences about no single claim that hold, by place on the page."""
+        """Sentences that hold and are about no single claim, by place on the page."""
         entries = {passage.id: passage for passage in self.catalogue.passage}
         found: dict[str, list[FilledSentence]] = {}
         for outcome in self.record.passages:

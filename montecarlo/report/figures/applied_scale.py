@@ -39,13 +39,18 @@ def draw_scales(answer: ScaleAnswer, folder: Path) -> None:
 
 
 def build_scales(scales: DataFrame, _: Curves) -> Picture | None:
-    """Draw the divisors of all heads by layer; None without data.
+    """Draw the divisors of all heads by layer.
 
     Parameters
     ----------
     scales : DataFrame
         As from `montecarlo.model.scales.scales_table`, with the column ``expected``:
         the expected divisor, NaN where the configuration does not determine it.
+
+    Returns
+    -------
+    Picture or None
+        None if the table is empty.
     """
     if scales.empty:
         return None

@@ -78,7 +78,7 @@ def _line_path(cells: Iterable[tuple[int, int, int]]) -> str:
 def build_attention(_: DataFrame, curves: Curves) -> Picture | None:
     """Draw the sampled weights as a map, a panel for each divisor.
 
-    None without data.
+    Return None if the tables lack the data.
     """
     drawn = list(example_weights(curves))
     if len(drawn) < len(EXAMPLE_DIVISORS):

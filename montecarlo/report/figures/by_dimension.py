@@ -72,7 +72,8 @@ def name_variances(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def build_variance(measurements: DataFrame, _: Curves) -> Picture | None:
     """Draw the score variance against d_k, undivided and divided by sqrt(d_k).
 
-    Marks are estimates with intervals, lines are exact values.  None without data.
+    Marks are estimates with intervals, lines are exact values.  Return None if the
+    tables lack the data.
     """
     rows = with_interval(measurements).sort_values("d_k")
     if rows["d_k"].nunique() < FEWEST_POINTS:
@@ -152,7 +153,7 @@ def name_weights(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def build_weights(measurements: DataFrame, _: Curves) -> Picture | None:
     """Draw effective keys and saturated rows against d_k, a panel for each.
 
-    None without data.
+    Return None if the tables lack the data.
     """
     if with_interval(measurements).empty:
         return None
@@ -261,7 +262,7 @@ def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
     """Draw the ratio of gradients against d_k, a line for each number of keys.
 
-    None without data.
+    Return None if the tables lack the data.
     """
     rows = with_interval(measurements).sort_values("d_k")
     if rows.empty:
@@ -362,7 +363,7 @@ def name_jacobians(points: Sequence[DesignPoint]) -> Iterator[Row]:
 def build_jacobians(_: DataFrame, curves: Curves) -> Picture | None:
     """Draw histograms of ‖J‖_F over attention rows, by number of keys.
 
-    None without data.
+    Return None if the tables lack the data.
     """
     rows = curves[JACOBIAN_ROWS]
     counts = sorted(set(rows["n_keys"]))

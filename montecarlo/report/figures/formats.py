@@ -76,7 +76,7 @@ def build_formats(measurements: DataFrame, _: Curves) -> Picture | None:
 
     A sentence says the shares in other formats.  The headline states the result if
     nearly all rows overflow with nothing subtracted, hardly any otherwise, and none in
-    other formats or divided.  None without data.
+    other formats or divided.  Return None if the table lacks the rows.
     """
     rows = shown_rows(measurements)
     if len(rows) < len(WAYS):

@@ -53,7 +53,7 @@ SLOWER = 1.334
 def build_training(_: DataFrame, curves: Curves) -> Picture | None:
     """Draw the steps until arms learn against d_k, a panel for each optimiser.
 
-    None without data.
+    Return None if the tables lack the data.
     """
     rows = curves[TRAINING_START]
     rows = rows[rows["arm"].isin(SHOWN)]

@@ -91,7 +91,8 @@ def count_parts(curves: Curves) -> DataFrame:
 def build_texts(_: DataFrame, curves: Curves) -> Picture | None:
     """Draw the verdicts on each text's claims as a bar, divided by verdict.
 
-    The headline states the result if it is true for each text.  None without data.
+    The headline states the result if it is true for each text.  Return None without
+    claims.
     """
     counts = count_parts(curves)
     if counts.empty:
@@ -229,7 +230,7 @@ def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
 def build_cases(cases: DataFrame, _: Curves) -> Picture | None:
     """Draw estimates, intervals and equivalence region, a panel for each check.
 
-    None without data.
+    Return None if the tables lack the data.
     """
     if cases.empty:
         return None
