@@ -180,9 +180,10 @@ def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
 
 
 def has_interval(point: DesignPoint, quantity: str) -> bool:
-    """Return whether a quantity has intervals: entries have the moments they need.
+    """Return whether a quantity has confidence intervals at a point.
 
-    Entries of normalised queries and keys are bounded, and have all moments.
+    The entries must have finite moments up to `Quantity.moments`.  Entries of
+    normalised queries and keys are bounded, and have all moments.
     """
     least = min(point.distribution_q.moments, point.distribution_k.moments)
     return point.is_normalised or least > QUANTITIES[quantity].moments

@@ -380,7 +380,10 @@ def count_outcomes(cases: Iterable[Case]) -> Counter[str]:
 
 
 def exceptions(interpretation: InterpretationOutcome) -> list[Case]:
-    """Return the refuted cases over a range of d_k, if some case is supported."""
+    """Return the refuted cases that are over a range of d_k, such as slopes.
+
+    The list is empty unless another case of the interpretation is supported.
+    """
     cases = interpretation.cases
     if not any(case.outcome == Outcome.SUPPORTED for case in cases):
         return []

@@ -403,9 +403,9 @@ def has_bounded_interval(table: pd.DataFrame) -> "pd.Series[bool]":
 def of_key_counts(
     points: Sequence[DesignPoint], preferred: Iterable[int], most: int
 ) -> list[DesignPoint]:
-    """Return the points with one of at most ``most`` different numbers of keys.
+    """Choose at most ``most`` numbers of keys, and return the points that have them.
 
-    A number of keys needs points at `FEWEST_POINTS` values of d_k at least.  Those in
+    A number of keys needs points at `FEWEST_POINTS` values of d_k at least.  Numbers in
     ``preferred`` are chosen first, then the smallest.
     """
     counts = Counter(point.n_keys for point in points)

@@ -164,10 +164,10 @@ def environment() -> Environment:
 
 
 def passed_on(d_k: int) -> float:
-    """Return how much gradient reaches a query undivided, over divided by sqrt(d_k).
+    """Return the ratio of query gradients, undivided over divided by sqrt(d_k).
 
-    The ratio is that of the explorer's table at ``d_k``: of the median query with 128
-    keys, before multiplication by the inverse divisor.
+    The ratio is that of the explorer's table at ``d_k``: of the median norm with 128
+    keys, times the divisor.
     """
     point = design_points.parse_point("gaussian", "gaussian", d_k, 128)
     known = simulated_value("gradient_query_undivided", point, "none/sqrt", "median")
