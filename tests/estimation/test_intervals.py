@@ -22,18 +22,6 @@ VALUES = np.random.default_rng(41).lognormal(size=23)
 CLOSE = 1e-12
 
 
-@pytest.mark.parametrize("error_rate", [0.025, 0.001])
-def test_interval_of_symmetric_replicates(error_rate):
-    """Without skewness the interval is Student's, as SciPy gives it."""
-    values = np.concatenate([VALUES, -VALUES])
-    found = interval_ends(mean_moments(values), len(values), error_rate)
-    expected = scipy.stats.ttest_1samp(values, 0.0).confidence_interval(
-        1.0 - 2.0 * error_rate
-    )
-
-    assert found == pytest.approx(tuple(expected), rel=1e-9)
-
-
 def test_moments_of_a_mean():
     """Mean, standard error and skewness are SciPy's; a million go through at once."""
     many = np.stack([VALUES, -3.0 * VALUES, VALUES**2])

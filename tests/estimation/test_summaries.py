@@ -10,7 +10,7 @@ from montecarlo.attention.quantities import (
     ROW_QUANTITIES,
     range_of,
 )
-from montecarlo.estimation.summaries import RowKey, every_key, has_interval
+from montecarlo.estimation.summaries import every_key, has_interval
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import rows_column
 from tests.samples import every_column, sample_all, summarise
@@ -83,33 +83,3 @@ def test_values_lie_within_the_range_of_their_quantity(point):
             continue
         low, high = range_of(key.quantity, point.n_keys, key.number_format, key.softmax)
         assert low <= ends.low <= ends.high <= high, key
-
-
-def test_ratio_of_divisors_is_paired():
-    """Of the same draws: its error is smaller than of separate ones."""
-    summaries = summaries_of(ROWS)
-    over, under = (
-        summaries.estimate(RowKey(d, "effective_keys", "mean"))
-        for d in ("none", "sqrt")
-    )
-    ratio = summaries.estimate(RowKey("none/sqrt", "effective_keys", "mean"))
-    apart = ratio.value * math.hypot(
-        over.std_error / over.value, under.std_error / under.value
-    )
-
-    assert ratio.value == pytest.approx(over.value / under.value, rel=0.01)
-    assert ratio.std_error < apart
-
-
-@pytest.mark.parametrize("summary", ["mean", "median"])
-@pytest.mark.parametrize(
-    "name", ["jacobian_trace", "jacobian_frobenius", "gradient_query"]
-)
-def test_no_saturated_rows_no_estimate(name, summary):
-    """Where no row is saturated there is no number, no interval and no exception."""
-    summaries = summaries_of(parse_point("gaussian(std=0.1)", "gaussian", 4, 32))
-    estimate = summaries.estimate(RowKey("none", f"{name}_saturated", summary))
-
-    assert summaries.estimate(RowKey("none", "saturated", "mean")).value == 0.0
-    assert math.isnan(estimate.value)
-    assert all(map(math.isnan, estimate.interval(0.025)))

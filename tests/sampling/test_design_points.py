@@ -8,7 +8,6 @@ import pytest
 from montecarlo.sampling.design_points import (
     STREAMS,
     parse_point,
-    point_key,
     stream,
 )
 
@@ -61,15 +60,6 @@ def test_name_holds_all_that_is_sampled():
     assert set(fields) | {"formats"} == there
 
 
-def test_number_formats_draw_nothing():
-    """What is computed besides does not change the draws: same name, same streams."""
-    more = changed_base(formats=True)
-
-    assert more.name == BASE.name
-    assert numbers(point=more) == numbers()
-    assert more != BASE
-
-
 def test_names_are_pinned():
     """Streams are keyed by names: a changed name changes every published number."""
     assert BASE.name == (
@@ -90,12 +80,6 @@ def test_names_are_pinned():
         f"{BASE.name};normalisation=l2(gain=10.0)"
     )
     assert changed_base(mask="causal").name == f"{BASE.name};mask=causal"
-
-
-def test_key_is_pinned():
-    """The key of a name is the start of its SHA-256, on every machine."""
-    # printf abc | sha256sum: ba7816bf 8f01cfea 414140de 5dae2223 ..., words reversed
-    assert point_key("abc") == (0xBF1678BA, 0xEACF018F, 0xDE404141, 0x2322AE5D)
 
 
 @pytest.mark.parametrize(

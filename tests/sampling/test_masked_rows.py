@@ -9,7 +9,7 @@ from montecarlo.errors import InputError
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import Columns, end_column, row_values, sample
+from montecarlo.sampling.replicates import Columns, end_column, row_values
 
 SEED, D_K, REPLICATES = 3, 6, 2
 #: Of values from float32 scores of size 10, as a part of the largest of a quantity.
@@ -117,17 +117,6 @@ def test_rows_are_those_of_a_loop(mask, n, dependence, more, divisor):
 def ends(name):
     """The columns of the first row and of the last."""
     return end_column(name, "first"), end_column(name, "last")
-
-
-def test_replicates_do_not_depend_on_each_other():
-    """The same bytes in any batch, and whatever else is asked for."""
-    point = masked("causal", 40)
-    names = tuple(("sqrt", name) for name in ("entropy", "gradient_query"))
-    together = sample(point, 1, 0, 5, Columns(names, names[:1]))
-    one_name = Columns(names[:1], names[:1])
-    alone = [sample(point, 1, i, i + 1, one_name) for i in range(5)]
-    assert together.means[:, 0].tolist() == [one.means[0, 0] for one in alone]
-    assert (together.counts[0] == sum(one.counts[0] for one in alone)).all()
 
 
 def test_streams_of_a_mask_are_its_own():

@@ -88,20 +88,6 @@ def test_threads_unpack_beside_each_other():
         sys.setswitchinterval(interval)
 
 
-@pytest.mark.parametrize("point", [*POINTS[:3], FURTHER[0], FURTHER[2]], ids=str)
-def test_divisors_do_not_see_each_other(point):
-    """A divisor's columns are the same bytes whatever other divisors are measured."""
-    every = sample_all(point, SEED, 0, N, ALL)
-    columns = every_column(point, ALL).means
-    for divisor in ALL:
-        alone = sample_all(point, SEED, 0, N, (divisor,))
-        chosen = [i for i, (name, _) in enumerate(columns) if name == divisor]
-        assert np.array_equal(every.means[:, chosen], alone.means)
-        assert [columns[i] for i in chosen] == list(
-            every_column(point, (divisor,)).means
-        )
-
-
 def test_each_replicate_has_a_v_of_its_own(monkeypatch):
     """The generator of v is asked for once a replicate, by its own index."""
     asked = []
