@@ -189,7 +189,8 @@ def log_complement(complement: Array) -> Array:
 #: Grid of ln t, and its step.  Up to n = 2**20, the part of the integral below exp(-40)
 #: is less than 5e-12 times 1/n, the least possible largest weight.
 STEP_T = 0.2
-LOG_T: Array = -40.0 + STEP_T * np.arange(round((HIGHEST + 40.0) / STEP_T) + 1)
+N_T = round((HIGHEST + 40.0) / STEP_T) + 1
+LOG_T: Array = -40.0 + STEP_T * np.arange(N_T, dtype=np.float64)
 #: Step of the largest score in standard deviations.  The largest score has width
 #: 1/sqrt(2 ln n), and twice this step, which gives the errors, must resolve it for
 #: 2**20 keys.
