@@ -18,7 +18,7 @@ import msgspec
 
 from montecarlo.attention.quantities import PAIR_MEANS
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.running import points_of_study
+from montecarlo.claims.running import Study, points_of_study
 from montecarlo.claims.simulation import check_rows, row_key
 from montecarlo.cli.exits import run
 from montecarlo.estimation.summaries import Summaries, columns_of
@@ -70,7 +70,7 @@ def follow(folder: Path) -> list[Stop]:
     )
     key, grid = row_key(check.check), msgspec.convert(results.run["grid"], Grid)
     catalogue = read_catalogue().only((CLAIM,))
-    points = points_of_study(catalogue, grid, whole_grid=False)
+    points = points_of_study(Study(catalogue, grid, whole_grid=False))
     asked = check_rows([check.check], points, grid.divisors)
     (point,) = {one for one, _ in asked if row_id(one, key) == case.row}
     columns = columns_of(point, [key])

@@ -14,8 +14,7 @@ from scipy.special import betainc, poch
 
 from montecarlo.theory.row_expectations import profile_of
 from montecarlo.theory.row_integrals import (
-    HIGHEST,
-    LOWEST_T,
+    LOG_T,
     NEGLIGIBLE,
     ROW_NAMES,
     STEP_G,
@@ -127,8 +126,6 @@ def _largest_weight(d_k: int, n_keys: int, scale: float) -> float:
     precision where it is small.
     """
     t, log_density = _largest_cosine(d_k, n_keys)
-    n_u = round((HIGHEST - LOWEST_T) / STEP_T) + 1
-    u: Array = LOWEST_T + STEP_T * np.arange(n_u, dtype=np.float64)
     nodes, weights = legendre(GAP_POINTS)
     first = 2.0 * np.arctan(np.exp(-t))
     farthest = np.maximum(np.cos(first) - WIDEST_GAP / scale, -math.sin(_reach(d_k)))
@@ -139,12 +136,12 @@ def _largest_weight(d_k: int, n_keys: int, scale: float) -> float:
     density = np.sin(angle) ** (d_k - 2) * width[:, np.newaxis] * weights
     density *= _density(d_k)
     above = _above(t, d_k)
-    inner = np.empty((t.size, u.size))
+    inner = np.empty((t.size, LOG_T.size))
     for i in range(t.size):
-        lost = -np.expm1(-np.exp(u[:, np.newaxis] - gaps[i]))
+        lost = -np.expm1(-np.exp(LOG_T[:, np.newaxis] - gaps[i]))
         # Not a BLAS product: its last bit would depend on the number of threads.
         inner[i] = above[i] + np.einsum("uz,z->u", lost, density[i])
     log_below = log_density - (n_keys - 1.0) * log_complement(above)
     terms = np.exp((n_keys - 1.0) * log_complement(inner) + log_below[:, np.newaxis])
-    terms *= np.exp(u - np.exp(u))
+    terms *= np.exp(LOG_T - np.exp(LOG_T))
     return float(t[1] - t[0]) * STEP_T * float(terms.sum())

@@ -19,6 +19,7 @@ from montecarlo.theory import expected_row, query_gradient_squared
 from montecarlo.theory.row_expectations import CHI_REACH, profile_of, weigh_lengths
 from montecarlo.theory.row_integrals import (
     HIGHEST,
+    LOG_T,
     LOWEST,
     REACH,
     ROW_NAMES,
@@ -221,12 +222,12 @@ def largest_beside(stds: Array, n: int, logit: float) -> Array:
     sink is one more factor exp(-t exp(b - s g)).
     """
     profile = largest_profile(stds)
-    g, u = profile.g, profile.u
+    g = profile.g
     log_density = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * g * g
-    kernel = np.exp(u - np.exp(u))
+    kernel = np.exp(LOG_T - np.exp(LOG_T))
     beside = logit - stds[:, np.newaxis] * g
     terms = (n - 1.0) * profile.log_psi + log_density[:, np.newaxis]
-    terms -= np.exp(u + beside[..., np.newaxis])
+    terms -= np.exp(LOG_T + beside[..., np.newaxis])
     means: Array = STEP_G * STEP_T * (np.exp(terms) * kernel).sum(axis=(-2, -1))
     return means
 

@@ -263,7 +263,7 @@ def fit_from_one(monkeypatch):
 #: What remembers values of theory, and grids.
 REMEMBERED = (
     replicates.grid_of,
-    row_expectations.expect_rademacher_query,
+    references._expect_row,
     row_expectations.expect_gaussian_query,
     row_expectations.interpolate_panel,
     row_expectations.expect_rademacher_pairs,

@@ -94,10 +94,7 @@ def calibrate(share: float) -> Calibration:
     """
     record = read_calibration()
     factors = {
-        kind: share / nominal_rate(share, kind) for kind in (*record["growth"], EXACT)
+        kind: float(f"{share / nominal_rate(share, kind):.3g}")
+        for kind in (*record["growth"], EXACT)
     }
-    return Calibration(
-        rate=record["rate"],
-        times=record["times"],
-        divided_by={kind: float(f"{factor:.3g}") for kind, factor in factors.items()},
-    )
+    return Calibration(rate=record["rate"], times=record["times"], divided_by=factors)

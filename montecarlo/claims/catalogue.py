@@ -24,7 +24,7 @@ from montecarlo.attention.quantities import (
     QUANTITIES,
 )
 from montecarlo.claims import checks, schema
-from montecarlo.claims.checks import CONTROL, Check, Domain, Words
+from montecarlo.claims.checks import CONDITIONS, CONTROL, Check, Domain, Words
 from montecarlo.claims.facts import FACTS, KINDS
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation, Sentence
@@ -215,10 +215,7 @@ def _require_row(check: Check) -> None:
             distributions[-1],
             domain.d_k[0],
             None if of_pairs else domain.n_keys[0],
-            domain.dependence[0],
-            domain.initialisation[0],
-            domain.normalisation[0],
-            domain.mask[0],
+            **{name: getattr(domain, name)[0] for name in CONDITIONS},
             formats=check.quantity in FORMAT_QUANTITIES,
         )
     require_row(point, row_key(check))

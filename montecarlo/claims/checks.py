@@ -57,6 +57,10 @@ class Level(Struct, frozen=True, forbid_unknown_fields=True):
         return value
 
 
+#: Fields of a domain and of a case that are conditions: no sizes, no distributions.
+CONDITIONS = ("dependence", "initialisation", "normalisation", "mask")
+
+
 class Domain(Struct, frozen=True, forbid_unknown_fields=True):
     """Cases of a check: ranges of d_k and of keys per row, and conditions.
 
@@ -173,6 +177,6 @@ def _level_at(
     level: float | str | Level | None, d_k: int | None, n_keys: int | None
 ) -> float | None:
     """Return an expected value or a bound for a case; None if there is none."""
-    if isinstance(level, Level):
-        return level.at(d_k, n_keys)
-    return None if level is None else float(level)
+    if isinstance(level, str) or level is None:
+        return None
+    return (level if isinstance(level, Level) else Level(level)).at(d_k, n_keys)

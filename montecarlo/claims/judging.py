@@ -166,23 +166,18 @@ def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
     """
     values = case.exact, case.better_simulated, case.estimate
     known = next((one for one in values if one is not None), None)
-    numbers: dict[str, tuple[float | None, ...]] = {
-        "estimate": (case.estimate,),
-        "known": (known,),
-        "d_k": (case.d_k,) if case.d_k is not None else case.d_k_range or (),
-        "n_keys": (case.n_keys,),
-    }
-    is_estimate = value.of == "estimate" or (
-        value.of == "known" and known == case.estimate
-    )
-    std_error = case.std_error if is_estimate else None
-    row = "" if value.of in ("d_k", "n_keys") else case.row
-    for number in numbers[value.of]:
+    numbers = {"estimate": case.estimate, "known": known, "n_keys": case.n_keys}
+    of_size = value.of in ("d_k", "n_keys")
+    matching: tuple[float | None, ...] = (numbers.get(value.of, case.d_k),)
+    if matching == (None,) and value.of == "d_k":
+        matching = case.d_k_range or ()
+    std_error = None if of_size or matching[0] != case.estimate else case.std_error
+    for number in matching:
         if number is not None:
             yield NumberOutcome(
                 value=float(number),
                 std_error=std_error,
-                row=row,
+                row="" if of_size else case.row,
                 percent=value.percent,
                 digits=value.digits,
             )
@@ -203,12 +198,9 @@ def _matches(case: Case, value: Value) -> bool:
 
 def _count(cases: Sequence[Case], counted: Counted) -> int:
     """Return how many cases, distinct distributions or distinct contexts there are."""
-    return {
-        "supported": sum(case.outcome == Outcome.SUPPORTED for case in cases),
-        "all": len(cases),
-        "distributions": len({case.distribution for case in cases}),
-        "contexts": len({case.context for case in cases}),
-    }[counted]
+    if counted in ("distributions", "contexts"):
+        return len({getattr(case, counted.removesuffix("s")) for case in cases})
+    return sum(counted == "all" or one.outcome == Outcome.SUPPORTED for one in cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,22 +275,16 @@ class Judge:
                 sentence, self.judge_check, interpretations, ruling.verdict
             )
 
-        right, concedes = claim.right, claim.concedes
         return ClaimOutcome(
-            id=claim.id,
-            kind=claim.kind,
-            topic=claim.topic,
+            **_fields_of(claim, "id", "kind", "topic", "tested", "changed"),
+            **_fields_of(ruling, "verdict", "reason"),
             sources=claim.source,
-            verdict=ruling.verdict,
-            reason=ruling.reason,
             error_rate=six_digits(self.error_rates.get(claim.id, 0.0)) or 0.0,
             texts=texts,
-            tested=claim.tested,
-            changed=claim.changed,
             interpretations=interpretations,
             findings=tuple(map(judge, claim.finding)),
-            right=None if right is None else judge(right),
-            concedes=None if concedes is None else judge(concedes),
+            right=None if claim.right is None else judge(claim.right),
+            concedes=None if claim.concedes is None else judge(claim.concedes),
         )
 
     def judge_interpretation(
@@ -314,16 +300,12 @@ class Judge:
         ruling = rule_on_cases(interpretation, cases, reached=reached)
         if ruling.verdict != Verdict.FAILS and not all(check.cases for check in checks):
             ruling = UNREACHED
+        stated = "id", "quantifier", "form", "omits", "tested"
         return InterpretationOutcome(
-            id=interpretation.id,
-            quantifier=interpretation.quantifier,
-            form=interpretation.form,
-            omits=interpretation.omits,
+            **_fields_of(interpretation, *stated),
+            **_fields_of(ruling, "verdict", "reason"),
             votes=votes,
-            tested=interpretation.tested,
             words=without_measure(interpretation.words),
-            verdict=ruling.verdict,
-            reason=ruling.reason,
             checks=checks,
         )
 
@@ -338,6 +320,11 @@ class Judge:
             for where in self.evidence.cases(check)
         )
         return CheckOutcome(**msgspec.structs.asdict(check), cases=tuple(cases))
+
+
+def _fields_of(struct: msgspec.Struct, *names: str) -> dict[str, Any]:
+    """Return some fields of a structure: name -> value."""
+    return {name: getattr(struct, name) for name in names}
 
 
 def rule_on_claim(

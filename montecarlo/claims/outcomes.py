@@ -252,8 +252,8 @@ def decide_case(  # noqa: PLR0913 - results of evidence
     Case
     """
     low, high = map(finite_or_none, region)
-    fields = msgspec.structs.asdict(where) | {"region_low": low, "region_high": high}
-    fields |= others
+    ends = {"region_low": low, "region_high": high}
+    fields = msgspec.structs.asdict(where) | ends | others
     if estimate is None:
         return Case(**fields)
     fields |= {

@@ -22,7 +22,7 @@ from montecarlo.attention.quantities import (
     QUANTITIES,
 )
 from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue, within
-from montecarlo.claims.checks import Check
+from montecarlo.claims.checks import CONDITIONS, Check
 from montecarlo.claims.outcomes import Case, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import Study, exact_value, rows_of_study, run_study
@@ -101,15 +101,14 @@ def describe_case(case: Case) -> tuple[str, str, str]:
         where.append(f"d_k = {low}" if low == high else f"d_k = {low} to {high}")
     if case.n_keys is not None:
         where.append(f"n = {case.n_keys}")
-    least, most = case.region_low, case.region_high
-    if least is not None and most is not None:
-        claimed = f"{least:.4g} to {most:.4g}"
-    elif least is not None:
-        claimed = f"at least {least:.4g}"
-    elif most is not None:
-        claimed = f"at most {most:.4g}"
-    else:
+    least, most = case.region
+    claimed = f"{least:.4g} to {most:.4g}"
+    if math.isinf(least) and math.isinf(most):
         claimed = "a limit, which theory decides"
+    elif math.isinf(least) or math.isinf(most):
+        claimed = (
+            f"at most {most:.4g}" if math.isinf(least) else f"at least {least:.4g}"
+        )
     return ", ".join(where), _describe_estimate(case), claimed
 
 
@@ -166,13 +165,9 @@ def study_of_claims(
     grid = look_up("preset", preset, PRESETS)
     if most is not None:
         most = require_whole("most", most, LEAST, MOST_REPLICATES)
-        grid = msgspec.structs.replace(
-            grid,
-            first=min(most, grid.first),
-            first_large=min(most, grid.first_large),
-            most=most,
-            most_large=most,
-        )
+        budget = {name: min(most, getattr(grid, name)) for name in BUDGET}
+        budget |= {"most": most, "most_large": most}
+        grid = msgspec.structs.replace(grid, **budget)
     grid = fitting_grid(catalogue, grid)
     return Study(catalogue, grid, seed, error_rate, preset, whole_grid=False)
 
@@ -372,15 +367,11 @@ def _blocks(check: Check, sizes: Collection[int]) -> Iterator[Block]:
     if check.along_d_k:
         n_keys = tuple(sorted(n for n in sizes if low <= n <= high))
     gaussian_alone = QUANTITIES[check.quantity].needs == "gaussian keys"
-    for distributions, dependence, initialisation, normalisation, mask in product(
-        domain.distributions or DISTRIBUTIONS,
-        domain.dependence,
-        domain.initialisation,
-        domain.normalisation,
-        domain.mask,
-    ):
+    values = product(*(getattr(domain, name) for name in CONDITIONS))
+    for distributions, names in product(domain.distributions or DISTRIBUTIONS, values):
+        conditions: dict[str, Any] = dict(zip(CONDITIONS, names, strict=True))
         any_other = not domain.distributions and distributions != "gaussian"
-        if any_other and (gaussian_alone or initialisation):
+        if any_other and (gaussian_alone or conditions["initialisation"]):
             continue
         distribution_q, _, distribution_k = distributions.partition(" * ")
         yield Block(
@@ -389,9 +380,6 @@ def _blocks(check: Check, sizes: Collection[int]) -> Iterator[Block]:
             pairs=of_pairs,
             distribution_q=distribution_q,
             distribution_k=distribution_k,
-            dependence=dependence,
-            initialisation=initialisation,
-            normalisation=normalisation,
-            mask=mask,
+            **conditions,
             formats=check.quantity in FORMAT_QUANTITIES,
         )

@@ -163,10 +163,11 @@ INITIALISATIONS = ("", "small-queries")
 
 def compare_arms(
     column: str,
-    sign: str,
-    estimate: Callable[[Array, Array], Estimate],
     check: Check,
     record: Record,
+    *,
+    sign: str = "/",
+    estimate: Callable[[Array, Array], Estimate] = median_estimate,
 ) -> Estimates:
     """Estimate a column of the training record in each case of a check.
 
@@ -177,12 +178,12 @@ def compare_arms(
     ----------
     column : str
         Column of the record, as of `Record.values_by_seed`.
+    check : Check
+    record : Record
     sign : str
         ``/`` for a ratio, ``-`` for a difference.
     estimate : callable
         (lower bounds, upper bounds) of the values by seed -> estimate over seeds.
-    check : Check
-    record : Record
     """
     estimates = {}
     over, _slash, under = check.divisor.partition("/")
@@ -241,9 +242,7 @@ def _optimisers_and_sizes(record: Record, check: Check) -> list[tuple[str, int]]
 
     For `GROWTH`, without the smallest d_k.
     """
-    sizes = sorted({d_k for _, d_k in record.by_case})
-    if check.quantity == GROWTH:
-        sizes = sizes[1:]
+    sizes = sorted({d_k for _, d_k in record.by_case})[check.quantity == GROWTH :]
     return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
 
 
@@ -258,65 +257,56 @@ def _ratio_bounds(over: Array, under: Array) -> tuple[Array, Array]:
         return _lower_bounds(over) / under, over / _lower_bounds(under)
 
 
-def _training_quantity(  # noqa: PLR0913 - fields of a quantity
-    symbol: str,
-    words: str,
-    column: str,
-    *,
-    sign: str = "/",
-    divisors: tuple[str, ...] = (*DIVISORS, *PAIRS),
-    estimate: Callable[[Array, Array], Estimate] = median_estimate,
-    summary: str = "median",
-) -> RecordedQuantity:
-    """Return a quantity of the training record, estimated by `compare_arms`."""
-    return RecordedQuantity(
-        partial(compare_arms, column, sign, estimate),
-        symbol,
-        words,
-        summary,
-        divisors,
-        INITIALISATIONS,
-        OPTIMISERS,
-        sign,
-    )
-
-
+#: The first quantity of the training record; others differ from it in some fields.
+_STEPS = RecordedQuantity(
+    partial(compare_arms, "steps"),
+    "T",
+    "steps until a task is learned, at the best learning rate",
+    "median",
+    (*DIVISORS, *PAIRS),
+    INITIALISATIONS,
+    OPTIMISERS,
+)
 TRAINING_QUANTITIES = {
-    "training_steps": _training_quantity(
-        "T", "steps until a task is learned, at the best learning rate", "steps"
-    ),
-    "training_steps_same_rate": _training_quantity(
-        r"T_{\eta(\sqrt{d_k})}",
-        "steps until a task is learned, at the best rate of the square root",
-        "steps_same_rate",
+    "training_steps": _STEPS,
+    "training_steps_same_rate": _STEPS._replace(
+        find=partial(compare_arms, "steps_same_rate"),
+        symbol=r"T_{\eta(\sqrt{d_k})}",
+        words="steps until a task is learned, at the best rate of the square root",
         divisors=PAIRS,
     ),
-    "training_learned": _training_quantity(
-        r"1_{T<\infty}",
-        "share of the seeds by which a task is learned",
-        "steps",
+    "training_learned": _STEPS._replace(
+        find=partial(
+            compare_arms,
+            "steps",
+            estimate=lambda _, steps: share_of_seeds(np.isfinite(steps)),
+        ),
+        symbol=r"1_{T<\infty}",
+        words="share of the seeds by which a task is learned",
         divisors=DIVISORS,
-        estimate=lambda _, steps: share_of_seeds(np.isfinite(steps)),
         summary="mean",
     ),
-    "training_rates": _training_quantity(
-        "N_{\\eta}", "number of learning rates by which a task is learned", "rates"
+    "training_rates": _STEPS._replace(
+        find=partial(compare_arms, "rates"),
+        symbol="N_{\\eta}",
+        words="number of learning rates by which a task is learned",
     ),
-    GROWTH: _training_quantity(
-        r"\frac{T(d_k)}{T(d_{\min})}",
-        "steps until a task is learned over those at the smallest $d_k$",
-        "steps",
+    GROWTH: _STEPS._replace(
+        symbol=r"\frac{T(d_k)}{T(d_{\min})}",
+        words="steps until a task is learned over those at the smallest $d_k$",
         divisors=DIVISORS,
     ),
-    "training_loss_gap": _training_quantity(
-        "L",
-        "loss at the end less that of another divisor",
-        "final_loss",
+    "training_loss_gap": _STEPS._replace(
+        find=partial(compare_arms, "final_loss", sign="-"),
+        symbol="L",
+        words="loss at the end less that of another divisor",
         sign="-",
         divisors=PAIRS,
     ),
-    "training_gradient": _training_quantity(
-        r"\lVert g_0\rVert", "norm of the gradient at the first step", "gradient"
+    "training_gradient": _STEPS._replace(
+        find=partial(compare_arms, "gradient"),
+        symbol=r"\lVert g_0\rVert",
+        words="norm of the gradient at the first step",
     ),
     "training_update_slope": RecordedQuantity(
         update_slopes,

@@ -155,7 +155,9 @@ def run_study(
     grid_budgets = study.grid.budgets()
     budgets = {point: grid_budgets[point] for point in keys_of}
     # with points that are not sampled, for cases that are not applicable
-    most = {point: grid_budgets[point].analyses()[-1] for point in _points_of(study)}
+    most = {
+        point: grid_budgets[point].analyses()[-1] for point in points_of_study(study)
+    }
     store = SampleStore() if store is None else store
     known: dict[DesignPoint, dict[RowKey, Reference | None]] = {c: {} for c in most}
     tables: dict[DesignPoint, PointTable] = {}
@@ -263,34 +265,27 @@ def judge_by_theory(study: Study) -> ClaimsRecord:
         point: PointTable(0, (), {}, dict.fromkeys(keys, NOT_SAMPLED))
         for point, keys in rows_of_study(study).items()
     }
-    budgets = dict.fromkeys(_points_of(study), 0)
-    divisors = study.grid.divisors
-    evidence = Evidence(budgets, divisors, exact_value, tables.__getitem__)
+    budgets = dict.fromkeys(points_of_study(study), 0)
+    evidence = Evidence(budgets, study.grid.divisors, exact_value, tables.__getitem__)
     return _judge(study, error_rates_of(study), evidence)
 
 
-def points_of_study(
-    catalogue: Catalogue, grid: Grid, *, whole_grid: bool
-) -> list[DesignPoint]:
-    """Return the points of a grid that may be sampled.
+def points_of_study(study: Study) -> list[DesignPoint]:
+    """Return the design points that a study may sample.
 
-    All of them, or without ``whole_grid`` only those that the checks of claims need.
+    They are those of its grid, or without ``whole_grid`` only those of them that the
+    checks of claims need.
     """
-    points = grid.points()
-    if whole_grid:
+    points = study.grid.points()
+    if study.whole_grid:
         return points
     needed = {
         point
-        for check in catalogue.claim_checks()
-        for case in cases_of(check, points, grid.divisors).values()
+        for check in study.catalogue.claim_checks()
+        for case in cases_of(check, points, study.grid.divisors).values()
         for point in case
     }
     return [point for point in points if point in needed]
-
-
-def _points_of(study: Study) -> list[DesignPoint]:
-    """Return the points that a study may sample."""
-    return points_of_study(study.catalogue, study.grid, whole_grid=study.whole_grid)
 
 
 def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
@@ -301,7 +296,7 @@ def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
     added.
     """
     divisors = study.grid.divisors
-    points = _points_of(study)
+    points = points_of_study(study)
     rows = [
         *check_rows(study.catalogue.checks(), points, divisors),
         *study.pages(points, divisors),
@@ -329,7 +324,7 @@ def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, f
         Id of a claim -> seconds.  The time of a point is divided equally among the
         claims that use it.  Points that no claim uses count for the empty id.
     """
-    points, divisors = _points_of(study), study.grid.divisors
+    points, divisors = points_of_study(study), study.grid.divisors
     readers: defaultdict[DesignPoint, set[str]] = defaultdict(set)
     for claim in study.catalogue.claim:
         for point, _ in check_rows(claim.checks(), points, divisors):

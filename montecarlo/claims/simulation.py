@@ -15,7 +15,7 @@ import msgspec
 
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.calibration import kind_of, nominal_rate
-from montecarlo.claims.checks import Check, region_of
+from montecarlo.claims.checks import CONDITIONS, Check, region_of
 from montecarlo.claims.outcomes import (
     Case,
     CaseKey,
@@ -31,7 +31,7 @@ from montecarlo.claims.verdicts import Outcome
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate, log_log_slope
 from montecarlo.estimation.summaries import RowKey, has_interval, reason_missing
-from montecarlo.sampling.design_points import DesignPoint, name_of
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.study.measured import row_id
 from montecarlo.study.rows import Row
@@ -56,20 +56,24 @@ def canonical_distributions(named: str) -> str:
     return names[0] if names[0] == names[-1] else " * ".join(names)
 
 
+def conditions_of(point: DesignPoint) -> dict[str, Any]:
+    """Return the names of a point's conditions, by the fields `CONDITIONS`."""
+    _, _, normalisation, *others = point.names
+    dependence, initialisation, mask = others
+    names = dependence, initialisation, normalisation, mask
+    return dict(zip(CONDITIONS, names, strict=True))
+
+
 def _in_domain(check: Check, point: DesignPoint) -> bool:
     """Return whether a point lies in the domain of a check and has its quantity."""
     domain, pairs = check.domain, check.quantity in PAIR_QUANTITIES
     # by default the premise of the texts: mean 0 and variance 1
     labels = domain.distributions or DISTRIBUTIONS
-    _, _, normalisation, dependence, initialisation, mask = point.names
     n_keys = domain.n_keys[0] if point.n_keys is None else point.n_keys
     return (
         point.has_rows != pairs
         and point.label in labels
-        and dependence in domain.dependence
-        and initialisation in domain.initialisation
-        and normalisation in domain.normalisation
-        and mask in domain.mask
+        and all(name in getattr(domain, f) for f, name in conditions_of(point).items())
         and domain.d_k[0] <= point.d_k <= domain.d_k[1]
         and domain.n_keys[0] <= n_keys <= domain.n_keys[1]
         and not reason_missing(point, row_key(check))
@@ -123,14 +127,11 @@ class Evidence:
             return True
         domain = check.domain
         cases = self.points_by_case(check)
-        sizes = {
-            (point.d_k, point.n_keys) for points in cases.values() for point in points
-        }
+        sizes = {(c.d_k, c.n_keys) for points in cases.values() for c in points}
         of_pairs = check.quantity in PAIR_QUANTITIES
         corners = product(domain.d_k, (None,) if of_pairs else domain.n_keys)
-        conditions = {"distribution": domain.distributions}
-        for name in ("dependence", "initialisation", "normalisation", "mask"):
-            conditions[name] = getattr(domain, name)
+        conditions = {name: getattr(domain, name) for name in CONDITIONS}
+        conditions["distribution"] = domain.distributions
         return set(corners) <= sizes and all(
             set(values) <= {getattr(case, name) for case in cases}
             for name, values in conditions.items()
@@ -262,10 +263,7 @@ def case_of(check: Check, point: DesignPoint) -> CaseKey:
     in_formats = check.quantity in FORMAT_QUANTITIES
     return CaseKey(
         distribution=point.label,
-        dependence=point.dependence.name,
-        initialisation=name_of(point.initialisation),
-        normalisation=point.normalisation.name,
-        mask=point.mask.name,
+        **conditions_of(point),
         arithmetic=f"{check.number_format} {check.softmax}" if in_formats else "",
         n_keys=point.n_keys,
         d_k=point.d_k,
@@ -321,7 +319,7 @@ def estimate_in(
     """
     key, points = row_key(check), _points_of_slope(check, points)
     estimates = [summaries(c).estimate(key) for c in points]
-    if check.relation in ("slope_between", "tends_to"):
+    if check.along_d_k:
         return log_log_slope([c.d_k for c in points], estimates)
     return estimates[0]
 
@@ -417,13 +415,12 @@ def split_error_rate(
         """Return the number of interim analyses of all distinct statistics."""
         statistics: dict[tuple[object, ...], int] = {}
         for check in checks:
-            if check.relation == "tends_to":  # theory decides
-                continue
+            recorded = RECORDED.get(check.quantity)
+            if check.relation == "tends_to" or (recorded and recorded.exact):
+                continue  # theory or algebra decides
             for case in evidence.cases(check):
-                if check.quantity in RECORDED:
-                    if not RECORDED[check.quantity].exact:
-                        key = (check.quantity, check.divisor, case)
-                        statistics[key] = len(LOOKS)
+                if recorded:
+                    statistics[check.quantity, check.divisor, case] = len(LOOKS)
                     continue
                 points = evidence.points_by_case(check)[case]
                 if is_applicable(check, points):

@@ -233,11 +233,9 @@ def replicates_needed(
     symmetric = t_quantile(error_rate, n) * estimate.std_error
     if not math.isfinite(symmetric):
         return None
-    least, most = region
-    if least <= estimate.within[0]:  # at the end of the quantity's range
-        least = -math.inf
-    if most >= estimate.within[1]:
-        most = math.inf
+    # an end of the region at the end of the quantity's range is no end
+    least = region[0] if region[0] > estimate.within[0] else -math.inf
+    most = region[1] if region[1] < estimate.within[1] else math.inf
     if left > most:  # outside the region only the nearer side of the interval counts
         sides = [(left - low, left - most)]
     elif right < least:

@@ -18,6 +18,7 @@ from montecarlo.attention.quantities import (
 )
 from montecarlo.estimation.intervals import FEWEST_OUTLIERS, factor_of, round_end
 from montecarlo.estimation.summaries import RowKey
+from montecarlo.names import NONE
 from montecarlo.sampling.design_points import DesignPoint
 
 #: Descriptions of the summaries over attention rows.
@@ -103,14 +104,11 @@ class Measurement:
         if self.distribution_q != self.distribution_k:
             entries = f"q {self.distribution_q}, k {self.distribution_k}"
         parts = [entries]
-        if self.dependence != "none":
-            parts.append(f"dependence {self.dependence}")
-        if self.initialisation:
-            parts.append(self.initialisation)
-        if self.normalisation != "none":
-            parts.append(f"normalised by {self.normalisation}")
-        if self.mask != "none":
-            parts.append(f"mask {self.mask}")
+        conditions = (
+            *(("dependence ", self.dependence), ("", self.initialisation)),
+            *(("normalised by ", self.normalisation), ("mask ", self.mask)),
+        )
+        parts += [words + name for words, name in conditions if name not in ("", NONE)]
         parts.append(f"d_k = {self.d_k}")
         if self.n_keys is not None:
             parts.append(f"n = {self.n_keys}")

@@ -277,11 +277,10 @@ def request_rows(
             else:
                 missing.setdefault(key.quantity, (point, key))
     present = {key.quantity for _, key in rows}
-    for name in quantities:
-        if name not in present and name in missing:
+    for name in (one for one in quantities if one not in present):
+        if name in missing:
             require_row(*missing[name])
-        if name not in present:
-            raise InputError(f"n_keys must be given for {name}, a quantity of rows")
+        raise InputError(f"n_keys must be given for {name}, a quantity of rows")
     return unite(rows)
 
 
@@ -310,16 +309,6 @@ def _texts(name: str, value: object) -> list[str]:
     if not texts:
         raise InputError(f"{name} must name at least one, got none")
     return [*dict.fromkeys(require_text(name, one) for one in texts)]
-
-
-def name_given_divisor(value: object) -> str:
-    """Return the canonical name of a divisor, or of a ratio of two divisors.
-
-    ``value`` is a text or a number.
-    """
-    if isinstance(value, str):
-        return name_divisor(value)
-    return name_divisor(repr(require_number("divisor", value)))
 
 
 def at_work(
@@ -640,5 +629,6 @@ def _spellings(value: object) -> dict[str, object]:
     """Map the canonical names of one divisor, or of a list, to their first spelling."""
     spellings: dict[str, object] = {}
     for one in _list_of("divisor", value):
-        spellings.setdefault(name_given_divisor(one), one)
+        text = one if isinstance(one, str) else repr(require_number("divisor", one))
+        spellings.setdefault(name_divisor(text), one)
     return spellings

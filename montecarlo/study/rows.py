@@ -36,10 +36,7 @@ RequestedRows = Mapping[DesignPoint, tuple[RowKey, ...]]
 #: Possible values of the fields of a `RowKey`, for messages.
 _KNOWN: Mapping[str, Iterable[str]] = {
     "divisor": DIVISORS,
-    "summary": (
-        *("mean", "median", "q10", "q90", "value"),
-        *(QUANTILE_RATIO, SHARE_ABOVE),
-    ),
+    "summary": ("mean", "median", "q10", "q90", "value", QUANTILE_RATIO, SHARE_ABOVE),
     "number_format": ALL_FORMATS,
     "softmax": SOFTMAXES,
 }

@@ -6,7 +6,7 @@ for that; `tail_rows` estimates them by importance sampling.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import NamedTuple
@@ -87,18 +87,23 @@ def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
         One-sided error rates of the intervals that checks need.
     """
     summaries = Summaries(point, join(packed), columns_of(point, keys))
-    numbers = [key for key in keys if key.summary != DISTRIBUTION]
+    estimates = {
+        key: summaries.estimate(key) for key in keys if key.summary != DISTRIBUTION
+    }
     return PointTable(
         summaries.samples.n_replicates,
-        tuple(rows_of(summaries, numbers, references.get)),
+        tuple(
+            row_of_estimate(point, key, estimate, references.get(key))
+            for key, estimate in estimates.items()
+        ),
         {
             key: summaries.distribution(key.divisor, key.quantity)
             for key in keys
             if key.summary == DISTRIBUTION
         },
         {
-            key: summaries.estimate(key).at_rates(error_rates)
-            for key in numbers
+            key: estimate.at_rates(error_rates)
+            for key, estimate in estimates.items()
             if key in checked
         },
     )
@@ -124,22 +129,18 @@ def tabulate(rows: Iterable[tuple[object, ...]]) -> pd.DataFrame:
     return table.astype({"n_keys": "Int64"})
 
 
-def rows_of(
-    summaries: Summaries,
-    keys: Iterable[RowKey],
-    lookup: Callable[[RowKey], Reference | None],
-) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of measurements.csv with these keys.
+def row_of_estimate(
+    point: DesignPoint, key: RowKey, estimate: Estimate, exact: Reference | None
+) -> tuple[object, ...]:
+    """Return a row of measurements.csv, from its estimate and its exact value.
 
-    ``lookup`` maps a key to the exact value, or to None.
+    The exact value is left out if its error is not far below the standard error.
     """
-    for key in keys:
-        estimate, exact = summaries.estimate(key), lookup(key)
-        # not `reported_error`: that of a bin is NaN
-        if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
-            exact = None
-        known = (math.nan, math.nan) if exact is None else (exact.value, exact.error)
-        yield table_row(summaries.point, key, *estimate.numbers, *known)
+    # not `reported_error`: that of a bin is NaN
+    if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
+        exact = None
+    known = (math.nan, math.nan) if exact is None else (exact.value, exact.error)
+    return table_row(point, key, *estimate.numbers, *known)
 
 
 def find_rows(table: pd.DataFrame, rows: Iterable[Row]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ table docs/exact-values.csv.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -23,14 +24,14 @@ from montecarlo.theory.masked_rows import SINGLE_KEY_ROW, mean_over_mask
 from montecarlo.theory.references import MOST_STD
 from montecarlo.theory.row_expectations import expect_gaussian_query
 from montecarlo.theory.row_integrals import (
-    ROUNDING,
     ROW_NAMES,
     Array,
     Expectations,
     Profile,
     Reference,
+    compare_steps,
     expect_gaussian_row,
-    gaussian_profile_at,
+    gaussian_profile,
     score_grid,
 )
 from montecarlo.theory.weight_distribution import (
@@ -237,9 +238,8 @@ def largest_weight_quantile(
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
     scale, d_k = row_scale(n_keys, std, d_k, divisor)
     if d_k is None:
-        return solve_quantile(
-            probability, n_keys, lambda t: share_for_std(scale, n_keys, t)
-        )
+        share = partial(share_for_std, scale, n_keys)
+        return solve_quantile(probability, n_keys, share)
     return quantile_of_queries(d_k, n_keys, scale, probability)
 
 
@@ -313,15 +313,13 @@ def expect_biased_row(std: float, bias: float, n_keys: float) -> Expectations:
     """
     stds = np.array([std])
     u, stride = score_grid(stds, bias)
-    usual = gaussian_profile_at(stds, u, stride)
+    usual = gaussian_profile(stds, (u, stride))
     # w = exp(u + bias + x): the same functions of a shifted u
-    biased = gaussian_profile_at(stds, u + bias, stride)
-    fine = _biased_integrals(usual, biased, n_keys, 1)
-    coarse = _biased_integrals(usual, biased, n_keys, 2)
-    values = fine[1:]
-    errors = np.abs(values - coarse[1:])
-    errors += (abs(fine[0] - 1.0) + ROUNDING) * np.abs(values)
-    return Expectations(values, errors)
+    biased = gaussian_profile(stds, (u + bias, stride))
+    return compare_steps(
+        _biased_integrals(usual, biased, n_keys, 1),
+        _biased_integrals(usual, biased, n_keys, 2),
+    )
 
 
 def _biased_integrals(
@@ -332,12 +330,9 @@ def _biased_integrals(
     By the trapezoidal rule on every ``stride``-th point of u.  ``biased`` is the
     profile of the one key with a mean, ``usual`` that of each other key.
     """
-    u, n = usual.u[::stride], float(n_keys)
-    a1, a1_log, a2 = (part[0, ::stride] for part in (usual.a1, usual.a1_log, usual.a2))
-    b1, b1_log, b2 = (
-        part[0, ::stride] for part in (biased.a1, biased.a1_log, biased.a2)
-    )
-    log_phi, log_other = usual.log_phi[0, ::stride], biased.log_phi[0, ::stride]
+    n = float(n_keys)
+    u, log_phi, a1, a1_log, a2 = (part.ravel()[::stride] for part in usual)
+    _, log_other, b1, b1_log, b2 = (part.ravel()[::stride] for part in biased)
 
     def others(n_chosen: int, *, with_biased: bool) -> Array:
         """Return the factor for a sum over distinct keys of a term of chosen keys.

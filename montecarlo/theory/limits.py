@@ -117,9 +117,8 @@ def gap_survival(n_keys: int, gap: float) -> float:
     n ∫ φ(x) Φ(x - gap)^(n-1) dx: one of them at x, all others below x - gap.
     """
     x, step = _normal_grid(n_keys)
-    logs = (
-        _log_normal_density(x) + (n_keys - 1.0) * log_ndtr(x - gap) + math.log(n_keys)
-    )
+    logs = _log_normal_density(x) + (n_keys - 1.0) * log_ndtr(x - gap)
+    logs += math.log(n_keys)
     return float(np.exp(logs).sum() * step)
 
 
@@ -178,12 +177,13 @@ def _log_normal_density(x: Array) -> Array:
 
 def _invert_survival(survival: Callable[[float], float], probability: float) -> float:
     """Return the gap at which a survival function has a given probability."""
+
+    def excess(gap: float) -> float:
+        """Return the probability beyond a gap minus the given one."""
+        return survival(gap) - probability
+
     widest = GRID_STOP - GRID_START
-    return float(
-        scipy.optimize.brentq(
-            lambda gap: survival(gap) - probability, 0.0, widest, xtol=1e-13
-        )
-    )
+    return float(scipy.optimize.brentq(excess, 0.0, widest, xtol=1e-13))
 
 
 def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
@@ -211,37 +211,32 @@ def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
     return None if level is None else _limit_of_quantile(quantity, level, n_keys)
 
 
+#: Norms of the Jacobian of softmax whose limits are the same.
+NORMS = ("jacobian_trace", "jacobian_frobenius", "jacobian_spectral")
+
+
 def _limit_of_mean(quantity: str, n_keys: int) -> Limit | None:
     """Return the limit of the mean over rows, or None; see the module's notes."""
-    density = gap_density_at_zero(n_keys)
-    query = math.sqrt(2.0 / math.pi)
-    to_zero = {
-        "jacobian_trace": 1.0,
-        "jacobian_frobenius": 1.0,
-        "jacobian_spectral": 1.0,
-        "jacobian_frobenius_squared": 1.0 / 3.0,
-        "element_gradient": 1.0 / n_keys,
-        "entropy": math.pi**2 / 6.0,
-    }
-    if quantity in to_zero:
-        return Limit("zero", "power", -0.5, to_zero[quantity] * density)
-    to_constant = {
-        "gradient_query": query * density,
-        **dict.fromkeys(("weight_max", "inverse_participation", "effective_keys"), 1.0),
-        **dict.fromkeys(("saturated", "saturated_99", "saturated_999"), 1.0),
-    }
-    if quantity in to_constant:
-        return Limit("constant", "power", 0.0, to_constant[quantity])
-    largest = expected_maximum(n_keys)
-    to_infinity = {
+    density, largest = gap_density_at_zero(n_keys), expected_maximum(n_keys)
+    shares = ("saturated", "saturated_99", "saturated_999")
+    leading_terms = {  # exponent and constant
+        **dict.fromkeys(NORMS, (-0.5, density)),
+        "jacobian_frobenius_squared": (-0.5, 1.0 / 3.0 * density),
+        "element_gradient": (-0.5, 1.0 / n_keys * density),
+        "entropy": (-0.5, math.pi**2 / 6.0 * density),
+        "gradient_query": (0.0, math.sqrt(2.0 / math.pi) * density),
+        **dict.fromkeys(("weight_max", "inverse_participation"), (0.0, 1.0)),
+        **dict.fromkeys(("effective_keys", *shares), (0.0, 1.0)),
         "gradient_query_squared": (0.5, density / 3.0),
-        "score_max": (0.5, largest),
-        "log_partition": (0.5, largest),
+        **dict.fromkeys(("score_max", "log_partition"), (0.5, largest)),
         "score_row_variance": (1.0, 1.0),
     }
-    if quantity in to_infinity:
-        return Limit("infinity", "power", *to_infinity[quantity])
-    return None
+    if quantity not in leading_terms:
+        return None
+    exponent, constant = leading_terms[quantity]
+    above_zero: Tendency = "infinity" if exponent else "constant"
+    tends_to: Tendency = "zero" if exponent < 0.0 else above_zero
+    return Limit(tends_to, "power", exponent, constant)
 
 
 def _limit_of_quantile(quantity: str, level: float, n_keys: int) -> Limit | None:
@@ -251,15 +246,11 @@ def _limit_of_quantile(quantity: str, level: float, n_keys: int) -> Limit | None
     if quantity == "element_gradient":
         rate = element_rate_quantile(n_keys, 1.0 - level)
         return Limit("zero", "exponential", rate, 1.0)
-    difference = math.exp(-0.5 * np.euler_gamma)  # exp(E ln |v1 - v2|)
-    factors = {
-        **dict.fromkeys(
-            ("jacobian_trace", "jacobian_frobenius", "jacobian_spectral"), (2.0, 0.0)
-        ),
-        "gradient_query": (math.sqrt(2.0) * difference, 0.5),
-    }
-    if quantity not in factors:
+    constant, power = 2.0, 0.0
+    if quantity == "gradient_query":
+        difference = math.exp(-0.5 * np.euler_gamma)  # exp(E ln |v1 - v2|)
+        constant, power = math.sqrt(2.0) * difference, 0.5
+    elif quantity not in NORMS:
         return None
-    constant, power = factors[quantity]
     rate = gap_quantile(n_keys, 1.0 - level)
     return Limit("zero", "exponential", rate, constant, power)

@@ -67,11 +67,10 @@ def mean_over_mask(
         errors += row_errors + np.abs(fine - coarse)
         low = high
     if longest < n_keys:
-        values, row_errors = single_key, np.zeros_like(single_key)
-        if longest > 1:
-            values, row_errors = expect(float(longest))
-        total += (n_keys - longest) * values
-        errors += (n_keys - longest) * row_errors
+        single = Expectations(single_key, np.zeros_like(single_key))
+        row = expect(float(longest)) if longest > 1 else single
+        total += (n_keys - longest) * row.values
+        errors += (n_keys - longest) * row.errors
     return Expectations(total / n_keys, errors / n_keys)
 
 

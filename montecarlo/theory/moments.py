@@ -26,11 +26,6 @@ PROJECTED_VARIANCES: dict[str, Callable[[int, int], float]] = {
 }
 
 
-def entry_variance(distribution: Distribution) -> float:
-    """Return the variance of one entry of q or k."""
-    return distribution.std**2
-
-
 def projected_variance(initialisation: Initialisation, d_k: int) -> float | None:
     """Return the variance of one entry of x W at initialisation, x a normalised token.
 
@@ -42,15 +37,10 @@ def projected_variance(initialisation: Initialisation, d_k: int) -> float | None
         None if the initialisation or the shape of W is not covered here.
     """
     width = initialisation.width
+    variance = PROJECTED_VARIANCES.get(initialisation.kind)
     fan_outs = {"head": d_k, "full": width, "fused": 3 * width}
-    if (
-        initialisation.kind not in PROJECTED_VARIANCES
-        or initialisation.shape not in fan_outs
-    ):
-        return None
-    return PROJECTED_VARIANCES[initialisation.kind](
-        width, fan_outs[initialisation.shape]
-    )
+    fan_out = fan_outs.get(initialisation.shape)
+    return None if variance is None or fan_out is None else variance(width, fan_out)
 
 
 def score_mean(q: Distribution, k: Distribution, d_k: int) -> float:
@@ -128,15 +118,12 @@ def score_abs(q: Distribution, k: Distribution, d_k: int) -> float | None:
     scale = q.std * k.std
     match sorted((q.family, k.family)):
         case ["gaussian", "gaussian"]:
-            # poch(x, 1/2) = Γ(x + 1/2)/Γ(x)
-            ratio = float(scipy.special.poch(d_k / 2, 0.5))
-            return scale * 2.0 * ratio / math.sqrt(math.pi)
+            half = d_k / 2
+        case ["rademacher", "rademacher"]:
+            half = (d_k + 1) // 2  # C(2h, h)/4^h = Γ(h + 1/2)/(Γ(h + 1) sqrt pi)
         case ["gaussian", "rademacher"]:
             return scale * math.sqrt(2.0 * d_k / math.pi)
-        case ["rademacher", "rademacher"]:
-            # C(2h, h)/4^h = Γ(h + 1/2)/(Γ(h + 1) sqrt pi)
-            half = (d_k + 1) // 2
-            ratio = float(scipy.special.poch(half, 0.5))
-            return scale * 2.0 * ratio / math.sqrt(math.pi)
         case _:
             return None
+    ratio = float(scipy.special.poch(half, 0.5))  # Γ(h + 1/2)/Γ(h)
+    return scale * 2.0 * ratio / math.sqrt(math.pi)

@@ -24,12 +24,13 @@ from montecarlo.theory.row_expectations import (
     weigh_lengths,
 )
 from montecarlo.theory.row_integrals import (
+    PROFILE_FACTORS,
     ROUNDING,
     ROW_NAMES,
     Array,
     Reference,
-    gaussian_kernel_means,
-    gaussian_profile_at,
+    gaussian_means,
+    log_complement,
     score_grid,
 )
 
@@ -102,9 +103,7 @@ def _average_along_query(
     interval = max(0.0, centre - CHI_REACH) * scale, (centre + CHI_REACH) * scale
     stds, weight = weigh_lengths(d_k, scale, interval, n_points)
     references = [expect_along_query(float(std), n_keys) for std in stds]
-    value, error = (
-        weight @ [(one.value, one.error) for one in references] / weight.sum()
-    )
+    value, error = weight @ references / weight.sum()
     return float(value), float(error)
 
 
@@ -137,17 +136,16 @@ def expect_along_query(std: float, n_keys: float) -> Reference:
     """
     stds, n = np.array([std]), float(n_keys)
     u, stride = score_grid(stds)
-    profile = gaussian_profile_at(stds, u, stride)
-    a1, a2 = profile.a1[0], profile.a2[0]
-    a2_log, a2_squared = gaussian_kernel_means(
-        (lambda w, log_w: w * log_w, lambda w, log_w: w * log_w * log_w),
-        stds,
-        u,
-        stride,
-    )[:, 0]
-    m1, m2 = _divide_or_zero(profile.a1_log[0], a1), _divide_or_zero(a2_log, a2)
+    factors = (
+        *PROFILE_FACTORS,
+        lambda w, log_w: w * log_w,
+        lambda w, log_w: w * log_w * log_w,
+    )
+    means = gaussian_means(factors, stds, u, stride)[:, 0]
+    complement, a1, a1_log, a2, a2_log, a2_squared = means
+    log_phi = log_complement(complement)
+    m1, m2 = _divide_or_zero(a1_log, a1), _divide_or_zero(a2_log, a2)
     v2 = _divide_or_zero(a2_squared, a2) - m2 * m2
-    log_phi = profile.log_phi[0]
     terms = 2.0 * a2 * a2 * v2 * np.exp((n - 2.0) * log_phi)
     if n > 2.0:
         rest = (n - 2.0) * np.exp((n - 3.0) * log_phi)

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from montecarlo.attention.divisors import parse_divisor
@@ -22,13 +22,13 @@ from montecarlo.theory.masked_rows import SINGLE_KEY_ROW, mean_over_mask
 from montecarlo.theory.row_expectations import (
     expect_gaussian_query,
     expect_rademacher_pairs,
-    expect_rademacher_query,
 )
 from montecarlo.theory.row_integrals import (
     MOST_LOG_KEYS,
     ROW_NAMES,
     Expectations,
     Reference,
+    expect_gaussian_row,
 )
 from montecarlo.theory.score_distribution import distribution_gap, expected_maximum
 from montecarlo.theory.weight_distribution import (
@@ -113,11 +113,7 @@ def _ratio(over: Reference | None, under: Reference | None) -> Reference | None:
 
 
 #: For each quantity that does not depend on the score: its value for a row of one key.
-SINGLE_KEY = {
-    name: float(value)
-    for name, value in zip(ROW_NAMES, SINGLE_KEY_ROW, strict=True)
-    if name != "log_partition"
-}
+SINGLE_KEY = dict(zip(ROW_NAMES[1:], SINGLE_KEY_ROW.tolist()[1:], strict=True))
 SINGLE_KEY |= {"score_row_variance": 0.0, "output_variance": 1.0, "output_std": 1.0}
 #: Quantities whose mean over the rows of a causal mask is known.
 MASKED = {*ROW_NAMES, *SINGLE_KEY, "entropy_identity"}
@@ -162,35 +158,28 @@ def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
     if scale is None:
         return None
     _, n_keys = point.shape
-    expect: Callable[[int, float, float], Expectations]
-    match _families(point):
-        case "gaussian", "gaussian":
-            expect = expect_gaussian_query
-        case "rademacher", "gaussian":
-            expect = expect_rademacher_query
-        case "rademacher", "rademacher" if not point.is_masked:
-            return expect_rademacher_pairs(point.d_k, n_keys, scale)
-        case _:
-            return None
-    if point.is_masked:
-        return _expect_masked(expect, point.d_k, n_keys, scale, point.mask)
-    return expect(point.d_k, n_keys, scale)
+    return _expect_row(_families(point), point.d_k, n_keys, scale, point.mask)
 
 
 @lru_cache(maxsize=1024)
-def _expect_masked(
-    expect: Callable[[int, float, float], Expectations],
-    d_k: int,
-    n_keys: int,
-    scale: float,
-    mask: Mask,
-) -> Expectations:
-    """Return the mean of the row expectations over the rows of a causal mask."""
+def _expect_row(
+    families: tuple[str, str], d_k: int, n_keys: int, scale: float, mask: Mask
+) -> Expectations | None:
+    """Return the expectations of `ROW_NAMES`, a mean over the rows of a mask, or None.
 
-    def of_length(length: float) -> Expectations:
-        return expect(d_k, length, scale)
-
-    return mean_over_mask(of_length, SINGLE_KEY_ROW, n_keys, mask)
+    ``families`` are the distribution families of q and k, and ``scale`` is the factor
+    on q·k of entries of variance 1.
+    """
+    match families:
+        case "gaussian", "gaussian":
+            expect = partial(expect_gaussian_query, d_k, scale=scale)
+        case "rademacher", "gaussian":  # |q| = sqrt(d_k)
+            expect = partial(expect_gaussian_row, math.sqrt(d_k) * scale)
+        case "rademacher", "rademacher" if not mask.is_causal:
+            return expect_rademacher_pairs(d_k, n_keys, scale)
+        case _:
+            return None
+    return mean_over_mask(expect, SINGLE_KEY_ROW, n_keys, mask)
 
 
 def _families(point: DesignPoint) -> tuple[str, str]:
@@ -281,23 +270,33 @@ def _read_quantiles() -> dict[tuple[int, int, str, float], Reference]:
         }
 
 
-def _entry_variance(side: str) -> ReferenceFunction:
-    """Return the `ReferenceFunction` for an entry's variance; side is "q" or "k"."""
+def _with_error(
+    formula: Callable[[DesignPoint, str], float | None], relative_error: float
+) -> ReferenceFunction:
+    """Return the `ReferenceFunction` for a formula with a known relative error.
+
+    ``formula`` maps a point and a divisor to the exact value, or None.
+    """
 
     def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
-        """Return the variance of the entry, or None if it is not known."""
-        del divisor
-        initialisation = point.initialisation
-        distribution = point.distribution_q if side == "q" else point.distribution_k
-        variance: float | None = moments.entry_variance(distribution)
-        if initialisation is not None:
-            variance = moments.projected_variance(initialisation, point.d_k)
-        return None if variance is None else Reference(variance, ROUNDING * variance)
+        """Return the value of the formula with its error, or None."""
+        value = formula(point, divisor)
+        return None if value is None else Reference(value, relative_error * abs(value))
 
     return exact_value
 
 
-def _score_variance(point: DesignPoint, divisor: str) -> Reference | None:
+def _entry_variance(point: DesignPoint, distribution: Distribution) -> float | None:
+    """Return the variance of an entry of q or k with a distribution, or None.
+
+    With an initialisation it is that of a projected normalised token.
+    """
+    if point.initialisation is None:
+        return distribution.std**2
+    return moments.projected_variance(point.initialisation, point.d_k)
+
+
+def _score_variance(point: DesignPoint, divisor: str) -> float | None:
     """Return the variance of the scores, Var(q·k)/c², or None; c is the divisor.
 
     Besides independent entries, it covers
@@ -307,26 +306,23 @@ def _score_variance(point: DesignPoint, divisor: str) -> Reference | None:
       Gaussian entries; for others, where an entry of k is copied from q with
       probability rho, d (1 + rho (kurtosis - 1) - rho²).
     """
-    initialisation = point.initialisation
-    dependence = point.dependence
-    distribution = point.distribution_k
-    if initialisation is not None:
-        entry = moments.projected_variance(initialisation, point.d_k)
+    q, k, rho = point.distribution_q, point.distribution_k, point.dependence.rho
+    if point.is_independent:
+        raw = moments.score_variance(q, k, point.d_k)
+    elif point.initialisation is not None:
+        entry = _entry_variance(point, k)
         if entry is None:
             return None
         raw = point.d_k * entry**2
-    elif dependence.kind == "pairs":
-        same = point.distribution_q == point.distribution_k and not distribution.mean
-        if not same or math.isinf(distribution.kurtosis):
+    elif point.dependence.kind == "pairs":
+        if q != k or k.mean or math.isinf(k.kurtosis):
             return None
-        rho = dependence.rho
-        gaussian = point.distribution_k.family == "gaussian"
-        part = rho**2 if gaussian else rho * (distribution.kurtosis - 1.0) - rho**2
-        raw = point.d_k * distribution.std**4 * (1.0 + part)
+        gaussian = k.family == "gaussian"
+        part = rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
+        raw = point.d_k * k.std**4 * (1.0 + part)
     else:
-        return _closed_form(moments.score_variance, 2)(point, divisor)
-    value = raw / _divisor_value(divisor, point) ** 2
-    return Reference(value, ROUNDING * value)
+        return None
+    return raw / _divisor_value(divisor, point) ** 2
 
 
 def _closed_form(
@@ -337,17 +333,14 @@ def _closed_form(
     ``rounding`` is the relative error.
     """
 
-    def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
+    def scaled(point: DesignPoint, divisor: str) -> float | None:
         """Return the scaled closed form, or None if it does not apply."""
         if not point.is_independent:
             return None
         raw = form(point.distribution_q, point.distribution_k, point.d_k)
-        if raw is None:
-            return None
-        value = raw / _divisor_value(divisor, point) ** degree
-        return Reference(value, rounding * abs(value))
+        return None if raw is None else raw / _divisor_value(divisor, point) ** degree
 
-    return exact_value
+    return _with_error(scaled, rounding)
 
 
 def _row_expectation(name: str) -> ReferenceFunction:
@@ -357,9 +350,7 @@ def _row_expectation(name: str) -> ReferenceFunction:
     def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
         """Return the expectation, or None if it is not known."""
         row = expect_row(point, divisor)
-        if row is None:
-            return None
-        return Reference(float(row.values[column]), float(row.errors[column]))
+        return row and Reference(*(float(part[column]) for part in row))
 
     return exact_value
 
@@ -385,18 +376,15 @@ def _row_variance(point: DesignPoint, divisor: str) -> Reference | None:
     return Reference(share * found.value, found.error)
 
 
-def _entropy_identity(point: DesignPoint, divisor: str) -> Reference | None:
+def _entropy_identity(point: DesignPoint, divisor: str) -> float | None:
     """Return 0, the exact value of E [H - ln Z + s² tr J], s = |q|/divisor, or None.
 
     H is the entropy, Z the sum of exponentials and J the Jacobian of softmax.  The
     identity follows from Gaussian integration by parts given q.  It holds for standard
     normal keys, any distribution of q and any number of keys.
     """
-    known = "/" not in divisor and point.has_rows
-    gaussian = point.distribution_k == DISTRIBUTIONS["gaussian"]
-    if not known or not gaussian or not point.is_independent:
-        return None
-    return Reference(0.0, 0.0)
+    known = "/" not in divisor and point.has_rows and point.is_independent
+    return 0.0 if known and point.distribution_k == DISTRIBUTIONS["gaussian"] else None
 
 
 def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
@@ -405,14 +393,14 @@ def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
     Known for independent centred Gaussian entries; does not depend on the divisor.
     """
     del divisor
-    both = (point.distribution_q, point.distribution_k)
-    gaussian = all(one.family == "gaussian" and not one.mean for one in both)
-    if not gaussian or not point.is_independent:
+    means = point.distribution_q.mean, point.distribution_k.mean
+    centred = _families(point) == ("gaussian", "gaussian") and means == (0.0, 0.0)
+    if not centred or not point.is_independent:
         return None
     return Reference(distribution_gap(GAP_AT, point.d_k), QUADRATURE_ERROR)
 
 
-def _score_max(point: DesignPoint, divisor: str) -> Reference | None:
+def _score_max(point: DesignPoint, divisor: str) -> float | None:
     """Return the expected largest score of a row, or None.
 
     For Gaussian keys it is E|q|/divisor times the expected maximum of n normals.
@@ -420,37 +408,35 @@ def _score_max(point: DesignPoint, divisor: str) -> Reference | None:
     q, k = point.distribution_q, point.distribution_k
     if not point.has_rows or not point.is_independent or q.mean or k.mean:
         return None
-    if k.family != "gaussian":
-        return None
-    match q.family:
-        case "gaussian":
+    match _families(point):
+        case "gaussian", "gaussian":
             # E|q| from E|q·k| = E|q| E|z| with z normal, E|z| = sqrt(2/pi)
             length = moments.score_abs(q, k, point.d_k)
             scale = (length or 0.0) * math.sqrt(0.5 * math.pi)
-        case "rademacher":
+        case "rademacher", "gaussian":
             scale = math.sqrt(point.d_k) * q.std * k.std
         case _:
             return None
-    scale /= _divisor_value(divisor, point)
-    value = scale * expected_maximum(point.shape[1])
-    return Reference(value, QUADRATURE_ERROR * value)
+    _, n_keys = point.shape
+    return scale / _divisor_value(divisor, point) * expected_maximum(n_keys)
 
 
 def _element_gradient(point: DesignPoint, divisor: str) -> Reference | None:
     """Return the mean of p(1 - p) over the weights of a row, E tr J/n, or None."""
     trace = _row_expectation("jacobian_trace")(point, divisor)
-    if trace is None or not point.has_rows:
-        return None
-    _, n_keys = point.shape
-    return Reference(trace.value / n_keys, trace.error / n_keys)
+    return trace and Reference(*(one / point.shape[1] for one in trace))
 
 
 #: Name of a quantity -> function for its exact value.
 REFERENCES: dict[str, ReferenceFunction] = {
-    "entry_variance_q": _entry_variance("q"),
-    "entry_variance_k": _entry_variance("k"),
+    "entry_variance_q": _with_error(
+        lambda point, _: _entry_variance(point, point.distribution_q), ROUNDING
+    ),
+    "entry_variance_k": _with_error(
+        lambda point, _: _entry_variance(point, point.distribution_k), ROUNDING
+    ),
     "score_mean": _closed_form(moments.score_mean, 1),
-    "score_variance": _score_variance,
+    "score_variance": _with_error(_score_variance, ROUNDING),
     "score_std": _closed_form(
         lambda q, k, d: math.sqrt(moments.score_variance(q, k, d)), 1
     ),
@@ -464,8 +450,8 @@ REFERENCES: dict[str, ReferenceFunction] = {
     "output_variance": _row_expectation("inverse_participation"),
     "output_std": _output_std,
     **{name: _saturated_share(threshold) for name, threshold in SATURATED.items()},
-    "entropy_identity": _entropy_identity,
+    "entropy_identity": _with_error(_entropy_identity, ROUNDING),
     "score_distribution_gap": _distribution_gap,
-    "score_max": _score_max,
+    "score_max": _with_error(_score_max, QUADRATURE_ERROR),
     "element_gradient": _element_gradient,
 }

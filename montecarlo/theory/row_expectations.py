@@ -20,8 +20,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from montecarlo.theory.row_integrals import (
     HIGHEST,
+    LOG_T,
     LOWEST,
-    LOWEST_T,
     MOST_LOG_KEYS,
     ROUNDING,
     STEP,
@@ -31,7 +31,6 @@ from montecarlo.theory.row_integrals import (
     Expectations,
     LargestProfile,
     Profile,
-    expect_gaussian_row,
     gaussian_profile,
     integrate_largest,
     integrate_row,
@@ -52,26 +51,6 @@ POINTS = 12
 CHI_REACH = 8.0
 #: Gauss-Legendre points in |q| per panel, and the fewer ones that give the error.
 NORM_POINTS, FEWER_NORM_POINTS = 56, 40
-
-
-@lru_cache(maxsize=1024)
-def expect_rademacher_query(d_k: int, n_keys: float, scale: float) -> Expectations:
-    """Return the expectations of `ROW_NAMES` for Rademacher queries and Gaussian keys.
-
-    As |q| = sqrt(d_k), the scores are N(0, d_k scale²).
-
-    Parameters
-    ----------
-    d_k, n_keys : int
-    scale : float
-        Factor on q·k for entries of variance 1; positive.
-
-    Returns
-    -------
-    Expectations
-        Shape (6,).
-    """
-    return expect_gaussian_row(math.sqrt(d_k) * scale, n_keys)
 
 
 @lru_cache(maxsize=1024)
@@ -265,8 +244,9 @@ def expect_rademacher_pairs(d_k: int, n_keys: int, scale: float) -> Expectations
     Expectations
         Shape (6,).
     """
+    values, probabilities = rademacher_scores(d_k)
     return join_largest(
-        integrate_row(_rademacher_profile(d_k, scale), n_keys),
+        integrate_row(profile_of(scale * values, probabilities), n_keys),
         _rademacher_largest_weight(d_k, n_keys, scale),
     )
 
@@ -290,13 +270,6 @@ def rademacher_scores(d_k: int) -> tuple[Array, Array]:
     values: Array = 2.0 * np.arange(d_k + 1, dtype=np.float64) - d_k
     likely = probability > NEGLIGIBLE
     return values[likely], probability[likely]
-
-
-@lru_cache(maxsize=16)
-def _rademacher_profile(d_k: int, scale: float) -> Profile:
-    """Return the profile of the score scale · q·k for Rademacher queries and keys."""
-    values, probabilities = rademacher_scores(d_k)
-    return profile_of(scale * values, probabilities)
 
 
 def profile_of(scores: Array, probabilities: Array) -> Profile:
@@ -331,27 +304,25 @@ def profile_of(scores: Array, probabilities: Array) -> Profile:
 
 
 @lru_cache(maxsize=16)
-def _rademacher_largest_profile(d_k: int, scale: float) -> tuple[Array, Array, Array]:
-    """Return ln t, ln ψ(t, x), and the share of the term y = x in ψ(t, x).
+def _rademacher_largest_profile(d_k: int, scale: float) -> tuple[Array, Array]:
+    """Return ln ψ(t, x), and the share of the term y = x in ψ(t, x).
 
-    ψ(t, x) = Σ P(y) exp(-t exp(y - x)) over the values y <= x of the score.  Shapes are
-    (n_t,), (n_values, n_t) and (n_values, n_t).
+    ψ(t, x) = Σ P(y) exp(-t exp(y - x)) over the values y <= x of the score.  Both have
+    shape (n_values, n_t), for t on the grid `LOG_T`.
     """
     _, probability = rademacher_scores(d_k)
-    n_t = round((HIGHEST - LOWEST_T) / STEP_T) + 1
-    u: Array = LOWEST_T + STEP_T * np.arange(n_t, dtype=np.float64)
     n_gaps = min(probability.size, 1 + math.ceil(WIDEST_GAP / (2.0 * scale)))
     gaps = 2.0 * scale * np.arange(n_gaps)
-    lost = -np.expm1(-np.exp(u - gaps[:, np.newaxis]))
+    lost = -np.expm1(-np.exp(LOG_T - gaps[:, np.newaxis]))
     padded = np.concatenate([np.zeros(n_gaps - 1), probability])
     below = sliding_window_view(padded, n_gaps)[:, ::-1]  # P(x - gap)
     above = np.concatenate([np.cumsum(probability[:0:-1])[::-1], [0.0]])
     # Not a BLAS product: its last bit would depend on the number of threads.
     product = np.einsum("xz,zt->xt", below, lost)
     log_psi = log_complement(above[:, np.newaxis] + product)
-    share: Array = probability[:, np.newaxis] * np.exp(-np.exp(u) - log_psi)
+    share: Array = probability[:, np.newaxis] * np.exp(-np.exp(LOG_T) - log_psi)
     share = np.minimum(share, 1.0 - 1e-16)  # 1 for the lowest value
-    return u, log_psi, share
+    return log_psi, share
 
 
 def _rademacher_largest_weight(d_k: int, n_keys: int, scale: float) -> Expectations:
@@ -364,8 +335,8 @@ def _rademacher_largest_weight(d_k: int, n_keys: int, scale: float) -> Expectati
 
         E p_max = Σ over x ∫ t (ψ^n - ψ'^n) du,  t = exp u
     """
-    u, log_psi, share = _rademacher_largest_profile(d_k, scale)
-    terms = -np.exp(n_keys * log_psi + u) * np.expm1(n_keys * np.log1p(-share))
+    log_psi, share = _rademacher_largest_profile(d_k, scale)
+    terms = -np.exp(n_keys * log_psi + LOG_T) * np.expm1(n_keys * np.log1p(-share))
     by_t = terms.sum(axis=0)
     fine, coarse = STEP_T * by_t.sum(), 2.0 * STEP_T * by_t[::2].sum()
     error = abs(fine - coarse) + ROUNDING * fine

@@ -128,8 +128,26 @@ def integrate_row(profile: Profile, n_keys: float) -> Expectations:
     B. Derrida, Phys. Rev. B 24 (1981) 2613, uses this integral for the random energy
     model.
     """
-    fine = _trapezoid_integrals(profile, n_keys, 1)
-    coarse = _trapezoid_integrals(profile, n_keys, 2)
+    return compare_steps(
+        _trapezoid_integrals(profile, n_keys, 1),
+        _trapezoid_integrals(profile, n_keys, 2),
+    )
+
+
+def compare_steps(fine: Array, coarse: Array) -> Expectations:
+    """Return expectations with errors, from the integrals by two steps.
+
+    Parameters
+    ----------
+    fine, coarse : ndarray, shape (..., 1 + n_quantities)
+        Integrals with a step and with twice that step.  The first is E Σp, which is 1.
+
+    Returns
+    -------
+    Expectations
+        Shape (..., n_quantities): the other integrals of ``fine``.  The error is the
+        difference of both, plus the deviation of E Σp from 1 and rounding, relatively.
+    """
     values, total = fine[..., 1:], fine[..., :1]
     errors = np.abs(values - coarse[..., 1:])
     errors = errors + (np.abs(total - 1.0) + ROUNDING) * np.abs(values)
@@ -141,9 +159,7 @@ def _trapezoid_integrals(profile: Profile, n_keys: float, stride: int) -> Array:
 
     By the trapezoidal rule on every ``stride``-th point of u.
     """
-    u, log_phi = profile.u[::stride], profile.log_phi[..., ::stride]
-    a1, a2 = profile.a1[..., ::stride], profile.a2[..., ::stride]
-    a1_log = profile.a1_log[..., ::stride]
+    u, log_phi, a1, a1_log, a2 = (part[..., ::stride] for part in profile)
     n = float(n_keys)
     one_less = n * np.exp((n - 1.0) * log_phi)
     two_less = n * (n - 1.0) * np.exp((n - 2.0) * log_phi)
@@ -170,9 +186,11 @@ def log_complement(complement: Array) -> Array:
     return np.log1p(-np.minimum(complement, 1.0 - 1e-16))
 
 
-#: Grid of ln t.  Up to n = 2**20, the part of the integral below LOWEST_T is less than
-#: 5e-12 times 1/n, the least possible largest weight.
-LOWEST_T, STEP_T = -40.0, 0.2
+#: Grid of ln t, and its step.  Up to n = 2**20, the part of the integral below exp(-40)
+#: is less than 5e-12 times 1/n, the least possible largest weight.
+STEP_T = 0.2
+N_T = round((HIGHEST + 40.0) / STEP_T) + 1
+LOG_T: Array = -40.0 + STEP_T * np.arange(N_T, dtype=np.float64)
 #: Step of the largest score in standard deviations.  The largest score has width
 #: 1/sqrt(2 ln n), and twice this step, which gives the errors, must resolve it for
 #: 2**20 keys.
@@ -193,16 +211,14 @@ class LargestProfile(NamedTuple):
     ----------
     g : ndarray, shape (n_g,)
         The largest score, in standard deviations s.
-    u : ndarray, shape (n_t,)
-        ln t.
     log_psi : ndarray, shape (n_s, n_g, n_t)
-        ln ψ(t, g), with ψ = E [exp(-t exp(x - s g)); x < s g] for x from N(0, s²).
+        ln ψ(t, g) for t on the grid `LOG_T`, with ψ = E [exp(-t exp(x - s g)); x < s g]
+        for x from N(0, s²).
     log_below : ndarray, shape (n_g,)
         ln P(x < s g), which is ln ψ at t = 0.
     """
 
     g: Array
-    u: Array
     log_psi: Array
     log_below: Array
 
@@ -218,21 +234,19 @@ def largest_profile(stds: Array) -> LargestProfile:
     """
     ends = round(REACH / STEP_G)
     g: Array = STEP_G * np.arange(-ends, ends + 1, dtype=np.float64)
-    n_t = round((HIGHEST - LOWEST_T) / STEP_T) + 1
-    u: Array = LOWEST_T + STEP_T * np.arange(n_t, dtype=np.float64)
     nodes, weights = legendre(GAP_POINTS)
     above = scipy.special.ndtr(-g)
-    log_psi = np.empty((stds.size, g.size, u.size))
+    log_psi = np.empty((stds.size, g.size, LOG_T.size))
     for i, std in enumerate(stds):
-        z = np.minimum(WIDEST_GAP, 2.0 * REACH * std) * nodes
-        dz = np.minimum(WIDEST_GAP, 2.0 * REACH * std) * weights / std
+        widest = np.minimum(WIDEST_GAP, 2.0 * REACH * std)
+        z, dz = widest * nodes, widest * weights / std
         y = g[:, np.newaxis] - z / std
         density = np.exp(-0.5 * y * y) * (dz / math.sqrt(2.0 * math.pi))
-        lost = -np.expm1(-np.exp(u - z[:, np.newaxis]))
+        lost = -np.expm1(-np.exp(LOG_T - z[:, np.newaxis]))
         # Not a BLAS product: its last bit would depend on the number of threads.
         product = np.einsum("gz,zt->gt", density, lost)
         log_psi[i] = log_complement(above[:, np.newaxis] + product)
-    return LargestProfile(g, u, log_psi, log_complement(above))
+    return LargestProfile(g, log_psi, log_complement(above))
 
 
 def integrate_largest(profile: LargestProfile, n_keys: float) -> Expectations:
@@ -252,18 +266,13 @@ def integrate_largest(profile: LargestProfile, n_keys: float) -> Expectations:
         E p_max = n ∫ φ(g) ∫ t exp(-t) ψ(t, g)^(n-1) du dg
     """
     n = float(n_keys)
-    log_distribution = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * profile.g**2
-    log_distribution += (n - 1.0) * profile.log_below
+    log_density = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * profile.g * profile.g
+    log_distribution = log_density + (n - 1.0) * profile.log_below
+    likely = np.flatnonzero(log_distribution > math.log(NEGLIGIBLE))
     # Drop an even number of points in front, so that the coarse grid keeps its points.
-    first = int(np.argmax(log_distribution > math.log(NEGLIGIBLE))) // 2 * 2
-    last = log_distribution.size - int(
-        np.argmax(log_distribution[::-1] > math.log(NEGLIGIBLE))
-    )
-    g, log_psi = profile.g[first:last], profile.log_psi[:, first:last]
-    log_density = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * g * g
-    inner = np.exp((n - 1.0) * log_psi + log_density[:, np.newaxis])
-    kernel = np.exp(profile.u - np.exp(profile.u))
-    inner *= kernel
+    part = slice(likely[0] // 2 * 2, likely[-1] + 1)
+    log_rows = (n - 1.0) * profile.log_psi[:, part] + log_density[part, np.newaxis]
+    inner = np.exp(log_rows) * np.exp(LOG_T - np.exp(LOG_T))
     fine = STEP_G * STEP_T * inner.sum(axis=(-2, -1))
     coarse = 4.0 * STEP_G * STEP_T * inner[:, ::2, ::2].sum(axis=(-2, -1))
     errors = np.abs(fine - coarse) + ROUNDING * fine
@@ -320,21 +329,25 @@ def join_largest(row: Expectations, largest: Expectations) -> Expectations:
     )
 
 
-def gaussian_profile(stds: Array) -> Profile:
+def gaussian_profile(stds: Array, grid: tuple[Array, int] | None = None) -> Profile:
     """Return the profiles of N(0, s²) scores, for several s of similar size.
 
     Parameters
     ----------
     stds : ndarray, shape (n_s,)
         The s, positive; either all at most `NARROW` or all above it.
+    grid : (ndarray, int), optional
+        The grid of u and its stride, as from `score_grid`, perhaps shifted; default:
+        that of ``score_grid(stds)``.
 
     Returns
     -------
     Profile
         Arrays of shape (n_s, n_u), on a common grid of u.
     """
-    u, stride = score_grid(stds)
-    return gaussian_profile_at(stds, u, stride)
+    u, stride = score_grid(stds) if grid is None else grid
+    complement, a1, a1_log, a2 = gaussian_means(PROFILE_FACTORS, stds, u, stride)
+    return Profile(u, log_complement(complement), a1, a1_log, a2)
 
 
 def score_grid(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
@@ -364,30 +377,21 @@ def score_grid(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
 
 #: (w, ln w) -> the factor f of a kernel f w exp(-w), elementwise.
 KernelFactor = Callable[[Array, Array], Array]
+#: The factors of a1, a1_log and a2 in a `Profile`.
+PROFILE_FACTORS: tuple[KernelFactor, ...] = (
+    lambda w, _: np.ones_like(w),
+    lambda _, log_w: log_w,
+    lambda w, _: w,
+)
 
 
-def gaussian_profile_at(stds: Array, u: Array, stride: int) -> Profile:
-    """Return the profiles of N(0, s²) scores on a given grid.
-
-    Parameters
-    ----------
-    stds : ndarray, shape (n_s,)
-        As for `gaussian_profile`.
-    u : ndarray, shape (n_u,)
-        As from `score_grid`, perhaps shifted.
-    stride : int
-        As from `score_grid`.
-    """
-    factors: tuple[KernelFactor, ...]
-    factors = (lambda w, _: np.ones_like(w), lambda _, log_w: log_w, lambda w, _: w)
-    a1, a1_log, a2 = gaussian_kernel_means(factors, stds, u, stride)
-    return Profile(u, log_complement(_mean_complement(stds, u, stride)), a1, a1_log, a2)
-
-
-def gaussian_kernel_means(
+def gaussian_means(
     factors: Sequence[KernelFactor], stds: Array, u: Array, stride: int
 ) -> Array:
-    """Return E f(w, ln w) w exp(-w), w = exp(u + x), over one score x from N(0, s²).
+    """Return means of functions of w = exp(u + x) over one score x from N(0, s²).
+
+    The functions are 1 - exp(-w) and, for each factor f, the kernel f(w, ln w) w
+    exp(-w).
 
     Parameters
     ----------
@@ -401,47 +405,34 @@ def gaussian_kernel_means(
 
     Returns
     -------
-    ndarray, shape (n_factors, n_s, n_u)
+    ndarray, shape (1 + n_factors, n_s, n_u)
+
+    Notes
+    -----
+    For s above `NARROW` the mean of 1 - exp(-w) is integrated by parts: ∫ w exp(-w)
+    Φ((u - ln w)/s) d ln w, Φ the normal distribution.
     """
     if float(stds.max()) <= NARROW:
         log_w, weight = _log_w_nodes(stds, u)
         w = np.exp(log_w)
         a1 = w * np.exp(-w)
-        kernels = [a1 * factor(w, log_w) for factor in factors]
-        return np.stack([np.einsum("sug,g->su", one, weight) for one in kernels])
+        functions = [-np.expm1(-w), *(a1 * factor(w, log_w) for factor in factors)]
+        return np.stack([np.einsum("sug,g->su", one, weight) for one in functions])
     log_w = _log_w_grid()
     w = np.exp(log_w)
     a1 = STEP * w * np.exp(-w)
-    kernels = [(a1 * factor(w, log_w))[::-1] for factor in factors]
+    kernels = [a1, *(a1 * factor(w, log_w) for factor in factors)]
     means = np.empty((len(kernels), stds.size, u.size))
     for i, std in enumerate(stds):
         z = _difference_grid(float(std), u, stride)
         density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * std)
-        densities = sliding_window_view(density, log_w.size)[::stride]
+        below = scipy.special.ndtr(z)
         for j, kernel in enumerate(kernels):
+            values = density if j else below
+            windows = sliding_window_view(values, log_w.size)[::stride]
             # Not a BLAS product: its last bit would depend on the number of threads.
-            means[j, i] = np.einsum("uw,w->u", densities, kernel)
+            means[j, i] = np.einsum("uw,w->u", windows, kernel[::-1])
     return means
-
-
-def _mean_complement(stds: Array, u: Array, stride: int) -> Array:
-    """Return E (1 - exp(-w)) over one score from N(0, s²), shape (n_s, n_u).
-
-    By parts it is ∫ w exp(-w) Φ((u - ln w)/s) d ln w, Φ the normal distribution.
-    """
-    if float(stds.max()) <= NARROW:
-        log_w, weight = _log_w_nodes(stds, u)
-        lost: Array = np.einsum("sug,g->su", -np.expm1(-np.exp(log_w)), weight)
-        return lost
-    log_w = _log_w_grid()
-    w = np.exp(log_w)
-    kernel = (STEP * w * np.exp(-w))[::-1]
-    rows = []
-    for std in stds:
-        below = scipy.special.ndtr(_difference_grid(float(std), u, stride))
-        windows = sliding_window_view(below, log_w.size)[::stride]
-        rows.append(np.einsum("uw,w->u", windows, kernel))
-    return np.stack(rows)
 
 
 def _log_w_nodes(stds: Array, u: Array) -> tuple[Array, Array]:

@@ -457,38 +457,29 @@ def quantile_of_queries(
     unless d_k is small.  `share_for_gaussian_query` is used where that is not accurate.
     """
 
-    def by_laguerre(n_points: int) -> Callable[[float], Reference]:
-        """Return the function P(p_max >= threshold), averaged over |q|."""
+    def by_laguerre(n_points: int, threshold: float) -> Reference:
+        """Return P(p_max >= threshold), averaged over |q| at ``n_points`` points."""
         halves, weights = gamma_quadrature(n_points, 0.5 * d_k - 1.0)
         stds = scale * np.sqrt(2.0 * halves)
-
-        def share(threshold: float) -> Reference:
-            """Return P(p_max >= threshold)."""
-            shares = [share_for_std(float(std), n_keys, threshold) for std in stds]
-            value = math.fsum(
-                w * one.value for w, one in zip(weights, shares, strict=True)
-            )
-            return Reference(value, max(one.error for one in shares))
-
-        return share
+        shares = [share_for_std(float(std), n_keys, threshold) for std in stds]
+        value = math.fsum(w * one.value for w, one in zip(weights, shares, strict=True))
+        return Reference(value, max(one.error for one in shares))
 
     averaged = partial(share_for_gaussian_query, d_k, n_keys, scale)
     if averaged(1.0 - ONE_TOLERANCE).value > 1.0 - probability:
         return Reference(1.0, ONE_TOLERANCE)
     if averaged(AT_MOST_ONE).value > 1.0 - probability:
         return solve_quantile(probability, n_keys, averaged, AT_MOST_ONE)
-    typical = solve_quantile(
-        probability, n_keys, lambda t: share_for_std(scale * math.sqrt(d_k), n_keys, t)
-    )
+    for_typical = partial(share_for_std, scale * math.sqrt(d_k), n_keys)
+    start = solve_quantile(probability, n_keys, for_typical).value
     if d_k >= LAGUERRE_FROM:
-        quantile = solve_quantile(
-            probability, n_keys, by_laguerre(LAGUERRE), typical.value
-        )
-        fewer = by_laguerre(FEWER_LAGUERRE)(quantile.value).value
+        for_points = partial(by_laguerre, LAGUERRE)
+        quantile = solve_quantile(probability, n_keys, for_points, start)
+        fewer = by_laguerre(FEWER_LAGUERRE, quantile.value).value
         off = abs(fewer - (1.0 - probability))
         if off < 10.0 * AGREED:
             return Reference(quantile.value, quantile.error + off * quantile.value)
-    return solve_quantile(probability, n_keys, averaged, typical.value)
+    return solve_quantile(probability, n_keys, averaged, start)
 
 
 @lru_cache(maxsize=256)

@@ -156,7 +156,7 @@ def test_range_has_both_ends_and_places_between(low, high):
 def places_of(catalogue, preset="quick"):
     """Return what cases are of: distribution, d_k and n."""
     study = study_of_claims(catalogue, preset=preset)
-    points = points_of_study(study.catalogue, study.grid, whole_grid=False)
+    points = points_of_study(study)
     return {(c.distribution_k.name, c.d_k, c.n_keys) for c in points}
 
 

@@ -40,7 +40,7 @@ def test_what_is_read_is_sampled_and_nothing_else(preset):
     self-check on references; each that is named is planned.  No point is without.
     """
     grid, rows = PRESETS[preset], planned(preset)
-    points = points_of_study(read_catalogue(), grid, whole_grid=True)
+    points = points_of_study(Study(read_catalogue(), grid))
     named = set(check_rows(read_catalogue().checks(), points, grid.divisors))
     for reader in READERS.values():
         mine = set(reader(points))
@@ -57,7 +57,7 @@ def test_what_is_read_is_sampled_and_nothing_else(preset):
 def test_a_row_that_lacks_is_an_error(name):
     """Whatever row of its own is taken away, a reader is told which; of others none."""
     reader, grid = READERS[name], PRESETS["quick"]
-    points = points_of_study(read_catalogue(), grid, whole_grid=True)
+    points = points_of_study(Study(read_catalogue(), grid))
     table = tabulate(
         table_row(point, key, *[1.0] * 4, 1, None, None)
         for point, key in planned("quick")

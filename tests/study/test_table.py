@@ -18,7 +18,7 @@ from montecarlo.study.table import (
     find_reference,
     find_rows,
     references_of,
-    rows_of,
+    row_of_estimate,
     table_of,
     tabulate,
 )
@@ -40,7 +40,11 @@ def table_of_both(lookup):
 
 def every_row(summaries, lookup):
     """Every row of a point."""
-    return rows_of(summaries, every_key(summaries.point, ALL), lookup)
+    point = summaries.point
+    return [
+        row_of_estimate(point, key, summaries.estimate(key), lookup(key))
+        for key in every_key(point, ALL)
+    ]
 
 
 def summaries_of(point, n=6, divisors=ALL):

@@ -35,7 +35,7 @@ from montecarlo.claims.outcomes import (
     read_claims,
     read_report_run,
 )
-from montecarlo.claims.running import points_of_study
+from montecarlo.claims.running import Study, points_of_study
 from montecarlo.claims.schema import Catalogue, Claim, Topic
 from montecarlo.claims.verdicts import Outcome, Verdict
 from montecarlo.report.content.curves import Curves, read_curves
@@ -362,7 +362,7 @@ def read_results(
         read_claims(folder),
         run,
         catalogue,
-        points_of_study(catalogue, grid, whole_grid=whole_grid),
+        points_of_study(Study(catalogue, grid, whole_grid=whole_grid)),
         None if catalogue.language else training_view(),
     )
 
