@@ -64,14 +64,7 @@ DISTANCE = -np.abs(np.arange(TOKENS)[:, None] - np.arange(TOKENS)).astype(float)
 
 
 KEYS = np.random.default_rng(17).normal(size=TOKENS)
-#: What no form has beside the other, and what one has alone.
-PLANTED = {
-    "cap and slope": {"cap": 30.0, "bias": 0.25 * DISTANCE},
-    "low cap and slope": {"cap": 12.0, "bias": 0.25 * DISTANCE},
-    "cap and keys": {"cap": 30.0, "bias": KEYS},
-    "cap": {"cap": 30.0},
-    "slope": {"bias": 0.25 * DISTANCE},
-}
+SLOPE = 0.25 * DISTANCE
 #: Heads of each; and how many intervals of 95 % hold the scale at least: fewer than 14
 #: of 20 do once in 30,000 times.
 HEADS, LEAST = 20, 14
@@ -79,27 +72,23 @@ HEADS, LEAST = 20, 14
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number_format", ["float32", "bfloat16"])
-@pytest.mark.parametrize("planted", PLANTED)
-def test_intervals_cover_what_a_form_lacks(planted, number_format):
-    """A bend that is left out moves the scale by more than noise does."""
+@pytest.mark.parametrize("planted", [{"cap": 30.0}, {"bias": SLOPE}])
+def test_intervals_cover_a_cap_and_a_slope(planted, number_format):
+    """Also where rounding hides that a cap bends, and a plain form is believed."""
     held = 0
     for seed in range(HEADS):
-        made = attend(seed, number_format, **PLANTED[planted])
-        (head,) = apply(made).heads
+        (head,) = apply(attend(seed, number_format, **planted)).heads
         low, high = head.interval
         assert head.outcome == "scale"
         held += low <= 0.125 <= high
     assert held >= LEAST
 
 
+@pytest.mark.parametrize(("cap", "bias"), [(30.0, SLOPE), (12.0, SLOPE), (30.0, KEYS)])
 @pytest.mark.parametrize("source", ["weights", "outputs"])
-def test_an_interval_covers_a_cap_beside_a_slope(source):
-    """Of a head that was told as divided by 8.009, give or take 0.0005, for 8."""
-    (head,) = apply(attend(1, cap=30.0, bias=0.25 * DISTANCE), source).heads
-    low, high = head.divisors()
-    assert head.form == "distance"
-    assert low <= 8.0 <= high
-    assert high - low < 0.1
+def test_a_cap_beside_a_bias_is_not_accused(source, cap, bias):
+    """No form has both: the scale is off by less than the tolerance, or not told."""
+    assert answer(apply(attend(1, cap=cap, bias=bias), source)) != NO
 
 
 def test_a_no_needs_more_than_an_interval_of_95_percent():
