@@ -49,6 +49,9 @@ MOST_ROUNDING, MOST_OF_SCORES = 3.0, 0.05
 #: Least degrees of freedom of a further form, in all and over its own parameters; and
 #: least numbers beyond the constants of rows for any fit.
 FEWEST_LEFT, PART_LEFT, FEWEST_NUMBERS = 20, 0.5, 4
+#: Standard errors, over rows, from which on a form that rounding may hide widens the
+#: interval of a simpler one; by chance 3 of 1,000 reach them.
+HIDDEN = 3.0
 #: Effective number of rows from which on their agreement is not by chance.
 FEWEST_ROWS = 4
 #: Least sum of squares, as a denominator.
@@ -185,11 +188,17 @@ def fit_form(
     def predict(*parameters: float) -> tuple[Array, Array]:
         return evidence.predict(form, np.array(parameters))
 
+    def residual_at(parameters: Array) -> Array:
+        return root * predict(*parameters)[0]
+
+    def slopes_at(parameters: Array) -> Array:
+        return -root[:, None] * predict(*parameters)[1]
+
     if not evidence.is_linear(form):
         parameters = least_squares(
-            lambda p: root * predict(*p)[0],
+            residual_at,
             parameters,
-            lambda p: -root[:, None] * predict(*p)[1],
+            slopes_at,
             x_scale="jac",
             xtol=1e-14,
             ftol=1e-14,
@@ -277,7 +286,7 @@ def _choose(fits: Sequence[Fit]) -> Fit:
 
     None beats one whose residual is within the rounding of weights or outputs: a gain
     there comes from roundings that depend on each other.  The standard error then
-    covers the scales of the forms that fit better beyond chance.
+    covers the scales of the forms that rows agree upon.
 
     Where the residual is explained by rounding of scores alone, it covers the scales of
     all simple forms with nearly the same residual: any of them may be the model's.
@@ -285,8 +294,8 @@ def _choose(fits: Sequence[Fit]) -> Fit:
     first, others = fits[0], list[Fit]()
     for one in fits[1:]:
         if first.residual > first.direct:
-            first = one if _is_better(one, first, CLEARLY) else first
-        elif _is_better(one, first, 1.0):
+            first = one if _is_better(one, first) else first
+        elif first.residual**2 > one.residual**2 * (1.0 + HIDDEN**2 / first.n_rows):
             others.append(one)
     if first.residual > first.direct and first.form in SIMPLE:
         most = first.residual / CLEARLY
@@ -295,16 +304,13 @@ def _choose(fits: Sequence[Fit]) -> Fit:
     return replace(first, std_error=math.hypot(first.std_error, shift))
 
 
-def _is_better(one: Fit, first: Fit, ratio: float = CLEARLY) -> bool:
-    """Return whether a form fits better than a simpler one, beyond chance.
-
-    ``ratio`` is the one of the residuals below which it is looked at.
-    """
+def _is_better(one: Fit, first: Fit) -> bool:
+    """Return whether a form fits clearly better than a simpler one."""
+    if not one.residual < CLEARLY * first.residual:
+        return False
     more = max(first.degrees_of_freedom - one.degrees_of_freedom, 1)
-    squares = (fit.residual**2 * fit.degrees_of_freedom for fit in (first, one))
-    gain = next(squares) - next(squares)
-    is_seen = gain >= BEYOND_CHANCE * one.residual**2 * more
-    return is_seen and one.residual < ratio * first.residual
+    squares = [fit.residual**2 * fit.degrees_of_freedom for fit in (first, one)]
+    return squares[0] - squares[1] >= BEYOND_CHANCE * one.residual**2 * more
 
 
 def _examine(fit: Fit, made: Fitted) -> Fit:

@@ -85,10 +85,8 @@ class HeadScale:
     outcome: Outcome
     fit: Fit | None  # None where the rows hold no information
     mask: Mask
-    rounding_error: float  # of the source's number format, relative
-    #: Known divisors in the interval, which is widened by one rounding of the scale.
+    #: Known divisors in the interval, which is widened by a rounding of the scale.
     known: tuple[KnownDivisor, ...] = ()
-    ratio: float = math.nan  # divisor / sqrt(d_k)
     left_out: int = 0  # rows of padding among those that were read
 
     @property
@@ -114,18 +112,6 @@ class HeadScale:
         return self.fit.parameter if self.fit and self.form else math.nan
 
     @property
-    def reason(self) -> str:
-        """Why there is no information: ``coarse``, ``peaked`` or ``few``; or empty."""
-        if self.outcome != "no_information":
-            return ""
-        if self.rounding_error >= COARSE:
-            return "coarse"
-        fit = self.fit
-        if fit is not None and (fit.moved > MOST_MOVED or not fit.holds):
-            return "peaked"
-        return "few"
-
-    @property
     def interval(self) -> Interval:
         """95 % interval of the scale."""
         if self.fit is None or math.isnan(self.scale):
@@ -144,13 +130,6 @@ class HeadScale:
             return Interval(-math.inf, math.inf)
         return Interval(1.0 / high, 1.0 / low)
 
-    @property
-    def named(self) -> Interval:
-        """The interval for names: widened by the rounding of a model's constant."""
-        low, high = self.divisors()
-        room = 2.0 * max(self.rounding_error, FLOAT32) * abs(low)
-        return Interval(low - room, high + room)
-
 
 #: Columns of the table of heads.
 COLUMNS: dict[str, Callable[[HeadScale], object]] = {
@@ -162,7 +141,6 @@ COLUMNS: dict[str, Callable[[HeadScale], object]] = {
     "ci_high": lambda one: one.interval.high,
     "implied_divisor": lambda one: one.divisor,
     "known": lambda one: ", ".join(known.text for known in one.known),
-    "ratio": lambda one: one.ratio,
     "source": lambda one: one.source,
     "form": lambda one: one.form,
     "parameter": lambda one: one.parameter,
@@ -261,12 +239,14 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     if is_by_key and mask.sums in {"less", "other"}:
         of_keys = model.column_sums(head, 0)
         outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
-    common = head, source, outcome, fit, mask, rounding_error
-    found = HeadScale(*common, left_out=left_out)
+    found = HeadScale(head, source, outcome, fit, mask, left_out=left_out)
     if outcome != "scale":
         return found
-    known = divisors_within(*found.named, *model.sizes)
-    return replace(found, known=known, ratio=found.divisor / math.sqrt(model.d_k))
+    # a model's constant may be rounded, too
+    low, high = found.divisors()
+    room = 2.0 * max(rounding_error, FLOAT32) * abs(low)
+    known = divisors_within(low - room, high + room, *model.sizes)
+    return replace(found, known=known)
 
 
 def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[Rows]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from montecarlo.model.answers import NO, YES, answer_scales
+from montecarlo.model.answers import NO, YES, answer_scales, say_findings
 from montecarlo.model.arrays import open_arrays
 from montecarlo.model.expected import expected_divisor
 from montecarlo.model.scales import find_scales
@@ -72,6 +72,7 @@ def test_a_sound_model_passes(number_format, source):
     assert answer_scales(found, expected).answer == YES
     assert answer_scales(found, expected_divisor(str(ROOT), D_K, HEADS)).answer == YES
     assert answer_scales(found, expected_divisor("linear", D_K, HEADS)).answer == NO
-    (one,) = answer_scales(found, expected).findings
-    assert one.places == [([0, 1], list(range(HEADS)))]
-    assert one.first.mask.mask == "causal"
+    told = answer_scales(found, expected)
+    (line,) = say_findings(told)
+    assert line.startswith("layers 0, 1, all heads: scores are divided by ")
+    assert told.findings[0].heads[0].mask.mask == "causal"

@@ -148,7 +148,7 @@ def test_gemma_2_with_another_cap():
         layer.self_attn.attn_logit_softcapping = 30.0
     message = verdict(record(model, inputs)[0])
     assert "scaled scores capped at 30 by tanh" in message
-    assert "are scores capped at something else than attn_logit_softcapping?" in message
+    assert "is the cap of attn_logit_softcapping another, or missing?" in message
 
 
 def test_every_convention_is_of_an_architecture():
