@@ -52,7 +52,7 @@ HINTS = {
     "mscale_once": "is mscale of the rope scaling not squared?",
     "cap": "is the cap of attn_logit_softcapping another, or missing?",
     "window": "is it another window than sliding_window, or none?",
-    "chunk": "are chunks others than of attention_chunk_size, or none?",
+    "chunks": "are chunks others than of attention_chunk_size, or none?",
     "sums": "is something dropped after softmax, or a sink that is not configured?",
     "alibi": "has the bias by distance the wrong sign? it should fall",
     "no_sinks": "are the sinks missing? weights add up to 1 without them",
@@ -81,14 +81,12 @@ WIDE = (
     "tolerance"
 )
 FORMS = {
-    "plain": "",
     "distance": "a bias of {parameter:.4g} per position of distance (linear, as ALiBi)",
     "cap": "scaled scores capped at {parameter:.4g} by tanh",
     "sink": "a sink outside these keys takes part of the weight",
     "offset": "a bias by the distance of key and query",
     "key": "a bias of each key",
     "pair": "a bias of each pair of positions",
-    "row": "",
 }
 MASKS = {
     "none": "no mask",
@@ -101,12 +99,10 @@ MASKS = {
     "causal_keys": "a causal mask and hidden keys",
     "other": "zeros that are no common mask",
 }
-SUMS = {
-    "less": "weights of a row add up to {row_sum:.3g} on average: a sink outside these "
-    "keys, keys cut off, or a factor?",
-    "other": "weights of a row add up to {row_sum:.3g} on average: dropout, or "
-    "softmax over the queries?",
-}
+SUMS = (
+    "weights of a row add up to {row_sum:.3g} on average: a sink outside these keys, "
+    "keys cut off, dropout, or a factor?"
+)
 
 
 class Finding(NamedTuple):
@@ -240,17 +236,13 @@ def check_parts(
     parts = expected.at(one.head.layer).parts
     if not math.isnan(parts.cap) and one.outcome == "scale":
         yield _check_cap(one, parts.cap, caps.get(one.head.layer, math.nan))
-    for hint, name, size in (
-        ("window", "window", parts.window),
-        ("chunk", "chunks", parts.chunk),
-    ):
-        text = f"a {hint} of {size} keys"
-        if size >= scales.most_keys > 0:
-            text = f"{text}, of {scales.most_keys} here"
-            yield PartAnswer(hint, text, UNDETERMINED)
-        elif size and one.mask.mask in {"none", "causal", "window", "chunks"}:
-            is_so = (one.mask.mask, one.mask.window) == (name, size)
-            yield PartAnswer(hint, text, YES if is_so else NO)
+    text = f"{parts.mask} of {parts.n_keys} keys".replace("window", "a window")
+    if parts.n_keys >= scales.most_keys > 0:
+        text = f"{text}, of {scales.most_keys} here"
+        yield PartAnswer(parts.mask, text, UNDETERMINED)
+    elif parts.n_keys and one.mask.mask in {"none", "causal", "window", "chunks"}:
+        is_so = one.mask[:2] == (parts.mask, parts.n_keys)
+        yield PartAnswer(parts.mask, text, YES if is_so else NO)
     for text in parts.not_checked:
         yield PartAnswer("", text, UNDETERMINED)
     if parts.has_sinks and one.source == "weights":
@@ -383,9 +375,9 @@ def say_finding(found: Finding, answer: ScaleAnswer) -> str:
         return OUTCOMES[one.outcome]
     said = [
         _say_divisor(found, answer.scales.d_k, meant.typed),
-        FORMS[one.form].format(parameter=one.parameter),
+        FORMS.get(one.form, "").format(parameter=one.parameter),
         say_mask(one.mask.mask, one.mask.window) * (one.mask.mask not in {"", "none"}),
-        SUMS.get(one.mask.sums, "").format(row_sum=one.mask.row_sum),
+        SUMS.format(row_sum=one.mask.row_sum) * (one.mask.sums not in {"", "one"}),
     ]
     if found.answer == NO:
         parted = [one.partition("padded_") for one in found.hints]

@@ -86,8 +86,8 @@ class Parts(NamedTuple):
     """Parts of attention beside the divisor that a configuration sets for a layer."""
 
     cap: float = math.nan  # c of c tanh(score / c)
-    window: int = 0  # keys that a row sees; 0 for all
-    chunk: int = 0  # keys of a chunk, outside of which a row sees none; 0 for all
+    mask: str = ""  # beside a causal one: ``window``, ``chunks``, or empty
+    n_keys: int = 0  # of a window or of a chunk
     has_sinks: bool | None = None  # None where no configuration is known
     has_alibi: bool = False  # a bias that falls with the distance of key and query
     not_checked: tuple[str, ...] = ()  # what else is configured
@@ -267,6 +267,11 @@ WIDTH = ("hidden_size", "n_embd", "d_model", "embed_dim", "dim", "emb_dim")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 #: Fields of the number of heads of encoders and decoders, which may differ.
 SIDES = ("encoder_attention_heads", "decoder_attention_heads")
+#: Kinds of layers with a mask beside a causal one: the mask, and the field of its size.
+MASKED_LAYERS = {
+    "sliding_attention": ("window", "sliding_window"),
+    "chunked_attention": ("chunks", "attention_chunk_size"),
+}
 #: Kinds of rotary embeddings that change the lengths of queries and keys.
 STRETCHED = {"yarn", "longrope", "su"}
 #: Widths that a head may be padded to.
@@ -529,23 +534,19 @@ def _parts(fields: Fields, convention: Convention) -> Parts:
         kind = str(kinds[layer]) if layer < len(kinds) else ""
     elif config.get("use_sliding_window", True) is True:
         kind = "sliding_attention"
-    cap, window, chunk = (
-        float(value) if isinstance(value := config.get(name), int | float) else 0.0
-        for name in ("attn_logit_softcapping", "sliding_window", "attention_chunk_size")
+    mask, name = MASKED_LAYERS.get(kind, ("", ""))
+    cap, n_keys = (
+        float(value) if isinstance(value := config.get(one), int | float) else 0.0
+        for one in ("attn_logit_softcapping", name)
     )
     others = {
         "a temperature by position": config.get("attn_temperature_tuning")
         or fields.rope.get("llama_4_scaling_beta"),
         "the normalisation of q and k": config.get("use_qk_norm"),
     }
-    return Parts(
-        cap or math.nan,
-        int(window) * (kind == "sliding_attention"),
-        int(chunk) * (kind == "chunked_attention"),
-        convention.has_sinks,
-        convention.has_alibi,
-        tuple(text for text, is_configured in others.items() if is_configured),
-    )
+    has = convention.has_sinks, convention.has_alibi
+    named = tuple(text for text, is_configured in others.items() if is_configured)
+    return Parts(cap or math.nan, mask, int(n_keys), *has, named)
 
 
 def _measured(

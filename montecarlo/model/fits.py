@@ -194,7 +194,7 @@ def fit_form(
     def slopes_at(parameters: Array) -> Array:
         return -root[:, None] * predict(*parameters)[1]
 
-    if not evidence.is_linear(form):
+    if form not in evidence.linear_forms:
         parameters = least_squares(
             residual_at,
             parameters,
@@ -206,7 +206,7 @@ def fit_form(
             max_nfev=evidence.most_steps,
         ).x
     residual, columns = predict(*parameters)
-    if evidence.is_linear(form):
+    if form in evidence.linear_forms:
         sizes = np.maximum(np.abs(columns).max(axis=0), LEAST_SQUARE)
         scaled = columns / sizes * root[:, None]
         step = np.linalg.lstsq(scaled, residual * root)[0] / sizes
@@ -396,10 +396,7 @@ class LogWeights(Numbers):
     away: Array  # distances of key and query
     project: Callable[[Array], Array]  # subtracts the constants
     most_steps: ClassVar = 12  # evaluations of a search at most
-
-    def is_linear(self, form: str) -> bool:
-        """Return whether logarithms are linear in the parameters of a form."""
-        return form != "cap"
+    linear_forms: ClassVar = ("plain", "distance")  # linear in their parameters
 
     def predict(self, form: str, parameters: Array) -> tuple[Array, Array]:
         """Return the residual of the logarithms, and derivatives of the prediction."""
@@ -410,7 +407,7 @@ class LogWeights(Numbers):
     def start(self, form: str, scale: float | None) -> Array:
         """Return the best of some caps, each with its best scale; 0 for other forms."""
         del scale
-        if self.is_linear(form):
+        if form in self.linear_forms:
             return np.zeros(1 + (form != "plain"))
         found = []
         for t in CAPS * self.spread:
@@ -588,11 +585,7 @@ class Outputs(Numbers):
     blocks: Sequence[Rows]
     mask: str  # a key of `MASKS`, or `GIVEN`
     most_steps: ClassVar = 60
-
-    def is_linear(self, form: str) -> bool:
-        """Return False: outputs are linear in the parameters of no form."""
-        del form
-        return False
+    linear_forms: ClassVar[tuple[str, ...]] = ()
 
     def predict(self, form: str, parameters: Array) -> tuple[Array, Array]:
         """Return the residual of the outputs, and derivatives of the prediction."""

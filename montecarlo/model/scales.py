@@ -220,8 +220,7 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     """Return the scale of a head; ``source`` is a key of `EVIDENCE`."""
-    mask, rounding_error = Mask(), 0.0
-    fit: Fit | None = None
+    fit, mask, rounding_error = None, Mask(), 0.0
     read = read_weights if source == "weights" else _read_outputs
     rows, left_out = read(model, head)
     if rows:
@@ -233,7 +232,7 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
         fit, name = fit_outputs(rows) or (None, "")
         mask = passed_mask(rows) if name == GIVEN else Mask(name)
     outcome = _outcome(fit, rounding_error, model.d_k)
-    if outcome == "no_information" and _is_dead(model, head):
+    if outcome == "no_information" and _is_dead(rows):
         outcome = "dead"
     is_by_key = outcome == "scale" and fit is not None and fit.form == "key"
     if is_by_key and mask.sums in {"less", "other"}:
@@ -310,15 +309,11 @@ def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
     return found
 
 
-def _is_dead(model: Model, head: Head) -> bool:
+def _is_dead(rows: Sequence[Rows]) -> bool:
     """Return whether queries, keys, weights, values or outputs are 0 in all rows."""
-    lives: dict[str, bool] = {}
-    for found in read_some_rows(model, head):
-        made = {name: a for name, a in found.made.items() if name != ADDED}
-        arrays = {"q": found.queries, "k": found.keys, **made}
-        for name, array in arrays.items():
-            lives[name] = lives.get(name, False) or bool(array.any())
-    return not all(lives.values())
+    arrays = [{"q": one.queries, "k": one.keys} | dict(one.made) for one in rows]
+    names = set().union(*arrays) - {ADDED}
+    return not names or any(not any(one[n].any() for one in arrays) for n in names)
 
 
 def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
