@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from montecarlo.attention.divisors import DIVISORS
 from montecarlo.model.expected import (
     CLOSE,
     EXPECTED,
@@ -56,7 +55,6 @@ HINTS = {
     "sums": "is something dropped after softmax, or a sink that is not configured?",
     "alibi": "has the bias by distance the wrong sign? it should fall",
     "no_sinks": "are the sinks missing? weights add up to 1 without them",
-    "padded": "is it the width of a head padded to {width}?",
 }
 #: Outcomes of heads without a scale, in words, with what to do.
 OUTCOMES = {
@@ -283,17 +281,13 @@ def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
 
 
 def implied_divisor(scales: ModelScales) -> str:
-    """Return the median head's divisor, as a name of `DIVISORS` or a number.
+    """Return the median head's divisor as a number.
 
     `EXPECTED` where none is determined, or usable as a divisor.
     """
-    heads = [one for one in scales.heads if one.outcome == "scale" and one.scale > 0.0]
-    if not heads:
-        return EXPECTED
-    middle = sorted(heads, key=lambda one: one.scale)[len(heads) // 2]
-    names = [one.name for one in middle.known if one.name in DIVISORS]
-    is_usual = SMALLEST <= middle.divisor <= LARGEST
-    return (names or [f"{middle.divisor:.6g}" if is_usual else EXPECTED])[0]
+    divisors = sorted(one.divisor for one in scales.heads if one.outcome == "scale")
+    usable = [one for one in divisors if SMALLEST <= one <= LARGEST]
+    return f"{usable[len(usable) // 2]:.8g}" if usable else EXPECTED
 
 
 def say_answer(answer: ScaleAnswer) -> str:
@@ -380,9 +374,8 @@ def say_finding(found: Finding, answer: ScaleAnswer) -> str:
         SUMS.format(row_sum=one.mask.row_sum) * (one.mask.sums not in {"", "one"}),
     ]
     if found.answer == NO:
-        parted = [one.partition("padded_") for one in found.hints]
-        hints = [HINTS[name or "padded"].format(width=n) for name, _, n in parted]
-        said.append(f"{meant.text} was expected{': ' * bool(hints)}{' '.join(hints)}")
+        hints = " ".join(HINTS[one] for one in found.hints)
+        said.append(f"{meant.text} was expected{': ' * bool(hints)}{hints}")
     elif found.answer == UNDETERMINED and meant.is_known:
         said.append(WIDE)
     return "; ".join(filter(None, said))

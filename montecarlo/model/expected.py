@@ -135,13 +135,12 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
         If ``typed`` is none of these, or no divisor.
     """
     name = str(typed)
-    if name not in KNOWN:
-        try:
-            name = parse_divisor(name).name
-        except InputError as error:
-            raise InputError(
-                f"expect must be one of {', '.join(KNOWN)}, or a divisor: {error}"
-            ) from None
+    try:
+        name = name if name in KNOWN else parse_divisor(name).name
+    except InputError as error:
+        raise InputError(
+            f"expect must be one of {', '.join(KNOWN)}, or a divisor: {error}"
+        ) from None
     if name in KNOWN:
         return Expected(name, KNOWN[name].value(d_k, n_heads))
     return Expected(str(typed), divisor_value(typed, d_k, "expect"))
@@ -214,10 +213,9 @@ def hints_at(
     Returns
     -------
     tuple of str
-        Keys of `HINTS` in answers: ``sign``, ``missing``, ``twice``, ``multiplied``,
-        ``width``, ``heads``, or keys of ``expected.mistakes``.  ``padded_N``, padding
-        of heads to N entries, only where nothing else does.  Empty where no mistake, or
-        several, lead to it.
+        Keys of `HINTS` in answers: keys of ``expected.mistakes``, else ``sign``,
+        ``missing``, ``twice``, ``multiplied``, ``width`` or ``heads``.  Empty where
+        none of these, or several, lead to it.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -228,10 +226,10 @@ def hints_at(
         "width": (n_heads * d_k) ** 0.5,
         "heads": n_heads**0.5,
     }
-    mistakes = _near(divisor, expected.mistakes)
-    named = tuple(one for one in mistakes if not one.startswith("padded"))
-    found = (() if is_known_twice else _near(divisor, looks)) or mistakes
-    return named or (found if len(found) == 1 else ())
+    if mistakes := _near(divisor, expected.mistakes):
+        return mistakes
+    found = () if is_known_twice else _near(divisor, looks)
+    return found if len(found) == 1 else ()
 
 
 def _near(divisor: float, known: Mapping[str, float]) -> tuple[str, ...]:
@@ -274,8 +272,6 @@ MASKED_LAYERS = {
 }
 #: Kinds of rotary embeddings that change the lengths of queries and keys.
 STRETCHED = {"yarn", "longrope", "su"}
-#: Widths that a head may be padded to.
-PADS = (8, 16, 32, 64, 128, 256)
 #: Relative tolerance within which a measured factor is the convention's, rounded.
 ROUNDED = 0.004
 Config = Mapping[str, Any]
@@ -505,12 +501,7 @@ def _expected_at(caller: Caller, number: int) -> Expected:
             "projection gives out was not seen"
         )
     factor = usual if factor is None else factor
-    mistakes = dict(said.mistakes)
-    if convention.rule == "sqrt":
-        width = said.value**2
-        padded = {math.ceil(width / pad) * pad for pad in PADS} - {round(width)}
-        mistakes |= {f"padded_{n}": math.sqrt(n) for n in sorted(padded)}
-    mistakes = {name: value * factor for name, value in mistakes.items()}
+    mistakes = {name: value * factor for name, value in said.mistakes.items()}
     if _rotary_factor(fields) not in {None, 1.0}:
         mistakes["mscale"] = said.value * usual
     divisor = said.value * factor  # that remains for attention

@@ -17,7 +17,7 @@ leaves a residual, and no scale is determined.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, TypeAlias
@@ -150,7 +150,6 @@ class Numbers:
     rounding_error: float  # of the numbers, relative
     spread: float  # standard deviation of the scores within rows
     n_constants: int  # constants that are fitted beside the parameters of a form
-    groups: Labels | None  # groups of numbers with a further constant each
 
     def product(self, first: Array, second: Array) -> float:
         """Return the weighted sum of products."""
@@ -165,7 +164,7 @@ class Numbers:
 #: parameters, of which the scale is the first, and derivatives of the prediction, one
 #: in each column; ``roundings`` the relative effect of rounding the numbers, and the
 #: scores, and the effect of adding 1 to each score; ``start`` the parameters that a
-#: search starts from; ``is_linear`` whether the prediction is linear in them.
+#: search starts from.
 Evidence: TypeAlias = "LogWeights | Outputs"
 
 
@@ -222,17 +221,11 @@ def fit_form(
 def _describe(
     evidence: Evidence, form: str, parameters: Array, residual: Array, direction: Array
 ) -> Fit:
-    """Return the numbers of a fit.
-
-    With groups, the standard error is the larger one of rows and of groups: a constant
-    is rounded once for all numbers of its group.
-    """
+    """Return the numbers of a fit."""
     own, by_scores, per_score = evidence.roundings(form, parameters)
     size, weights = evidence.size, evidence.weights
     rounding_error = evidence.rounding_error
     error, n_rows = _error_of(direction, residual, evidence.rows, weights)
-    if evidence.groups is not None:
-        error = max(error, _error_of(direction, residual, evidence.groups, weights)[0])
     least = MOST_ROUNDING * rounding_error
     is_fine = n_rows >= FEWEST_ROWS and (
         size(residual * per_score) <= least * size(own * per_score)
@@ -243,9 +236,8 @@ def _describe(
     square = evidence.product(direction, direction)
     moved = math.sqrt(float((np.square(weights * direction) * variances).sum()))
     error = max(error, rounding_error * moved / square if square else math.inf)
-    scale, parameter = float(parameters[0]), math.nan
-    if len(parameters) > 1:
-        parameter = float(parameters[1])
+    scale = float(parameters[0])
+    parameter = math.nan if form == "plain" else float(parameters[1])
     if form == "cap":
         parameter = abs(scale) * math.exp(min(parameter, MOST_LOG))
     nothing, _ = evidence.predict(form, np.concatenate([[0.0], parameters[1:]]))
@@ -273,11 +265,10 @@ def _describe(
     )
 
 
-def believe(fits: Iterable[Fitted]) -> Fit:
+def believe(fits: Sequence[Fitted]) -> Fit:
     """Return the chosen fit of those of all forms, the simplest first."""
-    found = list(fits)
-    chosen = _choose([one.fit for one in found])
-    (made,) = (one for one in found if one.fit.form == chosen.form)
+    chosen = _choose([one.fit for one in fits])
+    (made,) = (one for one in fits if one.fit.form == chosen.form)
     return _examine(chosen, made)
 
 
@@ -464,15 +455,15 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     if not LEAST_SPREAD * size < spread < math.inf:
         return None
     more = scores, within(logs), np.abs(offsets).astype(float), within
-    pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, None, *more)
+    pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, *more)
     # keys are those of a sequence, pairs of positions are common to all sequences
     return believe(
         _fits_to_weights(pairs, {"offset": offsets, "key": keys, "pair": places})
     )
 
 
-def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> Iterator[Fitted]:
-    """Yield fits of all forms with enough pairs, the simplest first.
+def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> list[Fitted]:
+    """Return fits of all forms with enough pairs, the simplest first.
 
     Forms with many constants are left out once a residual is within rounding.
     """
@@ -481,17 +472,16 @@ def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> Iterator[F
         free = len(pairs.logs) - pairs.n_constants - n_more
         return free >= max(FEWEST_LEFT, PART_LEFT * n_more)
 
-    found = [fit_form(pairs, "plain")]
+    fits = [fit_form(pairs, "plain")]
     if is_enough(2):
-        found += [fit_form(pairs, form) for form in ("distance", "cap")]
-    yield from found
+        fits += [fit_form(pairs, form) for form in ("distance", "cap")]
     for form, labels in groups.items():
-        if any(one.fit.is_exact for one in found):
-            return
+        if any(one.fit.is_exact for one in fits):
+            break
         _, numbers = np.unique(labels, return_inverse=True)
         if is_enough(int(numbers.max()) + 1):
-            found.append(fit_form(_with_groups(pairs, numbers), "plain", name=form))
-            yield found[-1]
+            fits.append(fit_form(_with_groups(pairs, numbers), "plain", name=form))
+    return fits
 
 
 def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
@@ -514,9 +504,7 @@ def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
         return rest
 
     n_constants, logs = pairs.n_constants + n_groups - 1, project(pairs.logs)
-    return replace(
-        pairs, n_constants=n_constants, groups=groups, logs=logs, project=project
-    )
+    return replace(pairs, n_constants=n_constants, logs=logs, project=project)
 
 
 # --- Outputs ------------------------------------------------------------------------
@@ -655,19 +643,19 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
         ]
     n_rows = sum(len(block.places) for block in blocks)
     rows = np.repeat(np.arange(n_rows), blocks[0].outputs.shape[1])
-    common = rows, np.ones(count), rounding_error, spread, 0, None, blocks
+    common = rows, np.ones(count), rounding_error, spread, 0, blocks
     plain = [fit_form(Outputs(*common, mask), "plain") for mask in masks]
     best = min(range(len(masks)), key=lambda i: plain[i].fit.residual)
     return believe(_fits_to_outputs(plain[best])), masks[best]
 
 
-def _fits_to_outputs(plain: Fitted) -> Iterator[Fitted]:
-    """Yield fits of all forms with enough outputs, the simplest first."""
-    yield plain
-    if plain.fit.degrees_of_freedom > FEWEST_LEFT:
-        scale = plain.fit.scale if plain.fit.holds else None
-        for form in list(FORMS)[1:]:
-            yield fit_form(plain.evidence, form, scale)
+def _fits_to_outputs(plain: Fitted) -> list[Fitted]:
+    """Return fits of all forms with enough outputs, the simplest first."""
+    if plain.fit.degrees_of_freedom <= FEWEST_LEFT:
+        return [plain]
+    scale = plain.fit.scale if plain.fit.holds else None
+    more = [fit_form(plain.evidence, form, scale) for form in list(FORMS)[1:]]
+    return [plain, *more]
 
 
 def _size_of_changes(squares: Array, made: Made) -> Array:

@@ -81,10 +81,6 @@ REPORTED = {
         *("qwen3", "module", 1 / 4),
         "is the scale applied twice",
     ),
-    "Llama by a head of 16 padded to 32": (
-        *("llama", "attention", math.sqrt(16 / 32)),
-        "is it the width of a head padded to 32",
-    ),
 }
 
 
