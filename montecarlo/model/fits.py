@@ -150,6 +150,7 @@ class Numbers:
     rounding_error: float  # of the numbers, relative
     spread: float  # standard deviation of the scores within rows
     n_constants: int  # constants that are fitted beside the parameters of a form
+    groups: Labels  # groups of numbers with a constant each: rows, or as `_with_groups`
 
     def product(self, first: Array, second: Array) -> float:
         """Return the weighted sum of products."""
@@ -221,11 +222,16 @@ def fit_form(
 def _describe(
     evidence: Evidence, form: str, parameters: Array, residual: Array, direction: Array
 ) -> Fit:
-    """Return the numbers of a fit."""
+    """Return the numbers of a fit.
+
+    The standard error is the larger one of rows and of groups: a constant is rounded
+    once for all numbers of its group.
+    """
     own, by_scores, per_score = evidence.roundings(form, parameters)
     size, weights = evidence.size, evidence.weights
     rounding_error = evidence.rounding_error
     error, n_rows = _error_of(direction, residual, evidence.rows, weights)
+    error = max(error, _error_of(direction, residual, evidence.groups, weights)[0])
     least = MOST_ROUNDING * rounding_error
     is_fine = n_rows >= FEWEST_ROWS and (
         size(residual * per_score) <= least * size(own * per_score)
@@ -455,7 +461,7 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     if not LEAST_SPREAD * size < spread < math.inf:
         return None
     more = scores, within(logs), np.abs(offsets).astype(float), within
-    pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, *more)
+    pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, rows, *more)
     # keys are those of a sequence, pairs of positions are common to all sequences
     return believe(
         _fits_to_weights(pairs, {"offset": offsets, "key": keys, "pair": places})
@@ -504,7 +510,9 @@ def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
         return rest
 
     n_constants, logs = pairs.n_constants + n_groups - 1, project(pairs.logs)
-    return replace(pairs, n_constants=n_constants, logs=logs, project=project)
+    return replace(
+        pairs, n_constants=n_constants, groups=groups, logs=logs, project=project
+    )
 
 
 # --- Outputs ------------------------------------------------------------------------
@@ -643,7 +651,7 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
         ]
     n_rows = sum(len(block.places) for block in blocks)
     rows = np.repeat(np.arange(n_rows), blocks[0].outputs.shape[1])
-    common = rows, np.ones(count), rounding_error, spread, 0, blocks
+    common = rows, np.ones(count), rounding_error, spread, 0, rows, blocks
     plain = [fit_form(Outputs(*common, mask), "plain") for mask in masks]
     best = min(range(len(masks)), key=lambda i: plain[i].fit.residual)
     return believe(_fits_to_outputs(plain[best])), masks[best]
