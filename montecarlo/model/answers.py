@@ -200,9 +200,7 @@ def answer_head(
     for a no where outputs alone show them: a bias has the same effect there.
     """
     meant = expected.at(one.head.layer)
-    if not meant.is_known:
-        return UNDETERMINED
-    if one.outcome == "by_row" and one.source == "outputs":
+    if not meant.is_known or (one.outcome, one.source) == ("by_row", "outputs"):
         return UNDETERMINED
     if one.outcome in {"uniform", "by_row", "over_queries"}:
         return NO

@@ -309,12 +309,10 @@ class Fields(NamedTuple):
 
     def find(self, names: Sequence[str]) -> tuple[str, float] | None:
         """Return the name and number of the first field that is set; None without."""
-        own: Mapping[str, Any] = {}
-        for number, fields in _mapping(self.config, "per_layer_config").items():
-            if str(number).isdecimal() and int(number) == self.layer:
-                own = fields
+        by_layer = _mapping(self.config, "per_layer_config").items()
+        own = {int(n): one for n, one in by_layer if str(n).isdecimal()}
         for name in names:
-            value = own.get(name, self.config.get(name))
+            value = own.get(self.layer, {}).get(name, self.config.get(name))
             if value is not None:
                 return name, _number(name, value)
         return None
@@ -332,10 +330,8 @@ class Fields(NamedTuple):
     @property
     def rope(self) -> Config:
         """The fields of rotary embeddings; their name depends on the version."""
-        for name in ("rope_parameters", "rope_scaling"):
-            if found := _mapping(self.config, name):
-                return found
-        return {}
+        found = _mapping(self.config, "rope_parameters")
+        return found or _mapping(self.config, "rope_scaling")
 
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401

@@ -271,14 +271,17 @@ def _describe(
     )
 
 
-def believe(fits: Sequence[Fitted]) -> Fit:
-    """Return the chosen fit of those of all forms, the simplest first."""
-    chosen = _choose([one.fit for one in fits])
-    (made,) = (one for one in fits if one.fit.form == chosen.form)
-    return _examine(chosen, made)
+def choose_fit(fits: Sequence[Fitted]) -> Fit:
+    """Return the fit of the simplest form that none beats, tested for rows that differ.
+
+    ``fits`` are those of all forms, the simplest first.
+    """
+    fit = _choose_form([one.fit for one in fits])
+    (chosen,) = (one for one in fits if one.fit.form == fit.form)
+    return _test_rows(fit, chosen)
 
 
-def _choose(fits: Sequence[Fit]) -> Fit:
+def _choose_form(fits: Sequence[Fit]) -> Fit:
     """Return the first fit that no later one beats clearly.
 
     None beats one whose residual is within the rounding of weights or outputs: a gain
@@ -310,13 +313,13 @@ def _is_better(one: Fit, first: Fit) -> bool:
     return squares[0] - squares[1] >= BEYOND_CHANCE * one.residual**2 * more
 
 
-def _examine(fit: Fit, made: Fitted) -> Fit:
+def _test_rows(fit: Fit, chosen: Fitted) -> Fit:
     """Return a fit after a test for rows with scales of their own.
 
     If they have, the form is ``row``; if rounding can be the reason, or they are nearly
     the same, the standard error covers their spread.
     """
-    evidence, direction, residual = made.evidence, made.direction, made.residual
+    evidence, direction, residual = chosen.evidence, chosen.direction, chosen.residual
     rows, weights = evidence.rows, evidence.weights
     squares = np.bincount(rows, weights * direction**2)
     some = squares > 0.0
@@ -463,7 +466,7 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     more = scores, within(logs), np.abs(offsets).astype(float), within
     pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, rows, *more)
     # keys are those of a sequence, pairs of positions are common to all sequences
-    return believe(
+    return choose_fit(
         _fits_to_weights(pairs, {"offset": offsets, "key": keys, "pair": places})
     )
 
@@ -471,21 +474,19 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
 def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> list[Fitted]:
     """Return fits of all forms with enough pairs, the simplest first.
 
-    Forms with many constants are left out once a residual is within rounding.
+    ``groups`` are labels of pairs with a common bias, by the form that they make; these
+    forms are left out once a residual is within rounding.
     """
-
-    def is_enough(n_more: int) -> bool:
-        free = len(pairs.logs) - pairs.n_constants - n_more
-        return free >= max(FEWEST_LEFT, PART_LEFT * n_more)
-
+    free = len(pairs.logs) - pairs.n_constants
     fits = [fit_form(pairs, "plain")]
-    if is_enough(2):
+    if free - 2 >= FEWEST_LEFT:
         fits += [fit_form(pairs, form) for form in ("distance", "cap")]
     for form, labels in groups.items():
         if any(one.fit.is_exact for one in fits):
             break
         _, numbers = np.unique(labels, return_inverse=True)
-        if is_enough(int(numbers.max()) + 1):
+        n_more = int(numbers.max()) + 1
+        if free - n_more >= max(FEWEST_LEFT, PART_LEFT * n_more):
             fits.append(fit_form(_with_groups(pairs, numbers), "plain", name=form))
     return fits
 
@@ -534,7 +535,7 @@ def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
     return seen
 
 
-class Made(NamedTuple):
+class Prediction(NamedTuple):
     """The outputs that a form predicts for a block."""
 
     outputs: Array  # shape (n_rows, d_v)
@@ -556,7 +557,7 @@ class Made(NamedTuple):
         return [self.moved(term) for term in self.terms] + sink
 
 
-def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
+def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Prediction:
     """Return the outputs and weights of a form for a block, under a mask."""
     away = np.abs(block.offsets).astype(float)
     terms, slopes = FORMS[form](parameters, block.scores, away)
@@ -571,7 +572,7 @@ def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
     total = e.sum(axis=1, keepdims=True) + extra
     weights = e / total
     outputs = weights @ block.values
-    return Made(outputs, weights, block.values, slopes, extra / total)
+    return Prediction(outputs, weights, block.values, slopes, extra / total)
 
 
 @dataclass(frozen=True)
@@ -654,7 +655,7 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
     common = rows, np.ones(count), rounding_error, spread, 0, rows, blocks
     plain = [fit_form(Outputs(*common, mask), "plain") for mask in masks]
     best = min(range(len(masks)), key=lambda i: plain[i].fit.residual)
-    return believe(_fits_to_outputs(plain[best])), masks[best]
+    return choose_fit(_fits_to_outputs(plain[best])), masks[best]
 
 
 def _fits_to_outputs(plain: Fitted) -> list[Fitted]:
@@ -666,7 +667,7 @@ def _fits_to_outputs(plain: Fitted) -> list[Fitted]:
     return [plain, *more]
 
 
-def _size_of_changes(squares: Array, made: Made) -> Array:
+def _size_of_changes(squares: Array, made: Prediction) -> Array:
     """Return the root mean square effect of independent changes of scores on outputs.
 
     ``squares`` are those of the changes times those of the weights.  The derivative of

@@ -221,8 +221,7 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     """Return the scale of a head; ``source`` is a key of `EVIDENCE`."""
     fit, mask, rounding_error = None, Mask(), 0.0
-    read = read_weights if source == "weights" else _read_outputs
-    rows, left_out = read(model, head)
+    rows, left_out = read_filled_rows(model, head, source)
     if rows:
         rounding_error = rounding_error_of([one.made[source] for one in rows])
     if rows and source == "weights":
@@ -258,43 +257,43 @@ def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator
         yield model.read_rows(head, sequence, n_rows)
 
 
-def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
-    """Return rows of a head with their weights, and the number of rows of padding.
+def read_filled_rows(model: Model, head: Head, source: str) -> tuple[list[Rows], int]:
+    """Return rows of a head that see keys, and the number of those that do not.
 
-    Rows of padding are left out: weights that are all 0, or, in at most `MOST_EVEN` of
-    the rows, all the same although scores differ, as where a large number hid all keys.
+    ``source`` is ``weights`` or ``outputs``.
     """
-    found = list(read_some_rows(model, head))
-    least = min(float(one.weights.min()) for one in found)
-    if least < 0.0:
+    if source == "weights":
+        found = list(read_some_rows(model, head))
+        filled = _filled_rows(found, head)
+    else:
+        found = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
+        if found[0].added is None:
+            return found, 0
+        filled = [np.any(keys_seen(one), axis=1, keepdims=False) for one in found]
+    rows = [one.some(some) for one, some in zip(found, filled, strict=True)]
+    return [one for one in rows if len(one.places)], sum(
+        int((~f).sum()) for f in filled
+    )
+
+
+def _filled_rows(found: Sequence[Rows], head: Head) -> list[NDArray[np.bool_]]:
+    """Return which rows of each block of weights are none of padding.
+
+    Weights of padding are all 0, or, in at most `MOST_EVEN` of the rows, all the same
+    although scores differ, as where a large number hid all keys.
+    """
+    weights = [one.weights for one in found]
+    if (least := min(float(one.min()) for one in weights)) < 0.0:
         raise InputError(
             f"weights must be at least 0, got {least:g} in layer {head.layer}, head "
             f"{head.head}"
         )
-    rounding_error = rounding_error_of([one.weights for one in found])
-    filled = [np.any(one.weights > 0.0, axis=1, keepdims=False) for one in found]
+    rounding_error = rounding_error_of(weights)
     even = [are_even(one, rounding_error) for one in found]
-    n_rows = sum(map(len, even))
-    if sum(int(one.sum()) for one in even) <= MOST_EVEN * n_rows:
-        filled = [some & ~same for some, same in zip(filled, even, strict=True)]
-    return _keep(found, filled)
-
-
-def _read_outputs(model: Model, head: Head) -> tuple[list[Rows], int]:
-    """Return rows of a head that see keys, with their outputs, and how many do not."""
-    found = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
-    if found[0].added is None:
-        return found, 0
-    filled = [np.any(keys_seen(one), axis=1, keepdims=False) for one in found]
-    return _keep(found, filled)
-
-
-def _keep(
-    found: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]
-) -> tuple[list[Rows], int]:
-    """Return the chosen rows of each block, and how many are left out."""
-    kept = [one.some(c) for one, c in zip(found, chosen, strict=True) if c.any()]
-    return kept, sum(int((~one).sum()) for one in chosen)
+    some = [np.any(one > 0.0, axis=1, keepdims=False) for one in weights]
+    if np.concatenate(even).mean() > MOST_EVEN:
+        return some
+    return [rows & ~same for rows, same in zip(some, even, strict=True)]
 
 
 def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
