@@ -30,8 +30,6 @@ WRONG_NO = 0.001
 OTHER_CAP = 1.25
 #: Size that the bend of a cap must have to be visible, over the residual of the fit.
 SEEN = 10.0
-#: Relative error below which three digits of a ratio are right.
-SHOWN = 0.002
 #: Findings that are printed at most.
 MOST_FINDINGS = 12
 #: Questions about the likely mistake behind a wrong divisor or part.
@@ -392,9 +390,7 @@ def _say_divisor(found: Finding, d_k: int, wanted: str) -> str:
     is_sure = half <= NEAR * abs(divisor)
     if is_sure and (name := name_divisor(heads[0].known, wanted)):
         return said if said.endswith(f" {name}") else f"{said} = {name}"
-    ratio, part = divisor / math.sqrt(d_k), half / abs(divisor)
-    times = f"{ratio:.3g}" if part < SHOWN else say_number(ratio, part * abs(ratio))
-    return f"{said}, {times} times sqrt(d_k)"
+    return f"{said}, {divisor / math.sqrt(d_k):.3g} times sqrt(d_k)"
 
 
 def say_mask(mask: str, window: int, keys: str = "") -> str:

@@ -65,7 +65,7 @@ DETERMINED = ("scale", "uniform", "over_queries")
 #: Spread of scaled scores below which they are the same in any format.
 UNIFORM = 1e-9
 #: Part of 1 / d_k, the smallest usual scale, below which a scale is 0.
-SMALLEST = 0.1
+ZERO = 0.1
 #: Rounding error from which on weights say too little of a scale.
 COARSE = 2.0**-4
 #: Rounding error of scores beyond which only fits are believed that show none.
@@ -220,10 +220,9 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     """Return the scale of a head; ``source`` is a key of `EVIDENCE`."""
-    fit, mask, rounding_error = None, Mask(), 0.0
+    fit, mask = None, Mask()
     rows, left_out = read_filled_rows(model, head, source)
-    if rows:
-        rounding_error = rounding_error_of([one.made[source] for one in rows])
+    rounding_error = rounding_error_of([one.made[source] for one in rows])
     if rows and source == "weights":
         fit = fit_weights(rows)
         mask = find_mask(rows, fit) if fit is not None else mask
@@ -233,8 +232,7 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     outcome = _outcome(fit, rounding_error, model.d_k)
     if outcome == "no_information" and _is_dead(rows):
         outcome = "dead"
-    is_by_key = outcome == "scale" and fit is not None and fit.form == "key"
-    if is_by_key and mask.sums in {"less", "other"}:
+    if outcome == "scale" and fit and fit.form == "key" and mask.sums != "one":
         of_keys = model.column_sums(head, 0)
         outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
     found = HeadScale(head, source, outcome, fit, mask, left_out=left_out)
@@ -321,7 +319,7 @@ def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
         return "no_information"
     low, high = fit.interval()
     is_small = abs(fit.scale) * fit.spread <= rounding_error + UNIFORM
-    is_zero = (is_small or low <= 0.0 <= high) and max(-low, high) <= SMALLEST / d_k
+    is_zero = (is_small or low <= 0.0 <= high) and max(-low, high) <= ZERO / d_k
     if is_zero and fit.residual <= fit.direct:
         return "uniform"
     by_rounding = math.hypot(fit.direct, fit.by_scores)
