@@ -9,7 +9,6 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.model.fits import fit_outputs, fit_weights
 from montecarlo.model.masks import find_mask
 from tests.model.heads import TOKENS, attend, rows_of
-from tests.model.threads import turn
 
 SCALE = 1.0 / 8.0
 FORMATS = ("float64", "float32", "bfloat16", "float16")
@@ -83,14 +82,6 @@ def test_outputs_refuse_what_they_cannot_tell(case):
     made = head(5, "float32", SCALE, **ADDED[case])
     fit, _ = fit_outputs(made)
     assert not fit.holds
-
-
-@pytest.mark.parametrize("number_format", FORMATS)
-def test_rotation_after_the_capture_is_refused(number_format):
-    """Rotary embeddings that the captured entries lack leave no scale that fits."""
-    made = head(6, number_format, SCALE, change=lambda x: turn(x, 1e4))
-    assert not fit_weights(made).holds
-    assert not fit_outputs(made)[0].holds
 
 
 def forms_of_short_rows():
