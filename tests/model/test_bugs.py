@@ -69,10 +69,8 @@ def test_a_sound_model_passes(number_format, source):
     """Divided by the root, all heads are one finding, and the answer is yes."""
     found = applied(ROOT, number_format, source)
     expected = expected_divisor("sqrt", D_K, HEADS)
-    assert answer_scales(found, expected).answer == YES
-    assert answer_scales(found, expected_divisor(str(ROOT), D_K, HEADS)).answer == YES
-    assert answer_scales(found, expected_divisor("linear", D_K, HEADS)).answer == NO
     told = answer_scales(found, expected)
+    assert told.answer == YES
     (line,) = say_findings(told)
     assert line.startswith("layers 0, 1, all heads: scores are divided by ")
     assert told.findings[0].heads[0].mask.mask == "causal"

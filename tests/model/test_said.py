@@ -17,9 +17,9 @@ D_K = 16
 PASSED = {"source": "torch", "scale": None, "mask": "none", "cap": None}
 
 
-def arrays_of(multiplier=D_K**-0.5, tokens=24, d_k=D_K, seed=1):
-    """Return queries, keys and weights of two heads."""
-    q, k = np.random.default_rng(seed).normal(size=(2, 3, 1, 2, tokens, d_k))
+def arrays_of(multiplier=D_K**-0.5, tokens=24, d_k=D_K, heads=2):
+    """Return queries, keys and weights of some heads."""
+    q, k = np.random.default_rng(1).normal(size=(2, 3, 1, heads, tokens, d_k))
     weights = softmax(multiplier * q @ np.swapaxes(k, -1, -2), axis=-1)
     return {"q": q, "k": k, "weights": weights}
 
@@ -112,21 +112,14 @@ def test_the_operation_that_is_not_finite_first_is_named():
         assert say_first_lost({"q": q, "k": k, **changed}).startswith(said)
 
 
-def attended(divisor, d_k, heads):
-    """Return arrays of heads that divide so."""
-    q, k = np.random.default_rng(5).normal(size=(2, 1, 1, heads, 24, d_k))
-    weights = softmax(q @ np.swapaxes(k, -1, -2) / divisor, axis=-1)
-    return {"q": q, "k": k, "weights": weights}
-
-
 def test_no_name_or_hint_is_given_by_coincidence():
     """d_k^(1/4) is sqrt(h) at 64 and 8; at 64 and 4 heads stand alone."""
     with pytest.raises(AssertionError) as error:
-        assert_attention_scale(attended(64**0.25, 64, 8))
+        assert_attention_scale(arrays_of(64**-0.25, d_k=64, heads=8))
     told = "divided by 2.82843, 0.354 times sqrt(d_k); sqrt(d_k) = 8 was expected"
     assert str(error.value).endswith(told)
     with pytest.raises(AssertionError) as error:
-        assert_attention_scale(attended(2.0, 64, 4))
+        assert_attention_scale(arrays_of(0.5, d_k=64, heads=4))
     hint = "the number of heads where their width belongs?"
     assert f"= sqrt(h); sqrt(d_k) = 8 was expected: {hint}" in str(error.value)
 
