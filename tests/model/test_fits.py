@@ -166,15 +166,6 @@ def test_masks_are_named(number_format, name):
     require_scale(fit, number_format)
 
 
-def test_underflow_is_no_mask():
-    """Weights that float16 cannot hold are 0, and nothing hides their keys."""
-    made = head(13, "float16", 1.0)
-    assert any((block.weights == 0.0).any() for block in made)
-    fit = fit_weights(made)
-    assert find_mask(made, fit).mask == "none"
-    require_scale(fit, "float16", 1.0)
-
-
 @pytest.mark.parametrize("number_format", FORMATS)
 def test_rows_that_lack_weight_are_seen(number_format):
     """A sink takes weight from every row; dropout from some, and adds to others."""

@@ -6,12 +6,8 @@ from scipy.special import softmax
 
 from montecarlo import applied_scale, assert_attention_scale, compare, observe
 from montecarlo.errors import InputError
-from montecarlo.model.answers import UNDETERMINED, YES, answer_scales
-from montecarlo.model.arrays import open_arrays
 from montecarlo.model.captured import Captured
 from montecarlo.model.comparing import say_first_lost
-from montecarlo.model.expected import expected_divisor
-from montecarlo.model.scales import find_scales
 
 D_K = 16
 PASSED = {"source": "torch", "scale": None, "mask": "none", "cap": None}
@@ -46,10 +42,6 @@ def test_what_was_not_followed_is_no_yes():
     told = str(compare(captured, captured))
     assert told.startswith("cannot be told: no head differs by more than rounding, ")
     assert told.endswith("lost at gather")
-    model = open_arrays(arrays_of())
-    scales, expected = find_scales(model), expected_divisor("sqrt", D_K, 2)
-    assert answer_scales(scales, expected).answer == YES
-    assert answer_scales(scales, expected, missed=("one",)).answer == UNDETERMINED
 
 
 def test_axes_are_those_of_arrays_beside_something_captured():
