@@ -162,24 +162,20 @@ def answer_scales(
         mask = one.mask.mask, one.mask.window, one.mask.sums
         alike = answer, wrong, text, one.outcome, names, one.form, *mask
         groups.setdefault(alike, []).append(one)
-    findings = [
-        Finding(
-            tuple(heads),
-            answer,
-            wrong or (answer == NO) * _hints(heads[0], expected, scales),
-        )
-        for (answer, wrong, *_), group in groups.items()
-        for heads in _split(group)
-    ]
+    findings = []
+    for (answer, wrong, *_), group in groups.items():
+        for heads in _split_by_divisor(group):
+            hints = _hints(heads[0], expected, scales) if answer == NO else ()
+            findings.append(Finding(tuple(heads), answer, wrong or hints))
     findings.sort(key=lambda one: (NO, UNDETERMINED, YES).index(one.answer))
     is_whole = answers == {YES} and not missed
     overall = NO if NO in answers else YES if is_whole else UNDETERMINED
-    told = tuple(findings), missed, tuple(parts[YES]), tuple(parts[UNDETERMINED])
-    return ScaleAnswer(scales, expected, rtol, overall, *told)
+    details = tuple(findings), missed, tuple(parts[YES]), tuple(parts[UNDETERMINED])
+    return ScaleAnswer(scales, expected, rtol, overall, *details)
 
 
 def _hints(one: HeadScale, expected: Expected, scales: ModelScales) -> tuple[str, ...]:
-    """Return likely mistakes behind the divisor of a head, if that is narrow enough."""
+    """Return likely mistakes behind the divisor, if its interval is narrow enough."""
     low, high = one.divisors()
     if not high - low <= 2.0 * NEAR * abs(one.divisor):  # or not determined
         return ()
@@ -250,7 +246,10 @@ def check_parts(
 
 
 def _check_cap(one: HeadScale, wanted: float, passed: float | None) -> PartAnswer:
-    """Return the answer for a cap: fitted, or passed where it would not show."""
+    """Return whether the cap is the wanted one: as fitted, or as passed to attention.
+
+    The passed one counts where the wanted one would not show in weights.
+    """
     cap = one.parameter if one.form == "cap" else None
     if cap is None and one.fit is not None:
         # the size of the cubic term of tanh
@@ -264,8 +263,8 @@ def _check_cap(one: HeadScale, wanted: float, passed: float | None) -> PartAnswe
     return PartAnswer("cap", f"a cap of {wanted:g}", YES if is_so else NO)
 
 
-def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
-    """Return groups of heads with the same divisor, of heads with one outcome."""
+def _split_by_divisor(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
+    """Return groups of heads with the same divisor; all have the same outcome."""
     if heads[0].outcome != "scale":
         return [list(heads)]
     groups: list[list[HeadScale]] = []
@@ -290,8 +289,8 @@ def say_answer(answer: ScaleAnswer) -> str:
     """Return the line that answers whether scores are divided as expected."""
     if not answer.expected.is_known:
         return (
-            f"scores divided as configured? cannot be told: {answer.expected.said}; "
-            "expect='sqrt', or a number, would be judged"
+            "scores divided as configured? cannot be told: "
+            f"{answer.expected.derivation}; expect='sqrt', or a number, would be judged"
         )
     question = f"scores divided by {answer.expected.text}?"
     if not answer.scales.heads:
@@ -303,11 +302,11 @@ def say_answer(answer: ScaleAnswer) -> str:
     if answer.answer == UNDETERMINED and answer.missed:
         return f"{said}: attention was not followed: {'; '.join(answer.missed)}"
     if answer.answer == YES:
-        for told, parts in (
+        for result, parts in (
             ("right, too", answer.checked),
             ("not checked", answer.not_checked),
         ):
-            said += f"; {told}: {', '.join(parts)}" * bool(parts)
+            said += f"; {result}: {', '.join(parts)}" * bool(parts)
     return said
 
 
@@ -319,10 +318,10 @@ def say_findings(answer: ScaleAnswer) -> Iterator[str]:
         yield f"and {len(answer.findings) - MOST_FINDINGS} more, in the table"
 
 
-def say_places(found: Finding, n_heads: int) -> str:
+def say_places(finding: Finding, n_heads: int) -> str:
     """Return the layers and heads of a finding, for a sentence."""
     heads: dict[int, list[int]] = {}
-    for one in found.heads:
+    for one in finding.heads:
         heads.setdefault(one.head.layer, []).append(one.head.head)
     layers: dict[tuple[int, ...], list[int]] = {}  # that have the same heads here
     for layer, numbers in heads.items():
@@ -357,33 +356,33 @@ def say_numbers(numbers: Sequence[int]) -> str:
     )
 
 
-def say_finding(found: Finding, answer: ScaleAnswer) -> str:
+def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
     """Return the sentence of a finding, without its layers and heads."""
-    one = found.heads[0]
+    one = finding.heads[0]
     meant = answer.expected.at(one.head.layer)
     if one.outcome != "scale":
         return OUTCOMES[one.outcome]
     said = [
-        _say_divisor(found, answer.scales.d_k, meant.typed),
+        _say_divisor(finding, answer.scales.d_k, meant.typed),
         FORMS.get(one.form, "").format(parameter=one.parameter),
         say_mask(one.mask.mask, one.mask.window) * (one.mask.mask not in {"", "none"}),
         SUMS.format(row_sum=one.mask.row_sum) * (one.mask.sums not in {"", "one"}),
     ]
-    if found.answer == NO:
-        hints = " ".join(HINTS[one] for one in found.hints)
+    if finding.answer == NO:
+        hints = " ".join(HINTS[one] for one in finding.hints)
         said.append(f"{meant.text} was expected{': ' * bool(hints)}{hints}")
-    elif found.answer == UNDETERMINED and meant.is_known:
+    elif finding.answer == UNDETERMINED and meant.is_known:
         said.append(WIDE)
     return "; ".join(filter(None, said))
 
 
-def _say_divisor(found: Finding, d_k: int, wanted: str) -> str:
+def _say_divisor(finding: Finding, d_k: int, wanted: str) -> str:
     """Return what scores are divided by, on average over the heads of a finding.
 
     With the formula where the divisor is narrow enough for one, else with the multiple
     of sqrt(d_k).
     """
-    heads = found.heads
+    heads = finding.heads
     divisor = math.fsum(one.divisor for one in heads) / len(heads)
     half = max(abs(end - divisor) for one in heads for end in one.divisors())
     said = f"scores are divided by {say_number(divisor, half)}"
@@ -400,7 +399,7 @@ def say_mask(mask: str, window: int, keys: str = "") -> str:
 
 
 def say_number(value: float, half: float) -> str:
-    """Return a number with the digits that its half-width supports."""
+    """Write a number with the digits that the half-width of its interval supports."""
     if half < 1e-6 * abs(value):
         return f"{value:.6g}"
     digits = max(0, -int(f"{half:e}".partition("e")[2]))

@@ -99,7 +99,7 @@ class Expected:
 
     typed: str  # the name or number that was typed, or `CONFIG`
     value: float  # NaN where it is not determined, or differs by layer
-    said: str = ""  # its derivation from a configuration, or why there is none
+    derivation: str = ""  # from a configuration, or why there is none
     #: Divisors that known mistakes lead to, by keys of `HINTS` in answers.
     mistakes: Mapping[str, float] = field(default_factory=dict)
     parts: Parts = field(default_factory=Parts)
@@ -119,8 +119,8 @@ class Expected:
     @property
     def text(self) -> str:
         """The divisor and its derivation, for a sentence."""
-        if self.said:
-            return self.said
+        if self.derivation:
+            return self.derivation
         if self.typed in KNOWN:
             return f"{KNOWN[self.typed].text} = {self.value:.4g}"
         return f"{self.value:.6g}"
@@ -371,14 +371,13 @@ def _sqrt(fields: Fields, convention: Convention) -> Expected:
     """Return the square root of the width of a head."""
     width, text = _width(fields, convention)
     width *= convention.factor
-    told = text if convention.factor == 1.0 else f"{convention.factor:g} ({text})"
+    if convention.factor != 1.0:
+        text = f"{convention.factor:g} ({text})"
     mistakes = {}
     sizes = fields.find(WIDTH), fields.find(HEADS)
     if not convention.width and sizes[0] and sizes[1]:
-        derived = sizes[0][1] // sizes[1][1]
-        if derived != width:
-            mistakes["derived"] = math.sqrt(derived)
-    return Expected(CONFIG, math.sqrt(width), f"sqrt({told})", mistakes)
+        mistakes["derived"] = math.sqrt(sizes[0][1] // sizes[1][1])
+    return Expected(CONFIG, math.sqrt(width), f"sqrt({text})", mistakes)
 
 
 def _none(fields: Fields, convention: Convention) -> Expected:
@@ -403,15 +402,15 @@ def _flags(fields: Fields, convention: Convention) -> Expected:
     """Return GPT-2's divisor: 1 or the root, perhaps times the number of the layer."""
     width, text = _width(fields, convention)
     root = divisor = math.sqrt(width)
-    told, mistakes = f"sqrt({text})", {}
+    text, mistakes = f"sqrt({text})", {}
     if not fields.config.get("scale_attn_weights", True):
-        divisor, told = 1.0, "1 (scale_attn_weights = false)"
+        divisor, text = 1.0, "1 (scale_attn_weights = false)"
         mistakes["ignored"] = root
     if fields.config.get("scale_attn_by_inverse_layer_idx"):
         mistakes["by_layer"] = divisor
         divisor *= fields.layer + 1
-        told += f" * {fields.layer + 1} (scale_attn_by_inverse_layer_idx)"
-    return Expected(CONFIG, divisor, told, mistakes)
+        text += f" * {fields.layer + 1} (scale_attn_by_inverse_layer_idx)"
+    return Expected(CONFIG, divisor, text, mistakes)
 
 
 def _mscale(fields: Fields, convention: Convention) -> Expected:
@@ -488,8 +487,8 @@ def _expected_at(caller: Caller, number: int) -> Expected:
     convention = CONVENTIONS.get(fields.kind)
     if convention is None:
         raise _UndeterminedError(_say_unknown(caller.config))
-    said = RULES[convention.rule](fields, convention)
-    usual = 1.0 / said.value if convention.is_before else 1.0
+    whole = RULES[convention.rule](fields, convention)  # of q·k as they are projected
+    usual = 1.0 / whole.value if convention.is_before else 1.0
     factor = _measured(caller, fields, convention, usual)
     if factor is None and convention.is_before and caller.module:
         raise _UndeterminedError(
@@ -497,20 +496,21 @@ def _expected_at(caller: Caller, number: int) -> Expected:
             "projection gives out was not seen"
         )
     factor = usual if factor is None else factor
-    mistakes = {name: value * factor for name, value in said.mistakes.items()}
+    mistakes = {name: value * factor for name, value in whole.mistakes.items()}
     if _rotary_factor(fields) not in {None, 1.0}:
-        mistakes["mscale"] = said.value * usual
-    divisor = said.value * factor  # that remains for attention
+        mistakes["mscale"] = whole.value * usual
+    divisor = whole.value * factor  # that remains for attention
     require_number("divisor of config", divisor, SMALLEST, LARGEST)
-    told = said.said if said.said[0] == "1" else f"{said.said} = {said.value:.6g}"
+    text = whole.derivation
+    text = text if text[0] == "1" else f"{text} = {whole.value:.6g}"
     if factor != 1.0:
-        mistakes["again"] = said.value
-        told = (
-            f"{divisor:.6g}, of {told}: queries and keys are multiplied by "
+        mistakes["again"] = whole.value
+        text = (
+            f"{divisor:.6g}, of {text}: queries and keys are multiplied by "
             f"{factor:.4g} before"
         )
     parts = _parts(fields, convention)
-    return Expected(CONFIG, divisor, f"{told} {fields.source}", mistakes, parts)
+    return Expected(CONFIG, divisor, f"{text} {fields.source}", mistakes, parts)
 
 
 def _parts(fields: Fields, convention: Convention) -> Parts:
@@ -585,7 +585,7 @@ def expected_of(callers: Mapping[int, Caller]) -> Expected:
         except _UndeterminedError as reason:
             layers[number] = Expected(CONFIG, math.nan, str(reason))
     ways = list(layers.values())
-    if len({(one.said, one.value) for one in ways}) == 1:
+    if len({(one.derivation, one.value) for one in ways}) == 1:
         return replace(ways[0], layers=layers)
     if unknown := [one for one in ways if math.isnan(one.value)]:
         return replace(unknown[0], layers=layers)
