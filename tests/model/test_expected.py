@@ -35,6 +35,7 @@ YARN = {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0}
 STRETCHED = {"rope_type": "yarn", "factor": 40}
 SIDES = {"encoder_attention_heads": 4, "decoder_attention_heads": 8}
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_head": 12}
+GRANITE = {"model_type": "granite", "attention_multiplier": 1 / 64, "head_dim": 64}
 GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim": 128}
 
 
@@ -47,19 +48,11 @@ GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim":
         (GPT2, 8.0, "n_embd / n_head = 768 / 12"),
         (GPT2 | {"scale_attn_weights": False}, 1.0, "scale_attn_weights = false"),
         (GEMMA3, 168**0.5, "query_pre_attn_scalar = 168"),
-        (
-            {"model_type": "granite", "attention_multiplier": 0.015625, "head_dim": 64},
-            64.0,
-            "attention_multiplier = 0.015625",
-        ),
+        (GRANITE, 64.0, "attention_multiplier = 0.015625"),
         ({"model_type": "t5", "d_kv": 64}, 1.0, "t5 does not scale"),
         ({"model_type": "zamba2", "attention_head_dim": 160}, 80**0.5, "0.5 (att"),
         (DEEPSEEK, 192**0.5, "qk_nope_head_dim + qk_rope_head_dim = 192"),
-        (
-            DEEPSEEK | {"rope_scaling": YARN},
-            192**0.5 / MSCALE**2,
-            "1.369^2 (mscale_all_dim = 1)",
-        ),
+        (DEEPSEEK | {"rope_scaling": YARN}, 192**0.5 / MSCALE**2, "1.369^2 (mscale"),
     ],
 )
 def test_the_field_is_named(config, divisor, words):
