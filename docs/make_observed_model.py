@@ -84,9 +84,9 @@ Medians over the 12 heads of a layer; shares of the variance of the scores are m
 With attention weights, or values and outputs (and `added`, what was added to scaled
 scores before softmax), `observe` says of each head one of:
 
-- `scale`: scores are multiplied by it; the interval is Student's over rows, wider by
-  how far a bend that the form lacks (a square or cube of the scores, a tie to
-  distance) moves it; where few rows tell, no narrower than rounding makes it.
+- `scale`: scores are multiplied by it; the interval is Student's over rows; where few
+  rows tell, no narrower than rounding makes it, and wide enough for a cap or a bias
+  that rounding may hide.
 - `uniform`: every key that is not hidden counts the same, up to one rounding.
 - `by_row`: rows have scales of their own, and these fit clearly better than one.
 - `over_queries`: softmax ran over the queries; weights of a key add up to 1.

@@ -7,22 +7,20 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from montecarlo.attention.divisors import DIVISORS
-from montecarlo.errors import InputError
 from montecarlo.model.expected import (
     CLOSE,
     EXPECTED,
+    LARGEST,
     NEAR,
+    SMALLEST,
     Expected,
-    divisor_value,
     hints_at,
     name_divisor,
 )
 from montecarlo.model.scales import HeadScale, ModelScales
 
-#: Answers whether a head divides by the expected divisor, and their words.
+#: Answers whether a head divides by the expected divisor.
 YES, NO, UNDETERMINED = "yes", "no", "cannot_be_told"
-ANSWERS = {YES: "yes", NO: "no", UNDETERMINED: "cannot be told"}
 #: Relative tolerance of the divisor.
 RTOL = 0.01
 #: Probability that a model all of whose heads divide as expected gets a no.
@@ -32,8 +30,6 @@ WRONG_NO = 0.001
 OTHER_CAP = 1.25
 #: Size that the bend of a cap must have to be visible, over the residual of the fit.
 SEEN = 10.0
-#: Relative error below which three digits of a ratio are right.
-SHOWN = 0.002
 #: Findings that are printed at most.
 MOST_FINDINGS = 12
 #: Questions about the likely mistake behind a wrong divisor or part.
@@ -51,16 +47,14 @@ HINTS = {
     "by_layer": "is the number of the layer left out?",
     "mscale": "is mscale of the rope scaling left out?",
     "mscale_once": "is mscale of the rope scaling not squared?",
-    "cap": "are scores capped at something else than attn_logit_softcapping?",
-    "no_cap": "is the cap missing that attn_logit_softcapping asks for?",
+    "cap": "is the cap of attn_logit_softcapping another, or missing?",
     "window": "is it another window than sliding_window, or none?",
-    "chunk": "are chunks others than of attention_chunk_size, or none?",
+    "chunks": "are chunks others than of attention_chunk_size, or none?",
     "sums": "is something dropped after softmax, or a sink that is not configured?",
     "alibi": "has the bias by distance the wrong sign? it should fall",
     "no_sinks": "are the sinks missing? weights add up to 1 without them",
-    "padded": "is it the width of a head padded to {width}?",
 }
-#: Outcomes of heads without a scale, in words.
+#: Outcomes of heads without a scale, in words, with what to do.
 OUTCOMES = {
     "uniform": "every key that is not hidden counts the same: the scale is 0",
     "by_row": "no single scale: rows have scales of their own (one that grows with the "
@@ -70,35 +64,25 @@ OUTCOMES = {
     "those of a query do not",
     "dead": "dead: queries, keys, or what is made of them are all 0",
     "no_fit": "no scale fits: the weights are not of these queries and keys (another "
-    "sequence or head, or before rotary embeddings), or something unknown is added",
+    "sequence or head, or before rotary embeddings), or something unknown is added; "
+    "capture weights (eager attention), of the same sequences and heads as q and k, "
+    "after rotary embeddings",
+    "no_information": "the scale is not determined: too few weights differ, or they or "
+    "the scores are rounded too much (weights of 8 bits, a row with nearly all weight "
+    "on one key); give more rows or longer sequences, or capture in float32",
 }
-#: Reasons of `HeadScale` for the outcome ``no_information``.
-REASONS = {
-    "few": "nothing can be told: too few weights that differ",
-    "coarse": "nothing can be told: weights have too few digits (rounded to 8 bits, or "
-    "nearly all of a row on one key)",
-    "peaked": "nothing can be told: scores are so large that their rounding may hide "
-    "the scale",
-}
-#: Advice where the answer is not determined, by outcome or reason.
-ADVICE = {
-    "scale": "give more rows or sequences, or capture in float32: intervals reach "
-    "beyond the tolerance",
-    "no_fit": "capture weights (eager attention), of the same sequences and heads as q "
-    "and k, after rotary embeddings",
-    "few": "give more rows or longer sequences",
-    "coarse": "capture weights in float32, before they are rounded",
-    "peaked": "capture in float32",
-}
+#: What to do where a scale is determined, and its interval is too wide for an answer.
+WIDE = (
+    "give more rows or sequences, or capture in float32: intervals reach beyond the "
+    "tolerance"
+)
 FORMS = {
-    "plain": "",
     "distance": "a bias of {parameter:.4g} per position of distance (linear, as ALiBi)",
     "cap": "scaled scores capped at {parameter:.4g} by tanh",
     "sink": "a sink outside these keys takes part of the weight",
     "offset": "a bias by the distance of key and query",
     "key": "a bias of each key",
     "pair": "a bias of each pair of positions",
-    "row": "",
 }
 MASKS = {
     "none": "no mask",
@@ -111,12 +95,10 @@ MASKS = {
     "causal_keys": "a causal mask and hidden keys",
     "other": "zeros that are no common mask",
 }
-SUMS = {
-    "less": "weights of a row add up to {row_sum:.3g} on average: a sink outside these "
-    "keys, keys cut off, or a factor?",
-    "other": "weights of a row add up to {row_sum:.3g} on average: dropout, or "
-    "softmax over the queries?",
-}
+SUMS = (
+    "weights of a row add up to {row_sum:.3g} on average: a sink outside these keys, "
+    "keys cut off, dropout, or a factor?"
+)
 
 
 class Finding(NamedTuple):
@@ -125,43 +107,6 @@ class Finding(NamedTuple):
     heads: tuple[HeadScale, ...]
     answer: str  # `YES`, `NO` or `UNDETERMINED`
     hints: tuple[str, ...]  # likely mistakes, keys of `HINTS`
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether scores are scaled and masked alone, and weights add up to 1."""
-        return self.first.form == "plain" and self.first.mask.sums in {"", "one"}
-
-    @property
-    def first(self) -> HeadScale:
-        """The first head."""
-        return self.heads[0]
-
-    @property
-    def divisor(self) -> float:
-        """Mean divisor of the heads; NaN where it is not determined."""
-        return math.fsum(one.divisor for one in self.heads) / len(self.heads)
-
-    @property
-    def half_width(self) -> float:
-        """Largest distance of the ends of the heads' intervals from the mean."""
-        ends = [end for one in self.heads for end in one.divisors()]
-        return max(abs(end - self.divisor) for end in ends)
-
-    @property
-    def ratio(self) -> float:
-        """Mean of divisor / sqrt(d_k); NaN where it is not determined."""
-        return math.fsum(one.ratio for one in self.heads) / len(self.heads)
-
-    @property
-    def places(self) -> list[tuple[list[int], list[int]]]:
-        """Groups of layers that have the same heads here, and these heads."""
-        by_layer: dict[int, list[int]] = {}
-        for one in self.heads:
-            by_layer.setdefault(one.head.layer, []).append(one.head.head)
-        grouped: dict[tuple[int, ...], list[int]] = {}
-        for layer, heads in by_layer.items():
-            grouped.setdefault(tuple(heads), []).append(layer)
-        return [(layers, list(heads)) for heads, layers in grouped.items()]
 
 
 class ScaleAnswer(NamedTuple):
@@ -172,7 +117,7 @@ class ScaleAnswer(NamedTuple):
     rtol: float  # relative tolerance of the divisor
     #: `NO` if any head divides by something else; dead heads do not count.
     answer: str
-    findings: tuple[Finding, ...]  # those with a no first, plain ones last
+    findings: tuple[Finding, ...]  # those with a no first
     #: Possible attention that was not followed, because of which there is no yes.
     missed: tuple[str, ...] = ()
     #: Configured parts beside the divisor that are right, and that do not show here.
@@ -215,48 +160,28 @@ def answer_scales(
         names = tuple(known.name for known in one.known)
         text = expected.at(one.head.layer).text
         mask = one.mask.mask, one.mask.window, one.mask.sums
-        alike = answer, wrong, text, one.outcome, one.reason, names, one.form, *mask
+        alike = answer, wrong, text, one.outcome, names, one.form, *mask
         groups.setdefault(alike, []).append(one)
-    findings = [
-        Finding(tuple(heads), answer, _hints(heads[0], answer, wrong, expected, scales))
-        for (answer, wrong, *_), group in groups.items()
-        for heads in _split(group)
-    ]
-    order = (NO, UNDETERMINED, YES)
-    findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))
+    findings = []
+    for (answer, wrong, *_), group in groups.items():
+        for heads in _split_by_divisor(group):
+            hints = _hints(heads[0], expected, scales) if answer == NO else ()
+            findings.append(Finding(tuple(heads), answer, wrong or hints))
+    findings.sort(key=lambda one: (NO, UNDETERMINED, YES).index(one.answer))
     is_whole = answers == {YES} and not missed
     overall = NO if NO in answers else YES if is_whole else UNDETERMINED
-    return ScaleAnswer(
-        scales,
-        expected,
-        rtol,
-        overall,
-        tuple(findings),
-        missed,
-        tuple(parts[YES]),
-        tuple(parts[UNDETERMINED]),
-    )
+    details = tuple(findings), missed, tuple(parts[YES]), tuple(parts[UNDETERMINED])
+    return ScaleAnswer(scales, expected, rtol, overall, *details)
 
 
-def _hints(
-    one: HeadScale,
-    answer: str,
-    wrong: tuple[str, ...],
-    expected: Expected,
-    scales: ModelScales,
-) -> tuple[str, ...]:
-    """Return the parts that are wrong; else the likely mistake behind a divisor."""
-    if answer != NO or one.outcome != "scale":
+def _hints(one: HeadScale, expected: Expected, scales: ModelScales) -> tuple[str, ...]:
+    """Return likely mistakes behind the divisor, if its interval is narrow enough."""
+    low, high = one.divisors()
+    if not high - low <= 2.0 * NEAR * abs(one.divisor):  # or not determined
         return ()
-    if wrong or not is_resolved(one):
-        return wrong
-    return hints_at(
-        one.divisor,
-        expected.at(one.head.layer),
-        scales.d_k,
-        scales.n_heads,
-        is_known_twice=len(one.known) > 1,
-    )
+    sizes, is_twice = (scales.d_k, scales.n_heads), len(one.known) > 1
+    meant = expected.at(one.head.layer)
+    return hints_at(one.divisor, meant, *sizes, is_known_twice=is_twice)
 
 
 def answer_head(
@@ -269,9 +194,7 @@ def answer_head(
     for a no where outputs alone show them: a bias has the same effect there.
     """
     meant = expected.at(one.head.layer)
-    if not meant.is_known:
-        return UNDETERMINED
-    if one.outcome == "by_row" and one.source == "outputs":
+    if not meant.is_known or (one.outcome, one.source) == ("by_row", "outputs"):
         return UNDETERMINED
     if one.outcome in {"uniform", "by_row", "over_queries"}:
         return NO
@@ -283,12 +206,6 @@ def answer_head(
         return YES
     low, high = one.divisors(0.5 * WRONG_NO / n_heads)
     return NO if high < least or low > most else UNDETERMINED
-
-
-def is_resolved(one: HeadScale) -> bool:
-    """Return whether the interval of the divisor is narrow enough for a name."""
-    low, high = one.divisors()
-    return high - low <= 2.0 * NEAR * abs(one.divisor)
 
 
 class PartAnswer(NamedTuple):
@@ -309,17 +226,13 @@ def check_parts(
     parts = expected.at(one.head.layer).parts
     if not math.isnan(parts.cap) and one.outcome == "scale":
         yield _check_cap(one, parts.cap, caps.get(one.head.layer, math.nan))
-    for hint, name, size in (
-        ("window", "window", parts.window),
-        ("chunk", "chunks", parts.chunk),
-    ):
-        text = f"a {hint} of {size} keys"
-        if size >= scales.most_keys > 0:
-            text = f"{text}, of {scales.most_keys} here"
-            yield PartAnswer(hint, text, UNDETERMINED)
-        elif size and one.mask.mask in {"none", "causal", "window", "chunks"}:
-            is_so = (one.mask.mask, one.mask.window) == (name, size)
-            yield PartAnswer(hint, text, YES if is_so else NO)
+    text = f"{parts.mask} of {parts.n_keys} keys".replace("window", "a window")
+    if parts.n_keys >= scales.most_keys > 0:
+        text = f"{text}, of {scales.most_keys} here"
+        yield PartAnswer(parts.mask, text, UNDETERMINED)
+    elif parts.n_keys and one.mask.mask in {"none", "causal", "window", "chunks"}:
+        is_so = one.mask[:2] == (parts.mask, parts.n_keys)
+        yield PartAnswer(parts.mask, text, YES if is_so else NO)
     for text in parts.not_checked:
         yield PartAnswer("", text, UNDETERMINED)
     if parts.has_sinks and one.source == "weights":
@@ -333,30 +246,25 @@ def check_parts(
 
 
 def _check_cap(one: HeadScale, wanted: float, passed: float | None) -> PartAnswer:
-    """Return the answer for a cap: fitted, or passed where it would not show."""
+    """Return whether the cap is the wanted one: as fitted, or as passed to attention.
+
+    The passed one counts where the wanted one would not show in weights.
+    """
     cap = one.parameter if one.form == "cap" else None
-    if cap is None and not _would_show(one, wanted):
-        cap = passed
-    text = f"a cap of {wanted:g}"
-    if cap is None:
-        return PartAnswer("no_cap", text, NO)
-    if math.isnan(cap):
-        text += ", too far above these scores"
+    if cap is None and one.fit is not None:
+        # the size of the cubic term of tanh
+        bent = (abs(one.scale) * one.fit.spread) ** 3 / wanted**2
+        shows = bent > SEEN * max(one.fit.residual, one.fit.rounding)
+        cap = None if shows and one.form in {"plain", "distance"} else passed
+    if cap is not None and math.isnan(cap):
+        text = f"a cap of {wanted:g}, too far above these scores"
         return PartAnswer("cap", text, UNDETERMINED)
-    is_so = 1.0 / OTHER_CAP < cap / wanted < OTHER_CAP
-    return PartAnswer("cap", text, YES if is_so else NO)
+    is_so = cap is not None and 1.0 / OTHER_CAP < cap / wanted < OTHER_CAP
+    return PartAnswer("cap", f"a cap of {wanted:g}", YES if is_so else NO)
 
 
-def _would_show(one: HeadScale, cap: float) -> bool:
-    """Return whether the cubic term of tanh would exceed the residual of the fit."""
-    if one.fit is None or one.form not in {"plain", "distance"}:
-        return False
-    bent = (abs(one.scale) * one.fit.spread) ** 3 / cap**2
-    return bent > SEEN * max(one.fit.residual, one.fit.rounding)
-
-
-def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
-    """Return groups of heads with the same divisor, of heads with one outcome."""
+def _split_by_divisor(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
+    """Return groups of heads with the same divisor; all have the same outcome."""
     if heads[0].outcome != "scale":
         return [list(heads)]
     groups: list[list[HeadScale]] = []
@@ -368,31 +276,21 @@ def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
 
 
 def implied_divisor(scales: ModelScales) -> str:
-    """Return the median head's divisor, as a name of `DIVISORS` or a number.
+    """Return the median head's divisor as a number.
 
     `EXPECTED` where none is determined, or usable as a divisor.
     """
-    heads = [one for one in scales.heads if one.outcome == "scale" and one.scale > 0.0]
-    if not heads:
-        return EXPECTED
-    middle = sorted(heads, key=lambda one: one.scale)[len(heads) // 2]
-    names = [one.name for one in middle.known if one.name in DIVISORS]
-    if names:
-        return names[0]
-    implied = f"{middle.divisor:.6g}"
-    try:
-        divisor_value(implied, scales.d_k)
-    except InputError:  # queries or keys of another size than the model's
-        return EXPECTED
-    return implied
+    divisors = sorted(one.divisor for one in scales.heads if one.outcome == "scale")
+    usable = [one for one in divisors if SMALLEST <= one <= LARGEST]
+    return f"{usable[len(usable) // 2]:.8g}" if usable else EXPECTED
 
 
 def say_answer(answer: ScaleAnswer) -> str:
     """Return the line that answers whether scores are divided as expected."""
     if not answer.expected.is_known:
         return (
-            f"scores divided as configured? cannot be told: {answer.expected.said}; "
-            "expect='sqrt', or a number, would be judged"
+            "scores divided as configured? cannot be told: "
+            f"{answer.expected.derivation}; expect='sqrt', or a number, would be judged"
         )
     question = f"scores divided by {answer.expected.text}?"
     if not answer.scales.heads:
@@ -400,35 +298,40 @@ def say_answer(answer: ScaleAnswer) -> str:
             f"{question} cannot be told from queries and keys alone: give weights, or "
             "v and outputs"
         )
-    said = f"{question} {ANSWERS[answer.answer]}"
+    said = f"{question} {answer.answer.replace('_', ' ')}"
     if answer.answer == UNDETERMINED and answer.missed:
         return f"{said}: attention was not followed: {'; '.join(answer.missed)}"
     if answer.answer == YES:
-        for told, parts in (
+        for result, parts in (
             ("right, too", answer.checked),
             ("not checked", answer.not_checked),
         ):
-            said += f"; {told}: {', '.join(parts)}" * bool(parts)
+            said += f"; {result}: {', '.join(parts)}" * bool(parts)
     return said
 
 
 def say_findings(answer: ScaleAnswer) -> Iterator[str]:
     """Yield a line for each finding."""
     for one in answer.findings[:MOST_FINDINGS]:
-        places = say_places(one, answer.scales.n_heads)
-        yield f"{places}: {say_finding(one, answer.expected)}"
+        yield f"{say_places(one, answer.scales.n_heads)}: {say_finding(one, answer)}"
     if len(answer.findings) > MOST_FINDINGS:
         yield f"and {len(answer.findings) - MOST_FINDINGS} more, in the table"
 
 
-def say_places(found: Finding, n_heads: int) -> str:
+def say_places(finding: Finding, n_heads: int) -> str:
     """Return the layers and heads of a finding, for a sentence."""
-    parts = []
-    for layers, heads in found.places:
-        is_whole = len(heads) == n_heads
-        place = say_place(layers, () if is_whole else heads)
-        parts.append(place + ", all heads" * (is_whole and n_heads > 1))
-    return "; ".join(parts)
+    heads: dict[int, list[int]] = {}
+    for one in finding.heads:
+        heads.setdefault(one.head.layer, []).append(one.head.head)
+    layers: dict[tuple[int, ...], list[int]] = {}  # that have the same heads here
+    for layer, numbers in heads.items():
+        layers.setdefault(tuple(numbers), []).append(layer)
+    return "; ".join(
+        say_place(same, ()) + ", all heads" * (n_heads > 1)
+        if len(numbers) == n_heads
+        else say_place(same, numbers)
+        for numbers, same in layers.items()
+    )
 
 
 def say_place(layers: Sequence[int], heads: Sequence[int] = ()) -> str:
@@ -453,49 +356,40 @@ def say_numbers(numbers: Sequence[int]) -> str:
     )
 
 
-def say_finding(found: Finding, expected: Expected) -> str:
+def say_finding(finding: Finding, answer: ScaleAnswer) -> str:
     """Return the sentence of a finding, without its layers and heads."""
-    one = found.first
-    meant, advice = expected.at(one.head.layer), ""
-    if found.answer == UNDETERMINED and meant.is_known:
-        advice = ADVICE.get(one.reason or one.outcome, "")
+    one = finding.heads[0]
+    meant = answer.expected.at(one.head.layer)
     if one.outcome != "scale":
-        said = REASONS.get(one.reason) or OUTCOMES[one.outcome]
-        return "; ".join(filter(None, [said, advice]))
-    said = _say_divisor(found, expected.typed)
-    more = [
-        FORMS[one.form].format(parameter=one.parameter),
+        return OUTCOMES[one.outcome]
+    said = [
+        _say_divisor(finding, answer.scales.d_k, meant.typed),
+        FORMS.get(one.form, "").format(parameter=one.parameter),
         say_mask(one.mask.mask, one.mask.window) * (one.mask.mask not in {"", "none"}),
-        SUMS.get(one.mask.sums, "").format(row_sum=one.mask.row_sum),
+        SUMS.format(row_sum=one.mask.row_sum) * (one.mask.sums not in {"", "one"}),
     ]
-    if found.answer == NO:
-        parted = [one.partition("padded_") for one in found.hints]
-        hints = [HINTS[name or "padded"].format(width=n) for name, _, n in parted]
-        more.append(f"{meant.text} was expected{': ' * bool(hints)}{' '.join(hints)}")
-    return "; ".join([said, *filter(None, [*more, advice])])
+    if finding.answer == NO:
+        hints = " ".join(HINTS[one] for one in finding.hints)
+        said.append(f"{meant.text} was expected{': ' * bool(hints)}{hints}")
+    elif finding.answer == UNDETERMINED and meant.is_known:
+        said.append(WIDE)
+    return "; ".join(filter(None, said))
 
 
-def _say_divisor(found: Finding, wanted: str) -> str:
-    """Return what scores are divided or multiplied by.
+def _say_divisor(finding: Finding, d_k: int, wanted: str) -> str:
+    """Return what scores are divided by, on average over the heads of a finding.
 
     With the formula where the divisor is narrow enough for one, else with the multiple
     of sqrt(d_k).
     """
-    divisor, half, ratio = found.divisor, found.half_width, found.ratio
+    heads = finding.heads
+    divisor = math.fsum(one.divisor for one in heads) / len(heads)
+    half = max(abs(end - divisor) for one in heads for end in one.divisors())
+    said = f"scores are divided by {say_number(divisor, half)}"
     is_sure = half <= NEAR * abs(divisor)
-    name = name_divisor(found.first.known, wanted) if is_sure else ""
-    if abs(divisor) >= 1.0:
-        said = f"scores are divided by {say_number(divisor, half)}"
-    else:
-        scale = 1.0 / divisor
-        said = f"scores are multiplied by {say_number(scale, half * scale**2)}"
-        inverse = [one.inverse for one in found.first.known if one.text == name]
-        name, ratio = "".join(inverse), scale * ratio / divisor
-    if name:
+    if is_sure and (name := name_divisor(heads[0].known, wanted)):
         return said if said.endswith(f" {name}") else f"{said} = {name}"
-    part = half / abs(divisor)
-    times = f"{ratio:.3g}" if part < SHOWN else say_number(ratio, part * abs(ratio))
-    return f"{said}, {times} times sqrt(d_k)"
+    return f"{said}, {divisor / math.sqrt(d_k):.3g} times sqrt(d_k)"
 
 
 def say_mask(mask: str, window: int, keys: str = "") -> str:
@@ -505,7 +399,7 @@ def say_mask(mask: str, window: int, keys: str = "") -> str:
 
 
 def say_number(value: float, half: float) -> str:
-    """Return a number with the digits that its half-width supports."""
+    """Write a number with the digits that the half-width of its interval supports."""
     if half < 1e-6 * abs(value):
         return f"{value:.6g}"
     digits = max(0, -int(f"{half:e}".partition("e")[2]))

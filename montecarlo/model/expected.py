@@ -86,8 +86,8 @@ class Parts(NamedTuple):
     """Parts of attention beside the divisor that a configuration sets for a layer."""
 
     cap: float = math.nan  # c of c tanh(score / c)
-    window: int = 0  # keys that a row sees; 0 for all
-    chunk: int = 0  # keys of a chunk, outside of which a row sees none; 0 for all
+    mask: str = ""  # beside a causal one: ``window``, ``chunks``, or empty
+    n_keys: int = 0  # of a window or of a chunk
     has_sinks: bool | None = None  # None where no configuration is known
     has_alibi: bool = False  # a bias that falls with the distance of key and query
     not_checked: tuple[str, ...] = ()  # what else is configured
@@ -99,7 +99,7 @@ class Expected:
 
     typed: str  # the name or number that was typed, or `CONFIG`
     value: float  # NaN where it is not determined, or differs by layer
-    said: str = ""  # its derivation from a configuration, or why there is none
+    derivation: str = ""  # from a configuration, or why there is none
     #: Divisors that known mistakes lead to, by keys of `HINTS` in answers.
     mistakes: Mapping[str, float] = field(default_factory=dict)
     parts: Parts = field(default_factory=Parts)
@@ -119,8 +119,8 @@ class Expected:
     @property
     def text(self) -> str:
         """The divisor and its derivation, for a sentence."""
-        if self.said:
-            return self.said
+        if self.derivation:
+            return self.derivation
         if self.typed in KNOWN:
             return f"{KNOWN[self.typed].text} = {self.value:.4g}"
         return f"{self.value:.6g}"
@@ -135,13 +135,12 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
         If ``typed`` is none of these, or no divisor.
     """
     name = str(typed)
-    if name not in KNOWN:
-        try:
-            name = parse_divisor(name).name
-        except InputError as error:
-            raise InputError(
-                f"expect must be one of {', '.join(KNOWN)}, or a divisor: {error}"
-            ) from None
+    try:
+        name = name if name in KNOWN else parse_divisor(name).name
+    except InputError as error:
+        raise InputError(
+            f"expect must be one of {', '.join(KNOWN)}, or a divisor: {error}"
+        ) from None
     if name in KNOWN:
         return Expected(name, KNOWN[name].value(d_k, n_heads))
     return Expected(str(typed), divisor_value(typed, d_k, "expect"))
@@ -214,10 +213,9 @@ def hints_at(
     Returns
     -------
     tuple of str
-        Keys of `HINTS` in answers: ``sign``, ``missing``, ``twice``, ``multiplied``,
-        ``width``, ``heads``, or keys of ``expected.mistakes``.  ``padded_N``, padding
-        of heads to N entries, only where nothing else does.  Empty where no mistake, or
-        several, lead to it.
+        Keys of `HINTS` in answers: keys of ``expected.mistakes``, else ``sign``,
+        ``missing``, ``twice``, ``multiplied``, ``width`` or ``heads``.  Empty where
+        none of these, or several, lead to it.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -228,10 +226,10 @@ def hints_at(
         "width": (n_heads * d_k) ** 0.5,
         "heads": n_heads**0.5,
     }
-    mistakes = _near(divisor, expected.mistakes)
-    named = tuple(one for one in mistakes if not one.startswith("padded"))
-    found = (() if is_known_twice else _near(divisor, looks)) or mistakes
-    return named or (found if len(found) == 1 else ())
+    if mistakes := _near(divisor, expected.mistakes):
+        return mistakes
+    found = () if is_known_twice else _near(divisor, looks)
+    return found if len(found) == 1 else ()
 
 
 def _near(divisor: float, known: Mapping[str, float]) -> tuple[str, ...]:
@@ -267,8 +265,13 @@ WIDTH = ("hidden_size", "n_embd", "d_model", "embed_dim", "dim", "emb_dim")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 #: Fields of the number of heads of encoders and decoders, which may differ.
 SIDES = ("encoder_attention_heads", "decoder_attention_heads")
-#: Widths that a head may be padded to.
-PADS = (8, 16, 32, 64, 128, 256)
+#: Kinds of layers with a mask beside a causal one: the mask, and the field of its size.
+MASKED_LAYERS = {
+    "sliding_attention": ("window", "sliding_window"),
+    "chunked_attention": ("chunks", "attention_chunk_size"),
+}
+#: Kinds of rotary embeddings that change the lengths of queries and keys.
+STRETCHED = {"yarn", "longrope", "su"}
 #: Relative tolerance within which a measured factor is the convention's, rounded.
 ROUNDED = 0.004
 Config = Mapping[str, Any]
@@ -288,19 +291,11 @@ class Caller:
     is_whole: bool = False
 
 
-class Said(NamedTuple):
-    """The divisor of a layer by its configuration."""
-
-    divisor: float  # of q·k as they are projected
-    text: str  # its derivation from fields
-    mistakes: Mapping[str, float]  # divisors that mistakes lead to, by their hints
-
-
 class Fields(NamedTuple):
     """The fields of a configuration, for one layer."""
 
     config: Config
-    layer: int | None
+    layer: int
 
     @property
     def kind(self) -> str:
@@ -314,12 +309,10 @@ class Fields(NamedTuple):
 
     def find(self, names: Sequence[str]) -> tuple[str, float] | None:
         """Return the name and number of the first field that is set; None without."""
-        own: Mapping[str, Any] = {}
-        for number, fields in _mapping(self.config, "per_layer_config").items():
-            if str(number).isdecimal() and int(number) == self.layer:
-                own = fields
+        by_layer = _mapping(self.config, "per_layer_config").items()
+        own = {int(n): one for n, one in by_layer if str(n).isdecimal()}
         for name in names:
-            value = own.get(name, self.config.get(name))
+            value = own.get(self.layer, {}).get(name, self.config.get(name))
             if value is not None:
                 return name, _number(name, value)
         return None
@@ -334,22 +327,11 @@ class Fields(NamedTuple):
             )
         return found
 
-    def flag(self, name: str, *, default: bool) -> bool:
-        """Return a boolean field."""
-        value = self.config.get(name, default)
-        if not isinstance(value, bool):
-            raise InputError(
-                f"config must hold true or false as {name}, got {show(value)}"
-            )
-        return value
-
     @property
     def rope(self) -> Config:
         """The fields of rotary embeddings; their name depends on the version."""
-        for name in ("rope_parameters", "rope_scaling"):
-            if found := _mapping(self.config, name):
-                return found
-        return {}
+        found = _mapping(self.config, "rope_parameters")
+        return found or _mapping(self.config, "rope_scaling")
 
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401
@@ -371,89 +353,76 @@ def _width(fields: Fields, convention: Convention) -> tuple[float, str]:
         found = [one]
     else:
         name, width = fields.need(WIDTH)
-        heads_name, heads = _heads(fields)
-        size = width // heads
-        return size, f"{name} / {heads_name} = {width:g} / {heads:g}"
-    total = math.fsum(value for _, value in found)
-    return total, f"{' + '.join(name for name, _ in found)} = {total:g}"
-
-
-def _heads(fields: Fields) -> tuple[str, float]:
-    """Return the field that holds the number of heads, and the number."""
-    if not fields.find(HEADS) and fields.find(SIDES):
-        both = [one for name in SIDES if (one := fields.find([name]))]
-        if len({value for _, value in both}) > 1:
+        heads_name, heads = fields.need([*HEADS, *SIDES])
+        if len({one[1] for side in SIDES if (one := fields.find([side]))}) > 1:
             raise _UndeterminedError(
                 f"encoder and decoder have different numbers of heads {fields.source}"
             )
-        return both[0]
-    return fields.need(HEADS)
+        return width // heads, f"{name} / {heads_name} = {width:g} / {heads:g}"
+    total = math.fsum(value for _, value in found)
+    return total, f"{' + '.join(name for name, _ in found)} = {total:g}"
 
 
 class _UndeterminedError(Exception):
     """Why a configuration does not determine a divisor."""
 
 
-def _sqrt(fields: Fields, convention: Convention) -> Said:
+def _sqrt(fields: Fields, convention: Convention) -> Expected:
     """Return the square root of the width of a head."""
     width, text = _width(fields, convention)
     width *= convention.factor
-    told = text if convention.factor == 1.0 else f"{convention.factor:g} ({text})"
+    if convention.factor != 1.0:
+        text = f"{convention.factor:g} ({text})"
     mistakes = {}
     sizes = fields.find(WIDTH), fields.find(HEADS)
     if not convention.width and sizes[0] and sizes[1]:
-        derived = sizes[0][1] // sizes[1][1]
-        if derived != width:
-            mistakes["derived"] = math.sqrt(derived)
-    return Said(math.sqrt(width), f"sqrt({told})", mistakes)
+        mistakes["derived"] = math.sqrt(sizes[0][1] // sizes[1][1])
+    return Expected(CONFIG, math.sqrt(width), f"sqrt({text})", mistakes)
 
 
-def _none(fields: Fields, convention: Convention) -> Said:
+def _none(fields: Fields, convention: Convention) -> Expected:
     """Return 1, of architectures such as T5 that do not scale."""
     mistakes = {}
     with suppress(InputError, _UndeterminedError):  # the width is no part of it
         mistakes["scaled"] = math.sqrt(_width(fields, convention)[0])
-    return Said(1.0, f"1, as {fields.kind} does not scale", mistakes)
+    return Expected(CONFIG, 1.0, f"1, as {fields.kind} does not scale", mistakes)
 
 
-def _field(fields: Fields, convention: Convention) -> Said:
+def _field(fields: Fields, convention: Convention) -> Expected:
     """Return Gemma's divisor, the root of a field, or Granite's, its reciprocal."""
     name, value = fields.need([convention.rule])
-    mistakes = {"ignored": math.sqrt(_width(fields, convention)[0])}
+    divisor, text = 1.0 / value, f"1 / ({name} = {value:g})"
     if name == "query_pre_attn_scalar":
-        return Said(math.sqrt(value), f"sqrt({name} = {value:g})", mistakes)
-    return Said(1.0 / value, f"1 / ({name} = {value:g})", mistakes)
+        divisor, text = math.sqrt(value), f"sqrt({name} = {value:g})"
+    mistakes = {"ignored": math.sqrt(_width(fields, convention)[0])}
+    return Expected(CONFIG, divisor, text, mistakes)
 
 
-def _flags(fields: Fields, convention: Convention) -> Said:
+def _flags(fields: Fields, convention: Convention) -> Expected:
     """Return GPT-2's divisor: 1 or the root, perhaps times the number of the layer."""
     width, text = _width(fields, convention)
     root = divisor = math.sqrt(width)
-    told, mistakes = f"sqrt({text})", {}
-    if not fields.flag("scale_attn_weights", default=True):
-        divisor, told = 1.0, "1 (scale_attn_weights = false)"
+    text, mistakes = f"sqrt({text})", {}
+    if not fields.config.get("scale_attn_weights", True):
+        divisor, text = 1.0, "1 (scale_attn_weights = false)"
         mistakes["ignored"] = root
-    if fields.flag("scale_attn_by_inverse_layer_idx", default=False):
-        if fields.layer is None:
-            raise _UndeterminedError(
-                "scale_attn_by_inverse_layer_idx is true, and layers have no number "
-                f"{fields.source}"
-            )
+    if fields.config.get("scale_attn_by_inverse_layer_idx"):
         mistakes["by_layer"] = divisor
         divisor *= fields.layer + 1
-        told += f" * {fields.layer + 1} (scale_attn_by_inverse_layer_idx)"
-    return Said(divisor, told, mistakes)
+        text += f" * {fields.layer + 1} (scale_attn_by_inverse_layer_idx)"
+    return Expected(CONFIG, divisor, text, mistakes)
 
 
-def _mscale(fields: Fields, convention: Convention) -> Said:
+def _mscale(fields: Fields, convention: Convention) -> Expected:
     """Return DeepSeek's divisor: the root over the square of YaRN's factor."""
     width, text = _width(fields, convention)
     root, rope = math.sqrt(width), fields.rope
-    scale = _number_of(rope, "mscale_all_dim") or 0.0
-    if _rope_kind(rope) == "default" or not scale:
-        return Said(root, f"sqrt({text})", {})
-    mscale = _yarn(_need_factor(rope), scale)
-    return Said(
+    scale = _number_of(rope, "mscale_all_dim")
+    if _rope_kind(rope) == "default" or scale is None:
+        return Expected(CONFIG, root, f"sqrt({text})")
+    mscale = _yarn(rope, scale)
+    return Expected(
+        CONFIG,
         root / mscale**2,
         f"sqrt({text}) / {mscale:.4g}^2 (mscale_all_dim = {scale:g})",
         {"mscale": root, "mscale_once": root / mscale},
@@ -461,7 +430,7 @@ def _mscale(fields: Fields, convention: Convention) -> Said:
 
 
 #: Rules by which a configuration implies a divisor.
-RULES: dict[str, Callable[[Fields, Convention], Said]] = {
+RULES: dict[str, Callable[[Fields, Convention], Expected]] = {
     "sqrt": _sqrt,
     "none": _none,
     "query_pre_attn_scalar": _field,
@@ -477,22 +446,14 @@ def _rope_kind(rope: Config) -> str:
 
 
 def _number_of(rope: Config, name: str) -> float | None:
-    """Return a number of rotary embeddings; None where the field is not set."""
+    """Return a number of rotary embeddings; None where the field is not set or 0."""
     value = rope.get(name)
-    return None if value is None else _number(name, value)
+    return _number(name, value) if value else None
 
 
-def _need_factor(rope: Config) -> float:
-    """Return the factor by which YaRN stretches positions."""
-    if (factor := _number_of(rope, "factor")) is None:
-        raise InputError(
-            f"config must hold factor in its rope scaling, got {', '.join(rope)}"
-        )
-    return factor
-
-
-def _yarn(factor: float, mscale: float = 1.0) -> float:
+def _yarn(rope: Config, mscale: float = 1.0) -> float:
     """Return YaRN's factor of queries and of keys (Peng et al. 2023, equation 22)."""
+    factor = _number_of(rope, "factor") or 1.0
     return 1.0 if factor <= 1.0 else 0.1 * mscale * math.log(factor) + 1.0
 
 
@@ -501,19 +462,16 @@ def _rotary_factor(fields: Fields) -> float | None:
 
     YaRN's factor of cosines and sines applies to the entries that are rotated only.
     """
-    kinds, rope = {"yarn", "longrope", "su"}, fields.rope
+    rope = fields.rope
     nested = [one for one in rope.values() if isinstance(one, Mapping)]
-    if any(_rope_kind(one) in kinds for one in nested):
-        return None
-    if _rope_kind(rope) not in kinds:
+    if not STRETCHED & {_rope_kind(one) for one in (rope, *nested)}:
         return 1.0
     given = _number_of(rope, "attention_factor")
     if given is None and _rope_kind(rope) == "yarn":
-        factor = _need_factor(rope)
         mscale, all_dim = (_number_of(rope, n) for n in ("mscale", "mscale_all_dim"))
-        given = _yarn(factor)
+        given = _yarn(rope)
         if mscale and all_dim:
-            given = _yarn(factor, mscale) / _yarn(factor, all_dim)
+            given = _yarn(rope, mscale) / _yarn(rope, all_dim)
     parts = [rope.get("partial_rotary_factor"), fields.config.get("qk_rope_head_dim")]
     parts.append(fields.config.get("partial_rotary_factor"))
     is_whole = all(one in {None, 1.0} for one in parts)
@@ -529,62 +487,53 @@ def _expected_at(caller: Caller, number: int) -> Expected:
     convention = CONVENTIONS.get(fields.kind)
     if convention is None:
         raise _UndeterminedError(_say_unknown(caller.config))
-    said = RULES[convention.rule](fields, convention)
-    usual = 1.0 / said.divisor if convention.is_before else 1.0
+    whole = RULES[convention.rule](fields, convention)  # of q·k as they are projected
+    usual = 1.0 / whole.value if convention.is_before else 1.0
     factor = _measured(caller, fields, convention, usual)
-    if factor is None:
-        if convention.is_before and caller.module:
-            raise _UndeterminedError(
-                f"{fields.kind} multiplies queries before attention, and what their "
-                "projection gives out was not seen"
-            )
-        factor = usual
-    mistakes = {name: value * factor for name, value in said.mistakes.items()}
+    if factor is None and convention.is_before and caller.module:
+        raise _UndeterminedError(
+            f"{fields.kind} multiplies queries before attention, and what their "
+            "projection gives out was not seen"
+        )
+    factor = usual if factor is None else factor
+    mistakes = {name: value * factor for name, value in whole.mistakes.items()}
     if _rotary_factor(fields) not in {None, 1.0}:
-        mistakes["mscale"] = said.divisor * usual
-    if factor != 1.0:
-        mistakes["again"] = said.divisor
-    if convention.rule == "sqrt":
-        width = said.divisor**2
-        padded = {math.ceil(width / pad) * pad for pad in PADS} - {round(width)}
-        mistakes |= {f"padded_{n}": math.sqrt(n) * factor for n in sorted(padded)}
-    divisor = said.divisor * factor  # that remains for attention
+        mistakes["mscale"] = whole.value * usual
+    divisor = whole.value * factor  # that remains for attention
     require_number("divisor of config", divisor, SMALLEST, LARGEST)
-    told = said.text if said.text[0] == "1" else f"{said.text} = {said.divisor:.6g}"
+    text = whole.derivation
+    text = text if text[0] == "1" else f"{text} = {whole.value:.6g}"
     if factor != 1.0:
-        told = (
-            f"{divisor:.6g}, of {told}: queries and keys are multiplied by "
+        mistakes["again"] = whole.value
+        text = (
+            f"{divisor:.6g}, of {text}: queries and keys are multiplied by "
             f"{factor:.4g} before"
         )
     parts = _parts(fields, convention)
-    return Expected(CONFIG, divisor, f"{told} {fields.source}", mistakes, parts)
+    return Expected(CONFIG, divisor, f"{text} {fields.source}", mistakes, parts)
 
 
 def _parts(fields: Fields, convention: Convention) -> Parts:
     """Return the parts of attention other than the divisor that are configured."""
-    config, layer = fields.config, fields.layer or 0
+    config, layer = fields.config, fields.layer
     kinds, kind = config.get("layer_types"), ""
     if isinstance(kinds, list | tuple):
         kind = str(kinds[layer]) if layer < len(kinds) else ""
     elif config.get("use_sliding_window", True) is True:
         kind = "sliding_attention"
-    cap, window, chunk = (
-        float(value) if isinstance(value := config.get(name), int | float) else 0.0
-        for name in ("attn_logit_softcapping", "sliding_window", "attention_chunk_size")
+    mask, name = MASKED_LAYERS.get(kind, ("", ""))
+    cap, n_keys = (
+        float(value) if isinstance(value := config.get(one), int | float) else 0.0
+        for one in ("attn_logit_softcapping", name)
     )
     others = {
         "a temperature by position": config.get("attn_temperature_tuning")
         or fields.rope.get("llama_4_scaling_beta"),
         "the normalisation of q and k": config.get("use_qk_norm"),
     }
-    return Parts(
-        cap or math.nan,
-        int(window) * (kind == "sliding_attention"),
-        int(chunk) * (kind == "chunked_attention"),
-        convention.has_sinks,
-        convention.has_alibi,
-        tuple(text for text, is_configured in others.items() if is_configured),
-    )
+    has = convention.has_sinks, convention.has_alibi
+    named = tuple(text for text, is_configured in others.items() if is_configured)
+    return Parts(cap or math.nan, mask, int(n_keys), *has, named)
 
 
 def _measured(
@@ -607,17 +556,15 @@ def _measured(
 
 def _say_unknown(config: Config) -> str:
     """Say that an architecture is not known, and which of its parts are."""
-    kind = config.get("model_type")
+    kind = show(config.get("model_type"))
     parts = [
         f"{on_one_line(name)} ({show(part['model_type'])})"
         for name, part in config.items()
         if isinstance(part, Mapping) and part.get("model_type") in CONVENTIONS
     ]
     if parts:
-        return (
-            f"model_type {show(kind)} has parts, each with its own: {', '.join(parts)}"
-        )
-    return f"how model_type {show(kind)} scales is not known"
+        return f"model_type {kind} has parts, each with its own: {', '.join(parts)}"
+    return f"how model_type {kind} scales is not known"
 
 
 def expected_of(callers: Mapping[int, Caller]) -> Expected:
@@ -638,7 +585,7 @@ def expected_of(callers: Mapping[int, Caller]) -> Expected:
         except _UndeterminedError as reason:
             layers[number] = Expected(CONFIG, math.nan, str(reason))
     ways = list(layers.values())
-    if len({(one.said, one.value) for one in ways}) == 1:
+    if len({(one.derivation, one.value) for one in ways}) == 1:
         return replace(ways[0], layers=layers)
     if unknown := [one for one in ways if math.isnan(one.value)]:
         return replace(unknown[0], layers=layers)

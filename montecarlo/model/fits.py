@@ -3,8 +3,8 @@
 A *form* is what attention computes from a score s before softmax.  ``plain`` is λ s;
 the others add something that is no scale: a bias by distance, a cap, a sink.  The
 simplest form is chosen that no later one fits clearly better.  If its residual exceeds
-the rounding error, no scale is determined.  The chosen fit is tested for curvature,
-which widens its interval, and for rows with scales of their own.
+the rounding error, no scale is determined.  The chosen fit is tested for rows with
+scales of their own.
 
 `LogWeights` and `Outputs` are the data.  Weights determine logits up to a constant of
 each row: ln p_j - ln p_l = λ (s_j - s_l).  Each logarithm is weighted by its rounding
@@ -17,8 +17,9 @@ leaves a residual, and no scale is determined.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -48,12 +49,13 @@ MOST_ROUNDING, MOST_OF_SCORES = 3.0, 0.05
 #: Least degrees of freedom of a further form, in all and over its own parameters; and
 #: least numbers beyond the constants of rows for any fit.
 FEWEST_LEFT, PART_LEFT, FEWEST_NUMBERS = 20, 0.5, 4
+#: Standard errors, over rows, from which on a form that rounding may hide widens the
+#: interval of a simpler one; by chance 3 of 1,000 reach them.
+HIDDEN = 3.0
 #: Effective number of rows from which on their agreement is not by chance.
 FEWEST_ROWS = 4
 #: Least sum of squares, as a denominator.
 LEAST_SQUARE = 1e-300
-#: Standard errors from which on a curvature counts; by chance 3 of 1,000 reach it.
-BEND = 3.0
 #: Relative spread of the scales of rows below which rows have the same: kernels that
 #: sum in another order leave more than rounding, and not the same in each row.
 SAME_SCALE = 1e-3
@@ -93,8 +95,6 @@ FORMS: dict[str, Callable[[Array, Array, Array], Terms]] = {
     # the second parameter is the logit of one more key, of value 0
     "sink": lambda p, s, away: (p[0] * s, [s]),
 }
-#: Typical sizes of the further parameters of a form, for the steps of a search.
-SIZES = {"plain": (), "distance": (0.01,), "cap": (1.0,), "sink": (1.0,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,6 @@ class Fit:
     explained: float  # root mean square that scores explain
     spread: float  # standard deviation of scores within rows
     parameter: float = math.nan  # of the form: the slope of a bias, the cap
-    misfit: float = 0.0  # half-width that is added to the interval, see `_examine`
 
     @property
     def rounding(self) -> float:
@@ -134,11 +133,11 @@ class Fit:
         return self.residual <= max(self.rounding, MOST_LEFT * self.explained)
 
     def interval(self, error: float = POINTWISE) -> Interval:
-        """Return Student's interval over rows, widened by the misfit.
+        """Return Student's interval over rows.
 
         It misses the scale on a side with probability ``error``.
         """
-        half = t_quantile(error, max(self.n_rows, 2.0)) * self.std_error + self.misfit
+        half = t_quantile(error, max(self.n_rows, 2.0)) * self.std_error
         return Interval(self.scale - half, self.scale + half)
 
 
@@ -151,7 +150,7 @@ class Numbers:
     rounding_error: float  # of the numbers, relative
     spread: float  # standard deviation of the scores within rows
     n_constants: int  # constants that are fitted beside the parameters of a form
-    groups: Labels | None  # groups of numbers with a further constant each
+    groups: Labels  # groups of numbers with a constant each: rows, or as `_with_groups`
 
     def product(self, first: Array, second: Array) -> float:
         """Return the weighted sum of products."""
@@ -161,24 +160,12 @@ class Numbers:
         """Return the weighted root mean square."""
         return math.sqrt(self.product(values, values) / float(self.weights.sum()))
 
-    def without(self, values: Array, columns: Array) -> Array:
-        """Return the residual of values in a regression on columns."""
-        if not columns.size:
-            return values
-        root = np.sqrt(self.weights)
-        sizes = np.maximum(np.sqrt(np.square(columns).sum(axis=0)), LEAST_SQUARE)
-        scaled = columns / sizes
-        found = np.linalg.lstsq(scaled * root[:, None], values * root)[0]
-        rest: Array = values - scaled @ found
-        return rest
 
-
-#: Data with the following functions of a form and its parameters, the scale first:
-#: ``residual``; ``slopes``, derivatives of the prediction, one in each column;
-#: ``roundings``, the relative effect of rounding the numbers, and the scores, and the
-#: effect of adding 1 to each score; ``explained``, the root mean square that scores
-#: explain; ``bends``, columns of squares, cubes and products with the distance of the
-#: scores; ``start``, the start of a search, None for a linear form.
+#: Data with the following functions.  ``predict`` returns the residual of a form at its
+#: parameters, of which the scale is the first, and derivatives of the prediction, one
+#: in each column; ``roundings`` the relative effect of rounding the numbers, and the
+#: scores, and the effect of adding 1 to each score; ``start`` the parameters that a
+#: search starts from.
 Evidence: TypeAlias = "LogWeights | Outputs"
 
 
@@ -188,52 +175,48 @@ class Fitted(NamedTuple):
     fit: Fit
     evidence: Evidence
     residual: Array
-    direction: Array  # the column of the scale, orthogonal to the other columns
-    bends: Callable[[], list[Array]]  # columns of a curvature, likewise
+    direction: Array  # derivative by the scale, orthogonal to that by the parameter
 
 
 def fit_form(
     evidence: Evidence, form: str, scale: float | None = None, name: str = ""
 ) -> Fitted:
     """Return the fit of a form, perhaps with another name or from a given scale."""
-    root, start = np.sqrt(evidence.weights), evidence.start(form, scale)
+    root, parameters = np.sqrt(evidence.weights), evidence.start(form, scale)
 
-    def left_at(parameters: Array) -> Array:
-        return root * evidence.residual(form, parameters)
+    @lru_cache(1)  # a search needs the residual first, and then the derivatives
+    def predict(*parameters: float) -> tuple[Array, Array]:
+        return evidence.predict(form, np.array(parameters))
+
+    def residual_at(parameters: Array) -> Array:
+        return root * predict(*parameters)[0]
 
     def slopes_at(parameters: Array) -> Array:
-        return -root[:, None] * evidence.slopes(form, parameters)
+        return -root[:, None] * predict(*parameters)[1]
 
-    if start is None:
-        nothing = np.zeros(1 + len(SIZES[form]))
-        residual = evidence.residual(form, nothing)
-        columns = evidence.slopes(form, nothing)
-        sizes = np.maximum(np.abs(columns).max(axis=0), LEAST_SQUARE)
-        scaled = columns / sizes * root[:, None]
-        parameters = np.linalg.lstsq(scaled, residual * root)[0] / sizes
-        residual = residual - columns @ parameters
-    else:
-        solution = least_squares(
-            left_at,
-            start,
+    if form not in evidence.linear_forms:
+        parameters = least_squares(
+            residual_at,
+            parameters,
             slopes_at,
-            x_scale=np.array([1.0 / evidence.spread, *SIZES[form]]),
+            x_scale="jac",
             xtol=1e-14,
             ftol=1e-14,
             gtol=1e-14,
             max_nfev=evidence.most_steps,
-        )
-        parameters, residual = solution.x, solution.fun / root
-        columns = -np.asarray(solution.jac) / root[:, None]
-    direction, others = columns[:, 0], columns[:, 1:]
-    direction = evidence.without(direction, others)
+        ).x
+    residual, columns = predict(*parameters)
+    if form in evidence.linear_forms:
+        sizes = np.maximum(np.abs(columns).max(axis=0), LEAST_SQUARE)
+        scaled = columns / sizes * root[:, None]
+        step = np.linalg.lstsq(scaled, residual * root)[0] / sizes
+        parameters, residual = parameters + step, residual - columns @ step
+    direction = columns[:, 0]
+    for other in columns.T[1:]:
+        square = max(evidence.product(other, other), LEAST_SQUARE)
+        direction = direction - evidence.product(direction, other) / square * other
     fit = _describe(evidence, form, parameters, residual, direction)
-
-    def bends() -> list[Array]:
-        every = evidence.bends(form, parameters)
-        return [evidence.without(one, others) for one in every]
-
-    return Fitted(replace(fit, form=name or form), evidence, residual, direction, bends)
+    return Fitted(replace(fit, form=name or form), evidence, residual, direction)
 
 
 def _describe(
@@ -241,15 +224,14 @@ def _describe(
 ) -> Fit:
     """Return the numbers of a fit.
 
-    With groups, the standard error is the larger one of rows and of groups: a constant
-    is rounded once for all numbers of its group.
+    The standard error is the larger one of rows and of groups: a constant is rounded
+    once for all numbers of its group.
     """
     own, by_scores, per_score = evidence.roundings(form, parameters)
     size, weights = evidence.size, evidence.weights
     rounding_error = evidence.rounding_error
     error, n_rows = _error_of(direction, residual, evidence.rows, weights)
-    if evidence.groups is not None:
-        error = max(error, _error_of(direction, residual, evidence.groups, weights)[0])
+    error = max(error, _error_of(direction, residual, evidence.groups, weights)[0])
     least = MOST_ROUNDING * rounding_error
     is_fine = n_rows >= FEWEST_ROWS and (
         size(residual * per_score) <= least * size(own * per_score)
@@ -260,11 +242,14 @@ def _describe(
     square = evidence.product(direction, direction)
     moved = math.sqrt(float((np.square(weights * direction) * variances).sum()))
     error = max(error, rounding_error * moved / square if square else math.inf)
-    scale, parameter = float(parameters[0]), math.nan
-    if len(parameters) > 1:
-        parameter = float(parameters[1])
+    scale = float(parameters[0])
+    parameter = math.nan if form == "plain" else float(parameters[1])
     if form == "cap":
         parameter = abs(scale) * math.exp(min(parameter, MOST_LOG))
+    nothing, _ = evidence.predict(form, np.concatenate([[0.0], parameters[1:]]))
+    explained = size(nothing - residual)
+    if form not in {"plain", "cap"}:  # without what a bias explains as well
+        explained = min(explained, size(scale * direction))
     # sums in float64
     floor = 2.0**-50 * (abs(scale) + 1.0 / evidence.spread)
     degrees_of_freedom = max(len(residual) - evidence.n_constants - len(parameters), 1)
@@ -280,85 +265,62 @@ def _describe(
         by_scores=least * scores,
         moved=rounding_error * scores / each if each else 0.0,
         is_fine=is_fine,
-        explained=evidence.explained(form, parameters, residual, direction),
+        explained=explained,
         spread=evidence.spread,
         parameter=parameter,
     )
 
 
-def believe(fits: Iterable[Fitted]) -> Fit:
-    """Return the chosen fit of those of all forms, the simplest first."""
-    found = list(fits)
-    chosen = _choose([one.fit for one in found])
-    (made,) = (one for one in found if one.fit.form == chosen.form)
-    return _examine(chosen, made)
+def choose_fit(fits: Sequence[Fitted]) -> Fit:
+    """Return the fit of the simplest form that none beats, tested for rows that differ.
+
+    ``fits`` are those of all forms, the simplest first.
+    """
+    fit = _choose_form([one.fit for one in fits])
+    (chosen,) = (one for one in fits if one.fit.form == fit.form)
+    return _test_rows(fit, chosen)
 
 
-def _choose(found: Sequence[Fit]) -> Fit:
+def _choose_form(fits: Sequence[Fit]) -> Fit:
     """Return the first fit that no later one beats clearly.
 
     None beats one whose residual is within the rounding of weights or outputs: a gain
     there comes from roundings that depend on each other.  The standard error then
-    covers the scales of the forms that seem better.
+    covers the scales of the forms that rows agree upon.
 
     Where the residual is explained by rounding of scores alone, it covers the scales of
     all simple forms with nearly the same residual: any of them may be the model's.
     """
-    first, unseen = found[0], list[float]()
-    for one in found[1:]:
-        if not _is_better(one, first):
-            continue
-        if first.residual <= first.direct:
-            unseen.append(abs(one.scale - first.scale))
-        else:
-            first = one
-    if first.residual <= first.direct:
-        others = unseen
-    elif first.form in SIMPLE:
-        others = [
-            abs(one.scale - first.scale)
-            for one in found
-            if one.form in SIMPLE and one.residual <= first.residual / CLEARLY
-        ]
-    else:
-        return first
-    return replace(first, std_error=math.hypot(first.std_error, max(others, default=0)))
+    first, others = fits[0], list[Fit]()
+    for one in fits[1:]:
+        if first.residual > first.direct:
+            first = one if _is_better(one, first) else first
+        elif first.residual**2 > one.residual**2 * (1.0 + HIDDEN**2 / first.n_rows):
+            others.append(one)
+    if first.residual > first.direct and first.form in SIMPLE:
+        most = first.residual / CLEARLY
+        others = [one for one in fits if one.form in SIMPLE and one.residual <= most]
+    shift = max((abs(one.scale - first.scale) for one in others), default=0.0)
+    return replace(first, std_error=math.hypot(first.std_error, shift))
 
 
 def _is_better(one: Fit, first: Fit) -> bool:
     """Return whether a form fits clearly better than a simpler one."""
     if not one.residual < CLEARLY * first.residual:
         return False
-    more = first.degrees_of_freedom - one.degrees_of_freedom
-    gain = (
-        first.residual**2 * first.degrees_of_freedom
-        - one.residual**2 * one.degrees_of_freedom
-    )
-    return gain >= BEYOND_CHANCE * one.residual**2 * max(more, 1)
+    more = max(first.degrees_of_freedom - one.degrees_of_freedom, 1)
+    squares = [fit.residual**2 * fit.degrees_of_freedom for fit in (first, one)]
+    return squares[0] - squares[1] >= BEYOND_CHANCE * one.residual**2 * more
 
 
-def _examine(fit: Fit, made: Fitted) -> Fit:
-    """Return a fit with its misfit, after tests for curvature and for rows that differ.
+def _test_rows(fit: Fit, chosen: Fitted) -> Fit:
+    """Return a fit after a test for rows with scales of their own.
 
-    The ``misfit`` is the largest shift of the scale by a significant column: to first
-    order the bias from its omission.  If rows have scales of their own, the form is
-    ``row``; if rounding can be the reason, or they are nearly the same, their spread is
-    a misfit.
+    If they have, the form is ``row``; if rounding can be the reason, or they are nearly
+    the same, the standard error covers their spread.
     """
-    evidence, direction, residual = made.evidence, made.direction, made.residual
-    product, rows, weights = evidence.product, evidence.rows, evidence.weights
-    square, bends, shifts = product(direction, direction), made.bends(), [0.0]
-    for bend in bends if square else ():
-        share = product(bend, direction) / square
-        alone = bend - share * direction
-        size = product(alone, alone)
-        if size <= LEAST_SPREAD**2 * product(bend, bend):
-            continue  # collinear with the column of the scale
-        slope = product(alone, residual) / size
-        error, _ = _error_of(alone, residual - slope * alone, rows, weights)
-        if abs(slope) > BEND * error:
-            shifts.append(abs(slope * share))
-    fit = replace(fit, misfit=max(shifts))
+    evidence, direction, residual = chosen.evidence, chosen.direction, chosen.residual
+    rows, weights = evidence.rows, evidence.weights
     squares = np.bincount(rows, weights * direction**2)
     some = squares > 0.0
     squares = squares[some]
@@ -367,7 +329,7 @@ def _examine(fit: Fit, made: Fitted) -> Fit:
     if degrees_of_freedom < max(FEWEST_LEFT, PART_LEFT * len(slopes)):
         return fit
     by_rows = float((squares * slopes**2).sum())
-    rest = max(product(residual, residual) - by_rows, 0.0)
+    rest = max(evidence.product(residual, residual) - by_rows, 0.0)
     rest *= len(residual) / float(weights.sum())
     apart = replace(
         fit,
@@ -375,14 +337,11 @@ def _examine(fit: Fit, made: Fitted) -> Fit:
         residual=math.sqrt(rest / degrees_of_freedom),
         degrees_of_freedom=degrees_of_freedom,
     )
-    unbent = evidence.without(residual, np.stack([direction, *bends], axis=1))
-    part = evidence.size(unbent) / max(evidence.size(residual), LEAST_SQUARE)
-    bent = replace(fit, residual=part * fit.residual)
-    if not (_is_better(apart, fit) and _is_better(apart, bent) and apart.holds):
+    if not (_is_better(apart, fit) and apart.holds):
         return fit
-    spread = math.sqrt(by_rows / square)
+    spread = math.sqrt(by_rows / float(squares.sum()))
     if fit.is_exact or spread <= SAME_SCALE * abs(fit.scale):
-        return replace(fit, misfit=max(fit.misfit, spread))
+        return replace(fit, std_error=math.hypot(fit.std_error, spread))
     scale = fit.scale + float(np.median(slopes))
     return replace(apart, scale=scale, parameter=math.nan)
 
@@ -437,22 +396,19 @@ class LogWeights(Numbers):
     away: Array  # distances of key and query
     project: Callable[[Array], Array]  # subtracts the constants
     most_steps: ClassVar = 12  # evaluations of a search at most
+    linear_forms: ClassVar = ("plain", "distance")  # linear in their parameters
 
-    def residual(self, form: str, parameters: Array) -> Array:
-        """Return the logarithms minus the prediction of a form."""
-        terms, _ = FORMS[form](parameters, self.scores, self.away)
-        return self.logs - self.project(terms)
+    def predict(self, form: str, parameters: Array) -> tuple[Array, Array]:
+        """Return the residual of the logarithms, and derivatives of the prediction."""
+        terms, slopes = FORMS[form](parameters, self.scores, self.away)
+        columns = np.stack([self.project(one) for one in slopes], axis=1)
+        return self.logs - self.project(terms), columns
 
-    def slopes(self, form: str, parameters: Array) -> Array:
-        """Return derivatives of the prediction, one in each column."""
-        _, slopes = FORMS[form](parameters, self.scores, self.away)
-        return np.stack([self.project(one) for one in slopes], axis=1)
-
-    def start(self, form: str, scale: float | None) -> Array | None:
-        """Return the best of some caps, each with its best scale."""
+    def start(self, form: str, scale: float | None) -> Array:
+        """Return the best of some caps, each with its best scale; 0 for other forms."""
         del scale
-        if form != "cap":
-            return None
+        if form in self.linear_forms:
+            return np.zeros(1 + (form != "plain"))
         found = []
         for t in CAPS * self.spread:
             column = self.project(np.tanh(self.scores / t))
@@ -466,19 +422,6 @@ class LogWeights(Numbers):
         del form
         ones = np.ones_like(self.logs)
         return ones, np.abs(parameters[0] * self.scores), ones
-
-    def explained(
-        self, form: str, parameters: Array, residual: Array, direction: Array
-    ) -> float:
-        """Return the size of what scores explain, without that of a bias."""
-        is_cap = form == "cap"
-        return self.size(self.logs - residual if is_cap else parameters[0] * direction)
-
-    def bends(self, form: str, parameters: Array) -> list[Array]:
-        """Return columns of squares, cubes, and products with the distance."""
-        del form, parameters
-        size = self.scores / self.spread
-        return [self.project(one) for one in (size**2, size**3, size * self.away)]
 
 
 def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
@@ -521,34 +464,31 @@ def fit_weights(blocks: Sequence[Rows]) -> Fit | None:
     if not LEAST_SPREAD * size < spread < math.inf:
         return None
     more = scores, within(logs), np.abs(offsets).astype(float), within
-    pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, None, *more)
+    pairs = LogWeights(rows, weights, rounding_error, spread, n_rows, rows, *more)
     # keys are those of a sequence, pairs of positions are common to all sequences
-    return believe(
+    return choose_fit(
         _fits_to_weights(pairs, {"offset": offsets, "key": keys, "pair": places})
     )
 
 
-def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> Iterator[Fitted]:
-    """Yield fits of all forms with enough pairs, the simplest first.
+def _fits_to_weights(pairs: LogWeights, groups: dict[str, Labels]) -> list[Fitted]:
+    """Return fits of all forms with enough pairs, the simplest first.
 
-    Forms with many constants are left out once a residual is within rounding.
+    ``groups`` are labels of pairs with a common bias, by the form that they make; these
+    forms are left out once a residual is within rounding.
     """
-
-    def is_enough(n_more: int) -> bool:
-        free = len(pairs.logs) - pairs.n_constants - n_more
-        return free >= max(FEWEST_LEFT, PART_LEFT * n_more)
-
-    found = [fit_form(pairs, "plain")]
-    if is_enough(2):
-        found += [fit_form(pairs, form) for form in ("distance", "cap")]
-    yield from found
+    free = len(pairs.logs) - pairs.n_constants
+    fits = [fit_form(pairs, "plain")]
+    if free - 2 >= FEWEST_LEFT:
+        fits += [fit_form(pairs, form) for form in ("distance", "cap")]
     for form, labels in groups.items():
-        if any(one.fit.is_exact for one in found):
-            return
+        if any(one.fit.is_exact for one in fits):
+            break
         _, numbers = np.unique(labels, return_inverse=True)
-        if is_enough(int(numbers.max()) + 1):
-            found.append(fit_form(_with_groups(pairs, numbers), "plain", name=form))
-            yield found[-1]
+        n_more = int(numbers.max()) + 1
+        if free - n_more >= max(FEWEST_LEFT, PART_LEFT * n_more):
+            fits.append(fit_form(_with_groups(pairs, numbers), "plain", name=form))
+    return fits
 
 
 def _with_groups(pairs: LogWeights, groups: Labels) -> LogWeights:
@@ -595,7 +535,7 @@ def keys_seen(block: Rows, mask: str = GIVEN) -> NDArray[np.bool_]:
     return seen
 
 
-class Made(NamedTuple):
+class Prediction(NamedTuple):
     """The outputs that a form predicts for a block."""
 
     outputs: Array  # shape (n_rows, d_v)
@@ -617,7 +557,7 @@ class Made(NamedTuple):
         return [self.moved(term) for term in self.terms] + sink
 
 
-def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
+def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Prediction:
     """Return the outputs and weights of a form for a block, under a mask."""
     away = np.abs(block.offsets).astype(float)
     terms, slopes = FORMS[form](parameters, block.scores, away)
@@ -632,7 +572,7 @@ def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
     total = e.sum(axis=1, keepdims=True) + extra
     weights = e / total
     outputs = weights @ block.values
-    return Made(outputs, weights, block.values, slopes, extra / total)
+    return Prediction(outputs, weights, block.values, slopes, extra / total)
 
 
 @dataclass(frozen=True)
@@ -641,34 +581,18 @@ class Outputs(Numbers):
 
     blocks: Sequence[Rows]
     mask: str  # a key of `MASKS`, or `GIVEN`
-    #: The last prediction: a search computes it, and then its derivatives.
-    made: dict[tuple[str, bytes], list[tuple[Rows, Made]]] = field(
-        default_factory=dict, init=False
-    )
     most_steps: ClassVar = 60
+    linear_forms: ClassVar[tuple[str, ...]] = ()
 
-    def make(self, form: str, parameters: Array) -> list[tuple[Rows, Made]]:
-        """Return blocks with the predictions of a form."""
-        key = form, parameters.tobytes()
-        if key not in self.made:
-            self.made.clear()
-            self.made[key] = [
-                (b, make_outputs(form, parameters, b, self.mask)) for b in self.blocks
-            ]
-        return self.made[key]
+    def predict(self, form: str, parameters: Array) -> tuple[Array, Array]:
+        """Return the residual of the outputs, and derivatives of the prediction."""
+        made = [make_outputs(form, parameters, b, self.mask) for b in self.blocks]
+        pairs = zip(self.blocks, made, strict=True)
+        slopes = zip(*(one.slopes(form) for one in made), strict=True)
+        columns = np.stack([_joined(one) for one in slopes], axis=1)
+        return _joined(block.outputs - one.outputs for block, one in pairs), columns
 
-    def residual(self, form: str, parameters: Array) -> Array:
-        """Return the outputs minus the prediction of a form, in one vector."""
-        made = self.make(form, parameters)
-        return _joined(block.outputs - one.outputs for block, one in made)
-
-    def slopes(self, form: str, parameters: Array) -> Array:
-        """Return derivatives of the outputs by the parameters, one in each column."""
-        made = (one.slopes(form) for _, one in self.make(form, parameters))
-        columns = zip(*made, strict=True)
-        return np.stack([_joined(one) for one in columns], axis=1)
-
-    def start(self, form: str, scale: float | None) -> Array | None:
+    def start(self, form: str, scale: float | None) -> Array:
         """Return the parameters of a few that fit some of the rows best."""
         n_rows = TRIAL_ROWS // len(self.blocks) + 1
         few = [
@@ -676,18 +600,19 @@ class Outputs(Numbers):
         ]
         trial = replace(self, blocks=few)
         scales = [one / self.spread for one in TRIED] if scale is None else [scale]
-        more = [[0.0] * len(SIZES[form])]
+        more = [[0.0] * (form != "plain")]
         if form == "cap":
             more = [[math.log(cap * self.spread)] for cap in CAPS_OF_OUTPUTS]
         starts = [np.array([one, *rest]) for one in scales for rest in more]
         return min(
-            starts, key=lambda p: float(np.square(trial.residual(form, p)).sum())
+            starts, key=lambda p: float(np.square(trial.predict(form, p)[0]).sum())
         )
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
         """Return effects of rounding on each entry."""
         parts = []
-        for block, made in self.make(form, parameters):
+        for block in self.blocks:
+            made = make_outputs(form, parameters, block, self.mask)
             squares, terms = np.square(made.weights), parameters[0] * block.scores
             if block.added is not None:
                 seen = keys_seen(block, self.mask)
@@ -697,31 +622,6 @@ class Outputs(Numbers):
             parts.append((own, by_scores, _size_of_changes(squares, made)))
         own, by_scores, per_score = map(_joined, zip(*parts, strict=True))
         return own, by_scores, per_score
-
-    def explained(
-        self, form: str, parameters: Array, residual: Array, direction: Array
-    ) -> float:
-        """Return the size of what scores explain, without that of a bias."""
-        seen = [keys_seen(block, self.mask) for block in self.blocks]
-        part = self.size(
-            _joined(
-                block.outputs - keys @ block.values / keys.sum(axis=1, keepdims=True)
-                for block, keys in zip(self.blocks, seen, strict=True)
-            )
-            - residual
-        )
-        if form == "plain":
-            return part
-        return min(part, self.size(parameters[0] * direction))
-
-    def bends(self, form: str, parameters: Array) -> list[Array]:
-        """Return columns of squares, cubes, and products with the distance."""
-        parts = []
-        for block, made in self.make(form, parameters):
-            size = block.scores / self.spread
-            lacking = (size**2, size**3, size * np.abs(block.offsets))
-            parts.append([made.moved(one) for one in lacking])
-        return [_joined(part) for part in zip(*parts, strict=True)]
 
 
 def _joined(parts: Iterable[Array]) -> Array:
@@ -752,25 +652,22 @@ def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
         ]
     n_rows = sum(len(block.places) for block in blocks)
     rows = np.repeat(np.arange(n_rows), blocks[0].outputs.shape[1])
-    common = rows, np.ones(count), rounding_error, spread, 0, None, blocks
-    tasks = [Outputs(*common, mask) for mask in masks]
-    plain = {task.mask: fit_form(task, "plain") for task in tasks}
-    best = min(plain, key=lambda mask: plain[mask].fit.residual)
-    if plain[best].fit.holds:
-        tasks = [task for task in tasks if task.mask == best]
-    chosen = [(believe(_fits(one, plain[one.mask])), one.mask) for one in tasks]
-    return min(chosen, key=lambda one: one[0].residual)
+    common = rows, np.ones(count), rounding_error, spread, 0, rows, blocks
+    plain = [fit_form(Outputs(*common, mask), "plain") for mask in masks]
+    best = min(range(len(masks)), key=lambda i: plain[i].fit.residual)
+    return choose_fit(_fits_to_outputs(plain[best])), masks[best]
 
 
-def _fits(task: Outputs, plain: Fitted) -> Iterator[Fitted]:
-    """Yield fits of all forms, the simplest first."""
-    yield plain
-    if plain.fit.degrees_of_freedom > FEWEST_LEFT:
-        for form in list(FORMS)[1:]:
-            yield fit_form(task, form, plain.fit.scale if plain.fit.holds else None)
+def _fits_to_outputs(plain: Fitted) -> list[Fitted]:
+    """Return fits of all forms with enough outputs, the simplest first."""
+    if plain.fit.degrees_of_freedom <= FEWEST_LEFT:
+        return [plain]
+    scale = plain.fit.scale if plain.fit.holds else None
+    more = [fit_form(plain.evidence, form, scale) for form in list(FORMS)[1:]]
+    return [plain, *more]
 
 
-def _size_of_changes(squares: Array, made: Made) -> Array:
+def _size_of_changes(squares: Array, made: Prediction) -> Array:
     """Return the root mean square effect of independent changes of scores on outputs.
 
     ``squares`` are those of the changes times those of the weights.  The derivative of

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from montecarlo.attention.quantities import SATURATED
 from montecarlo.attention.softmax import Array, entropy_of_weights
 from montecarlo.errors import InputError
 from montecarlo.model.arrays import (
@@ -53,10 +52,9 @@ def attention_maps(
         ``effective_keys``, its exponential; ``weight_max``, the largest weight;
         ``first_key``, the weight of the first key, which is large where it serves as
         attention sink; and ``row_sum``, the sum of weights, less than 1 beside a sink
-        or where keys are cut off.  ``saturated_rows`` is the share of rows whose
-        largest weight is at least 0.9.  ``mask`` is as in `montecarlo.applied_scale`,
-        from weights of 0.  ``softmax`` is the axis along which weights sum to 1:
-        ``keys``, ``queries`` where softmax ran over the wrong axis, or empty.
+        or where keys are cut off.  ``mask`` is as in `montecarlo.applied_scale`, from
+        weights of 0.  ``softmax`` is the axis along which weights sum to 1: ``keys``,
+        ``queries`` where softmax ran over the wrong axis, or empty.
 
     Raises
     ------
@@ -100,7 +98,6 @@ def _summarise(maps: Sequence[Array]) -> dict[str, Any]:
         "entropy": entropy.mean(),
         "effective_keys": np.exp(entropy).mean(),
         "weight_max": largest.mean(),
-        "saturated_rows": (largest >= SATURATED["saturated"]).mean(),
         "first_key": rows[:, 0].mean(),
         "row_sum": sums.mean(),
         "mask": mask,

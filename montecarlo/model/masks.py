@@ -113,22 +113,16 @@ def name_mask(  # noqa: PLR0911 - a return for each name
 def _chunk_width(blocks: Sequence[Rows], hidden: Pairs, seen: Pairs) -> int:
     """Return the number of keys of a chunk, if rows see those of their own alone; or 0.
 
-    The last key that a row does not see ends the chunk before its own.
+    ``hidden`` are pairs that no causal mask explains.
     """
-    ends = {
-        int(np.flatnonzero(row)[-1]) + 1
-        for block, one in zip(blocks, seen, strict=True)
-        for row in ~one & (block.offsets <= 0)
-        if row.any()
-    }
-    width = math.gcd(*ends)
-    first = [(one.places >= width // 2) & (one.places < width) for one in blocks]
-    if len(ends) < 2 and not any(one.any() for one in first):
+    first_keys = [one.argmax(axis=1) for one in seen]
+    starts = set(np.concatenate(first_keys).tolist())
+    width = math.gcd(*starts)
+    if len(starts) < 2:
         return 0  # rows of a single chunk do not show where those before it ended
-    for block, h, s in zip(blocks, hidden, seen, strict=True):
-        own = block.places // width * width
-        before = np.arange(h.shape[1]) < own[:, None]
-        if (s & before).any() or (h & ~before).any():
+    for block, h, first in zip(blocks, hidden, first_keys, strict=True):
+        within = np.arange(h.shape[1]) >= first[:, None]
+        if (first != block.places // width * width).any() or (h & within).any():
             return 0
     return width
 

@@ -121,7 +121,7 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
         "applied": {
             "expected": answer.expected.typed,
             "expected_divisor": answer.expected.value,
-            "expected_by": answer.expected.said or None,
+            "expected_by": answer.expected.derivation or None,
             "source": scales[0].source if scales else None,
             "rtol": answer.rtol,
             "answer": answer.answer,

@@ -65,7 +65,7 @@ DETERMINED = ("scale", "uniform", "over_queries")
 #: Spread of scaled scores below which they are the same in any format.
 UNIFORM = 1e-9
 #: Part of 1 / d_k, the smallest usual scale, below which a scale is 0.
-SMALLEST = 0.1
+ZERO = 0.1
 #: Rounding error from which on weights say too little of a scale.
 COARSE = 2.0**-4
 #: Rounding error of scores beyond which only fits are believed that show none.
@@ -85,10 +85,8 @@ class HeadScale:
     outcome: Outcome
     fit: Fit | None  # None where the rows hold no information
     mask: Mask
-    rounding_error: float  # of the source's number format, relative
-    #: Known divisors in the interval, which is widened by one rounding of the scale.
+    #: Known divisors in the interval, which is widened by a rounding of the scale.
     known: tuple[KnownDivisor, ...] = ()
-    ratio: float = math.nan  # divisor / sqrt(d_k)
     left_out: int = 0  # rows of padding among those that were read
 
     @property
@@ -114,18 +112,6 @@ class HeadScale:
         return self.fit.parameter if self.fit and self.form else math.nan
 
     @property
-    def reason(self) -> str:
-        """Why there is no information: ``coarse``, ``peaked`` or ``few``; or empty."""
-        if self.outcome != "no_information":
-            return ""
-        if self.rounding_error >= COARSE:
-            return "coarse"
-        fit = self.fit
-        if fit is not None and (fit.moved > MOST_MOVED or not fit.holds):
-            return "peaked"
-        return "few"
-
-    @property
     def interval(self) -> Interval:
         """95 % interval of the scale."""
         if self.fit is None or math.isnan(self.scale):
@@ -144,13 +130,6 @@ class HeadScale:
             return Interval(-math.inf, math.inf)
         return Interval(1.0 / high, 1.0 / low)
 
-    @property
-    def named(self) -> Interval:
-        """The interval for names: widened by the rounding of a model's constant."""
-        low, high = self.divisors()
-        room = 2.0 * max(self.rounding_error, FLOAT32) * abs(low)
-        return Interval(low - room, high + room)
-
 
 #: Columns of the table of heads.
 COLUMNS: dict[str, Callable[[HeadScale], object]] = {
@@ -162,7 +141,6 @@ COLUMNS: dict[str, Callable[[HeadScale], object]] = {
     "ci_high": lambda one: one.interval.high,
     "implied_divisor": lambda one: one.divisor,
     "known": lambda one: ", ".join(known.text for known in one.known),
-    "ratio": lambda one: one.ratio,
     "source": lambda one: one.source,
     "form": lambda one: one.form,
     "parameter": lambda one: one.parameter,
@@ -242,12 +220,9 @@ def find_scales(model: Model, track: Track = untracked) -> ModelScales:
 
 def find_scale(model: Model, head: Head, source: str) -> HeadScale:
     """Return the scale of a head; ``source`` is a key of `EVIDENCE`."""
-    mask, rounding_error = Mask(), 0.0
-    fit: Fit | None = None
-    read = read_weights if source == "weights" else _read_outputs
-    rows, left_out = read(model, head)
-    if rows:
-        rounding_error = rounding_error_of([one.made[source] for one in rows])
+    fit, mask = None, Mask()
+    rows, left_out = read_filled_rows(model, head, source)
+    rounding_error = rounding_error_of([one.made[source] for one in rows])
     if rows and source == "weights":
         fit = fit_weights(rows)
         mask = find_mask(rows, fit) if fit is not None else mask
@@ -255,18 +230,19 @@ def find_scale(model: Model, head: Head, source: str) -> HeadScale:
         fit, name = fit_outputs(rows) or (None, "")
         mask = passed_mask(rows) if name == GIVEN else Mask(name)
     outcome = _outcome(fit, rounding_error, model.d_k)
-    if outcome == "no_information" and _is_dead(model, head):
+    if outcome == "no_information" and _is_dead(rows):
         outcome = "dead"
-    is_by_key = outcome == "scale" and fit is not None and fit.form == "key"
-    if is_by_key and mask.sums in {"less", "other"}:
+    if outcome == "scale" and fit and fit.form == "key" and mask.sums != "one":
         of_keys = model.column_sums(head, 0)
         outcome = "over_queries" if are_one(of_keys, rounding_error) else outcome
-    common = head, source, outcome, fit, mask, rounding_error
-    found = HeadScale(*common, left_out=left_out)
+    found = HeadScale(head, source, outcome, fit, mask, left_out=left_out)
     if outcome != "scale":
         return found
-    known = divisors_within(*found.named, *model.sizes)
-    return replace(found, known=known, ratio=found.divisor / math.sqrt(model.d_k))
+    # a model's constant may be rounded, too
+    low, high = found.divisors()
+    room = 2.0 * max(rounding_error, FLOAT32) * abs(low)
+    known = divisors_within(low - room, high + room, *model.sizes)
+    return replace(found, known=known)
 
 
 def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[Rows]:
@@ -279,43 +255,43 @@ def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator
         yield model.read_rows(head, sequence, n_rows)
 
 
-def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
-    """Return rows of a head with their weights, and the number of rows of padding.
+def read_filled_rows(model: Model, head: Head, source: str) -> tuple[list[Rows], int]:
+    """Return rows of a head that see keys, and the number of those that do not.
 
-    Rows of padding are left out: weights that are all 0, or, in at most `MOST_EVEN` of
-    the rows, all the same although scores differ, as where a large number hid all keys.
+    ``source`` is ``weights`` or ``outputs``.
     """
-    found = list(read_some_rows(model, head))
-    least = min(float(one.weights.min()) for one in found)
-    if least < 0.0:
+    if source == "weights":
+        found = list(read_some_rows(model, head))
+        filled = _filled_rows(found, head)
+    else:
+        found = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
+        if found[0].added is None:
+            return found, 0
+        filled = [np.any(keys_seen(one), axis=1, keepdims=False) for one in found]
+    rows = [one.some(some) for one, some in zip(found, filled, strict=True)]
+    return [one for one in rows if len(one.places)], sum(
+        int((~f).sum()) for f in filled
+    )
+
+
+def _filled_rows(found: Sequence[Rows], head: Head) -> list[NDArray[np.bool_]]:
+    """Return which rows of each block of weights are none of padding.
+
+    Weights of padding are all 0, or, in at most `MOST_EVEN` of the rows, all the same
+    although scores differ, as where a large number hid all keys.
+    """
+    weights = [one.weights for one in found]
+    if (least := min(float(one.min()) for one in weights)) < 0.0:
         raise InputError(
             f"weights must be at least 0, got {least:g} in layer {head.layer}, head "
             f"{head.head}"
         )
-    rounding_error = rounding_error_of([one.weights for one in found])
-    filled = [np.any(one.weights > 0.0, axis=1, keepdims=False) for one in found]
+    rounding_error = rounding_error_of(weights)
     even = [are_even(one, rounding_error) for one in found]
-    n_rows = sum(map(len, even))
-    if sum(int(one.sum()) for one in even) <= MOST_EVEN * n_rows:
-        filled = [some & ~same for some, same in zip(filled, even, strict=True)]
-    return _keep(found, filled)
-
-
-def _read_outputs(model: Model, head: Head) -> tuple[list[Rows], int]:
-    """Return rows of a head that see keys, with their outputs, and how many do not."""
-    found = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
-    if found[0].added is None:
-        return found, 0
-    filled = [np.any(keys_seen(one), axis=1, keepdims=False) for one in found]
-    return _keep(found, filled)
-
-
-def _keep(
-    found: Sequence[Rows], chosen: Sequence[NDArray[np.bool_]]
-) -> tuple[list[Rows], int]:
-    """Return the chosen rows of each block, and how many are left out."""
-    kept = [one.some(c) for one, c in zip(found, chosen, strict=True) if c.any()]
-    return kept, sum(int((~one).sum()) for one in chosen)
+    some = [np.any(one > 0.0, axis=1, keepdims=False) for one in weights]
+    if np.concatenate(even).mean() > MOST_EVEN:
+        return some
+    return [rows & ~same for rows, same in zip(some, even, strict=True)]
 
 
 def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
@@ -330,15 +306,11 @@ def are_even(block: Rows, rounding_error: float) -> NDArray[np.bool_]:
     return found
 
 
-def _is_dead(model: Model, head: Head) -> bool:
+def _is_dead(rows: Sequence[Rows]) -> bool:
     """Return whether queries, keys, weights, values or outputs are 0 in all rows."""
-    lives: dict[str, bool] = {}
-    for found in read_some_rows(model, head):
-        made = {name: a for name, a in found.made.items() if name != ADDED}
-        arrays = {"q": found.queries, "k": found.keys, **made}
-        for name, array in arrays.items():
-            lives[name] = lives.get(name, False) or bool(array.any())
-    return not all(lives.values())
+    arrays = [{"q": one.queries, "k": one.keys} | dict(one.made) for one in rows]
+    names = set().union(*arrays) - {ADDED}
+    return not names or any(not any(one[n].any() for one in arrays) for n in names)
 
 
 def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
@@ -347,7 +319,7 @@ def _outcome(fit: Fit | None, rounding_error: float, d_k: int) -> Outcome:
         return "no_information"
     low, high = fit.interval()
     is_small = abs(fit.scale) * fit.spread <= rounding_error + UNIFORM
-    is_zero = (is_small or low <= 0.0 <= high) and max(-low, high) <= SMALLEST / d_k
+    is_zero = (is_small or low <= 0.0 <= high) and max(-low, high) <= ZERO / d_k
     if is_zero and fit.residual <= fit.direct:
         return "uniform"
     by_rounding = math.hypot(fit.direct, fit.by_scores)

@@ -165,9 +165,8 @@ def build(name, implementation="eager", kind=torch.float32, seed=0, **more):
     """Return a model, of which ``more`` is configured, and inputs for it."""
     one = ARCHITECTURES[name]
     made_by = transformers.CONFIG_MAPPING[one.kind or name]
-    known = set(made_by().to_dict())
-    sizes = {n: size for n, size in SIZES.items() if n in known}
     default = made_by().to_dict()
+    sizes = {n: size for n, size in SIZES.items() if n in default}
     for n in ("layer_types", "mlp_layer_types"):
         if isinstance(default.get(n), list):
             sizes[n] = default[n][:LAYERS]

@@ -13,17 +13,16 @@ def attend(seed, number_format="float32", scale=None, *, shape=(2, TOKENS, 64), 
     """Return queries, keys, values, weights and outputs, axes (..., token, d).
 
     Without a scale it is that of the root of d_k.  What is more than a plain head:
-    ``size`` of the entries, ``change`` (of entries after the capture), ``rows`` (a
+    ``size`` of the entries, ``rows`` (a
     factor of each), ``cap``, ``bias``, ``seen``, ``sink`` (a logit), ``axis`` of
     softmax, ``kept`` (the format of the weights), ``fused`` (scores not rounded).
     """
     rng = np.random.default_rng(seed)
     nearest = ALL_FORMATS[number_format].round
     step = (lambda x: x) if more.get("fused") else nearest
-    change = more.get("change", lambda x: x)
     q, k = (nearest(more.get("size", 1.0) * rng.normal(size=shape)) for _ in "qk")
     v = nearest(rng.normal(size=shape))
-    scores = step(change(q) @ change(k).swapaxes(-1, -2))
+    scores = step(q @ k.swapaxes(-1, -2))
     logits = step(scores * (shape[-1] ** -0.5 if scale is None else scale))
     logits *= np.reshape(more.get("rows", 1.0), (-1, 1))
     if "cap" in more:

@@ -64,42 +64,26 @@ DISTANCE = -np.abs(np.arange(TOKENS)[:, None] - np.arange(TOKENS)).astype(float)
 
 
 KEYS = np.random.default_rng(17).normal(size=TOKENS)
-#: What no form has beside the other, and what one has alone.
-PLANTED = {
-    "cap and slope": {"cap": 30.0, "bias": 0.25 * DISTANCE},
-    "low cap and slope": {"cap": 12.0, "bias": 0.25 * DISTANCE},
-    "cap and keys": {"cap": 30.0, "bias": KEYS},
-    "cap": {"cap": 30.0},
-    "slope": {"bias": 0.25 * DISTANCE},
-}
-#: Heads of each; and how many intervals of 95 % hold the scale at least: fewer than 14
-#: of 20 do once in 30,000 times.
-HEADS, LEAST = 20, 14
+SLOPE = 0.25 * DISTANCE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number_format", ["float32", "bfloat16"])
-@pytest.mark.parametrize("planted", PLANTED)
-def test_intervals_cover_what_a_form_lacks(planted, number_format):
-    """A bend that is left out moves the scale by more than noise does."""
+def test_intervals_cover_a_cap_that_rounding_hides():
+    """A plain form is believed there.  Fewer than 14 of 20 held: once in 30,000."""
     held = 0
-    for seed in range(HEADS):
-        made = attend(seed, number_format, **PLANTED[planted])
-        (head,) = apply(made).heads
+    for seed in range(20):
+        (head,) = apply(attend(seed, "bfloat16", cap=30.0)).heads
         low, high = head.interval
-        assert head.outcome == "scale"
+        assert (head.outcome, head.form) == ("scale", "plain")
         held += low <= 0.125 <= high
-    assert held >= LEAST
+    assert held >= 14
 
 
+@pytest.mark.parametrize(("cap", "bias"), [(30.0, SLOPE), (12.0, SLOPE), (30.0, KEYS)])
 @pytest.mark.parametrize("source", ["weights", "outputs"])
-def test_an_interval_covers_a_cap_beside_a_slope(source):
-    """Of a head that was told as divided by 8.009, give or take 0.0005, for 8."""
-    (head,) = apply(attend(1, cap=30.0, bias=0.25 * DISTANCE), source).heads
-    low, high = head.divisors()
-    assert head.form == "distance"
-    assert low <= 8.0 <= high
-    assert high - low < 0.1
+def test_a_cap_beside_a_bias_is_not_accused(source, cap, bias):
+    """No form has both: the scale is off by less than the tolerance, or not told."""
+    assert answer(apply(attend(1, cap=cap, bias=bias), source)) != NO
 
 
 def test_a_no_needs_more_than_an_interval_of_95_percent():
@@ -149,10 +133,7 @@ def test_softmax_over_queries_is_named(number_format, seen):
 def test_eight_bits_are_too_coarse(d_k, kept):
     """Such weights are not those of another head; nor are these told a scale."""
     found = apply(attend(1, "bfloat16", shape=(2, TOKENS, d_k), kept=kept))
-    assert (found.heads[0].outcome, found.heads[0].reason) == (
-        "no_information",
-        "coarse",
-    )
+    assert found.heads[0].outcome == "no_information"
     assert answer(found) == UNDETERMINED
 
 
@@ -168,24 +149,17 @@ def test_peaked_heads_get_no_wrong_answer():
     assert answers[YES] > 0  # weights whose scores were not rounded tell their scale
 
 
-def with_dead_head(dead):
-    """Return arrays of four heads, one of which has something that is all 0."""
-    rng = np.random.default_rng(18)
-    q, k = rng.normal(size=(2, 2, 4, 24, 16))
-    q[:, 2] *= "q" not in dead
-    k[:, 2] *= "k" not in dead
-    weights = softmax(q @ np.swapaxes(k, -1, -2) / 4.0, axis=-1)
-    weights[:, 2] *= "weights" not in dead
-    return {"q": q, "k": k, "weights": weights}
-
-
-@pytest.mark.parametrize("dead", [("q",), ("q", "k"), ("weights",)])
+@pytest.mark.parametrize("dead", ["q", "qk", "weights"])
 def test_a_dead_head_is_listed_and_does_not_vote(dead):
     """The others are answered."""
-    arrays = with_dead_head(dead)
+    q, k = np.random.default_rng(18).normal(size=(2, 2, 4, 24, 16))
+    arrays = {"q": q, "k": k, "weights": softmax(q @ np.swapaxes(k, -1, -2) / 4.0, -1)}
+    for name in ["weights"] if dead == "weights" else dead:
+        arrays[name][:, 2] = 0.0
     axes = ("sequence", "head", "token", "d")
-    frame = applied_scale(axes=axes, **arrays)
-    assert list(frame["outcome"]) == ["scale", "scale", "dead", "scale"]
+    assert list(applied_scale(axes=axes, **arrays)["outcome"]) == [
+        *("scale", "scale", "dead", "scale")
+    ]
     assert_attention_scale(arrays, axes=axes)
     with pytest.raises(AssertionError, match="head 2: dead"):
         assert_attention_scale(arrays, "linear", axes=axes)

