@@ -170,9 +170,14 @@ Column = tuple[str, str]
 
 
 def score_blocks(
-    point: DesignPoint, seed: int, indices: range, *, by_key: bool = False
+    point: DesignPoint,
+    seed: int,
+    indices: range,
+    matrices: Sequence[tuple[Floats, Floats]],
+    *,
+    by_key: bool = False,
 ) -> Iterator[ScoreBlock]:
-    """Draw replicates and yield their scores, one block of queries after another.
+    """Yield the scores of all queries of a stack of replicates, block by block.
 
     Parameters
     ----------
@@ -181,10 +186,11 @@ def score_blocks(
     seed : int
     indices : range
         Of the replicates.
+    matrices : sequence of (ndarray, ndarray)
+        Queries and keys of each replicate, from `draw_matrices`.
     by_key : bool
         Whether key and value gradients are requested.
     """
-    matrices = [draw_matrices(point, seed, index) for index in indices]
     queries, keys = (_stack(parts) for parts in zip(*matrices, strict=True))
     gain, n_keys = point.normalisation.gain, point.shape[1]
     if point.is_normalised:
@@ -399,11 +405,15 @@ def row_values(
     values : list of ndarray, shape (n_replicates, n_rows)
         Of ``columns.counts``; NaN in rows outside the condition of a quantity.
     """
-    size = _stack_size(point)
-    stacks = [
-        _stack_values(point, seed, indices[first : first + size], columns)
-        for first in range(0, len(indices), size)
-    ]
+    size, stacks, products = _stack_size(point), [], []
+    has_formats = any(FORMAT_SIGN in name for _, name in columns.means)
+    n_compared = compared_rows(*point.shape)
+    for first in range(0, len(indices), size):
+        some = indices[first : first + size]
+        matrices = [draw_matrices(point, seed, index) for index in some]
+        if has_formats:
+            products += [widen(q[:n_compared]) @ widen(k).T for q, k in matrices]
+        stacks.append(_stack_values(point, seed, some, matrices, columns))
     means, values = {}, {}
     for divisor, name in stacks[0]:
         parts = zip(*(one[divisor, name] for one in stacks), strict=True)
@@ -411,8 +421,9 @@ def row_values(
         means[divisor, name] = rows.mean(axis=-1)
         means[divisor, end_column(name, "first")] = rows[:, 0]
         means[divisor, end_column(name, "last")] = rows[:, -1]
-    if any(FORMAT_SIGN in name for _, name in columns.means):
-        means.update(_format_means(point, seed, indices, columns))
+    if has_formats:
+        scores = point.normalisation.gain * np.stack(products)
+        means.update(_format_means(point, scores, columns))
     return (
         np.stack([means[column] for column in columns.means], axis=-1),
         [values[column] for column in columns.counts],
@@ -420,9 +431,13 @@ def row_values(
 
 
 def _stack_values(
-    point: DesignPoint, seed: int, indices: range, columns: Columns
+    point: DesignPoint,
+    seed: int,
+    indices: range,
+    matrices: Sequence[tuple[Floats, Floats]],
+    columns: Columns,
 ) -> dict[Column, list[Array]]:
-    """Draw a stack of replicates; return the row values of each quantity.
+    """Evaluate the quantities of rows on a stack of replicates.
 
     Returns
     -------
@@ -440,7 +455,7 @@ def _stack_values(
         lambda: np.zeros(shape, np.float32)
     )
     parts: defaultdict[Column, list[Sequence[Array]]] = defaultdict(list)
-    for scores in score_blocks(point, seed, indices, by_key=by_key):
+    for scores in score_blocks(point, seed, indices, matrices, by_key=by_key):
         for divisor, some in quantities.items():
             number = parse_divisor(divisor).value(point.d_k, point.shape[1])
             is_flat = point.row_spread / number < FLAT
@@ -487,17 +502,14 @@ def _row_columns(
 
 
 def _format_means(
-    point: DesignPoint, seed: int, indices: range, columns: Columns
+    point: DesignPoint, scores: Array, columns: Columns
 ) -> Iterator[tuple[Column, Array]]:
     """Yield each column of a number format with its means, shape (n_replicates,).
 
-    The scores are computed in float64.  In float32, of 65,536 keys one in two thousand
-    shares its score with another before a format rounds it.
+    The scores, shape (n_replicates, n_rows, n_keys), are computed in float64.  In
+    float32, of 65,536 keys one in two thousand shares its score with another before a
+    format rounds it.
     """
-    n_rows = compared_rows(*point.shape)
-    matrices = (draw_matrices(point, seed, index) for index in indices)
-    products = [widen(q[:n_rows]) @ widen(k).T for q, k in matrices]
-    scores = point.normalisation.gain * np.stack(products)
     for divisor in columns.divisors:
         names = [
             name

@@ -82,7 +82,8 @@ def test_the_gain_multiplies_the_product_once():
     assert score_moments(plain) == (0.0, pytest.approx(1.0 / 16.0))
 
     rows = replace(ten, n_keys=32)
-    (scored,) = score_blocks(rows, 1, range(1))
+    matrices = [draw_matrices(rows, 1, 0)]
+    (scored,) = score_blocks(rows, 1, range(1), matrices)
     block = RowBlock(scored, 2.0)
     q, k = (x.astype(np.float64) for x in draw_matrices(rows, 1, 0))
     scores = 10.0 * q @ k.T

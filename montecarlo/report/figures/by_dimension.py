@@ -1,5 +1,6 @@
 """Figures over d_k: variance of the scores, weights, and gradients through softmax."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -38,8 +39,9 @@ from montecarlo.report.figures.specs import (
     pair,
     pick_two,
 )
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study.rows import Row
+from montecarlo.theory.simulated_rows import simulated_table, simulated_value
 
 
 def shown_rows(points: Sequence[DesignPoint]) -> list[DesignPoint]:
@@ -259,6 +261,23 @@ def name_passed_on(points: Sequence[DesignPoint]) -> Iterator[Row]:
     return every_row(lines, ["gradient_query_undivided"], ["median"], ["none/sqrt"])
 
 
+def passed_on(d_k: int, n_keys: int = 128) -> float:
+    """Return the simulated ratio of what softmax passes on; NaN if there is none.
+
+    Of the median query, undivided over divided by sqrt(d_k), from the explorer's table.
+    """
+    point = parse_point("gaussian", "gaussian", d_k, n_keys)
+    known = simulated_value("gradient_query_undivided", point, "none/sqrt", "median")
+    return math.nan if known is None else known.value
+
+
+def simulated_ratios(n_keys: int) -> list[tuple[int, float]]:
+    """Return the d_k on the axis and their `passed_on`; empty if one is not known."""
+    sizes = [d for d in simulated_table()["d_k"] if LEAST_D_K <= d <= MOST_D_K]
+    ratios = [passed_on(d_k, n_keys) for d_k in sizes]
+    return [] if np.isnan(ratios).any() else [*zip(sizes, ratios, strict=True)]
+
+
 def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
     """Draw the ratio of gradients against d_k, a line for each number of keys.
 
@@ -274,11 +293,14 @@ def build_passed_on(measurements: DataFrame, _: Curves) -> Picture | None:
     panel.x = HEAD_SIZE
     for n_keys, look in zip(sorted({*rows["n_keys"]}), LINES.values(), strict=False):
         mine = rows[rows["n_keys"].eq(n_keys)]
-        draw.plot_line(panel.axes, mine, look)
+        ends = simulated_ratios(int(n_keys)) or [
+            *zip(mine["d_k"], mine["estimate"], strict=True)
+        ]
+        panel.axes.plot(*zip(*ends, strict=True), color=look.colour, zorder=1.8)
         draw.plot_estimates(panel.axes, mine, look)
-        end = float(mine["d_k"].iloc[-1]), float(mine["estimate"].iloc[-1])
+        x, y = map(float, ends[-1])
         name = Label(OF_KEYS, f"{n_keys:.0f}")
-        panel.notes.append(Note(name, *end, dx=7.0, colour=look.colour))
+        panel.notes.append(Note(name, x, y, dx=7.0, colour=look.colour))
     draw.logarithmic(panel.axes)
     draw.powers_of_two(panel.axes, rows["d_k"], columns=1)
     draw.room_right(panel.axes, NAMES)
@@ -327,8 +349,9 @@ PASSED_ON = FigureSpec(
     caption=message(
         "Median over queries of $\\lVert K^{\\top} J v\\rVert$, the norm of the query "
         "gradient times $c$, for $c = 1$ over that for $c = \\sqrt{d_k}$; $v$: the "
-        "gradient by the weights, standard normal. Gaussian entries; bars: "
-        "$95\\,\\%%$ intervals."
+        "gradient by the weights, standard normal. Gaussian entries; marks: samples of "
+        "this report, with $95\\,\\%%$ intervals; lines: more rows, simulated "
+        "beforehand."
     ),
     alternative=message(
         "For %(n)s keys, softmax passes on %(first)s times as much undivided as "

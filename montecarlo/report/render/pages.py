@@ -7,7 +7,6 @@ each language.  A report of a user's own claims has a single page with both.
 import base64
 import hashlib
 import json
-import math
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -25,6 +24,7 @@ from montecarlo.report.content.practice import read_practice
 from montecarlo.report.content.texts import group_texts, part_of
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.attention import MIDDLE, map_paths
+from montecarlo.report.figures.by_dimension import passed_on
 from montecarlo.report.language import symbols
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
@@ -49,7 +49,7 @@ from montecarlo.report.render.contents import (
     place_figures,
 )
 from montecarlo.sampling import design_points, distributions
-from montecarlo.theory.simulated_rows import simulated_table, simulated_value
+from montecarlo.theory.simulated_rows import simulated_table
 
 #: Placeholder for the table in the script of the explorer.
 _TABLE = "EXPLORER_TABLE"
@@ -161,17 +161,6 @@ def environment() -> Environment:
         "tables_of": lambda topic: TABLES.get(topic, ()),
     }
     return made
-
-
-def passed_on(d_k: int) -> float:
-    """Return the ratio of query gradients, undivided over divided by sqrt(d_k).
-
-    The ratio is that of the explorer's table at ``d_k``: of the median norm with 128
-    keys, times the divisor.
-    """
-    point = design_points.parse_point("gaussian", "gaussian", d_k, 128)
-    known = simulated_value("gradient_query_undivided", point, "none/sqrt", "median")
-    return math.nan if known is None else known.value
 
 
 def stylesheet() -> str:
