@@ -435,11 +435,11 @@ def _require_moments(
 
 
 def _require_generator(name: str, draw: Draw) -> NDArray[np.float64]:
-    """Return draws, shape (n_draws,); raise unless they depend on ``rng`` alone.
+    """Return draws, shape (n_draws,), that depend on nothing but their generator.
 
-    Equal generators must give equal draws.  For several different generators, the
-    number of positions at which all draws coincide must be consistent with the
-    probability with which values of the sampler coincide.
+    Raise `InputError` if they depend on anything else.  Equal generators must give
+    equal draws.  For several different generators, the number of positions at which all
+    draws coincide must be consistent with the probability with which values coincide.
     """
     must = f"sampler of {name!r} must draw from its generator and nothing else, got"
 

@@ -76,7 +76,10 @@ def draw(spec: FigureSpec, measurements: DataFrame, curves: Curves) -> Drawing |
 def _to_drawing(
     picture: Picture, layout: Layout, ground: str = "none", *, dark: bool = True
 ) -> Drawing:
-    """Return a figure that is laid out as SVG, with a background colour."""
+    """Return the `Drawing` of a picture and its layout, on a background colour.
+
+    ``ground`` is the colour, ``dark`` whether there are colours for dark pages.
+    """
     parts = (part for block in layout.blocks for part in block.parts)
     colours = sorted({to_hex(part.colour) for part in parts})
     svg = _save(picture, "svg", ground).decode()
