@@ -43,7 +43,7 @@ _KNOWN: Mapping[str, Iterable[str]] = {
 
 
 def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return the rows grouped by point: the different keys of each, in order."""
+    """Return rows grouped by design point: the different keys of each, in order."""
     keys_of: dict[DesignPoint, dict[RowKey, None]] = {}
     for point, key in rows:
         keys_of.setdefault(point, {})[key] = None
@@ -53,9 +53,10 @@ def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
 def in_order(
     requested: RequestedRows, points: Iterable[DesignPoint], divisors: tuple[str, ...]
 ) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return requested rows in the order of ``points`` and of `every_key`.
+    """Return requested rows sorted: points as in ``points``, keys as in `every_key`.
 
-    Rows that `every_key` lacks are the last of their point, sorted.
+    ``divisors`` are the arguments of `every_key`.  Keys that it lacks are the last of
+    their point, sorted.  Points without requested rows are left out.
     """
     ordered: dict[DesignPoint, tuple[RowKey, ...]] = {}
     for point in points:
@@ -67,7 +68,9 @@ def in_order(
 
 
 def require_row(point: DesignPoint, key: RowKey) -> None:
-    """Raise an error unless a point has a row.
+    """Raise an error unless a row exists at a point.
+
+    A row does not exist if its quantity is not defined there, for example.
 
     Raises
     ------
