@@ -42,7 +42,7 @@ def read_calibration() -> dict[str, Any]:
     return read_package_toml("claims/calibration.toml")
 
 
-def kind_of(check: Check) -> str:
+def interval_kind(check: Check) -> str:
     """Return the kind of interval by which a check is judged, such as ``quantile``.
 
     Kinds are those of the calibration record, and `EXACT`.  A share of rows above a

@@ -47,7 +47,7 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.small_files import parse_toml
 from montecarlo.study.measured import round_to
-from montecarlo.study.measurement import at_work
+from montecarlo.study.measurement import open_workers
 from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.study.rows import require_row
 
@@ -257,8 +257,9 @@ def judge(  # noqa: PLR0913 - as `measure`, fewer
     study = study_of_claims(
         catalogue, preset=preset, seed=seed, error_rate=error_rate, most=most
     )
-    not_judged = list(name_unjudged(study))
-    with threadpool_limits(limits=1, user_api="blas"), at_work(executor, 1) as workers:
+    not_judged = list(explain_unjudged(study))
+    one_thread = threadpool_limits(limits=1, user_api="blas")
+    with one_thread, open_workers(executor, 1) as workers:
         results = run_study(study, workers)
     return JudgedClaims(results.claims, not_judged)
 
@@ -277,7 +278,7 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
     return parse_catalogue(parse_toml("claims", claims), "claims", own=True)
 
 
-def name_unjudged(study: Study) -> Iterator[str]:
+def explain_unjudged(study: Study) -> Iterator[str]:
     """Yield a line for each check that cannot be judged, with the reason.
 
     If a domain names distributions, all of its cases must be judged; otherwise those of

@@ -31,7 +31,7 @@ from montecarlo.claims.simulation import (
     undecided_points,
 )
 from montecarlo.claims.training import Record
-from montecarlo.claims.z_scores import judge_z_scores, name_references
+from montecarlo.claims.z_scores import judge_z_scores, reference_rows
 from montecarlo.estimation.engine import Advance, Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import POINTWISE, Interval
@@ -46,7 +46,7 @@ from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
-from montecarlo.study.rows import Row, in_order, unite
+from montecarlo.study.rows import Row, group_by_point, sort_rows
 from montecarlo.study.table import (
     PointTable,
     find_reference,
@@ -313,9 +313,9 @@ def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
     if study.grid.every_row:
         rows += [(point, key) for point in points for key in every_key(point, divisors)]
     if study.catalogue.language is None:
-        references = name_references(dict.fromkeys(point for point, _ in rows))
+        references = reference_rows(dict.fromkeys(point for point, _ in rows))
         rows += (row for row in references if row[1].divisor in divisors)
-    return in_order(unite(rows), points, divisors)
+    return sort_rows(group_by_point(rows), points, divisors)
 
 
 def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
-from montecarlo.claims.calibration import kind_of, nominal_rate
+from montecarlo.claims.calibration import interval_kind, nominal_rate
 from montecarlo.claims.checks import CONDITIONS, Check, region_of
 from montecarlo.claims.outcomes import (
     Case,
@@ -282,7 +282,7 @@ def row_key(check: Check) -> RowKey:
     )
 
 
-def statistic_of(check: Check, points: Points) -> tuple[str, RowKey, Points]:
+def statistic_key(check: Check, points: Points) -> tuple[str, RowKey, Points]:
     """Return what identifies the statistic of a case, equal for checks that share it.
 
     Quantities of pairs under several divisors are one row times known factors, and so
@@ -405,7 +405,7 @@ class ErrorRates(NamedTuple):
         It is so small that, by the calibration record, these intervals miss no more
         often than `share`.
         """
-        return nominal_rate(self.share, kind_of(check))
+        return nominal_rate(self.share, interval_kind(check))
 
 
 def split_error_rate(
@@ -439,7 +439,7 @@ def split_error_rate(
                 points = evidence.points_by_case(check)[case]
                 if is_applicable(check, points):
                     most = max(evidence.budgets[point] for point in points)
-                    statistics[statistic_of(check, points)] = most
+                    statistics[statistic_key(check, points)] = most
         return sum(statistics.values())
 
     total = count(catalogue.checks())

@@ -189,7 +189,10 @@ def join_parts(rulings: Iterable[Ruling]) -> Ruling:
 
 
 def join_texts(rulings: Iterable[Ruling]) -> Ruling:
-    """Return the joint verdict on a claim of several texts: ``partly`` if different."""
+    """Return the joint verdict on a claim that several texts state.
+
+    It is ``partly`` if the verdicts on the texts differ.
+    """
     distinct = [*dict.fromkeys(rulings)]
     decided = {one.verdict for one in distinct} - {Verdict.OPEN}
     if len(decided) > 1 or (decided == {Verdict.PARTLY} and len(distinct) > 1):

@@ -49,7 +49,7 @@ OF_ROWS = (
 )
 
 
-def name_references(points: Iterable[DesignPoint]) -> Iterator[Row]:
+def reference_rows(points: Iterable[DesignPoint]) -> Iterator[Row]:
     """Yield rows that have exact values, for the self-check on z scores.
 
     The points are sampled anyway.  Quantities of pairs cost nothing more; quantities of

@@ -66,7 +66,7 @@ from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.measured import Measurement, table_row
 from montecarlo.study.progress import progress_bar
-from montecarlo.study.rows import RequestedRows, Row, require_row, unite
+from montecarlo.study.rows import RequestedRows, Row, group_by_point, require_row
 from montecarlo.theory.references import reference
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def request_rows(
         if name in missing:
             require_row(*missing[name])
         raise InputError(f"n_keys must be given for {name}, a quantity of rows")
-    return unite(rows)
+    return group_by_point(rows)
 
 
 def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
@@ -325,7 +325,7 @@ def _texts(name: str, value: object) -> list[str]:
     return [*dict.fromkeys(require_text(name, one) for one in texts)]
 
 
-def at_work(
+def open_workers(
     executor: Executor | None, jobs: int | None
 ) -> AbstractContextManager[Executor]:
     """Return a context manager that provides workers.
@@ -622,7 +622,7 @@ def _sample(
     Parameters are those of `grid`.
     """
     with (
-        at_work(executor, jobs) as workers,
+        open_workers(executor, jobs) as workers,
         progress_bar(rows.n_divisors, quiet=not progress) as advance,
     ):
         rows.sample(workers, advance)

@@ -6,7 +6,7 @@ the comparison with references (`claims.z_scores`), tables and figures of pages
 (`report.content.reading`), a user's claims, `measure` and `grid`.  With ``every_row``
 a grid requests all rows of its points.
 
-`unite` collects the requests: the points to sample, and the rows of each.
+`group_by_point` collects the requests: the points to sample, and the rows of each.
 `estimation.summaries.columns_of` derives the columns to which replicates are reduced,
 and nothing else is computed.  Random numbers depend on the point alone, so the value
 of a row does not depend on the other requests.  `study.table.find_rows` raises an error
@@ -42,7 +42,7 @@ _KNOWN: Mapping[str, Iterable[str]] = {
 }
 
 
-def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
+def group_by_point(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
     """Return rows grouped by design point: the different keys of each, in order."""
     keys_of: dict[DesignPoint, dict[RowKey, None]] = {}
     for point, key in rows:
@@ -50,7 +50,7 @@ def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
     return {point: tuple(keys) for point, keys in keys_of.items()}
 
 
-def in_order(
+def sort_rows(
     requested: RequestedRows, points: Iterable[DesignPoint], divisors: tuple[str, ...]
 ) -> dict[DesignPoint, tuple[RowKey, ...]]:
     """Return requested rows sorted: points as in ``points``, keys as in `every_key`.

@@ -122,7 +122,7 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
             f"mask window(w) must have a w of at most n_keys, {n_keys}, got "
             f"{rows.width}"
         )
-    scale, d_k = row_scale(n_keys, std, d_k, divisor)
+    scale, d_k = score_scale_of(n_keys, std, d_k, divisor)
     if bias and d_k is not None:
         raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
 
@@ -195,7 +195,7 @@ def largest_weight_share(
     """
     threshold = require_number("threshold", threshold, 0.0, 1.0, ends=False)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale, d_k = row_scale(n_keys, std, d_k, divisor)
+    scale, d_k = score_scale_of(n_keys, std, d_k, divisor)
     if d_k is None:
         return share_for_std(scale, n_keys, threshold)
     return share_for_gaussian_query(d_k, n_keys, scale, threshold)
@@ -236,14 +236,14 @@ def largest_weight_quantile(
     """
     probability = require_number("probability", probability, 0.0, 1.0, ends=False)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale, d_k = row_scale(n_keys, std, d_k, divisor)
+    scale, d_k = score_scale_of(n_keys, std, d_k, divisor)
     if d_k is None:
         share = partial(share_for_std, scale, n_keys)
         return solve_quantile(probability, n_keys, share)
     return quantile_of_queries(d_k, n_keys, scale, probability)
 
 
-def row_scale(
+def score_scale_of(
     n_keys: int, std: float | None, d_k: int | None, divisor: str | float
 ) -> tuple[float, int | None]:
     """Validate the arguments that determine the scale of scores, and return it.

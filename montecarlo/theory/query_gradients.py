@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from montecarlo.names import require_whole
-from montecarlo.theory.exact_rows import MOST_KEYS, row_scale
+from montecarlo.theory.exact_rows import MOST_KEYS, score_scale_of
 from montecarlo.theory.row_expectations import (
     CHI_REACH,
     FEWER_NORM_POINTS,
@@ -82,7 +82,7 @@ def query_gradient_squared(
     True
     """
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale, _ = row_scale(n_keys, None, d_k, divisor)
+    scale, _ = score_scale_of(n_keys, None, d_k, divisor)
     row = expect_gaussian_query(d_k, n_keys, scale)
     fine, errors = _average_along_query(d_k, n_keys, scale, NORM_POINTS)
     coarse, _ = _average_along_query(d_k, n_keys, scale, FEWER_NORM_POINTS)

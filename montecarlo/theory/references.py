@@ -246,9 +246,7 @@ def _saturated_share(threshold: float) -> ReferenceFunction:
     return exact_value
 
 
-def largest_weight_place(
-    point: DesignPoint, divisor: str
-) -> tuple[int, int, str] | None:
+def quantile_table_key(point: DesignPoint, divisor: str) -> tuple[int, int, str] | None:
     """Return the key of a point in the table `QUANTILES`: d_k, number of keys, scale.
 
     The scale is the number of `_score_scale`, as text.  None if the quantiles of the
@@ -268,12 +266,12 @@ def _weight_max_quantile(
     The table `QUANTILES` is read first.  A quantile that is not in the table is
     computed if it is at least 1/2, which is fast; otherwise the result is None.
     """
-    place = largest_weight_place(point, divisor)
-    if place is None:
+    key = quantile_table_key(point, divisor)
+    if key is None:
         return None
-    if known := _read_quantiles().get((*place, level)):
+    if known := _read_quantiles().get((*key, level)):
         return known
-    d_k, n_keys, scale = place[0], place[1], float(place[2])
+    d_k, n_keys, scale = key[0], key[1], float(key[2])
     if share_for_gaussian_query(d_k, n_keys, scale, AT_MOST_ONE).value <= 1.0 - level:
         return None
     return quantile_of_queries(d_k, n_keys, scale, level)

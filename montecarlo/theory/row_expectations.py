@@ -264,7 +264,7 @@ def expect_rademacher_pairs(d_k: int, n_keys: int, scale: float) -> Expectations
     """
     values, probabilities = rademacher_scores(d_k)
     return join_largest(
-        integrate_row(profile_of(scale * values, probabilities), n_keys),
+        integrate_row(discrete_profile(scale * values, probabilities), n_keys),
         _rademacher_largest_weight(d_k, n_keys, scale),
     )
 
@@ -292,7 +292,7 @@ def rademacher_scores(d_k: int) -> tuple[Array, Array]:
     return values[likely], probability[likely]
 
 
-def profile_of(scores: Array, probabilities: Array) -> Profile:
+def discrete_profile(scores: Array, probabilities: Array) -> Profile:
     """Return the `Profile` of a score that takes finitely many values.
 
     Parameters

@@ -44,7 +44,7 @@ from montecarlo.claims.simulation import (
     cases_of,
     row_key,
     split_error_rate,
-    statistic_of,
+    statistic_key,
     undecided_points,
 )
 from montecarlo.claims.verdicts import Outcome, Reason, Ruling, Verdict, decide
@@ -123,7 +123,7 @@ def test_what_shares_its_error_misses_together(quantity):
         for divisor in DIVISOR_TABLE if divided else ("none",):
             check = variance(divisor, name)
             (points,) = cases_of(check, [point], DIVISOR_TABLE).values()
-            found = statistic_of(check, points)
+            found = statistic_key(check, points)
             shared.setdefault(found, []).append(summaries.estimate(row_key(check)))
     mine = [statistic for statistic in shared if statistic[1].quantity == quantity]
     for statistic in mine:
