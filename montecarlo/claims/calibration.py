@@ -63,7 +63,9 @@ def interval_kind(check: Check) -> str:
 
 
 def nominal_rate(target: float, kind: str) -> float:
-    """Return the error rate that an interval must state to miss at most so often.
+    """Return the error rate to state so that intervals miss no more often than wanted.
+
+    Intervals of few replicates miss more often than they state.
 
     Parameters
     ----------

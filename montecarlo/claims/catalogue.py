@@ -96,9 +96,9 @@ _NUMBER_FIELDS = frozenset({"tolerance", "low", "high", "times"})
 
 @contextmanager
 def within(place: str) -> Iterator[None]:
-    """Begin the messages of errors that are raised in a with block with a place.
+    """Prefix the messages of errors that a with block raises by a place in the file.
 
-    The place is that in the file, such as ``claim 'variance'``.
+    The place is a text such as ``claim 'variance'``.
     """
     try:
         yield
@@ -227,7 +227,7 @@ def _require_limit(check: Check) -> None:
 def _require_row(check: Check) -> None:
     """Raise an error unless a check's row exists at the first point of its domain.
 
-    A row is a quantity with a summary and a divisor.
+    A row is a quantity with a summary, a divisor and a number format.
     """
     domain, of_pairs = check.domain, check.quantity in PAIR_QUANTITIES
     distributions = (*domain.distributions, "gaussian")[0].split(" * ")
@@ -337,7 +337,7 @@ def require_catalogue(catalogue: Catalogue) -> None:
 
 @cache
 def read_catalogue() -> Catalogue:
-    """Return the catalogue of the claims of the five texts, validated."""
+    """Return the package's own catalogue, validated: the claims of the five texts."""
     name = "claims/catalogue.toml"
     return parse_catalogue(read_package_toml(name), name)
 

@@ -37,7 +37,7 @@ class Level(Struct, frozen=True, forbid_unknown_fields=True):
     n_keys_power: Power = 0.0
 
     def at(self, d_k: int | None, n_keys: int | None) -> float:
-        """Return the number for a case of given sizes.
+        """Return the number for a case, that is a design point or a series of them.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ CONDITIONS = ("dependence", "initialisation", "normalisation", "mask")
 
 
 class Domain(Struct, frozen=True, forbid_unknown_fields=True):
-    """The cases in which a check is judged: ranges of sizes, and conditions.
+    """The design points at which a check is judged: ranges of sizes, and conditions.
 
     Both ends of a range are included.  The default ranges are the sizes of practice,
     for texts that name none.  Every other field but ``part`` lists values of the design
@@ -138,7 +138,8 @@ def region_of(
 ) -> tuple[float, float]:
     """Return the equivalence region of a check in one case, as (low, high).
 
-    The check is supported by values inside the region, ends included.
+    A case is a design point, or a series of them.  The check is supported by values
+    inside the region, ends included.
 
     Parameters
     ----------

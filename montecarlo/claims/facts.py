@@ -34,10 +34,9 @@ INTRODUCED = 2017
 
 
 def is_product_square(_: Catalogue) -> list[bool]:
-    """Return whether QKᵀ has shape (d_k, d_k), and whether q·k has d_k² numbers.
+    """Return whether QKᵀ has shape (d_k, d_k) and q·k has d_k² numbers, as a list.
 
-    Both for each of the `SIZES`: a list of twice as many values.  The catalogue is not
-    used.
+    The list has both answers for each of the `SIZES`.  The catalogue is not used.
     """
     agrees = []
     for n_queries, n_keys, d_k in SIZES:
@@ -47,10 +46,10 @@ def is_product_square(_: Catalogue) -> list[bool]:
 
 
 def needs_range(_: Catalogue) -> list[bool]:
-    """Return whether scores outside [0, 1] give other weights than within, as a list.
+    """Return whether scores out of [0, 1] give other weights than scores within.
 
-    All scores of a row are shifted out of that range.  The list has one value.  The
-    catalogue is not used.
+    The scores of a row are shifted out of that range.  The answer is the only element
+    of the list.  The catalogue is not used.
     """
     change = softmax(SCORES + SHIFT) - softmax(SCORES)
     return [bool(np.abs(change).max() >= ROUNDING)]
@@ -59,7 +58,8 @@ def needs_range(_: Catalogue) -> list[bool]:
 def is_introduced(catalogue: Catalogue) -> list[bool]:
     """Return whether the earliest recorded publication is from the year `INTRODUCED`.
 
-    The list has one value, or none if the catalogue records no publication.
+    The answer is the only element of the list, which is empty if the catalogue records
+    no publication.
     """
     years = [one.year for one in catalogue.record if one.claim == "introduced-2017"]
     return [min(years) == INTRODUCED] if years else []

@@ -205,9 +205,9 @@ def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
 
 
 def _matches(case: Case, value: Value) -> bool:
-    """Return whether a case was judged, and has the sizes and distribution of a value.
+    """Return whether a case was judged and has the sizes and distribution of ``value``.
 
-    ``value`` says which number a sentence shows.
+    ``value`` describes a number in a sentence, and the case that the number comes from.
     """
     matches = value.distribution in ("", case.distribution)
     if value.distribution == OTHERS:
@@ -223,7 +223,7 @@ def _matches(case: Case, value: Value) -> bool:
 def _count(cases: Sequence[Case], counted: Counted) -> int:
     """Return the number of cases, or of different distributions or contexts of them.
 
-    ``counted`` says which.
+    ``counted`` says which: a value of `Counted`.
     """
     if counted in ("distributions", "contexts"):
         return len({getattr(case, counted.removesuffix("s")) for case in cases})
@@ -321,7 +321,7 @@ class Judge:
         """Return the verdict on one meaning of a claim, from the outcomes of checks.
 
         In each case all checks must hold.  ``votes`` says whether a text states this
-        meaning.
+        meaning, so that the verdict counts for the claim.
         """
         checks = tuple(map(self.judge_check, interpretation.check))
         cases = join_by_case(checks)
@@ -339,7 +339,7 @@ class Judge:
         )
 
     def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
-        """Return the outcomes of a check in all of its cases.
+        """Return the outcomes of a check in all of its cases (design points or series).
 
         ``by_theory`` says whether exact values decide where the sample does not.
         """

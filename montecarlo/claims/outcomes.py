@@ -47,7 +47,8 @@ from montecarlo.theory.limits import Limit
 class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Identity of a case of a check: its sizes, distributions and conditions.
 
-    A field that does not apply to the case has its default.
+    A case is a design point, a series of points over d_k, or part of a record.  A field
+    that does not apply to the case has its default.
     """
 
     #: of the entries of Q and K, or a pair `q * k`
@@ -126,7 +127,7 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def better_simulated(self) -> float | None:
-        """``simulated``; None if the estimate has a smaller standard error."""
+        """The value ``simulated``; None if the estimate has a smaller error."""
         if self.simulated is None or self.std_error is None:
             return self.simulated
         is_better = SIMULATED_ERROR * abs(self.simulated) < self.std_error
@@ -301,8 +302,8 @@ class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True)
 def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
     """Return the cases of several checks, each case once with a joint outcome.
 
-    A case is supported if all checks that have this case are.  Cases are sorted by
-    distribution, context, number of keys and d_k.
+    A case (a design point or series) is supported if all checks that have it are.
+    Cases are sorted by distribution, context, number of keys and d_k.
     """
     joined: dict[CaseKey, list[Case]] = {}
     for check in checks:
@@ -433,14 +434,17 @@ class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def rulings(self) -> set[Ruling]:
-        """The verdicts, with reasons, on the claim and on interpretations that vote."""
+        """The verdicts, with reasons, on the claim and its voting interpretations.
+
+        Those interpretations vote that a text states.
+        """
         voting = (one for one in self.interpretations if one.votes)
         rulings = {Ruling(one.verdict, one.reason) for one in voting}
         return {Ruling(self.verdict, self.reason), *rulings}
 
     @property
     def verdicts(self) -> set[Verdict]:
-        """The verdicts on the claim and on its interpretations that vote."""
+        """The verdicts on the claim and on its voting interpretations."""
         return {ruling.verdict for ruling in self.rulings}
 
     def verdicts_on(self, source: Source) -> set[Verdict]:
@@ -510,7 +514,7 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def judged_checks(self, *, voting: bool = False) -> Iterator[CheckOutcome]:
         """Yield every check of interpretations and self-checks, with its cases.
 
-        With ``voting``, interpretations that do not vote are left out.
+        With ``voting``, without those interpretations that no text states.
         """
         for claim in self.claims:
             for interpretation in claim.interpretations:

@@ -65,7 +65,7 @@ Values = dict[CaseKey, float]
 
 
 def largest_weight_ratios() -> Values:
-    """Return n·p_max/e**r for rows of n keys whose scores differ by at most r.
+    """Return n·p_max/e**r by case, for n keys whose scores differ by at most r.
 
     p_max is the largest weight of the row, and largest possible for given r: one score
     is r above the others, which are equal.  The cases are `RANGES` by `OTHER_KEYS`.
@@ -90,7 +90,7 @@ def normal_distances() -> Values:
 
 
 def trace_ratios() -> Values:
-    """Return tr(J)/(1 - p) for a row with largest weight p and equal other weights.
+    """Return tr(J)/(1 - p) by case, for a largest weight p and equal other weights.
 
     J is the Jacobian of softmax.  Equal other weights give the largest trace.  The
     cases are `PEAKS` by `OTHER_KEYS`.
@@ -105,7 +105,7 @@ def trace_ratios() -> Values:
 
 
 def element_ratios() -> Values:
-    """Return p(1 - p)/(1 - p) for each largest weight p in `PEAKS`.
+    """Return p(1 - p)/(1 - p) by case, for each largest weight p in `PEAKS`.
 
     p(1 - p) is the derivative of a weight by its own score.  With a single other key no
     element of the row has a larger ratio.
@@ -176,9 +176,9 @@ def compare_arms(
 ) -> Estimates:
     """Return estimates of a column of the training record in each case of a check.
 
-    The column is that of one arm of the experiment, or the ratio or difference of two
-    arms with the same seeds: of two divisors, or of the same divisor at a d_k and at
-    the smallest d_k.
+    An arm of the experiment is a divisor with an initialisation.  The column is that of
+    one arm, or the ratio or difference of two arms with the same seeds: of two
+    divisors, or of the same divisor at a d_k and at the smallest d_k.
 
     Parameters
     ----------

@@ -217,7 +217,9 @@ class Evidence:
 def cases_of(
     check: Check, points: Iterable[DesignPoint], divisors: Collection[str]
 ) -> dict[CaseKey, Points]:
-    """Return the design points of each case that a check has in a grid.
+    """Return the cases of a check in a grid, each with its design points.
+
+    A case is a single design point, or a series of them over d_k.
 
     Parameters
     ----------
@@ -283,8 +285,9 @@ def row_key(check: Check) -> RowKey:
 
 
 def statistic_key(check: Check, points: Points) -> tuple[str, RowKey, Points]:
-    """Return what identifies the statistic of a case, equal for checks that share it.
+    """Return a key of the statistic that a check estimates in a case.
 
+    Checks with equal keys share one interval and its part of the error rate.
     Quantities of pairs under several divisors are one row times known factors, and so
     are their intervals.  The standard deviation is a known function of the variance,
     but its interval is not that function of the variance's interval: it has a share of
@@ -425,7 +428,7 @@ def split_error_rate(
     def count(checks: Iterable[Check]) -> int:
         """Return the number of interim analyses of all different statistics.
 
-        A statistic is what one interval is about.
+        Checks with the same `statistic_key` have the same statistic.
         """
         statistics: dict[tuple[object, ...], int] = {}
         for check in checks:
