@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betainc, poch
 
-from montecarlo.theory.row_expectations import profile_of
+from montecarlo.theory.row_expectations import discrete_profile
 from montecarlo.theory.row_integrals import (
     LOG_T,
     NEGLIGIBLE,
@@ -52,7 +52,7 @@ def expect_cosines(d_k: int, n_keys: int, scale: float) -> dict[str, float]:
     dict
         By `montecarlo.theory.row_integrals.ROW_NAMES`, right to a billionth.
     """
-    row = integrate_row(profile_of(*cosine_nodes(d_k, scale)), n_keys)
+    row = integrate_row(discrete_profile(*cosine_nodes(d_k, scale)), n_keys)
     values = (*row.values.tolist(), _largest_weight(d_k, n_keys, scale))
     return dict(zip(ROW_NAMES, values, strict=True))
 

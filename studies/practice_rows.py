@@ -16,7 +16,11 @@ import numpy as np
 from scipy.special import expit, log_expit, log_ndtr
 
 from montecarlo.theory import expected_row, query_gradient_squared
-from montecarlo.theory.row_expectations import CHI_REACH, profile_of, weigh_lengths
+from montecarlo.theory.row_expectations import (
+    CHI_REACH,
+    discrete_profile,
+    weigh_lengths,
+)
 from montecarlo.theory.row_integrals import (
     HIGHEST,
     LOG_T,
@@ -248,7 +252,7 @@ def sigmoid_row(n: int, d_k: int, factor: float, bias: float) -> RowValues:
     for s, part in zip(stds, weight, strict=True):
         p = expit(s * z + bias)
         logs = log_expit(s * z + bias) - bias
-        entropy = integrate_row(profile_of(logs, probability), n).values[ENTROPY]
+        entropy = integrate_row(discrete_profile(logs, probability), n).values[ENTROPY]
         square = n * probability @ ((p * (1.0 - p)) ** 2 * (d_k - 1.0 + z * z))
         found += part * np.array([entropy, largest @ p, square, n * probability @ p])
     return RowValues(found[0], found[1], scale * math.sqrt(found[2]), found[3])

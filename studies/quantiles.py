@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
 from montecarlo.study.presets import PRESETS
-from montecarlo.theory.references import QUANTILES, largest_weight_place
+from montecarlo.theory.references import QUANTILES, quantile_table_key
 from montecarlo.theory.weight_distribution import quantile_of_queries
 from studies.program import parse, run_program, write_table
 
@@ -24,7 +24,7 @@ def places(presets: Iterable[str] = TABULATED) -> list[Place]:
     """Return (d_k, number of keys, scale, probability) of all quantiles, in order."""
     grids = [PRESETS[name] for name in presets]
     rows = {
-        largest_weight_place(point, divisor)
+        quantile_table_key(point, divisor)
         for grid in grids
         for point, divisor in product(grid.points(), grid.divisors)
     }

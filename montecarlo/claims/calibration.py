@@ -33,18 +33,20 @@ KURTOSIS = "kurtosis"
 
 @cache
 def read_calibration() -> dict[str, Any]:
-    """Return the calibration record: ``rate``, ``times`` and ``growth`` for each kind.
+    """Return the calibration record: for each kind of interval, how often it missed.
 
-    ``times`` is the largest ratio of observed to stated misses, at ``rate``.
+    The keys are ``rate``, ``times`` and ``growth``.  ``times`` is the largest ratio of
+    observed to stated misses, at ``rate``; ``growth`` maps each kind to its correction,
+    see `nominal_rate`.
     """
     return read_package_toml("claims/calibration.toml")
 
 
-def kind_of(check: Check) -> str:
+def interval_kind(check: Check) -> str:
     """Return the kind of interval by which a check is judged, such as ``quantile``.
 
-    Kinds are those of the calibration record, and `EXACT`.  A share above a mean is
-    judged by the interval of a mean.
+    Kinds are those of the calibration record, and `EXACT`.  A share of rows above a
+    mean is judged by the interval of a mean.
     """
     if check.quantity in RECORDED:
         return EXACT
@@ -61,7 +63,9 @@ def kind_of(check: Check) -> str:
 
 
 def nominal_rate(target: float, kind: str) -> float:
-    """Return the error rate that an interval must state for a given rate of misses.
+    """Return the error rate to state so that intervals miss no more often than wanted.
+
+    Intervals of few replicates miss more often than they state.
 
     Parameters
     ----------
@@ -88,9 +92,9 @@ def nominal_rate(target: float, kind: str) -> float:
 
 
 def calibrate(share: float) -> Calibration:
-    """Return the calibration record with the correction for each kind of interval.
+    """Return the calibration record, with the correction for each kind of interval.
 
-    ``share``: part of the error rate for one end of an interval.
+    ``share`` is the part of the error rate for one end of an interval.
     """
     record = read_calibration()
     factors = {

@@ -96,7 +96,10 @@ _NUMBER_FIELDS = frozenset({"tolerance", "low", "high", "times"})
 
 @contextmanager
 def within(place: str) -> Iterator[None]:
-    """Prefix the messages of errors raised in a with block by a place."""
+    """Prefix the messages of errors that a with block raises by a place in the file.
+
+    The place is a text such as ``claim 'variance'``.
+    """
     try:
         yield
     except InputError as error:
@@ -104,19 +107,25 @@ def within(place: str) -> Iterator[None]:
 
 
 def _require(field: str, holds: object, requirement: str, got: object) -> None:
-    """Raise an error about a field, with its requirement, unless it holds."""
+    """Raise an error about a field of the file unless ``holds`` is true.
+
+    The message has the field, the requirement and ``got``, the field's value.
+    """
     if not holds:
         raise InputError(f"field {field}: {requirement}, got {got}")
 
 
 def _require_name(field: str, name: str, known: Iterable[str]) -> None:
-    """Require that the value of a field is one of the known names."""
+    """Raise an error about a field of the file unless its value is a known name."""
     with within(f"field {field}"):
         look_up(field, name, dict.fromkeys(known))
 
 
 def _require_default(check: Check, why: str, *fields: str) -> None:
-    """Require the defaults of fields that have no effect; ``why`` names the reason."""
+    """Raise an error for fields of a check that are given but have no effect.
+
+    ``why`` is the reason why they have no effect.
+    """
     for field in fields:
         given, default = map(attrgetter(field), (check, _DEFAULT))
         shown = repr(list(given) if isinstance(given, tuple) else given)
@@ -124,7 +133,7 @@ def _require_default(check: Check, why: str, *fields: str) -> None:
 
 
 def require_check(check: Check) -> None:
-    """Raise `InputError` for a check that can never be decided."""
+    """Raise `InputError` for a check that no sample, record or theory can decide."""
     quantity = check.quantity
     _require_name("quantity", quantity, {**QUANTITIES, **RECORDED})
     if no_rows := quantity in PAIR_QUANTITIES or quantity in RECORDED:
@@ -139,7 +148,10 @@ def require_check(check: Check) -> None:
 
 
 def _require_recorded(check: Check) -> None:
-    """Require that a check of a recorded quantity names recorded cases."""
+    """Raise an error for a check of a recorded quantity that names no recorded case.
+
+    Recorded quantities are not sampled, see `RECORDED`.
+    """
     quantity, domain = RECORDED[check.quantity], check.domain
     _require_name("divisor", check.divisor, quantity.divisors)
     _require_name("summary", check.summary, summaries_of(check.quantity))
@@ -157,10 +169,11 @@ def _require_recorded(check: Check) -> None:
 
 
 def _require_sizes(check: Check, *, no_rows: bool) -> None:
-    """Require that ranges do not fall, and that bounds depend on a case's sizes only.
+    """Raise an error for sizes of a check's domain or bounds that are inconsistent.
 
-    The range of d_k must rise for a slope, whose bounds cannot depend on d_k; bounds of
-    a quantity with ``no_rows`` cannot depend on n_keys.
+    Ranges must not fall, and the range of d_k must rise for a slope.  Bounds may depend
+    only on sizes that a case has: not on d_k for a slope, and not on the number of keys
+    for a quantity with ``no_rows``.
     """
     for field in ("d_k", "n_keys"):
         low, high = getattr(check.domain, field)
@@ -176,7 +189,10 @@ def _require_sizes(check: Check, *, no_rows: bool) -> None:
 
 
 def _require_bounds(check: Check) -> None:
-    """Require exactly the expected values that the relation needs, in order."""
+    """Raise an error unless a check has exactly the numbers that its relation needs.
+
+    A lower bound must not exceed the upper one.
+    """
     low, high = check.low, check.high
     if isinstance(low, float) and isinstance(high, float):
         _require("low", low <= high, f"must be at most high, {high!r}", repr(low))
@@ -192,7 +208,10 @@ def _require_bounds(check: Check) -> None:
 
 
 def _require_limit(check: Check) -> None:
-    """Require that theory has the limit: of undivided scores of Gaussian entries."""
+    """Raise an error unless theory knows the limit that a check is about.
+
+    Limits are known for undivided scores of Gaussian entries.
+    """
     domain = check.domain
     sizes_alone = Domain(domain.d_k, domain.n_keys, ("gaussian",))
     limit = limit_of(check.quantity, check.summary, domain.n_keys[0])
@@ -206,7 +225,10 @@ def _require_limit(check: Check) -> None:
 
 
 def _require_row(check: Check) -> None:
-    """Require that the check's row exists at the first point of its domain."""
+    """Raise an error unless a check's row exists at the first point of its domain.
+
+    A row is a quantity with a summary, a divisor and a number format.
+    """
     domain, of_pairs = check.domain, check.quantity in PAIR_QUANTITIES
     distributions = (*domain.distributions, "gaussian")[0].split(" * ")
     with within("field domain"):
@@ -222,14 +244,17 @@ def _require_row(check: Check) -> None:
 
 
 def summaries_of(quantity: str) -> tuple[str, ...]:
-    """Return the available summaries of a sampled or recorded quantity."""
+    """Return the names of the summaries that a sampled or recorded quantity has."""
     if quantity in RECORDED:
         return (RECORDED[quantity].summary,)
     return offered_summaries(QUANTITIES[quantity])
 
 
 def require_words(words: Words) -> None:
-    """Raise `InputError` for an empty or unprintable text, in any language."""
+    """Raise `InputError` for a text of a catalogue that is empty or unprintable.
+
+    A text may have one version per language, and then all of them are validated.
+    """
     texts = [words] if isinstance(words, str) else list(words.values())
     if not texts:
         raise InputError(f"must be a text, got {words!r}")
@@ -241,9 +266,9 @@ def require_words(words: Words) -> None:
 def require_sentence(
     sentence: Sentence, interpretations: Mapping[str, Interpretation]
 ) -> None:
-    """Require that the interpretations and checks of a sentence exist and are valid.
+    """Raise an error for a sentence whose interpretations or checks are invalid.
 
-    ``interpretations``: id -> interpretation of its claim.
+    ``interpretations`` are those of the sentence's claim, by id.
     """
     values = sentence.value.items()
     sources = [value.interpretation for _, value in values if value.interpretation]
@@ -260,7 +285,7 @@ def require_sentence(
 
 
 def require_claim(claim: Claim, catalogue: Catalogue) -> None:
-    """Require that the fields of a claim are consistent with each other."""
+    """Raise an error for a claim whose fields are invalid or contradict each other."""
     if claim.kind in KINDS:
         _require_name("id", claim.id, FACTS)
     measured = claim.kind == "measured"
@@ -285,14 +310,14 @@ def require_claim(claim: Claim, catalogue: Catalogue) -> None:
 
 
 def _require_unique(name: str, values: Sequence[str]) -> None:
-    """Require that no value occurs twice; ``name`` is that of the field."""
+    """Raise an error for a value that occurs twice; ``name`` is that of the field."""
     for number, value in enumerate(values):
         if value in values[:number]:
             raise InputError(f"{name} must be unique, got {value!r} twice")
 
 
 def require_catalogue(catalogue: Catalogue) -> None:
-    """Require that the parts of a catalogue are consistent with each other."""
+    """Raise an error for a catalogue whose parts are invalid or do not fit together."""
     for words, place in catalogue.words():
         with within(place):
             require_words(words)
@@ -312,13 +337,13 @@ def require_catalogue(catalogue: Catalogue) -> None:
 
 @cache
 def read_catalogue() -> Catalogue:
-    """Read and validate the catalogue of the five texts."""
+    """Return the package's own catalogue, validated: the claims of the five texts."""
     name = "claims/catalogue.toml"
     return parse_catalogue(read_package_toml(name), name)
 
 
 def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
-    """Read and validate a user's catalogue; returns it with the bytes of its file.
+    """Return a user's catalogue of claims, validated, and the bytes of its file.
 
     Raises
     ------
@@ -331,7 +356,7 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
 
 
 def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Catalogue:
-    """Return a validated catalogue.
+    """Return the validated catalogue that the data of a TOML file describe.
 
     Parameters
     ----------
@@ -366,9 +391,9 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
 def _entries(
     data: Mapping[str, Any], table: str, by_name: Mapping[str, Any]
 ) -> Iterator[Any]:
-    """Yield the entries of one table as their type.
+    """Yield the entries of one table of the file, each as the table's type.
 
-    ``by_name``: name -> check that entries refer to.
+    ``by_name`` maps names to checks, to which entries may refer.
 
     Raises
     ------
@@ -397,10 +422,11 @@ def _resolve(
     value: Any,  # noqa: ANN401 - what TOML holds
     by_name: Mapping[str, Any],
 ) -> Any:  # noqa: ANN401
-    """Return a field's value with names resolved, recursively.
+    """Return the value of a field with names replaced, also in nested tables and lists.
 
-    Names of checks (``by_name``) and of thresholds become their values, other names
-    canonical, and NumPy numbers Python's.
+    A name of a check (in ``by_name``) becomes that check, a name of a threshold its
+    number, and other names are replaced by their canonical spelling.  NumPy numbers
+    become Python's.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -423,14 +449,15 @@ def _resolve(
 
 
 def validation_message(error: msgspec.ValidationError) -> str:
-    """Return an error of msgspec in words: with the path of the field in the entry."""
+    """Return a validation error of msgspec in words, with the path of the field."""
     return str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
 
 
 def _choices(message: str, kind: type[Struct]) -> str:
-    """Return the allowed fields or values, to append to a message of msgspec.
+    """Return the allowed fields or values, to append to an error message of msgspec.
 
-    Empty if the message is about something else.  ``kind``: type of the entry.
+    Empty if the message is not about an unknown field or value.  ``kind`` is the type
+    of the entry.
     """
     if unknown := _UNKNOWN_FIELD.match(message):
         known = _NESTED.get(unknown[2] or "", kind).__struct_fields__

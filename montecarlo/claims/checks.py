@@ -27,9 +27,9 @@ Size = Annotated[int, Meta(ge=1, le=2**24)]
 
 
 class Level(Struct, frozen=True, forbid_unknown_fields=True):
-    """A number that may depend on the sizes of a case.
+    """A number that may depend on the sizes of a case: times · d_k**a · n_keys**b.
 
-    It is times · d_k**d_k_power · n_keys**n_keys_power.
+    The powers a and b are ``d_k_power`` and ``n_keys_power``.
     """
 
     times: Finite = 1.0
@@ -37,7 +37,7 @@ class Level(Struct, frozen=True, forbid_unknown_fields=True):
     n_keys_power: Power = 0.0
 
     def at(self, d_k: int | None, n_keys: int | None) -> float:
-        """Return the number for a case.
+        """Return the number for a case, that is a design point or a series of them.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ CONDITIONS = ("dependence", "initialisation", "normalisation", "mask")
 
 
 class Domain(Struct, frozen=True, forbid_unknown_fields=True):
-    """Cases of a check: ranges of d_k and of keys per row, and conditions.
+    """The design points at which a check is judged: ranges of sizes, and conditions.
 
     Both ends of a range are included.  The default ranges are the sizes of practice,
     for texts that name none.  Every other field but ``part`` lists values of the design
@@ -87,7 +87,7 @@ Relation = Literal[
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True):
-    """One comparison of estimates with what a claim states.
+    """A comparison of an estimated quantity with what a claim states about it.
 
     Attributes
     ----------
@@ -129,14 +129,17 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def along_d_k(self) -> bool:
-        """Whether a case is a series of design points over d_k, not a single one."""
+        """Whether a case is a series of design points over d_k, not a single point."""
         return self.relation in ("slope_between", "tends_to")
 
 
 def region_of(
     check: Check, d_k: int | None, n_keys: int | None, exact: float | None = None
 ) -> tuple[float, float]:
-    """Return the equivalence region of a check in one case, ends included.
+    """Return the equivalence region of a check in one case, as (low, high).
+
+    A case is a design point, or a series of them.  The check is supported by values
+    inside the region, ends included.
 
     Parameters
     ----------
@@ -169,14 +172,14 @@ def region_of(
 
 
 def infinite_if_none(low: float | None, high: float | None) -> tuple[float, float]:
-    """Return the ends of an interval, infinite in place of None."""
+    """Return the two ends of an interval, with an infinite end in place of None."""
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _level_at(
     level: float | str | Level | None, d_k: int | None, n_keys: int | None
 ) -> float | None:
-    """Return an expected value or a bound for a case; None if there is none."""
+    """Return an expected value or bound as a number for a case; None if not given."""
     if isinstance(level, str) or level is None:
         return None
     return (level if isinstance(level, Level) else Level(level)).at(d_k, n_keys)

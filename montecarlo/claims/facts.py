@@ -34,7 +34,10 @@ INTRODUCED = 2017
 
 
 def is_product_square(_: Catalogue) -> list[bool]:
-    """Return for each size whether QKᵀ has shape (d_k, d_k), and q·k d_k² numbers."""
+    """Return whether QKᵀ has shape (d_k, d_k) and q·k has d_k² numbers, as a list.
+
+    The list has both answers for each of the `SIZES`.  The catalogue is not used.
+    """
     agrees = []
     for n_queries, n_keys, d_k in SIZES:
         q, k = np.ones((n_queries, d_k)), np.ones((n_keys, d_k))
@@ -43,7 +46,11 @@ def is_product_square(_: Catalogue) -> list[bool]:
 
 
 def needs_range(_: Catalogue) -> list[bool]:
-    """Return whether a shift of all scores of a row out of [0, 1] changes weights."""
+    """Return whether scores out of [0, 1] give other weights than scores within.
+
+    The scores of a row are shifted out of that range.  The answer is the only element
+    of the list.  The catalogue is not used.
+    """
     change = softmax(SCORES + SHIFT) - softmax(SCORES)
     return [bool(np.abs(change).max() >= ROUNDING)]
 
@@ -51,7 +58,8 @@ def needs_range(_: Catalogue) -> list[bool]:
 def is_introduced(catalogue: Catalogue) -> list[bool]:
     """Return whether the earliest recorded publication is from the year `INTRODUCED`.
 
-    The list has one element, or none if the catalogue records no publication.
+    The answer is the only element of the list, which is empty if the catalogue records
+    no publication.
     """
     years = [one.year for one in catalogue.record if one.claim == "introduced-2017"]
     return [min(years) == INTRODUCED] if years else []
@@ -72,10 +80,10 @@ FACTS: dict[str, tuple[Quantifier, Callable[[Catalogue], list[bool]]]] = {
 
 
 def rule_on_fact(claim: Claim, catalogue: Catalogue) -> Ruling:
-    """Return the ruling on a claim of kind ``shape`` or ``record``.
+    """Return the verdict, with its reason, on a claim of kind ``shape`` or ``record``.
 
-    A shape is decided by algebra; a record by the catalogue's published sizes and
-    dates. It is open if the catalogue has none of them.
+    A shape is decided by algebra, a record by the catalogue's published sizes and
+    dates.  The verdict is open if the catalogue has none of them.
     """
     quantifier, agrees = FACTS[claim.id]
     outcomes = [Outcome.SUPPORTED if x else Outcome.REFUTED for x in agrees(catalogue)]

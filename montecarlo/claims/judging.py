@@ -59,11 +59,11 @@ def judge_sentence(
     interpretations: Sequence[InterpretationOutcome] = (),
     verdict: Verdict | None = None,
 ) -> SentenceOutcome:
-    """Return whether a sentence holds, and its numbers.
+    """Return whether a sentence of a page holds, and the numbers in it.
 
-    It holds if the claim's verdict and its interpretations' verdicts are as asserted,
-    no decided case of those interpretations contradicts its exact value, all of its
-    checks hold, and each of its numbers exists.
+    A sentence holds if the verdicts on its claim and on the claim's interpretations are
+    as the sentence asserts, no decided case of those interpretations contradicts its
+    exact value, all checks of the sentence hold, and each of its numbers exists.
 
     Parameters
     ----------
@@ -99,19 +99,19 @@ def judge_sentence(
 
 
 def check_holds(check: CheckOutcome) -> bool:
-    """Return whether a check holds in every case of its domain that can be judged.
+    """Return whether a check holds in every case that can be judged.
 
-    False if there is no such case.
+    A case is a design point, or a series of them.  False if no case can be judged.
     """
     judged = [c for c in check.cases if c.outcome != Outcome.NOT_APPLICABLE]
     return bool(judged) and all(map(_case_holds, judged))
 
 
 def _case_holds(case: Case) -> bool:
-    """Return whether a case agrees with its check.
+    """Return whether a check holds in one case.
 
-    If it has an exact value, that must agree, and the sample must not refute it.
-    Otherwise the sample must support it.
+    If the case has an exact value, this value must lie in the equivalence region, and
+    the sample must not refute the check.  Otherwise the sample must support the check.
     """
     if case.exact is None:
         return case.outcome == Outcome.SUPPORTED
@@ -119,7 +119,10 @@ def _case_holds(case: Case) -> bool:
 
 
 def contradicts_theory(case: Case) -> bool:
-    """Return whether the outcome of a case is opposite to that of its exact value."""
+    """Return whether the outcome of a case is opposite to that of its exact value.
+
+    False without an exact value.
+    """
     if case.exact is None:
         return False
     against = Outcome.REFUTED if _exact_agrees(case) else Outcome.SUPPORTED
@@ -127,7 +130,7 @@ def contradicts_theory(case: Case) -> bool:
 
 
 def _exact_agrees(case: Case) -> bool:
-    """Return whether a case has an exact value inside the equivalence region."""
+    """Return whether a case has an exact value that lies in the equivalence region."""
     low, high = case.region
     return case.exact is not None and low <= case.exact <= high
 
@@ -137,9 +140,27 @@ def _find_number(
     checks: Sequence[CheckOutcome],
     interpretations: Mapping[str, InterpretationOutcome],
 ) -> NumberOutcome | None:
-    """Return a number of a sentence; None if there is no matching case.
+    """Return the number that a sentence shows; None if no case has such a number.
 
     With ``pick = "only"``, also None if several numbers match.
+
+    Parameters
+    ----------
+    value : Value
+        Where the number comes from.
+    checks : sequence of CheckOutcome
+        The checks of the sentence.
+    interpretations : mapping
+        Id -> interpretation of the claim.
+
+    Parameters
+    ----------
+    value : Value
+        Where the number comes from.
+    checks : sequence of CheckOutcome
+        The checks of the sentence.
+    interpretations : mapping
+        Id -> interpretation of the claim.
     """
     joint_cases = None
     if value.interpretation is not None:
@@ -160,9 +181,9 @@ def _find_number(
 
 
 def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
-    """Yield the numbers of one case that a `Value` asks for.
+    """Yield the numbers of one case that a sentence may show.
 
-    That is at most one, or two for the d_k of a series.
+    ``value`` says which numbers.  There is at most one, or two for the d_k of a series.
     """
     values = case.exact, case.better_simulated, case.estimate
     known = next((one for one in values if one is not None), None)
@@ -184,7 +205,10 @@ def _numbers_of(case: Case, value: Value) -> Iterator[NumberOutcome]:
 
 
 def _matches(case: Case, value: Value) -> bool:
-    """Return whether a case was judged and meets the conditions of a `Value`."""
+    """Return whether a case was judged and has the sizes and distribution of ``value``.
+
+    ``value`` describes a number in a sentence, and the case that the number comes from.
+    """
     matches = value.distribution in ("", case.distribution)
     if value.distribution == OTHERS:
         matches = case.distribution != "gaussian"
@@ -197,7 +221,10 @@ def _matches(case: Case, value: Value) -> bool:
 
 
 def _count(cases: Sequence[Case], counted: Counted) -> int:
-    """Return how many cases, distinct distributions or distinct contexts there are."""
+    """Return the number of cases, or of different distributions or contexts of them.
+
+    ``counted`` says which: a value of `Counted`.
+    """
     if counted in ("distributions", "contexts"):
         return len({getattr(case, counted.removesuffix("s")) for case in cases})
     return sum(counted == "all" or one.outcome == Outcome.SUPPORTED for one in cases)
@@ -205,7 +232,7 @@ def _count(cases: Sequence[Case], counted: Counted) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges a catalogue on evidence.
+    """Judges the claims of a catalogue on evidence: samples, records and theory.
 
     Attributes
     ----------
@@ -225,9 +252,9 @@ class Judge:
         catalogue: Catalogue,
         **known: Any,  # noqa: ANN401 - fields of the record
     ) -> ClaimsRecord:
-        """Return the outcomes of a catalogue's claims, passages and self-checks.
+        """Return the outcomes of all claims, passages and self-checks of a catalogue.
 
-        ``known`` are the remaining fields of the record: error rates and z scores.
+        ``known`` are the remaining fields of the result: error rates and z scores.
         """
         return ClaimsRecord(
             claims=tuple(self.judge_claim(one, catalogue) for one in catalogue.claim),
@@ -239,14 +266,15 @@ class Judge:
         )
 
     def _judge_passage(self, passage: Passage) -> PassageOutcome:
-        """Return whether a passage holds, and its numbers."""
+        """Return whether a passage of the report holds, and the numbers in it."""
         outcome = judge_sentence(passage.sentence, self.judge_check)
         return PassageOutcome(id=passage.id, **msgspec.structs.asdict(outcome))
 
     def _judge_self_check(self, entry: SelfCheck) -> SelfCheckOutcome:
-        """Return the outcome of a self-check; exact values do not decide it.
+        """Return the outcome of a self-check of the simulator, from samples alone.
 
-        Not applicable if one of its checks has no case, unless another is refuted.
+        The outcome is not applicable if one of the checks has no case, unless another
+        check is refuted.
         """
         checks = tuple(self.judge_check(one, by_theory=False) for one in entry.check)
         outcomes = [case.outcome for check in checks for case in check.cases]
@@ -290,9 +318,10 @@ class Judge:
     def judge_interpretation(
         self, interpretation: Interpretation, *, votes: bool = True
     ) -> InterpretationOutcome:
-        """Return the verdict on an interpretation: all its checks must hold in a case.
+        """Return the verdict on one meaning of a claim, from the outcomes of checks.
 
-        ``votes``: whether a text states it.
+        In each case all checks must hold.  ``votes`` says whether a text states this
+        meaning, so that the verdict counts for the claim.
         """
         checks = tuple(map(self.judge_check, interpretation.check))
         cases = join_by_case(checks)
@@ -310,9 +339,9 @@ class Judge:
         )
 
     def judge_check(self, check: Check, *, by_theory: bool = True) -> CheckOutcome:
-        """Return the outcomes of a check in all of its cases.
+        """Return the outcomes of a check in all of its cases (design points or series).
 
-        ``by_theory``: whether exact values decide where the sample does not.
+        ``by_theory`` says whether exact values decide where the sample does not.
         """
         rate = self.stated(check)
         cases = (
@@ -323,7 +352,7 @@ class Judge:
 
 
 def _fields_of(struct: msgspec.Struct, *names: str) -> dict[str, Any]:
-    """Return some fields of a structure: name -> value."""
+    """Return the values of some fields of a structure, by name."""
     return {name: getattr(struct, name) for name in names}
 
 
@@ -333,7 +362,10 @@ def rule_on_claim(
     interpretations: Sequence[InterpretationOutcome],
     text: str | None,
 ) -> Ruling:
-    """Return the ruling on a claim as one text states it; ``text`` None: as all do."""
+    """Return the verdict, with its reason, on a claim as one text states it.
+
+    ``text`` is the key of the text; None: as all texts state the claim.
+    """
     if claim.kind in KINDS:
         return rule_on_fact(claim, catalogue)
     if claim.kind == "assumption":
@@ -347,11 +379,12 @@ def rule_on_claim(
 def rule_on_cases(
     interpretation: Interpretation, cases: Sequence[Case], *, reached: bool
 ) -> Ruling:
-    """Return the ruling on an interpretation from its cases.
+    """Return the verdict, with its reason, on an interpretation from its cases.
 
-    It is ``vague`` if a word has no measure, or for ``usually``.  Otherwise the
-    quantifier joins the cases.  A premise that the sentence omits may make it
-    ``partly``, and so does an equality in distribution that holds within a tolerance.
+    The verdict is ``vague`` if a word has no measure, or for ``usually``.  Otherwise
+    the quantifier combines the outcomes of the cases.  A premise that the sentence
+    omits may make the verdict ``partly``, and so does an equality in distribution that
+    holds within a tolerance.
 
     Parameters
     ----------

@@ -45,9 +45,10 @@ from montecarlo.theory.limits import Limit
 
 
 class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What identifies a case of a check.
+    """Identity of a case of a check: its sizes, distributions and conditions.
 
-    A field that does not apply to the case has its default.
+    A case is a design point, a series of points over d_k, or part of a record.  A field
+    that does not apply to the case has its default.
     """
 
     #: of the entries of Q and K, or a pair `q * k`
@@ -81,7 +82,10 @@ class CaseKey(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def case_key(case: CaseKey, **changed: None) -> CaseKey:
-    """Return the key of a case, without its results; ``changed`` replaces fields."""
+    """Return the identity of a case, without its results.
+
+    ``changed`` maps fields to values that replace those of the case.
+    """
     fields = {name: getattr(case, name) for name in CaseKey.__struct_fields__}
     return CaseKey(**(fields | changed))
 
@@ -91,7 +95,7 @@ SIMULATED_ERROR = 0.003
 
 
 class Case(CaseKey, frozen=True, kw_only=True):
-    """A check in one case: its estimate, equivalence region and outcome."""
+    """A check in one case, a design point or a series of them: estimate and outcome."""
 
     #: smallest and largest d_k; null if the case has no d_k
     d_k_range: tuple[int, int] | None = None
@@ -123,7 +127,7 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def better_simulated(self) -> float | None:
-        """``simulated``; None if the estimate has a smaller standard error."""
+        """The value ``simulated``; None if the estimate has a smaller error."""
         if self.simulated is None or self.std_error is None:
             return self.simulated
         is_better = SIMULATED_ERROR * abs(self.simulated) < self.std_error
@@ -137,7 +141,7 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
     @property
     def row(self) -> str:
-        """The row_id of its estimate; empty if it combines several rows, as a slope."""
+        """The row_id of the estimate; empty if it combines rows, as a slope does."""
         return self.rows[0] if len(self.rows) == 1 else ""
 
     @property
@@ -169,19 +173,19 @@ class Case(CaseKey, frozen=True, kw_only=True):
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return a number for JSON, which has no infinity and no NaN: None for these."""
+    """Return a number for JSON, or None for infinity and NaN, which JSON lacks."""
     return value if math.isfinite(value) else None
 
 
 def six_digits(value: float) -> float | None:
-    """Return a number rounded to six digits; None if it is not finite."""
+    """Return a number rounded to six significant digits; None if it is not finite."""
     return finite_or_none(float(f"{value:.6g}"))
 
 
 def round_interval(
     interval: Interval, region: tuple[float, float]
 ) -> tuple[float | None, float | None]:
-    """Round the ends of an interval outwards, to six digits or more.
+    """Return the ends of an interval rounded outwards, to six digits or more.
 
     Parameters
     ----------
@@ -197,11 +201,11 @@ def round_interval(
     """
 
     def signs(value: float) -> list[int]:
-        """Return -1, 0 or 1 for each end of the region: below, equal, above."""
+        """Return -1, 0 or 1 for each end of the region: value below, equal or above."""
         return [(value > end) - (value < end) for end in region]
 
     def round_outwards(value: float, *, up: bool) -> float | None:
-        """Return one end; ``up`` for the upper one."""
+        """Return an end of the interval, rounded up or down."""
         rounded = (round_end(value, digits, up=up) for digits in range(6, 17))
         same = (one for one in rounded if signs(one) == signs(value))
         return finite_or_none(next(same, value))
@@ -223,7 +227,7 @@ def decide_case(  # noqa: PLR0913 - results of evidence
     by_theory: bool = True,
     **others: Any,  # noqa: ANN401 - fields of a case
 ) -> Case:
-    """Return a case of a check with its outcome.
+    """Return a case of a check with its estimate, region and outcome.
 
     Parameters
     ----------
@@ -285,7 +289,7 @@ def decide_case(  # noqa: PLR0913 - results of evidence
 
 
 class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A check of the catalogue, and its decided cases."""
+    """A check of the catalogue with its cases, each with an outcome."""
 
     cases: tuple[Case, ...] = ()
 
@@ -296,10 +300,10 @@ class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
-    """Return each case of several checks once, with their joint outcome.
+    """Return the cases of several checks, each case once with a joint outcome.
 
-    A case is supported if all checks that have it are.  Sorted by distribution,
-    context, number of keys and d_k.
+    A case (a design point or series) is supported if all checks that have it are.
+    Cases are sorted by distribution, context, number of keys and d_k.
     """
     joined: dict[CaseKey, list[Case]] = {}
     for check in checks:
@@ -321,7 +325,7 @@ def join_by_case(checks: Iterable[CheckOutcome]) -> tuple[Case, ...]:
 def find_thresholds(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
     """Yield pairs of cases of neighbouring d_k that have different outcomes.
 
-    They are equal in everything else.
+    The two cases of a pair are equal in everything else.
 
     Parameters
     ----------
@@ -338,7 +342,7 @@ def find_thresholds(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
 class InterpretationOutcome(
     Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True
 ):
-    """The verdict on an interpretation of a claim, and its checks."""
+    """The verdict on one precise meaning of a claim, with its checks."""
 
     #: in the catalogue
     id: str
@@ -359,7 +363,7 @@ class InterpretationOutcome(
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """Its cases, each with the joint outcome of all its checks."""
+        """The cases of all checks, each once with the joint outcome."""
         return join_by_case(self.checks)
 
     @cached_property
@@ -369,7 +373,7 @@ class InterpretationOutcome(
 
 
 class NumberOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A number of a sentence."""
+    """A number that a sentence of a page shows."""
 
     value: float
     #: null for a count, a size or an exact value
@@ -383,7 +387,7 @@ class NumberOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class SentenceOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whether a sentence of the catalogue holds, and its numbers."""
+    """Whether a sentence of the catalogue holds, and the numbers that it shows."""
 
     #: whether all that it asserts is true
     holds: bool
@@ -401,7 +405,7 @@ class PassageOutcome(SentenceOutcome, frozen=True, kw_only=True):
 
 
 class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The verdict on a claim, its interpretations and its sentences."""
+    """The verdict on a claim, with its interpretations and sentences."""
 
     #: in the catalogue
     id: str
@@ -430,20 +434,24 @@ class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def rulings(self) -> set[Ruling]:
-        """The rulings on the claim and on its interpretations that vote."""
+        """The verdicts, with reasons, on the claim and its voting interpretations.
+
+        Those interpretations vote that a text states.
+        """
         voting = (one for one in self.interpretations if one.votes)
         rulings = {Ruling(one.verdict, one.reason) for one in voting}
         return {Ruling(self.verdict, self.reason), *rulings}
 
     @property
     def verdicts(self) -> set[Verdict]:
-        """The verdicts on the claim and on its interpretations that vote."""
+        """The verdicts on the claim and on its voting interpretations."""
         return {ruling.verdict for ruling in self.rulings}
 
     def verdicts_on(self, source: Source) -> set[Verdict]:
-        """Return the verdicts on the interpretations that one place in a text admits.
+        """Return the verdicts on the meanings that one place in a text may have.
 
-        Without interpretations, that is the verdict on the claim.
+        They are those on the interpretations that the place admits.  Without
+        interpretations, the result is the verdict on the claim.
         """
         verdicts = {
             one.verdict
@@ -459,7 +467,7 @@ class ClaimOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class SelfCheckOutcome(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The outcome of a self-check of the simulator."""
+    """The outcome of a self-check of the simulator, with its checks."""
 
     #: in the catalogue
     id: str
@@ -504,9 +512,9 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     records: tuple[RecordEntry, ...]
 
     def judged_checks(self, *, voting: bool = False) -> Iterator[CheckOutcome]:
-        """Yield every check of the interpretations and self-checks.
+        """Yield every check of interpretations and self-checks, with its cases.
 
-        ``voting`` leaves out interpretations that do not vote.
+        With ``voting``, without those interpretations that no text states.
         """
         for claim in self.claims:
             for interpretation in claim.interpretations:
@@ -516,7 +524,7 @@ class ClaimsRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             yield from self_check.checks
 
     def sentence_checks(self) -> Iterator[CheckOutcome]:
-        """Yield every check that a sentence asserts."""
+        """Yield every check that a sentence asserts, with its cases."""
         for claim in self.claims:
             for sentence in claim.sentences():
                 yield from sentence.checks
@@ -536,7 +544,7 @@ MOST_CLAIMS = 2**25
 
 
 def read_claims(folder: Path) -> ClaimsRecord:
-    """Read claims.json of a results folder.
+    """Return the contents of claims.json in a results folder.
 
     Raises
     ------
@@ -554,7 +562,7 @@ def read_claims(folder: Path) -> ClaimsRecord:
 
 
 def read_report_run(folder: Path) -> dict[str, Any]:
-    """Read run.json of a report, after checking schema, digest and hashes of files.
+    """Return the contents of run.json of a report, after checking all files' hashes.
 
     Raises
     ------

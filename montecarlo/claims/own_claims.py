@@ -47,7 +47,7 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.small_files import parse_toml
 from montecarlo.study.measured import round_to
-from montecarlo.study.measurement import at_work
+from montecarlo.study.measurement import open_workers
 from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.study.rows import require_row
 
@@ -70,7 +70,10 @@ class JudgedClaims(dict[str, Any]):
         self._record = record
 
     def frame(self) -> pd.DataFrame:
-        """Return a table with one line for each case of each check."""
+        """Return a DataFrame with a line for each case of each check.
+
+        Its columns are `COLUMNS`.
+        """
         lines = [
             (
                 claim.id,
@@ -87,14 +90,14 @@ class JudgedClaims(dict[str, Any]):
         return pd.DataFrame(lines, columns=list(COLUMNS))
 
     def _repr_html_(self) -> str:
-        """Return the table and the lines of ``not_judged`` as HTML."""
+        """Return the table of `frame` and the lines of ``not_judged`` as HTML."""
         table = self.frame().to_html(index=False, border=0, max_rows=40)
         notes = pd.DataFrame({"not judged": self["not_judged"]})
         return table + (notes.to_html(index=False, border=0) if len(notes) else "")
 
 
 def describe_case(case: Case) -> tuple[str, str, str]:
-    """Return where a case is, its estimate, and the claimed values, as texts."""
+    """Return a case in words: where it is, its estimate, and the claimed values."""
     where = [part for part in (case.distribution, case.context) if part]
     if case.d_k_range:
         low, high = case.d_k_range
@@ -113,7 +116,7 @@ def describe_case(case: Case) -> tuple[str, str, str]:
 
 
 def _describe_estimate(case: Case) -> str:
-    """Return the estimate of a case with its error or interval, as text.
+    """Return the estimate of a case as text, with its error or interval.
 
     A hyphen if there is neither an estimate nor a bound.
     """
@@ -141,7 +144,7 @@ def study_of_claims(
     error_rate: float = 0.01,
     most: int | None = None,
 ) -> Study:
-    """Return the study that judges a user's claims.
+    """Return the study that samples what a user's claims need, and judges them.
 
     Parameters
     ----------
@@ -173,7 +176,7 @@ def study_of_claims(
 
 
 def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
-    """Return a grid with points all over the domains of the claims' checks.
+    """Return a grid with design points all over the domains of the claims' checks.
 
     Parameters
     ----------
@@ -219,7 +222,7 @@ def judge(  # noqa: PLR0913 - as `measure`, fewer
     most: int | None = None,
     executor: Executor | None = None,
 ) -> JudgedClaims:
-    """Judge claims of one's own.
+    """Judge claims of your own, on samples of the design points that they need.
 
     Parameters
     ----------
@@ -254,14 +257,18 @@ def judge(  # noqa: PLR0913 - as `measure`, fewer
     study = study_of_claims(
         catalogue, preset=preset, seed=seed, error_rate=error_rate, most=most
     )
-    not_judged = list(name_unjudged(study))
-    with threadpool_limits(limits=1, user_api="blas"), at_work(executor, 1) as workers:
+    not_judged = list(explain_unjudged(study))
+    one_thread = threadpool_limits(limits=1, user_api="blas")
+    with one_thread, open_workers(executor, 1) as workers:
         results = run_study(study, workers)
     return JudgedClaims(results.claims, not_judged)
 
 
 def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
-    """Return a user's catalogue from a file, a text or a mapping."""
+    """Return the catalogue of a user's claims from a file, a text or a mapping.
+
+    A text without line breaks is the name of a file.
+    """
     if isinstance(claims, Mapping):
         return parse_catalogue(dict(claims), "claims", own=True)
     if not isinstance(claims, Path | str):
@@ -271,7 +278,7 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
     return parse_catalogue(parse_toml("claims", claims), "claims", own=True)
 
 
-def name_unjudged(study: Study) -> Iterator[str]:
+def explain_unjudged(study: Study) -> Iterator[str]:
     """Yield a line for each check that cannot be judged, with the reason.
 
     If a domain names distributions, all of its cases must be judged; otherwise those of
@@ -309,7 +316,7 @@ def name_unjudged(study: Study) -> Iterator[str]:
 
 
 def worst_case_seconds(study: Study) -> float:
-    """Return the approximate sampling time on one core if all budgets are spent."""
+    """Return the seconds of sampling on one core if all budgets are spent, roughly."""
     budgets = study.grid.budgets()
     return sum(
         replicate_seconds(point, len(columns_of(point, keys).divisors))
@@ -319,7 +326,7 @@ def worst_case_seconds(study: Study) -> float:
 
 
 def fill_range(low: int, high: int) -> tuple[int, ...]:
-    """Return the ends of a range of sizes, and sizes to sample between them.
+    """Return sizes to sample in a range: both ends, and powers of two between them.
 
     Parameters
     ----------
@@ -350,9 +357,10 @@ def fill_range(low: int, high: int) -> tuple[int, ...]:
 
 
 def _blocks(check: Check, sizes: Collection[int]) -> Iterator[Block]:
-    """Yield the points of a check's domain, in a block for each set of conditions.
+    """Yield blocks of design points all over the domain of a check.
 
-    A domain without distributions stands for all that the quantity allows.
+    There is a block for each combination of distributions and conditions.  A domain
+    without distributions stands for all that the quantity allows.
 
     Parameters
     ----------

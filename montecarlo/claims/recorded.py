@@ -24,7 +24,7 @@ Estimates = Mapping[CaseKey, Estimate]
 
 
 class RecordedQuantity(NamedTuple):
-    """A quantity that needs no sampling.
+    """A quantity whose values come from algebra or a record, not from samples.
 
     Attributes
     ----------
@@ -65,10 +65,10 @@ Values = dict[CaseKey, float]
 
 
 def largest_weight_ratios() -> Values:
-    """Return n·p_max/e**r for rows of n keys whose scores differ by at most r.
+    """Return n·p_max/e**r by case, for n keys whose scores differ by at most r.
 
-    The row has the largest p_max for given r: one score is r above the others, which
-    are equal.
+    p_max is the largest weight of the row, and largest possible for given r: one score
+    is r above the others, which are equal.  The cases are `RANGES` by `OTHER_KEYS`.
     """
     return {
         CaseKey(part=f"r = {r}, n = {others + 1}"): (others + 1)
@@ -79,9 +79,9 @@ def largest_weight_ratios() -> Values:
 
 
 def normal_distances() -> Values:
-    """Return the largest distance of the scaled score's distribution function to Φ.
+    """Return the Kolmogorov distance of the scaled score from N(0, 1), by d_k.
 
-    For Gaussian entries, by theory.
+    For Gaussian entries, by theory: the largest distance of the distribution functions.
     """
     return {
         CaseKey(distribution="gaussian", d_k=d_k): kolmogorov_distance(d_k)
@@ -90,9 +90,10 @@ def normal_distances() -> Values:
 
 
 def trace_ratios() -> Values:
-    """Return tr(J)/(1 - p) for a largest weight p and n - 1 equal other weights.
+    """Return tr(J)/(1 - p) by case, for a largest weight p and equal other weights.
 
-    J is the Jacobian of softmax.  Equal other weights give the largest trace.
+    J is the Jacobian of softmax.  Equal other weights give the largest trace.  The
+    cases are `PEAKS` by `OTHER_KEYS`.
     """
     return {
         CaseKey(part=f"p = {p}, n = {others + 1}"): float(
@@ -104,9 +105,10 @@ def trace_ratios() -> Values:
 
 
 def element_ratios() -> Values:
-    """Return p_i(1 - p_i)/(1 - p) for the largest weight p_i = p.
+    """Return p(1 - p)/(1 - p) by case, for each largest weight p in `PEAKS`.
 
-    With a single other key no element of the row has a larger ratio.
+    p(1 - p) is the derivative of a weight by its own score.  With a single other key no
+    element of the row has a larger ratio.
     """
     return {CaseKey(part=f"p = {p}"): p * (1.0 - p) / (1.0 - p) for p in PEAKS}
 
@@ -114,7 +116,10 @@ def element_ratios() -> Values:
 def _exact_quantity(
     values: Callable[[], Values], symbol: str, words: str
 ) -> RecordedQuantity:
-    """Return a recorded quantity; ``values`` returns the exact value of each case."""
+    """Return a quantity whose values are exact.
+
+    ``values`` is a function that returns the value of each case.
+    """
     return RecordedQuantity(
         lambda *_: {case: exact_estimate(value) for case, value in values().items()},
         symbol,
@@ -124,7 +129,7 @@ def _exact_quantity(
 
 
 def exact_estimate(value: float) -> Estimate:
-    """Return a number as an estimate without error."""
+    """Return a number as an estimate with standard error 0."""
     return Estimate(value, 0.0, 2)
 
 
@@ -169,10 +174,11 @@ def compare_arms(
     sign: str = "/",
     estimate: Callable[[Array, Array], Estimate] = median_estimate,
 ) -> Estimates:
-    """Estimate a column of the training record in each case of a check.
+    """Return estimates of a column of the training record in each case of a check.
 
-    It is that of one arm, or the ratio or difference of two arms with the same seeds:
-    of two divisors, or of the same divisor at a d_k and at the smallest d_k.
+    An arm of the experiment is a divisor with an initialisation.  The column is that of
+    one arm, or the ratio or difference of two arms with the same seeds: of two
+    divisors, or of the same divisor at a d_k and at the smallest d_k.
 
     Parameters
     ----------
@@ -207,10 +213,10 @@ def compare_arms(
 
 
 def update_slopes(check: Check, record: Record) -> Estimates:
-    """Estimate d ln(size of the first update) / d ln(norm of the first gradient).
+    """Return estimates of the log-log slope of the first update by the first gradient.
 
-    The size of an update is divided by the learning rate.  The slope is that over all
-    arms, for each seed.
+    The slope is d ln(update size/learning rate) / d ln(gradient norm) over all arms of
+    the training record, for each seed.
     """
     return {
         CaseKey(part=optimiser, d_k=d_k): median_estimate(
@@ -223,8 +229,9 @@ def update_slopes(check: Check, record: Record) -> Estimates:
 def rescaled_differences(_: Check, record: Record) -> Estimates:
     """Return the largest difference of weights after rescaling for another divisor.
 
-    Exact values: only factors whose square root is a power of two, which rescale
-    without rounding.
+    The two training runs would be equal without rounding.  Values are exact: only
+    factors whose square root is a power of two are used, which rescale without
+    rounding.
     """
     return {
         CaseKey(part=f"sgd c={one.factor:g}", d_k=one.d_k): exact_estimate(one.weights)
@@ -238,21 +245,24 @@ GROWTH = "training_growth"
 
 
 def _optimisers_and_sizes(record: Record, check: Check) -> list[tuple[str, int]]:
-    """Return the optimisers of a check's domain, each with every recorded d_k.
+    """Return pairs of an optimiser in a check's domain and a recorded d_k.
 
-    For `GROWTH`, without the smallest d_k.
+    For `GROWTH`, the ratio to the smallest d_k, that d_k is left out.
     """
     sizes = sorted({d_k for _, d_k in record.by_case})[check.quantity == GROWTH :]
     return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
 
 
 def _lower_bounds(values: Array) -> Array:
-    """Return lower bounds of numbers of steps: `STEPS` for a run that did not learn."""
+    """Return lower bounds of numbers of steps until a run learned, elementwise.
+
+    A run that did not learn has infinite steps, and the bound `STEPS`.
+    """
     return np.where(np.isinf(values), float(STEPS), values)
 
 
 def _ratio_bounds(over: Array, under: Array) -> tuple[Array, Array]:
-    """Return lower and upper bounds of the ratio of two numbers of steps."""
+    """Return lower and upper bounds of ratios of two numbers of steps, elementwise."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return _lower_bounds(over) / under, over / _lower_bounds(under)
 
@@ -331,7 +341,7 @@ RECORDED: dict[str, RecordedQuantity] = {**ALGEBRA, **TRAINING_QUANTITIES}
 
 @cache
 def find_recorded(check: Check, record: Record) -> Estimates:
-    """Return the recorded cases in a check's domain, each with its estimate."""
+    """Return the estimate of each recorded case in the domain of a check."""
     domain, (low, high) = check.domain, check.domain.d_k
     return {
         case: estimate

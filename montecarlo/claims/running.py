@@ -31,7 +31,7 @@ from montecarlo.claims.simulation import (
     undecided_points,
 )
 from montecarlo.claims.training import Record
-from montecarlo.claims.z_scores import judge_z_scores, name_references
+from montecarlo.claims.z_scores import judge_z_scores, reference_rows
 from montecarlo.estimation.engine import Advance, Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import POINTWISE, Interval
@@ -46,7 +46,7 @@ from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.measured import MEASUREMENTS
 from montecarlo.study.presets import Grid
-from montecarlo.study.rows import Row, in_order, unite
+from montecarlo.study.rows import Row, group_by_point, sort_rows
 from montecarlo.study.table import (
     PointTable,
     find_reference,
@@ -62,7 +62,7 @@ from montecarlo.theory.row_integrals import Reference
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What is to be sampled and judged.
+    """What is to be sampled and judged: claims, design points, seed and error rate.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class StudyResults:
-    """Results of a study.
+    """Results of a study: tables, distributions and verdicts.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def run_study(
     *,
     sampled: Callable[[], None] = lambda: None,
 ) -> StudyResults:
-    """Sample, estimate and judge.
+    """Sample what a study needs, judge its claims, and return the results.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def run_study(
         return None if reference is None else reference.value
 
     def evidence_on(points: Mapping[DesignPoint, int]) -> Evidence:
-        """Return the evidence on points, whose tables are updated first."""
+        """Return the evidence on points, after updating their tables of estimates."""
         tabulated = {point: table.n_replicates for point, table in tables.items()}
         tasks = (
             (point, keys_of[point], store.packed(point), known[point], checked, stated)
@@ -182,7 +182,7 @@ def run_study(
         return Evidence(points, divisors, exact, tables.__getitem__)
 
     def undecided(store: SampleStore) -> set[DesignPoint]:
-        """Return the points that need more replicates."""
+        """Return the points that need more replicates for a decision."""
         # where sampling failed there may be fewer replicates than a first analysis has
         failed = {c for c in budgets if store.n_replicates(c) < budgets[c].first}
         evidence = evidence_on({c: n for c, n in most.items() if c not in failed})
@@ -230,7 +230,10 @@ def run_study(
 
 
 def _without_profiles(task: Callable[..., bytes], *arguments: object) -> bytes:
-    """Run a task after freeing the caches of theory, which it does not need."""
+    """Free the caches of theory, then run a task that does not need them.
+
+    Returns what the task returns.
+    """
     forget_profiles()
     return task(*arguments)
 
@@ -241,7 +244,10 @@ def _judge(
     evidence: Evidence,
     measurements: pd.DataFrame | None = None,
 ) -> ClaimsRecord:
-    """Return the outcomes of a study's catalogue; z scores need measurements."""
+    """Return the outcomes of all claims of a study.
+
+    Without ``measurements`` the self-check on z scores is not applicable.
+    """
     compared = tabulate(()) if measurements is None else measurements
     return Judge(evidence, rates.stated, rates.claims).judge(
         study.catalogue,
@@ -260,7 +266,10 @@ NOT_SAMPLED = Estimate(
 
 
 def judge_by_theory(study: Study) -> ClaimsRecord:
-    """Judge by exact values alone; all other cases are undecided."""
+    """Return the outcomes of a study's claims without sampling, by exact values alone.
+
+    All cases without an exact value are undecided.
+    """
     tables = {
         point: PointTable(0, (), {}, dict.fromkeys(keys, NOT_SAMPLED))
         for point, keys in rows_of_study(study).items()
@@ -273,8 +282,8 @@ def judge_by_theory(study: Study) -> ClaimsRecord:
 def points_of_study(study: Study) -> list[DesignPoint]:
     """Return the design points that a study may sample.
 
-    They are those of its grid, or without ``whole_grid`` only those of them that the
-    checks of claims need.
+    They are those of its grid; without ``whole_grid`` only the points that the checks
+    of claims need.
     """
     points = study.grid.points()
     if study.whole_grid:
@@ -289,7 +298,7 @@ def points_of_study(study: Study) -> list[DesignPoint]:
 
 
 def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return the rows that a study samples: point -> keys of its rows.
+    """Return the rows that a study samples: design point -> keys of its rows.
 
     They are the rows that checks and pages need, or with ``every_row`` all rows of the
     grid.  If the five texts are judged, the rows of the self-check on references are
@@ -304,13 +313,13 @@ def rows_of_study(study: Study) -> dict[DesignPoint, tuple[RowKey, ...]]:
     if study.grid.every_row:
         rows += [(point, key) for point in points for key in every_key(point, divisors)]
     if study.catalogue.language is None:
-        references = name_references(dict.fromkeys(point for point, _ in rows))
+        references = reference_rows(dict.fromkeys(point for point, _ in rows))
         rows += (row for row in references if row[1].divisor in divisors)
-    return in_order(unite(rows), points, divisors)
+    return sort_rows(group_by_point(rows), points, divisors)
 
 
 def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, float]:
-    """Return the approximate sampling time of each claim, in seconds on one core.
+    """Return the approximate seconds of sampling on one core for each claim.
 
     Parameters
     ----------
@@ -339,13 +348,16 @@ def seconds_by_claim(study: Study, replicates: Mapping[str, int]) -> dict[str, f
 
 
 def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
-    """Return the budget of every point that a study samples."""
+    """Return the budget of each design point that a study samples.
+
+    A budget is the number of replicates at each interim analysis.
+    """
     budgets = study.grid.budgets()
     return {point: budgets[point] for point in rows_of_study(study)}
 
 
 def exact_value(point: DesignPoint, key: RowKey) -> float | None:
-    """Return the exact value of a row; None if theory has none."""
+    """Return the exact value of a row of a point; None if theory has none."""
     reference = find_reference(point, key)
     return None if reference is None else reference.value
 
@@ -356,7 +368,7 @@ def error_rates_of(
     budgets: Mapping[DesignPoint, Budget] | None = None,
     record: Record | None = None,
 ) -> ErrorRates:
-    """Return the split of a study's error rate over intervals and claims.
+    """Return how a study's error rate is split over intervals and claims.
 
     Parameters
     ----------
@@ -375,7 +387,7 @@ def error_rates_of(
 
 
 def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
-    """Write measurements.csv and claims.json; returns the fields of run.json.
+    """Write measurements.csv and claims.json, and return the fields of run.json.
 
     Parameters
     ----------
@@ -395,7 +407,10 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
 
 
 def configuration(study: Study) -> dict[str, Any]:
-    """Return the fields of run.json on which the bytes of results depend."""
+    """Return the fields of run.json on which the bytes of results depend.
+
+    They are seed, preset, error rate, claims, grid and versions.
+    """
     return {
         "seed": study.seed,
         "preset": study.preset,
@@ -408,10 +423,10 @@ def configuration(study: Study) -> dict[str, Any]:
 
 
 def recipe(study: Study) -> dict[str, Any]:
-    """Return what identifies the batches of a study in a journal.
+    """Return the data that identify the batches of a study in a journal.
 
-    That is its configuration, with the rows and a digest of the code that draws: the
-    code of a checkout may change while its version stays the same.
+    They are the study's configuration, with the rows and a digest of the code that
+    draws: the code of a checkout may change while its version stays the same.
     """
     rows = [
         [point.name, *map(list, keys)] for point, keys in rows_of_study(study).items()

@@ -26,7 +26,7 @@ OTHERS = "others"
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True):
-    """Source of a number in a sentence: a case of a check, and which of its numbers.
+    """Where a number in a sentence comes from: a case of a check, and which number.
 
     Attributes
     ----------
@@ -262,10 +262,10 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     together: Words | None = None
 
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
-        """Return the ids of the interpretations that vote, in the claim's order.
+        """Return the ids of the interpretations that count for the verdict, in order.
 
-        Those that one text admits, or with ``text`` None all that do not go beyond what
-        texts state.
+        With a ``text``, only those that this text admits.  Interpretations that go
+        beyond what texts state do not count.
         """
         voting = [one.id for one in self.interpretation if not one.beyond]
         sources = [source for source in self.source if source.text == text]
@@ -273,7 +273,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(name for name in voting if text is None or name in admitted)
 
     def sentences(self) -> Iterator[tuple[Sentence, str]]:
-        """Yield every sentence about the claim, with its name for messages."""
+        """Yield every sentence about the claim, with its place for error messages."""
         for number, finding in enumerate(self.finding, start=1):
             yield finding, f"finding {number}"
         if self.right is not None:
@@ -284,7 +284,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
             yield self.concedes, "concedes"
 
     def words(self) -> Iterator[tuple[Words, str]]:
-        """Yield every text of the claim that pages show, with a place for messages."""
+        """Yield every text of the claim on pages, with its place for error messages."""
         place = f"claim {self.id}"
         texts: list[tuple[Words | None, str]] = [
             (self.statement, place),
@@ -316,7 +316,7 @@ class SelfCheck(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelSize(Struct, frozen=True, forbid_unknown_fields=True):
-    """Published sizes of a model: width, number of heads and head dimension."""
+    """Published sizes of a language model: width, number of heads, head dimension."""
 
     name: Text
     d_model: Size
@@ -325,7 +325,7 @@ class ModelSize(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TextEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of the judged texts.
+    """One of the texts whose claims are judged.
 
     Attributes
     ----------
@@ -358,7 +358,7 @@ class RecordEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
-    """Contents of a catalogue file.
+    """Contents of a catalogue file: texts, claims and self-checks, without results.
 
     Attributes
     ----------
@@ -409,7 +409,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         return hashlib.sha256(judged_by).hexdigest()
 
     def words(self) -> Iterator[tuple[Words, str]]:
-        """Yield every text that pages show, with a place for messages."""
+        """Yield every text that pages show, with its place for error messages."""
         for text in self.text:
             yield text.name, f"text {text.key}"
         for claim in self.claim:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
-from montecarlo.claims.calibration import kind_of, nominal_rate
+from montecarlo.claims.calibration import interval_kind, nominal_rate
 from montecarlo.claims.checks import CONDITIONS, Check, region_of
 from montecarlo.claims.outcomes import (
     Case,
@@ -41,7 +41,7 @@ from montecarlo.theory.simulated_rows import simulated_value
 
 
 def canonical_distributions(named: str) -> str:
-    """Return the canonical name of a distribution, or of a pair ``q * k``.
+    """Return the canonical name of a distribution, or of a pair ``q * k`` of them.
 
     Raises
     ------
@@ -57,7 +57,10 @@ def canonical_distributions(named: str) -> str:
 
 
 def conditions_of(point: DesignPoint) -> dict[str, Any]:
-    """Return the names of a point's conditions, by the fields `CONDITIONS`."""
+    """Return the names of a point's conditions, by the fields `CONDITIONS`.
+
+    For example its mask, by ``"mask"``.
+    """
     _, _, normalisation, *others = point.names
     dependence, initialisation, mask = others
     names = dependence, initialisation, normalisation, mask
@@ -94,7 +97,7 @@ NO_TABLES: Mapping[DesignPoint, PointTable] = {}
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A grid, the estimates on it, and the record of training.
+    """What claims are judged on: estimates at the points of a grid, and records.
 
     Attributes
     ----------
@@ -118,10 +121,11 @@ class Evidence:
     _cache: dict[Check, dict[CaseKey, Points]] = field(default_factory=dict)
 
     def covers_domain(self, check: Check) -> bool:
-        """Return whether the grid has the conditions and corners of a check's domain.
+        """Return whether the grid reaches the whole domain of a check.
 
-        The corners are the smallest and the largest d_k, each with the smallest and the
-        largest number of keys.  A recorded quantity covers its domain by definition.
+        It must have all conditions of the domain and its corners: the smallest and the
+        largest d_k, each with the smallest and the largest number of keys.  A recorded
+        quantity covers its domain by definition.
         """
         if check.quantity in RECORDED:
             return True
@@ -140,7 +144,8 @@ class Evidence:
     def cases(self, check: Check) -> list[CaseKey]:
         """Return the cases of a check that exist and can be compared.
 
-        They are sorted by distribution, number of keys and d_k.
+        A case is a design point, a series of them over d_k, or one of a record.  Cases
+        are sorted by distribution, number of keys and d_k.
         """
         if check.quantity in RECORDED:
             return list(find_recorded(check, self.record or read_record()))
@@ -185,7 +190,7 @@ class Evidence:
         return decide_case(check, where, region, estimate, rate, exact=exact, **fields)
 
     def points_by_case(self, check: Check) -> dict[CaseKey, Points]:
-        """Return the cases of a check that can be compared, with their design points.
+        """Return the design points of each case of a check that can be compared.
 
         Empty for a recorded quantity.
         """
@@ -199,9 +204,9 @@ class Evidence:
         return self._cache[check]
 
     def _can_compare(self, check: Check, case: CaseKey, points: Points) -> bool:
-        """Return whether theory has the limit or exact value that a check refers to.
+        """Return whether the exact value or limit that a check refers to is known.
 
-        True if the check refers to none.
+        True if the check refers to neither.
         """
         if check.relation == "tends_to":
             return limit_in(check, case) is not None
@@ -213,6 +218,8 @@ def cases_of(
     check: Check, points: Iterable[DesignPoint], divisors: Collection[str]
 ) -> dict[CaseKey, Points]:
     """Return the cases of a check in a grid, each with its design points.
+
+    A case is a single design point, or a series of them over d_k.
 
     Parameters
     ----------
@@ -248,7 +255,7 @@ def cases_of(
 def check_rows(
     checks: Iterable[Check], points: Collection[DesignPoint], divisors: Collection[str]
 ) -> Iterator[Row]:
-    """Yield the rows that checks need, in the cases that a grid has.
+    """Yield the rows that checks need, at the points of a grid.
 
     Cases are left out whose distributions lack the moments that an interval needs.
     """
@@ -259,7 +266,7 @@ def check_rows(
 
 
 def case_of(check: Check, point: DesignPoint) -> CaseKey:
-    """Return the key of the case that a check has at a single design point."""
+    """Return the identity of the case that a check has at a single design point."""
     in_formats = check.quantity in FORMAT_QUANTITIES
     return CaseKey(
         distribution=point.label,
@@ -271,15 +278,16 @@ def case_of(check: Check, point: DesignPoint) -> CaseKey:
 
 
 def row_key(check: Check) -> RowKey:
-    """Return the key of the row that a check compares."""
+    """Return the key of the row that a check compares: quantity, divisor and so on."""
     return RowKey(
         check.divisor, check.quantity, check.summary, check.number_format, check.softmax
     )
 
 
-def statistic_of(check: Check, points: Points) -> tuple[str, RowKey, Points]:
-    """Return what identifies the statistic of a case, equal for checks that share it.
+def statistic_key(check: Check, points: Points) -> tuple[str, RowKey, Points]:
+    """Return a key of the statistic that a check estimates in a case.
 
+    Checks with equal keys share one interval and its part of the error rate.
     Quantities of pairs under several divisors are one row times known factors, and so
     are their intervals.  The standard deviation is a known function of the variance,
     but its interval is not that function of the variance's interval: it has a share of
@@ -304,7 +312,10 @@ def is_applicable(check: Check, points: Points) -> bool:
 
 
 def _points_of_slope(check: Check, points: Points) -> Points:
-    """Return the points that an estimate uses: for a limit those of the largest d_k."""
+    """Return the points of a case from which its estimate is computed.
+
+    They are all points, but for a limit only those near the largest d_k.
+    """
     if check.relation != "tends_to":
         return points
     return tuple(c for c in points if c.d_k >= points[-1].d_k / FAR)
@@ -313,9 +324,9 @@ def _points_of_slope(check: Check, points: Points) -> Points:
 def estimate_in(
     check: Check, points: Points, summaries: Callable[[DesignPoint], PointTable]
 ) -> Estimate:
-    """Return the estimate that a check compares in a case: of a row, or of a slope.
+    """Return the estimate that a check compares in a case.
 
-    The slope is that of the row's logarithm over ln d_k.
+    It is that of the row, or of the slope of the row's logarithm over ln d_k.
     """
     key, points = row_key(check), _points_of_slope(check, points)
     estimates = [summaries(c).estimate(key) for c in points]
@@ -325,7 +336,7 @@ def estimate_in(
 
 
 def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
-    """Return the exact value that belongs to the estimate of a case, or None.
+    """Return the exact value of the number that a check estimates in a case.
 
     Parameters
     ----------
@@ -353,14 +364,17 @@ def exact_in(check: Check, points: Points, reference: Exact) -> float | None:
 
 
 def limit_in(check: Check, case: CaseKey) -> Limit | None:
-    """Return the limit of a case for large d_k; None unless the check asks for it."""
+    """Return the limit for large d_k in a case; None unless the check is about it."""
     if check.relation != "tends_to":
         return None
     return limit_of(check.quantity, check.summary, case.n_keys or 0)
 
 
 def _exact_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | None:
-    """Return the exact value of a row, or of a ratio of divisors; None if unknown."""
+    """Return the exact value of a row; None if theory has none.
+
+    For two divisors it is the ratio of their values.
+    """
     parts = [
         reference(point, key._replace(divisor=divisor))
         for divisor in key.divisor.split("/")
@@ -371,7 +385,7 @@ def _exact_row(point: DesignPoint, key: RowKey, reference: Exact) -> float | Non
 
 
 class ErrorRates(NamedTuple):
-    """The split of a nominal error rate over intervals.
+    """How a nominal error rate is split over intervals and claims.
 
     Attributes
     ----------
@@ -391,16 +405,16 @@ class ErrorRates(NamedTuple):
     def stated(self, check: Check) -> float:
         """Return the one-sided error rate that the intervals of a check state.
 
-        It is so small that, by the calibration record, they miss no more often than
-        `share`.
+        It is so small that, by the calibration record, these intervals miss no more
+        often than `share`.
         """
-        return nominal_rate(self.share, kind_of(check))
+        return nominal_rate(self.share, interval_kind(check))
 
 
 def split_error_rate(
     catalogue: Catalogue, evidence: Evidence, error_rate: float
 ) -> ErrorRates:
-    """Split an error rate equally over both ends of every interval that may be used.
+    """Return an error rate split equally over both ends of all intervals.
 
     Parameters
     ----------
@@ -412,7 +426,10 @@ def split_error_rate(
     """
 
     def count(checks: Iterable[Check]) -> int:
-        """Return the number of interim analyses of all distinct statistics."""
+        """Return the number of interim analyses of all different statistics.
+
+        Checks with the same `statistic_key` have the same statistic.
+        """
         statistics: dict[tuple[object, ...], int] = {}
         for check in checks:
             recorded = RECORDED.get(check.quantity)
@@ -425,7 +442,7 @@ def split_error_rate(
                 points = evidence.points_by_case(check)[case]
                 if is_applicable(check, points):
                     most = max(evidence.budgets[point] for point in points)
-                    statistics[statistic_of(check, points)] = most
+                    statistics[statistic_key(check, points)] = most
         return sum(statistics.values())
 
     total = count(catalogue.checks())
@@ -439,7 +456,7 @@ UNREACHABLE = 4
 
 
 def undecided_points(judged: ClaimsRecord, evidence: Evidence) -> set[DesignPoint]:
-    """Return the points of undecided cases that further sampling may decide.
+    """Return the design points of undecided cases that further sampling may decide.
 
     Parameters
     ----------

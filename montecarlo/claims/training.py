@@ -61,7 +61,7 @@ SLOPE = "update_slope"
 
 @dataclass(frozen=True, slots=True)
 class Rescaled:
-    """Difference between an original run and one with a rescaled divisor and weights.
+    """How far a training run differs from one with rescaled divisor and weights.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Rescaled:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The record of the retrieval layer's training, for the judged seeds.
+    """Results of training an attention layer to retrieve, for the judged seeds.
 
     Attributes
     ----------
@@ -128,7 +128,9 @@ class Record:
     def values_by_seed(
         self, column: str, optimiser: str, arm: str, d_k: int
     ) -> "pd.Series[float]":
-        """Return a column of an arm, with the seed as index.
+        """Return a column of the results of one arm, with the seed as index.
+
+        An arm is a divisor with an initialisation.
 
         Parameters
         ----------
@@ -146,7 +148,7 @@ class Record:
 
 @cache
 def read_record(folder: Path = FOLDER) -> Record:
-    """Read the record of the retrieval layer's training.
+    """Return the results of the attention layer's training that the package ships.
 
     Raises
     ------
@@ -161,7 +163,7 @@ def read_record(folder: Path = FOLDER) -> Record:
 
 
 def read_about(folder: Path, name: str) -> dict[str, Any]:
-    """Return the configuration, seeds and versions of a record, from ``NAME.json``."""
+    """Return how a record was made, from ``NAME.json``: configuration and versions."""
     with reading("record", folder):
         content = (folder / f"{name}.json").read_text(encoding="utf-8")
     return dict(json.loads(content))
@@ -170,7 +172,7 @@ def read_about(folder: Path, name: str) -> dict[str, Any]:
 def read_table(folder: Path, name: str) -> pd.DataFrame:
     """Return a table of a record, from ``NAME.csv``.
 
-    In columns of steps an empty field, a run that did not learn, is infinite.
+    In columns of steps, the value of a run that did not learn is infinite.
     """
     with reading("record", folder):
         table = pd.read_csv(folder / f"{name}.csv")

@@ -85,10 +85,10 @@ DECIDED = frozenset({Outcome.SUPPORTED, Outcome.REFUTED})
 
 
 def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
-    """Return the outcome for an interval and an equivalence region (low, high).
+    """Return the outcome of a check for an interval and a region (low, high).
 
-    Supported inside the region, ends included; refuted outside; undecided across an
-    end, or if an end of the interval is NaN.
+    Supported if the interval lies inside the equivalence region, ends included; refuted
+    outside; undecided across an end, or if an end of the interval is NaN.
     """
     if math.isnan(interval.low) or math.isnan(interval.high):
         return Outcome.UNDECIDED
@@ -100,10 +100,10 @@ def decide(interval: Interval, region: tuple[float, float]) -> Outcome:
 
 
 def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
-    """Return the outcome for an exact value and an equivalence region (low, high).
+    """Return the outcome of a check for an exact value and a region (low, high).
 
-    The ends are included.  A value within its numerical error of an end, but not equal
-    to it, is undecided.
+    The ends of the equivalence region are included.  A value within its numerical error
+    of an end, but not equal to the end, is undecided.
     """
     slack = NUMERICAL * max(1.0, abs(exact))
     if any(0.0 < abs(exact - end) <= slack for end in region):
@@ -114,7 +114,8 @@ def decide_exactly(exact: float, region: tuple[float, float]) -> Outcome:
 def join_checks(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the joint outcome of several checks of one case, all of which must hold.
 
-    The first of refuted, undecided and not applicable that occurs; otherwise supported.
+    It is the first of refuted, undecided and not applicable that occurs; otherwise
+    supported.
     """
     occurring = set(outcomes)
     ranked = (Outcome.REFUTED, Outcome.UNDECIDED, Outcome.NOT_APPLICABLE)
@@ -156,7 +157,7 @@ def join_cases(
 
 
 def join_conditions(verdicts: Iterable[Verdict]) -> Verdict:
-    """Combine the verdicts for each value of a premise that the sentence omits.
+    """Return the joint verdict for all values of a premise that a sentence omits.
 
     It is ``partly`` if the proposition holds for one value and fails for another, the
     common verdict if all are equal, otherwise ``open``.
@@ -168,10 +169,10 @@ def join_conditions(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def join_parts(rulings: Iterable[Ruling]) -> Ruling:
-    """Combine the rulings on the interpretations that one text states.
+    """Return the joint verdict on the interpretations that one text states.
 
-    If they differ: ``partly`` if one of them is ``holds`` or ``partly`` and one is
-    neither ``holds`` nor ``open``; otherwise the first of open, fails and vague that
+    If the rulings differ: ``partly`` if one of them is ``holds`` or ``partly`` and one
+    is neither ``holds`` nor ``open``; otherwise the first of open, fails and vague that
     occurs.  Without rulings it is open.
     """
     distinct = [*dict.fromkeys(rulings)]
@@ -188,7 +189,10 @@ def join_parts(rulings: Iterable[Ruling]) -> Ruling:
 
 
 def join_texts(rulings: Iterable[Ruling]) -> Ruling:
-    """Combine the rulings on a claim by text: ``partly`` if texts differ."""
+    """Return the joint verdict on a claim that several texts state.
+
+    It is ``partly`` if the verdicts on the texts differ.
+    """
     distinct = [*dict.fromkeys(rulings)]
     decided = {one.verdict for one in distinct} - {Verdict.OPEN}
     if len(decided) > 1 or (decided == {Verdict.PARTLY} and len(distinct) > 1):

@@ -13,13 +13,16 @@ from montecarlo.small_files import read_package_toml
 
 @cache
 def read_words() -> Mapping[str, Mapping[str, Any]]:
-    """Return the table of words of degree: id -> fields, as in ``words.toml``."""
+    """Return the table of words of degree, such as "vanish": id -> fields.
+
+    The fields are those in ``words.toml``.
+    """
     return {one["id"]: one for one in read_package_toml("claims/words.toml")["word"]}
 
 
 @cache
 def read_thresholds() -> Mapping[str, float]:
-    """Return the named thresholds of catalogue files: name -> number.
+    """Return the named thresholds that catalogue files use: name -> number.
 
     They are the project's choice for vague words and for "about".
     """
@@ -27,6 +30,6 @@ def read_thresholds() -> Mapping[str, float]:
 
 
 def without_measure(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the given word ids that have no measure, or are not in the table."""
+    """Return those of some word ids that have no measure or are not in the table."""
     table = read_words()
     return tuple(name for name in names if not table.get(name, {}).get("measure"))

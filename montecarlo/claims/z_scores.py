@@ -49,11 +49,11 @@ OF_ROWS = (
 )
 
 
-def name_references(points: Iterable[DesignPoint]) -> Iterator[Row]:
-    """Yield rows with exact values, of points that are sampled anyway.
+def reference_rows(points: Iterable[DesignPoint]) -> Iterator[Row]:
+    """Yield rows that have exact values, for the self-check on z scores.
 
-    Rows of pairs are at no cost; those of attention rows are named for independent
-    Gaussian entries.
+    The points are sampled anyway.  Quantities of pairs cost nothing more; quantities of
+    attention rows are included for independent Gaussian entries alone.
     """
     for point in points:
         if not point.has_rows:
@@ -135,7 +135,7 @@ def mean_square_limits(sizes: Array) -> tuple[float, float]:
 
 
 def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the z scores of a table of measurements.
+    """Return the z scores of a table of measurements: estimate against exact value.
 
     Parameters
     ----------
@@ -181,9 +181,9 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drawn_rows(measurements: pd.DataFrame) -> "pd.Series[float]":
-    """Return the number of drawn attention rows for each line that is a share of rows.
+    """Return the number of drawn attention rows, for lines that are shares of rows.
 
-    NaN for other lines.
+    The index is that of the table.  NaN for other lines.
     """
     names = measurements["quantity"].unique()
     indicators = [

@@ -20,7 +20,7 @@ import msgspec
 from montecarlo.claims.outcomes import ClaimOutcome, ClaimsRecord, InterpretationOutcome
 from montecarlo.claims.own_claims import (
     describe_case,
-    name_unjudged,
+    explain_unjudged,
     study_of_claims,
     worst_case_seconds,
 )
@@ -57,7 +57,7 @@ def work(options: JudgeOptions, argv: Sequence[str]) -> int:
     blocks, records, statuses = [], [], []
     for file, (study, content) in studies.items():
         folder = _output_folder(file, options)
-        not_judged = list(name_unjudged(study))
+        not_judged = list(explain_unjudged(study))
         record = _judge_file(study, content, folder, options, argv)
         if options.exact:
             not_judged += _name_undecided(record)

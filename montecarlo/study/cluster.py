@@ -12,7 +12,9 @@ TIMEOUT = 10
 
 
 def connect(address: str) -> tuple[Client, int]:
-    """Connect to a running scheduler, with the certificates of Dask's configuration.
+    """Return a client of a running Dask scheduler, and its number of parallel tasks.
+
+    Certificates are those of Dask's configuration.
 
     Returns
     -------
@@ -51,9 +53,10 @@ def connect(address: str) -> tuple[Client, int]:
 
 
 def require_alike(fingerprints: dict[str, dict[str, str]]) -> None:
-    """Raise `UnfinishedError` unless all fingerprints equal that of this process.
+    """Raise `UnfinishedError` if a worker has other software than this process.
 
-    ``fingerprints`` maps the addresses of workers to what `fingerprint` returns there.
+    ``fingerprints`` maps the address of each worker to the `fingerprint` of its
+    process: versions and CPU kernel, on which the bytes of results depend.
     """
     for worker, values in sorted(fingerprints.items()):
         for name, expected in fingerprint().items():

@@ -17,7 +17,10 @@ PIPED_WIDTH = 160
 def print_table(
     headings: Iterable[str], rows: Iterable[Iterable[str]], *, right: int = 0
 ) -> None:
-    """Print a table without borders; the first ``right`` columns are right-aligned."""
+    """Print a table to standard output, without borders.
+
+    The first ``right`` columns are right-aligned, the others left-aligned.
+    """
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(headings):
         table.add_column(

@@ -41,7 +41,7 @@ QUEUED = 3
 
 
 class Workers(Executor):
-    """An executor of a known kind and number of workers.
+    """An executor that knows its kind and its number of workers.
 
     Parameters
     ----------
@@ -66,7 +66,10 @@ class Workers(Executor):
     def submit(
         self, fn: Callable[..., T], /, *args: object, **kwargs: object
     ) -> Future[T]:
-        """Submit a function call, which runs with BLAS limited to one thread."""
+        """Submit a function call to the workers, and return its future.
+
+        BLAS is limited to one thread during the call.
+        """
         try:
             return self._submit(partial(_call_with_limit, fn), *args, **kwargs)
         except OSError as error:
@@ -82,7 +85,7 @@ class Workers(Executor):
 
 
 def limit_blas() -> None:
-    """Limit BLAS to one thread in this process, permanently."""
+    """Limit BLAS to one thread in this process, until the process ends."""
     import numpy  # noqa: F401, ICN001 - loads BLAS, which must be loaded to be limited
 
     threadpool_limits(limits=1, user_api="blas")
@@ -92,13 +95,13 @@ _limit_once = cache(limit_blas)
 
 
 def _call_with_limit(function: Callable[..., T], *args: object, **kwargs: object) -> T:
-    """Return what a function returns, called with BLAS limited to one thread."""
+    """Call a function with BLAS limited to one thread, and return its result."""
     _limit_once()
     return function(*args, **kwargs)
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -107,7 +110,7 @@ def available_cores() -> int:
 def check_executor(
     kind: str | None, jobs: int | None = None, scheduler: str | None = None
 ) -> None:
-    """Raise an error for options of workers that are invalid or do not go together.
+    """Raise an error for options of workers that are invalid or exclude each other.
 
     Parameters
     ----------
@@ -147,7 +150,9 @@ def check_executor(
 def make_executor(
     jobs: int | None = None, kind: str | None = None, scheduler: str | None = None
 ) -> Workers:
-    """Return new workers, for options that `check_executor` accepts.
+    """Start workers, or connect to a cluster, and return the workers as an executor.
+
+    The options must have passed `check_executor`.
 
     Parameters
     ----------
@@ -183,7 +188,7 @@ def make_executor(
 
 
 def _start_processes(jobs: int) -> Workers:
-    """Return new worker processes, which ignore Ctrl-C."""
+    """Start worker processes, which ignore Ctrl-C, and return them as an executor."""
     # spawn: a process forked while a thread draws a progress bar may hang
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_initialise_process)
@@ -195,10 +200,11 @@ def _start_processes(jobs: int) -> Workers:
 
 @contextmanager
 def _delaying_signals() -> Iterator[None]:
-    """Ignore Ctrl-C, and delay SIGTERM, within a with block that starts processes.
+    """Ignore Ctrl-C and delay SIGTERM within a with block that starts processes.
 
-    They inherit that Ctrl-C is ignored.  One whose parent ends before it has sent what
-    the process needs would print a traceback.
+    The started processes inherit that Ctrl-C is ignored.  SIGTERM waits until the block
+    ends: a process whose parent ends before it has sent its data would print a
+    traceback.
     """
     if current_thread() is not main_thread():  # other threads must not set signals
         yield
@@ -216,13 +222,16 @@ def _delaying_signals() -> Iterator[None]:
 
 
 def _initialise_process() -> None:
-    """Make a worker process ignore Ctrl-C, and end when its parent ends."""
+    """Make a worker process ignore Ctrl-C, and end when its parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_exit_with_parent, daemon=True).start()
 
 
 def _exit_with_parent() -> None:
-    """Wait until the parent process ends, also by a kill; then end this process."""
+    """Wait until the parent process has ended, then end this process.
+
+    The parent may have ended by itself or been killed.
+    """
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -230,7 +239,10 @@ def _exit_with_parent() -> None:
 
 
 def _start_error(kind: str, error: Exception) -> UnfinishedError:
-    """Return the error that reports that workers could not be started."""
+    """Return an error whose message says that workers could not be started, and why.
+
+    ``kind`` is a key of `EXECUTORS`.
+    """
     return UnfinishedError(
         f"executor {kind} must be able to start its workers, got: {error}; fewer "
         "--jobs need less memory, and --executor threads needs no shared memory"
@@ -243,7 +255,9 @@ def finish(
     tasks: Iterable[Task],
     unwanted: Callable[[Task], bool] = lambda _: False,
 ) -> Iterator[tuple[Task, Future[T]]]:
-    """Run tasks on workers; yield each with its future as soon as it is done.
+    """Run a function on workers for many arguments; yield results as they are finished.
+
+    Each result is yielded as its task with a future.
 
     Parameters
     ----------
@@ -299,9 +313,9 @@ def finish(
 
 
 def _require_worker(error: BaseException | None) -> None:
-    """Raise the exception of a future unless the function itself raised it.
+    """Raise the exception of a future if its cause is the worker, not the function.
 
-    That is, for Ctrl-C and for a worker that died, which Dask calls KilledWorker.
+    Such causes are Ctrl-C and the death of a worker, which Dask calls KilledWorker.
     """
     if error is not None and not isinstance(error, Exception):
         raise error

@@ -34,7 +34,9 @@ NAME_OPTIONS = ("--normalisation", "--dependence", "--initialisation", "--mask")
 def raise_failed_batches(
     failures: Mapping[DesignPoint, FailedBatch], seed: int
 ) -> None:
-    """Raise one error for all points at which sampling failed, if there are any.
+    """Raise one error that reports all failures of sampling, if there are any.
+
+    A batch is a number of replicates that one worker samples.
 
     Parameters
     ----------
@@ -61,7 +63,10 @@ def raise_failed_batches(
 def _error_of(
     point: DesignPoint, seed: int, indices: range, error: BaseException
 ) -> RuntimeError:
-    """Return the error that reports a failed batch; its cause is ``error``."""
+    """Return the error that reports a failed batch of replicates of a point.
+
+    The original exception ``error`` is the cause of the returned one.
+    """
     expected = isinstance(error, UnfinishedError | MemoryError)
     reason = str(error).partition("\n")[0]
     reported = (UnfinishedError if expected else RuntimeError)(
@@ -74,7 +79,7 @@ def _error_of(
 
 
 def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
-    """Return the command that samples the replicates of a point with these indices."""
+    """Return the shell command that samples the replicates ``indices`` of a point."""
     options = {
         "--distribution": point.label,
         **dict(zip(NAME_OPTIONS, point.names[2:], strict=True)),
@@ -98,7 +103,7 @@ def replay(  # noqa: PLR0913 - what `batch_command` writes
     seed: int,
     indices: range,
 ) -> str:
-    """Sample some replicates of a point again, to show the traceback of a failure.
+    """Sample replicates of a point again, to reproduce an exception with its traceback.
 
     Exceptions of sampling are not translated.
 

@@ -20,9 +20,10 @@ LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-
 
 @cache
 def fingerprint() -> dict[str, str]:
-    """Return what the bytes of a replicate depend on, apart from seed, point and index.
+    """Return the versions and the CPU kernel on which the bytes of a replicate depend.
 
     The keys are ``montecarlo``, ``numpy`` and ``scipy`` (versions) and ``kernel``.
+    Besides, a replicate depends on seed, design point and index alone.
     """
     return {
         "montecarlo": f"{version(PROJECT)} (code {code_digest()[:SHOWN]})",
@@ -33,7 +34,7 @@ def fingerprint() -> dict[str, str]:
 
 
 def code_digest() -> str:
-    """Return the SHA-256 of the source files of `sampling` and `attention`."""
+    """Return the SHA-256 of the source files of `sampling` and `attention`, in hex."""
     digest = hashlib.sha256()
     for package in (attention, sampling):
         for path in sorted(Path(package.__path__[0]).glob("*.py")):
@@ -42,9 +43,10 @@ def code_digest() -> str:
 
 
 def made_with() -> dict[str, str | dict[str, str]]:
-    """Return the entries ``versions`` and ``kernel`` of run.json and of records.
+    """Return the versions of software, and the CPU kernel, with which results are made.
 
-    ``versions`` are those of Python, this package and `LIBRARIES`.
+    They are the entries ``versions`` and ``kernel`` of run.json and of records.  The
+    versions are those of Python, this package and `LIBRARIES`.
     """
     versions = {"montecarlo": version(PROJECT), "python": platform.python_version()}
     versions |= {name: version(name) for name in LIBRARIES}

@@ -46,38 +46,48 @@ MOST_RUN = 2**24
 
 
 def files_of(folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder and its subfolders, sorted by path."""
+    """Yield the paths of all files in a folder and its subfolders, sorted."""
     yield from sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the SHA-256 of a file's content, in hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a relative path from run.json stays inside of its folder."""
+    """Return whether a relative path stays inside the folder that it is relative to.
+
+    Paths are those in run.json, with slashes on every system.
+    """
     parts = PurePosixPath(name).parts
     return bool(parts) and not name.startswith("/") and ".." not in parts
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write data as JSON; equal data give equal bytes.  NaN raises ValueError."""
+    """Write data to a JSON file; equal data give equal bytes.
+
+    Raises ValueError for NaN and infinity.
+    """
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text with the same bytes on every system; make its folder if missing."""
+    """Write a text file, with the same bytes on every system.
+
+    The file's folder is made if it is missing.
+    """
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_run(folder: Path, run: Mapping[str, Any]) -> None:
-    """Write run.json, with the hashes of the files in the folder and its own digest.
+    """Write run.json, which describes how the files of a folder were made.
 
-    ``run`` holds the other entries: how the files were made.
+    ``run`` holds that description.  The hashes of all files in the folder, and a hash
+    of run.json itself, are added.
     """
     hashes = {
         path.relative_to(folder).as_posix(): file_hash(path)
@@ -92,7 +102,7 @@ def write_run(folder: Path, run: Mapping[str, Any]) -> None:
 
 
 def digest(record: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the entries of run.json apart from `DIGEST`.
+    """Return the SHA-256, in hex digits, of the entries of run.json but for `DIGEST`.
 
     It detects edits by mistake, and is no signature.
     """
@@ -101,7 +111,7 @@ def digest(record: Mapping[str, Any]) -> str:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Return the content of run.json, after checking the hashes of all files.
+    """Return the content of a folder's run.json, after checking all files' hashes.
 
     Raises
     ------
@@ -154,7 +164,7 @@ KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md", LOCK
 
 @dataclass(slots=True)
 class Edition:
-    """A set of files that is being made.
+    """A new set of files for a results folder, while it is being made.
 
     Attributes
     ----------
@@ -178,7 +188,10 @@ class Edition:
     _started: float = field(default_factory=time.perf_counter)
 
     def end_part(self, part: str) -> None:
-        """Add the seconds of a part of the run, which ends now, to ``timing``."""
+        """Record the duration of a part of the run that ends now, in ``timing``.
+
+        The part began when the previous one ended.  ``part`` is its name.
+        """
         now = time.perf_counter()
         self.timing.setdefault("seconds", {})[part] = round(now - self._started, 3)
         self._started = now
@@ -192,7 +205,9 @@ def publishing(
     *,
     fresh: bool = False,
 ) -> Iterator[Edition]:
-    """Move the files that a with block makes into the output folder when it ends.
+    """Provide a folder for new files, and move them to the output folder at the end.
+
+    A context manager: the with block makes the files.
 
     Parameters
     ----------
@@ -254,9 +269,9 @@ def publishing(
 
 @contextmanager
 def _locked(output: Path) -> Iterator[None]:
-    """Make and lock an output folder for a with block.
+    """Make an output folder and lock it against other runs within a with block.
 
-    Folders that are still empty in the end are removed again.
+    Folders that were made for it and are still empty at the end are removed again.
     """
     new: list[Path] = []
     try:
@@ -292,7 +307,11 @@ def _locked(output: Path) -> Iterator[None]:
 
 
 def _require_ours(output: Path) -> None:
-    """Raise `InputError` for a folder with files of another origin, or changed ones."""
+    """Raise `InputError` for a folder that a run must not write to.
+
+    That is one with files of other programs, or with files of an earlier run that were
+    changed.
+    """
     for name in (RUN_FILE, LOCK, f"{STAGING}/{RUN_FILE}", f"{JOURNAL}/batches"):
         _require_free(output, name)
     names = {entry.name for entry in output.iterdir()}
@@ -308,7 +327,9 @@ def _require_ours(output: Path) -> None:
 
 
 def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
-    """Check that the new files replace only files of an earlier run.
+    """Return which new files are to be moved into place, and which old ones deleted.
+
+    The new files may replace only files of an earlier run.
 
     Returns
     -------
@@ -342,7 +363,7 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
 def _commit(output: Path) -> list[Path]:
     """Move the new files into place, run.json last, and return their paths, sorted.
 
-    It can be repeated after an interruption at any point.
+    An interrupted call can be repeated.
     """
     staged, gone = _plan(output)
     staging, run = output / STAGING, output / RUN_FILE
@@ -360,7 +381,10 @@ def _commit(output: Path) -> list[Path]:
 
 
 def _hashes(run_file: Path) -> dict[str, str] | None:
-    """Return the hashes in a run.json, by relative path; None if it is not ours."""
+    """Return the hashes of the files that a run.json names, by relative path.
+
+    None if it is missing, invalid or from another program.
+    """
     run = _load(run_file)
     if run is None or run["program"] != "montecarlo":
         return None
@@ -368,10 +392,10 @@ def _hashes(run_file: Path) -> dict[str, str] | None:
 
 
 def _require_free(output: Path, name: str, *digests: str | None) -> None:
-    """Raise `InputError` unless a path is free for a file, or has one to replace.
+    """Raise `InputError` unless a file may be written at a path of the output folder.
 
-    That is a file with one of the hashes ``digests``, or any file if there are none.
-    Its parent folders must not be links or files.
+    There must be no file, or one with one of the hashes ``digests`` (any file if none
+    are given).  Its parent folders must not be links or files.
     """
     path = output / name
     for place in (path, *path.parents):
@@ -393,7 +417,10 @@ def _require_free(output: Path, name: str, *digests: str | None) -> None:
 def open_journal(
     output: Path, recipe: Mapping[str, object] | None, *, fresh: bool = False
 ) -> Path:
-    """Return the folder of the batches of a run, which is made if missing.
+    """Return the folder for the finished batches of a run; make the folder if missing.
+
+    A batch is a number of replicates that one worker sampled.  An interrupted run
+    continues from the batches in its folder.
 
     Parameters
     ----------
@@ -428,5 +455,5 @@ def open_journal(
 
 
 def count_batches(journal: Path) -> int:
-    """Return the number of finished batches in a folder."""
+    """Return the number of finished batches in a journal's folder."""
     return sum(path.suffix != PART for path in journal.glob("*"))

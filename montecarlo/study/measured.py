@@ -74,14 +74,14 @@ class Measurement:
     row_id: str
 
     def __str__(self) -> str:
-        """Return the heading, the point, and `lines` as text."""
+        """Return a description of several lines: quantity, design point and numbers."""
         lines = [f"{name:<10}  {value}" for name, value in self.lines()]
         return "\n".join([self.heading, f"  {self.point}", *lines])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Return the same as a table in HTML, which notebooks show."""
+        """Return the description of `__str__` as an HTML table for notebooks."""
         rows = "".join(
             f"<tr><th scope=row>{html.escape(name)}</th>"
             f"<td>{html.escape(value)}</td></tr>"
@@ -92,7 +92,7 @@ class Measurement:
 
     @property
     def heading(self) -> str:
-        """The quantity and its summary, in words."""
+        """The quantity and its summary, in words, with the quantity's name."""
         words = plain_words(QUANTITIES[self.quantity].words)
         parts = filter(None, [words, summary_words(self.summary)])
         return f"{'; '.join(parts)} ({self.quantity})"
@@ -117,7 +117,7 @@ class Measurement:
         return ", ".join([*parts, self._divisor_words()])
 
     def _divisor_words(self) -> str:
-        """Return what scores are divided by, as a formula with its value."""
+        """Return in words what scores are divided by: a formula with its value."""
         if not QUANTITIES[self.quantity].divided:
             return "the same by any divisor"
         parts = []
@@ -131,9 +131,10 @@ class Measurement:
         return "undivided scores" if parts == ["1"] else f"scores / {parts[0]}"
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return names and texts of the estimate, interval, exact value and replicates.
+        """Return the numbers of the row as pairs of a label and a text.
 
-        Only the exact value if nothing was sampled.
+        They are the estimate, its interval, the exact value and the number of
+        replicates; only the exact value if nothing was sampled.
         """
         if not self.n_replicates:
             shown = f"{self.reference:.12g}, known to {self.reference_error:.1g}"
@@ -166,14 +167,17 @@ class Measurement:
 
     @property
     def factor(self) -> float | None:
-        """The error of a quantile as a factor, see `factor_of`; None if not needed."""
+        """The error of a quantile as a factor, see `factor_of`; None if it is small.
+
+        Also None for other summaries.
+        """
         if quantile_level(self.summary) is None and self.summary != "spread":
             return None
         return factor_of(self.ci_low, self.ci_high)
 
     @property
     def digits(self) -> float:
-        """The error to which numbers are rounded.
+        """The error that determines to how many digits numbers are rounded.
 
         It is the standard error, or a quarter of the width of a bin.
         """
@@ -183,14 +187,15 @@ class Measurement:
 
     @property
     def is_all_or_none(self) -> bool:
-        """Whether it is a share of rows that is estimated as 0 or 1."""
+        """Whether the row is a share of rows with an estimate of 0 or 1."""
         is_share = QUANTITIES[self.quantity].indicator and "/" not in self.divisor
         return is_share and self.estimate in (0.0, 1.0)
 
     def _open_side(self) -> str:
-        """Return ``"most"`` for a share that may be 0, ``"least"`` if it may be 1.
+        """Return ``"most"`` or ``"least"`` if a share has a bound on one side alone.
 
-        Only the other end of its interval is shown then.  Empty otherwise.
+        That is ``"most"`` for a share that may be 0, ``"least"`` for one that may be 1.
+        Empty for other rows, whose interval is shown with both ends.
         """
         is_share = self.summary == "mean" and self._range() == SHARE
         may_be_0, may_be_1 = self.ci_low == 0.0, self.ci_high == 1.0
@@ -199,7 +204,10 @@ class Measurement:
         return "most" if may_be_0 else "least"
 
     def _bound(self) -> str:
-        """Return the bound of a quantile beyond the grid; "" for an estimate."""
+        """Return the bound of a quantile that lies beyond the grid, as text.
+
+        Empty if there is an estimate.
+        """
         if not math.isnan(self.estimate) or math.isnan(self.ci_low):
             return ""
         if math.isfinite(self.ci_high):
@@ -209,13 +217,16 @@ class Measurement:
         return f"at least {low}: larger values are not distinguished"
 
     def _range(self) -> Range:
-        """Return the range of the estimated number, to which intervals are clipped."""
+        """Return the smallest and the largest possible value of the estimated number.
+
+        Intervals are clipped to this range.
+        """
         if "/" in self.divisor or self.summary == "spread":
             return NOT_NEGATIVE
         return range_of(self.quantity, self.n_keys, self.number_format, self.softmax)
 
     def _interval(self) -> str:
-        """Return the text of the interval, or why there is none."""
+        """Return the text of the 95 % interval, or the reason why there is none."""
         if math.isnan(self.ci_low):
             return "none: the distribution lacks the moments that it needs"
         if math.isinf(self.ci_high) and (self.ci_low, self.ci_high) == self._range():
@@ -242,7 +253,10 @@ IDENTITY = COLUMNS[: COLUMNS.index("estimate")]
 
 
 def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
-    """Return the values of the columns `IDENTITY` of a row."""
+    """Return the values that identify a row of measurements.csv.
+
+    They are those of the columns `IDENTITY`, in order.
+    """
     return (
         *point.names,
         point.d_k,
@@ -259,7 +273,7 @@ def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
 def table_row(
     point: DesignPoint, key: RowKey, *numbers: float | None
 ) -> tuple[object, ...]:
-    """Return a row of measurements.csv, with the columns `COLUMNS`.
+    """Return the values of a row of measurements.csv, in the order of `COLUMNS`.
 
     ``numbers`` are the values from ``estimate`` to ``reference_error``.
     """
@@ -267,7 +281,7 @@ def table_row(
 
 
 def row_id(point: DesignPoint, key: RowKey) -> str:
-    """Return the ``row_id`` of a row, a hash of the columns that identify it.
+    """Return the ``row_id`` of a row, a short hash of the columns that identify it.
 
     The columns ``normalisation`` and ``mask`` are omitted where they are none, so that
     ids are the same as in versions without them.
@@ -318,7 +332,7 @@ def round_to(value: float, error: float, rounding: str = ROUND_HALF_EVEN) -> str
 
 
 def plain_words(message: str) -> str:
-    r"""Return the description of a quantity without the LaTeX of its formulas.
+    r"""Return the description of a quantity as plain text, without LaTeX.
 
     Examples
     --------

@@ -66,7 +66,7 @@ from montecarlo.study.executors import finish, make_executor
 from montecarlo.study.failures import raise_failed_batches
 from montecarlo.study.measured import Measurement, table_row
 from montecarlo.study.progress import progress_bar
-from montecarlo.study.rows import RequestedRows, Row, require_row, unite
+from montecarlo.study.rows import RequestedRows, Row, group_by_point, require_row
 from montecarlo.theory.references import reference
 
 if TYPE_CHECKING:
@@ -199,14 +199,19 @@ _POINT_NAMES = (
 
 
 def _select_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that are names of a point or parts of a `RowKey`."""
+    """Return those of the parameters that name a point or a row, by name.
+
+    They are the parameters of `parse_point`, without sizes, and the fields of `RowKey`.
+    """
     return {name: parameters[name] for name in (*_POINT_NAMES, *KEY_FIELDS)}
 
 
 def request_row(
     d_k: object, n_keys: object | None, options: Mapping[str, object]
 ) -> RequestedRows:
-    """Return the one row that single values specify, see `request_rows`.
+    """Return the one row that single values specify, for `PreciseRows`.
+
+    Parameters are those of `request_rows`, but no lists.
 
     Raises
     ------
@@ -229,6 +234,8 @@ def request_rows(
     d_k: object, n_keys: object, options: Mapping[str, object]
 ) -> RequestedRows:
     """Return the rows that exist among all combinations of sizes and options.
+
+    The result maps each design point to the keys of its rows.
 
     Parameters
     ----------
@@ -281,11 +288,14 @@ def request_rows(
         if name in missing:
             require_row(*missing[name])
         raise InputError(f"n_keys must be given for {name}, a quantity of rows")
-    return unite(rows)
+    return group_by_point(rows)
 
 
 def _keys_of(columns: Mapping[str, Iterable[str]]) -> Iterator[RowKey]:
-    """Yield the keys of all combinations of the values of the columns."""
+    """Yield a `RowKey` for each combination of the values in the columns.
+
+    ``columns`` maps each field of the key to its values.
+    """
     for quantity, divisor, summary, number_format, softmax in product(
         *(columns[name] for name in ("quantity", "divisor", *KEY_FIELDS[2:]))
     ):
@@ -304,19 +314,25 @@ _OPTIONAL = ("distribution_k", "summary")
 
 
 def _texts(name: str, value: object) -> list[str]:
-    """Return the different texts of an option; "" for None if that is allowed."""
+    """Return the values of an option as a list of different texts.
+
+    ``name`` is that of the option, for messages.  None becomes "" if the option allows
+    it.
+    """
     texts = _list_of(name, "" if value is None and name in _OPTIONAL else value)
     if not texts:
         raise InputError(f"{name} must name at least one, got none")
     return [*dict.fromkeys(require_text(name, one) for one in texts)]
 
 
-def at_work(
+def open_workers(
     executor: Executor | None, jobs: int | None
 ) -> AbstractContextManager[Executor]:
-    """Return a context manager that yields workers, and ends them if they are new.
+    """Return a context manager that provides workers.
 
-    If ``executor`` is None, they are one thread for ``jobs`` = 1, else processes.
+    These are ``executor`` if it is given, and then they are not shut down.  Otherwise
+    new workers are started, and shut down at the end: one thread for ``jobs`` = 1, else
+    processes.
     """
     if executor is not None:
         return nullcontext(executor)
@@ -325,7 +341,7 @@ def at_work(
 
 @dataclass(slots=True)
 class PreciseRows:
-    """Requested rows, and the samples from which they are estimated.
+    """Rows that are sampled until their estimates are precise, and their samples.
 
     Attributes
     ----------
@@ -373,7 +389,10 @@ class PreciseRows:
         self.budgets = {point: self._budget(point) for point in self.requested}
 
     def _budget(self, point: DesignPoint) -> Budget:
-        """Return the budget of a point, limited by its cost if ``most`` is None."""
+        """Return the first and the largest number of replicates of a point.
+
+        If ``most`` is None, the largest one takes about `MOST_SECONDS`.
+        """
         most = self.most
         if most is None:
             in_time = int(MOST_SECONDS / replicate_seconds(point, self.n_divisors))
@@ -386,17 +405,17 @@ class PreciseRows:
         return len({one for keys in self.columns.values() for one in keys.divisors})
 
     def target_error(self, estimate: Estimate) -> float:
-        """Return the target of the standard error of an estimate."""
+        """Return the standard error that an estimate should reach."""
         if self.absolute_error is not None:
             return self.absolute_error
         is_no_share = estimate.value == 0.0 and estimate.within == SHARE
         return self.relative_error * (1.0 if is_no_share else abs(estimate.value))
 
     def replicates_needed(self, estimate: Estimate) -> float:
-        """Return the estimated number of replicates that reach the target.
+        """Return the number of replicates that reaches the target error, an estimate.
 
-        Twice the present number for an estimate that depends on outliers.  inf if no
-        number reaches it: the target is relative and the estimate 0, or the interval is
+        Twice the present number for an estimate that depends on outliers. inf if no
+        number suffices: the target is relative and the estimate 0, or the interval is
         one bin.  NaN without a standard error or, after many replicates, an interval.
         """
         if math.isnan(estimate.std_error):
@@ -415,7 +434,7 @@ class PreciseRows:
         return n * (ratio * ratio)  # ratio**2 may raise on overflow
 
     def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:
-        """Sample until every row reaches the target, or cannot.
+        """Sample all points until every row reaches its target error, or cannot.
 
         On Ctrl-C the store keeps the batches that have finished.
         """
@@ -426,7 +445,7 @@ class PreciseRows:
         raise_failed_batches(failures, self.seed)
 
     def _unfinished(self, _: SampleStore) -> Iterable[DesignPoint]:
-        """Yield the points with a row that can reach the target and has not yet."""
+        """Yield the points with a row that has not reached its target error but can."""
         for point in self.requested:
             limit = UNREACHABLE * self.budgets[point].most
             if any(
@@ -436,7 +455,10 @@ class PreciseRows:
                 yield point
 
     def _estimates(self, point: DesignPoint) -> Iterator[tuple[RowKey, Estimate]]:
-        """Yield keys and estimates of a point; none if it has too few replicates."""
+        """Yield the key and the estimate of each row of a point.
+
+        Nothing is yielded if the point has too few replicates.
+        """
         if self.store.n_replicates(point) >= LEAST:
             samples = join(self.store.packed(point))
             summaries = Summaries(point, samples, self.columns[point])
@@ -448,9 +470,9 @@ class PreciseRows:
                 yield key, estimate
 
     def estimates(self) -> list[tuple[Measurement, Estimate]]:
-        """Return the rows as Measurements and as Estimates.
+        """Return each row as a `Measurement` and as an `Estimate`.
 
-        Those of points with too few replicates are omitted.
+        Rows of points with too few replicates are omitted.
         """
         return [
             (_measurement(point, key, *estimate.numbers), estimate)
@@ -460,9 +482,9 @@ class PreciseRows:
 
 
 def exact_row(requested: RequestedRows) -> Measurement | None:
-    """Return the only requested row with its exact value, without an estimate.
+    """Return the only requested row with its exact value, and without an estimate.
 
-    None if theory has no exact value of it.
+    None if theory has no exact value of the row.
     """
     ((point, (key,)),) = requested.items()
     measured = _measurement(point, key, *[math.nan] * 4, 0)
@@ -470,7 +492,10 @@ def exact_row(requested: RequestedRows) -> Measurement | None:
 
 
 def _measurement(point: DesignPoint, key: RowKey, *numbers: float) -> Measurement:
-    """Return a row with `Estimate.numbers` and its reference."""
+    """Return a row as a `Measurement`, with its exact value where theory has one.
+
+    ``numbers`` are those of `Estimate.numbers`.
+    """
     exact = reference(key.quantity, point, key.divisor, key.summary)
     known = (None, None) if exact is None else (exact.value, exact.error)
     columns: tuple[Any, ...] = table_row(point, key, *numbers, *known)
@@ -592,9 +617,12 @@ def _sample(
     *,
     progress: bool = False,
 ) -> list[Measurement]:
-    """Sample rows, and return them."""
+    """Sample rows to their target errors, and return them as `Measurement` objects.
+
+    Parameters are those of `grid`.
+    """
     with (
-        at_work(executor, jobs) as workers,
+        open_workers(executor, jobs) as workers,
         progress_bar(rows.n_divisors, quiet=not progress) as advance,
     ):
         rows.sample(workers, advance)
@@ -602,13 +630,13 @@ def _sample(
 
 
 def _is_list(value: object) -> TypeGuard[Iterable[object]]:
-    """Return whether a value is iterable, and not text or an array of shape ()."""
+    """Return whether a value is iterable, but no text and no array of shape ()."""
     is_scalar = isinstance(value, str) or getattr(value, "ndim", 1) == 0
     return isinstance(value, Iterable) and not is_scalar
 
 
 def _list_of(name: str, value: object) -> list[object]:
-    """Return a value in a list, or the elements of a list of values.
+    """Return the elements of a list of values, or a list of the one value.
 
     Raises
     ------
@@ -626,7 +654,11 @@ def _list_of(name: str, value: object) -> list[object]:
 
 
 def _spellings(value: object) -> dict[str, object]:
-    """Map the canonical names of one divisor, or of a list, to their first spelling."""
+    """Return the canonical name of each divisor, with the divisor as it was given.
+
+    ``value`` is a divisor or a list of divisors.  The result maps names to divisors; of
+    two spellings of one divisor, the first is in it.
+    """
     spellings: dict[str, object] = {}
     for one in _list_of("divisor", value):
         text = one if isinstance(one, str) else repr(require_number("divisor", one))

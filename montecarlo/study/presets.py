@@ -31,7 +31,7 @@ Count = Annotated[int, Meta(ge=2, le=MOST_REPLICATES)]
 
 
 class Block(Struct, frozen=True, forbid_unknown_fields=True):
-    """Points for all combinations of sizes, with the same distributions and so on.
+    """Design points for all combinations of sizes, alike in everything else.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
     replicates: Annotated[int, Meta(ge=0, le=MOST_REPLICATES)] = 0
 
     def points(self) -> list[DesignPoint]:
-        """Return the points of the block."""
+        """Return the design points of the block."""
         numbers_of_keys = (*[None] * self.pairs, *self.n_keys)
         return [
             parse_point(
@@ -126,7 +126,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     every_row: bool = False
 
     def points(self) -> list[DesignPoint]:
-        """Return the different points of the grid, in a canonical order.
+        """Return the different design points of the grid, in a canonical order.
 
         Raises
         ------
@@ -176,7 +176,10 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def budgets(self) -> dict[DesignPoint, Budget]:
-        """Return the budget of each point, in the order of `points`."""
+        """Return the budget of each point, in the order of `points`.
+
+        A budget is the number of replicates at each interim analysis.
+        """
         fixed = {
             point.name: Budget(block.replicates, block.replicates)
             for block in self.blocks
@@ -186,7 +189,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         return {c: fixed.get(c.name, self.budget_of(c)) for c in self.points()}
 
     def budget_of(self, point: DesignPoint) -> Budget:
-        """Return the budget of a point unless its block has ``replicates``."""
+        """Return the budget of a point whose block has no ``replicates`` of its own."""
         if point.is_large:
             return Budget(self.first_large, self.most_large)
         first = self.first if point.has_rows else min(self.first, self.first_large)

@@ -50,11 +50,14 @@ def open_bar(task: str, *, quiet: bool) -> Iterator[Callable[..., object]]:
 
 
 def _quarter_printer(task: str) -> Callable[..., object]:
-    """Return an update function that prints a line at each quarter of a long task."""
+    """Return a function that prints the progress of a long task at each quarter.
+
+    The function takes the total and the completed amount, in any unit.
+    """
     started, quarters_printed = time.perf_counter(), 0
 
     def update(total: float, completed: float) -> None:
-        """Print a line if a further quarter is completed."""
+        """Print a line if a further quarter of the task is completed."""
         nonlocal quarters_printed
         seconds = time.perf_counter() - started
         quarters = min(3, int(4.0 * completed / total) if total else 0)
@@ -68,10 +71,11 @@ def _quarter_printer(task: str) -> Callable[..., object]:
 
 @contextmanager
 def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
-    """Show the progress of sampling within a with block, in seconds of one core.
+    """Show the progress of sampling within a with block.
 
-    The bar never goes back: it stops while a new round increases the total.  A log
-    begins with the estimated time of the first round.
+    The unit is the estimated time on one core.  The bar never goes back: it stops while
+    a new round increases the total.  A log begins with the estimated time of the first
+    round.
 
     Parameters
     ----------

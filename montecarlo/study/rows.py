@@ -6,7 +6,7 @@ the comparison with references (`claims.z_scores`), tables and figures of pages
 (`report.content.reading`), a user's claims, `measure` and `grid`.  With ``every_row``
 a grid requests all rows of its points.
 
-`unite` collects the requests: the points to sample, and the rows of each.
+`group_by_point` collects the requests: the points to sample, and the rows of each.
 `estimation.summaries.columns_of` derives the columns to which replicates are reduced,
 and nothing else is computed.  Random numbers depend on the point alone, so the value
 of a row does not depend on the other requests.  `study.table.find_rows` raises an error
@@ -42,20 +42,21 @@ _KNOWN: Mapping[str, Iterable[str]] = {
 }
 
 
-def unite(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return the rows grouped by point: the different keys of each, in order."""
+def group_by_point(rows: Iterable[Row]) -> dict[DesignPoint, tuple[RowKey, ...]]:
+    """Return rows grouped by design point: the different keys of each, in order."""
     keys_of: dict[DesignPoint, dict[RowKey, None]] = {}
     for point, key in rows:
         keys_of.setdefault(point, {})[key] = None
     return {point: tuple(keys) for point, keys in keys_of.items()}
 
 
-def in_order(
+def sort_rows(
     requested: RequestedRows, points: Iterable[DesignPoint], divisors: tuple[str, ...]
 ) -> dict[DesignPoint, tuple[RowKey, ...]]:
-    """Return requested rows in the order of ``points`` and of `every_key`.
+    """Return requested rows sorted: points as in ``points``, keys as in `every_key`.
 
-    Rows that `every_key` lacks are the last of their point, sorted.
+    ``divisors`` are the arguments of `every_key`.  Keys that it lacks are the last of
+    their point, sorted.  Points without requested rows are left out.
     """
     ordered: dict[DesignPoint, tuple[RowKey, ...]] = {}
     for point in points:
@@ -67,7 +68,9 @@ def in_order(
 
 
 def require_row(point: DesignPoint, key: RowKey) -> None:
-    """Raise an error unless a point has a row.
+    """Raise an error unless a row exists at a point.
+
+    A row does not exist if its quantity is not defined there, for example.
 
     Raises
     ------

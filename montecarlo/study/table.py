@@ -70,7 +70,9 @@ def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
     checked: Collection[RowKey],
     error_rates: tuple[float, ...],
 ) -> PointTable:
-    """Return the results of a point for the requested rows.
+    """Return the results of a point, from its batches of replicates.
+
+    This is the task of a worker.
 
     Parameters
     ----------
@@ -112,19 +114,22 @@ def table_of(  # noqa: PLR0913, PLR0917 - a task: what a worker is sent
 def references_of(
     point: DesignPoint, keys: tuple[RowKey, ...]
 ) -> dict[RowKey, Reference | None]:
-    """Return the exact value of each row of a point, None where theory has none."""
+    """Return the exact value of each row of a point; None where theory has none.
+
+    This is the task of a worker.
+    """
     return {key: find_reference(point, key) for key in keys}
 
 
 def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
-    """Return the exact value of a row with its error, None if theory has none."""
+    """Return the exact value of a row with its error; None if theory has none."""
     if "/" in key.divisor or key.summary == DISTRIBUTION:
         return None
     return reference(key.quantity, point, key.divisor, key.summary)
 
 
 def tabulate(rows: Iterable[tuple[object, ...]]) -> pd.DataFrame:
-    """Return a DataFrame of rows of measurements.csv, with the columns `COLUMNS`."""
+    """Return rows of measurements.csv as a DataFrame with the columns `COLUMNS`."""
     table = pd.DataFrame.from_records(list(rows), columns=list(COLUMNS))
     return table.astype({"n_keys": "Int64"})
 
@@ -132,9 +137,9 @@ def tabulate(rows: Iterable[tuple[object, ...]]) -> pd.DataFrame:
 def row_of_estimate(
     point: DesignPoint, key: RowKey, estimate: Estimate, exact: Reference | None
 ) -> tuple[object, ...]:
-    """Return a row of measurements.csv, from its estimate and its exact value.
+    """Return a row of measurements.csv, with an estimate and the exact value.
 
-    The exact value is left out if its error is not far below the standard error.
+    The exact value is left out unless its error is far below the standard error.
     """
     # not `reported_error`: that of a bin is NaN
     if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
@@ -144,9 +149,10 @@ def row_of_estimate(
 
 
 def find_rows(table: pd.DataFrame, rows: Iterable[Row]) -> pd.DataFrame:
-    """Return the part of the table with these rows, in the order of the table.
+    """Return the part of a table of measurements that has the given rows.
 
-    Rows with the summary `DISTRIBUTION`, which are in no table, are ignored.
+    The lines are in the order of the table.  Rows with the summary `DISTRIBUTION`,
+    which are in no table, are ignored.
 
     Raises
     ------
@@ -166,7 +172,7 @@ def find_rows(table: pd.DataFrame, rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV, without the column ``mask`` if no row has a mask.
+    """Write a table as a CSV file; the column ``mask`` only if a row has a mask.
 
     An empty ``initialisation`` is written as ``none``: readers that guess the type of a
     column from its first rows expect no text in an empty one.
@@ -179,9 +185,9 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Return a table that `write_table` wrote; empty fields are NaN.
+    """Return a table that `write_table` wrote, as a DataFrame.
 
-    So is ``none`` as an ``initialisation``.
+    Empty fields are NaN, and so is ``none`` as an ``initialisation``.
     """
     table = pd.read_csv(path, keep_default_na=False, na_values=[""])
     if "initialisation" in table:
@@ -200,9 +206,10 @@ FORMATS = tuple(name for name in NUMBER_FORMATS if name != "float64")
 def tail_rows(
     tails: tuple[tuple[int, int], ...], seed: int, executor: Executor
 ) -> Iterator[tuple[object, ...]]:
-    """Yield the probabilities that exp of an undivided score overflows.
+    """Yield rows of measurements.csv: probabilities that exp of a score overflows.
 
-    Exceptions of workers are raised.
+    There is one for each d_k and number format, for undivided scores.  Exceptions of
+    workers are raised.
 
     Parameters
     ----------

@@ -122,12 +122,12 @@ def expected_row(  # noqa: PLR0913 - each one describes the row
             f"mask window(w) must have a w of at most n_keys, {n_keys}, got "
             f"{rows.width}"
         )
-    scale, d_k = row_scale(n_keys, std, d_k, divisor)
+    scale, d_k = score_scale_of(n_keys, std, d_k, divisor)
     if bias and d_k is not None:
         raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
 
     def expect(n: float) -> Expectations:
-        """Return the expectations over the row with n keys."""
+        """Return the expectations over a row with n keys."""
         if d_k is not None:
             return expect_gaussian_query(d_k, n, scale)
         if bias:
@@ -195,7 +195,7 @@ def largest_weight_share(
     """
     threshold = require_number("threshold", threshold, 0.0, 1.0, ends=False)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale, d_k = row_scale(n_keys, std, d_k, divisor)
+    scale, d_k = score_scale_of(n_keys, std, d_k, divisor)
     if d_k is None:
         return share_for_std(scale, n_keys, threshold)
     return share_for_gaussian_query(d_k, n_keys, scale, threshold)
@@ -236,17 +236,17 @@ def largest_weight_quantile(
     """
     probability = require_number("probability", probability, 0.0, 1.0, ends=False)
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale, d_k = row_scale(n_keys, std, d_k, divisor)
+    scale, d_k = score_scale_of(n_keys, std, d_k, divisor)
     if d_k is None:
         share = partial(share_for_std, scale, n_keys)
         return solve_quantile(probability, n_keys, share)
     return quantile_of_queries(d_k, n_keys, scale, probability)
 
 
-def row_scale(
+def score_scale_of(
     n_keys: int, std: float | None, d_k: int | None, divisor: str | float
 ) -> tuple[float, int | None]:
-    """Check ``std``, ``d_k`` and ``divisor``; return the scale of scores, and d_k.
+    """Validate the arguments that determine the scale of scores, and return it.
 
     Parameters are those of `expected_row`.
 
@@ -282,7 +282,7 @@ BIASED_NAMES = (*ROW_NAMES[:-1], "biased_weight")
 
 
 def expect_biased_row(std: float, bias: float, n_keys: float) -> Expectations:
-    """Return the expectations of `BIASED_NAMES` for N(0, s²) scores, one with a mean.
+    """Return expectations over a row of N(0, s²) scores of which one has a mean.
 
     Parameters
     ----------
@@ -327,18 +327,20 @@ def _biased_integrals(
 ) -> Array:
     """Return E Σp and the expectations of `BIASED_NAMES`, shape (7,).
 
-    By the trapezoidal rule on every ``stride``-th point of u.  ``biased`` is the
-    profile of the one key with a mean, ``usual`` that of each other key.
+    The integrals are sums by the trapezoidal rule over every ``stride``-th point of u.
+    ``biased`` is the profile of the one key whose score has a mean, and ``usual`` that
+    of each other key.
     """
     n = float(n_keys)
     u, log_phi, a1, a1_log, a2 = (part.ravel()[::stride] for part in usual)
     _, log_other, b1, b1_log, b2 = (part.ravel()[::stride] for part in biased)
 
     def others(n_chosen: int, *, with_biased: bool) -> Array:
-        """Return the factor for a sum over distinct keys of a term of chosen keys.
+        """Return the number of ways to choose keys, times φ of each key left over.
 
-        Chosen are ``n_chosen`` usual keys and, if ``with_biased``, the biased key.  The
-        factor is the number of ordered choices, times φ of each key that is not chosen.
+        ``n_chosen`` usual keys are chosen and, if ``with_biased``, the biased key as
+        well.  An expectation of a sum over distinct keys is an integral of their
+        kernels times this factor, shape (n_u,).
         """
         ways = np.prod([n - 1.0 - i for i in range(n_chosen)])
         rest = (n - 1.0 - n_chosen) * log_phi + (0.0 if with_biased else log_other)
@@ -346,7 +348,11 @@ def _biased_integrals(
         return product
 
     def over_keys(biased_part: Array, usual_part: Array) -> Array:
-        """Return the integrand of a sum over all keys, from the kernels of one key."""
+        """Return the integrand for a sum over all keys of a function of one key.
+
+        The arguments are the kernels of the biased key and of a usual key.  All shapes
+        are (n_u,).
+        """
         biased_term = biased_part * others(0, with_biased=True)
         return biased_term + usual_part * others(1, with_biased=False)
 

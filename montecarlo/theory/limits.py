@@ -83,7 +83,7 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     power: float = 0.0
 
     def value(self, d_k: float) -> float:
-        """Return the leading term, as given in `Limit`, at ``d_k``."""
+        """Return the leading term at ``d_k``; its formula is that of ``kind``."""
         if self.kind == "power":
             return float(self.constant * d_k**self.exponent)
         return float(
@@ -95,7 +95,7 @@ class Limit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 def gap_density_at_zero(n_keys: int) -> float:
     """Return the density at 0 of the gap between the two largest of n normals.
 
-    The normals are independent and standard; n is ``n_keys``.
+    The n = ``n_keys`` normal variables are independent and standard.
 
     Notes
     -----
@@ -110,7 +110,10 @@ def gap_density_at_zero(n_keys: int) -> float:
 
 
 def gap_survival(n_keys: int, gap: float) -> float:
-    """Return P(g > gap), g the gap between the two largest of n standard normals.
+    """Return the probability that the gap between two largest normals exceeds a value.
+
+    The gap is that between the largest and the second largest of n = ``n_keys``
+    independent standard normal variables.
 
     Notes
     -----
@@ -124,9 +127,10 @@ def gap_survival(n_keys: int, gap: float) -> float:
 
 @lru_cache(maxsize=256)
 def gap_quantile(n_keys: int, level: float) -> float:
-    """Return the quantile at ``level`` of the gap between the two largest normals.
+    """Return a quantile of the gap between the two largest of n standard normals.
 
-    They are the two largest of ``n_keys`` independent standard normals.
+    ``level`` is the probability of a smaller gap.  The n = ``n_keys`` variables are
+    independent.
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
@@ -135,12 +139,13 @@ def gap_quantile(n_keys: int, level: float) -> float:
 
 @lru_cache(maxsize=256)
 def element_rate_quantile(n_keys: int, level: float) -> float:
-    """Return the quantile at ``level`` of the decay rate g of one p(1 - p) ~ exp(-s g).
+    """Return a quantile of the rate g at which p(1 - p) falls, as exp(-s g).
 
     p is the weight of a key drawn uniformly from a row whose scores are s times
-    standard normals.  For large s, g is the gap from the drawn normal to the largest
-    one.  If the drawn normal is the largest, 1 - p is the weight of the second largest,
-    and g is the gap between these two.
+    standard normals, and ``level`` the probability of a smaller g.  For large s, g is
+    the gap from the drawn normal to the largest one.  If the drawn normal is the
+    largest, 1 - p is the weight of the second largest, and g is the gap between these
+    two.
 
     Notes
     -----
@@ -149,7 +154,7 @@ def element_rate_quantile(n_keys: int, level: float) -> float:
     """
 
     def survival(gap: float) -> float:
-        """Return P(g > gap)."""
+        """Return the probability that the rate g exceeds ``gap``."""
         x, step = _normal_grid(n_keys)
         logs = _log_normal_density(x) + log_ndtr(x - gap) + (n_keys - 2.0) * log_ndtr(x)
         others = (n_keys - 1.0) * float(np.exp(logs).sum() * step)
@@ -159,7 +164,7 @@ def element_rate_quantile(n_keys: int, level: float) -> float:
 
 
 def _normal_grid(n_keys: int) -> tuple[Array, float]:
-    """Return the integration grid of a standard normal variable, and its step.
+    """Return an evenly spaced grid for integrals over a standard normal, and its step.
 
     Raises ValueError if ``n_keys`` is less than 2.
     """
@@ -170,16 +175,19 @@ def _normal_grid(n_keys: int) -> tuple[Array, float]:
 
 
 def _log_normal_density(x: Array) -> Array:
-    """Return the log-density of N(0, 1) at x."""
+    """Return the logarithm of the standard normal density at x, elementwise."""
     density: Array = -0.5 * x**2 - 0.5 * math.log(2.0 * math.pi)
     return density
 
 
 def _invert_survival(survival: Callable[[float], float], probability: float) -> float:
-    """Return the gap at which a survival function has a given probability."""
+    """Return the value that a variable exceeds with a given probability.
+
+    ``survival`` maps a value to the probability that the variable exceeds it.
+    """
 
     def excess(gap: float) -> float:
-        """Return the probability beyond a gap minus the given one."""
+        """Return the probability of a larger gap minus the given probability."""
         return survival(gap) - probability
 
     widest = GRID_STOP - GRID_START
@@ -216,7 +224,10 @@ NORMS = ("jacobian_trace", "jacobian_frobenius", "jacobian_spectral")
 
 
 def _limit_of_mean(quantity: str, n_keys: int) -> Limit | None:
-    """Return the limit of the mean over rows, or None; see the module's notes."""
+    """Return the limit of a quantity's mean over rows; None if it is not derived here.
+
+    The formulas are in the notes of the module.
+    """
     density, largest = gap_density_at_zero(n_keys), expected_maximum(n_keys)
     shares = ("saturated", "saturated_99", "saturated_999")
     leading_terms = {  # exponent and constant
@@ -240,7 +251,10 @@ def _limit_of_mean(quantity: str, n_keys: int) -> Limit | None:
 
 
 def _limit_of_quantile(quantity: str, level: float, n_keys: int) -> Limit | None:
-    """Return the limit of a quantile over rows, or None; see the module's notes."""
+    """Return the limit of a quantity's quantile over rows; None if not derived here.
+
+    ``level`` is that of the quantile.  The formulas are in the notes of the module.
+    """
     if quantity in ("weight_max", "effective_keys"):
         return Limit("constant", "power", 0.0, 1.0)
     if quantity == "element_gradient":

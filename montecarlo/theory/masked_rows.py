@@ -30,7 +30,9 @@ def mean_over_mask(
     n_keys: int,
     mask: Mask,
 ) -> Expectations:
-    """Return the mean of row expectations over the rows of an attention matrix.
+    """Return expectations averaged over the rows of a masked attention matrix.
+
+    Under a causal mask the rows have different numbers of keys.
 
     Parameters
     ----------
@@ -77,9 +79,15 @@ def mean_over_mask(
 def _sum_over_panel(
     expect: Callable[[float], Expectations], low: int, high: int, n_nodes: int
 ) -> tuple[Array, Array]:
-    """Return the sum of expectations over the lengths low + 1, ..., high; its errors.
+    """Return the sum of row expectations over the row lengths low + 1 to high.
 
-    By Chebyshev interpolation in ln n at ``n_nodes`` nodes.
+    The expectations are interpolated in ln n by Chebyshev polynomials at ``n_nodes``
+    nodes.
+
+    Returns
+    -------
+    sums, errors : ndarray, shape (n_quantities,)
+        The errors are the largest one of ``expect`` times the number of lengths.
     """
     nodes = np.polynomial.chebyshev.chebpts1(n_nodes)
     width = math.log(high / low)

@@ -27,9 +27,9 @@ PROJECTED_VARIANCES: dict[str, Callable[[int, int], float]] = {
 
 
 def projected_variance(initialisation: Initialisation, d_k: int) -> float | None:
-    """Return the variance of one entry of x W at initialisation, x a normalised token.
+    """Return the variance of one entry of a projected token at initialisation.
 
-    W is the projection to queries or keys.
+    The token x is normalised, |x|² = width; its projection to queries or keys is x W.
 
     Returns
     -------
@@ -74,7 +74,11 @@ def score_row_variance(q: Distribution, k: Distribution, d_k: int) -> float:
 
 
 def score_variance_ratio(q: Distribution, k: Distribution) -> float:
-    """Return Var(q·k) / (d_k Var(q_i) Var(k_i)), which is 1 if both means are 0."""
+    """Return the variance of q·k over d_k times the variances of two entries.
+
+    The variances are those of an entry of q and of one of k.  The ratio is 1 if both
+    have mean 0.
+    """
     return 1.0 + (q.mean / q.std) ** 2 + (k.mean / k.std) ** 2
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from montecarlo.names import require_whole
-from montecarlo.theory.exact_rows import MOST_KEYS, row_scale
+from montecarlo.theory.exact_rows import MOST_KEYS, score_scale_of
 from montecarlo.theory.row_expectations import (
     CHI_REACH,
     FEWER_NORM_POINTS,
@@ -42,10 +42,11 @@ _FROBENIUS_INDEX = ROW_NAMES.index("jacobian_frobenius_squared")
 def query_gradient_squared(
     n_keys: int, *, d_k: int, divisor: str | float = "sqrt"
 ) -> Reference:
-    """Return E ‖Kᵀ J v‖² over standard normal queries, keys and v.
+    """Return the mean squared norm of the query gradient, times the squared divisor.
 
-    The gradient of v·softmax(K q/c) with respect to q is Kᵀ J v/c, J the Jacobian of
-    softmax.
+    The gradient of v·softmax(K q/c) with respect to q is Kᵀ J v/c, with c the divisor
+    and J the Jacobian of softmax.  The result is E ‖Kᵀ J v‖² for standard normal q, K
+    and v.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def query_gradient_squared(
     True
     """
     n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    scale, _ = row_scale(n_keys, None, d_k, divisor)
+    scale, _ = score_scale_of(n_keys, None, d_k, divisor)
     row = expect_gaussian_query(d_k, n_keys, scale)
     fine, errors = _average_along_query(d_k, n_keys, scale, NORM_POINTS)
     coarse, _ = _average_along_query(d_k, n_keys, scale, FEWER_NORM_POINTS)
@@ -95,9 +96,10 @@ def query_gradient_squared(
 def _average_along_query(
     d_k: int, n_keys: int, scale: float, n_points: int
 ) -> tuple[float, float]:
-    """Return the value and the error of `expect_along_query` averaged over |q|.
+    """Return E ‖J z‖² averaged over the length of the query, and its error.
 
-    Scores are N(0, (scale |q|)²) with |q| ~ chi(d_k); ``n_points`` quadrature points.
+    It is `expect_along_query` for scores N(0, (scale |q|)²), averaged over |q| ~
+    chi(d_k) at ``n_points`` quadrature points.
     """
     centre = math.sqrt(d_k)
     interval = max(0.0, centre - CHI_REACH) * scale, (centre + CHI_REACH) * scale
@@ -108,9 +110,10 @@ def _average_along_query(
 
 
 def expect_along_query(std: float, n_keys: float) -> Reference:
-    """Return E ‖J z‖² for n standard normals z, J the Jacobian of softmax at s z.
+    """Return E ‖J z‖², the mean squared derivative of the weights by the scale.
 
-    J z is also the derivative of the weights softmax(s z) with respect to s.
+    The n scores are s z with z standard normal, and J is the Jacobian of softmax there.
+    J z is the derivative of the weights softmax(s z) with respect to s.
 
     Parameters
     ----------
@@ -157,5 +160,5 @@ def expect_along_query(std: float, n_keys: float) -> Reference:
 
 
 def _divide_or_zero(part: Array, whole: Array) -> Array:
-    """Return part/whole elementwise, and 0 where ``whole`` is negligible."""
+    """Return part/whole elementwise, and 0 where ``whole`` is below `NEGLIGIBLE`."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > NEGLIGIBLE)

@@ -104,7 +104,10 @@ def reference(
 
 
 def _ratio(over: Reference | None, under: Reference | None) -> Reference | None:
-    """Divide expectations; None where one is not known, or is 0."""
+    """Return the ratio of two exact values, with its error.
+
+    None if one of the values is not known or is 0.
+    """
     if over is None or under is None or not over.value or not under.value:
         return None
     ratio = over.value / under.value
@@ -122,9 +125,11 @@ MASKED = {*ROW_NAMES, *SINGLE_KEY, "entropy_identity"}
 def _masked_reference(
     quantity: str, point: DesignPoint, divisor: str, summary: str
 ) -> Reference | None:
-    """Return the exact value at a point with a mask, or None; as for `reference`.
+    """Return the exact value of a summary of a quantity at a point with a mask.
 
-    If all rows have the same length, it is the value at a point without a mask.
+    Parameters are those of `reference`.  None if no exact value is known.  Under a mask
+    that leaves all rows the same length, the value is that of an unmasked row of this
+    length.
     """
     longest = point.mask.longest(point.shape[1])
     if point.mask.is_causal and summary not in ENDS:
@@ -147,7 +152,9 @@ def _divisor_value(divisor: str, point: DesignPoint) -> float:
 
 
 def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
-    """Return the expectations of the quantities in `ROW_NAMES`, or None if not known.
+    """Return the expectations of the six quantities in `ROW_NAMES` at a design point.
+
+    None if theory does not know them, see `_score_scale`.
 
     Notes
     -----
@@ -165,10 +172,19 @@ def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
 def _expect_row(
     families: tuple[str, str], d_k: int, n_keys: int, scale: float, mask: Mask
 ) -> Expectations | None:
-    """Return the expectations of `ROW_NAMES`, a mean over the rows of a mask, or None.
+    """Return the expectations of the six quantities in `ROW_NAMES`, from plain numbers.
 
-    ``families`` are the distribution families of q and k, and ``scale`` is the factor
-    on q·k of entries of variance 1.
+    They are averaged over the rows of the mask.  None if the distributions are not
+    covered.
+
+    Parameters
+    ----------
+    families : (str, str)
+        Names of the distribution families of q and k, such as ``"gaussian"``.
+    d_k, n_keys : int
+    scale : float
+        Factor on q·k for entries of variance 1.
+    mask : Mask
     """
     match families:
         case "gaussian", "gaussian":
@@ -183,15 +199,19 @@ def _expect_row(
 
 
 def _families(point: DesignPoint) -> tuple[str, str]:
-    """Return the distribution families of q and k, such as ``"gaussian"``."""
+    """Return the names of the distribution families of q and k, as a pair.
+
+    For example ``("gaussian", "rademacher")``.
+    """
     return point.distribution_q.family, point.distribution_k.family
 
 
 def _score_scale(point: DesignPoint, divisor: str) -> float | None:
-    """Return σ_q σ_k/c, the factor on q·k of entries of variance 1; c is the divisor.
+    """Return the factor on q·k for entries of variance 1: σ_q σ_k/divisor.
 
-    None if row expectations are not known: without rows or independence, for queries
-    with a mean, and for scores or numbers of keys beyond the integration grids.
+    None where row expectations are not known: at points without rows or with dependent
+    entries, for queries with a mean, and for scores or numbers of keys that are too
+    large for the integration grids.
     """
     if not point.has_rows or not point.is_independent:
         return None
@@ -205,13 +225,13 @@ def _score_scale(point: DesignPoint, divisor: str) -> float | None:
 
 
 def _saturated_share(threshold: float) -> ReferenceFunction:
-    """Return the `ReferenceFunction` for the share of rows with p_max >= threshold.
+    """Return the function for the exact share of saturated rows.
 
-    p_max is the largest weight of a row.
+    A row is saturated if its largest weight p_max is at least ``threshold``.
     """
 
     def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
-        """Return P(p_max >= threshold), or None if it is not known."""
+        """Return P(p_max >= threshold); None if it is not known."""
         scale = _score_scale(point, divisor)
         match _families(point):
             case "gaussian", "gaussian" if scale is not None:
@@ -226,13 +246,11 @@ def _saturated_share(threshold: float) -> ReferenceFunction:
     return exact_value
 
 
-def largest_weight_place(
-    point: DesignPoint, divisor: str
-) -> tuple[int, int, str] | None:
-    """Return the lookup key in the table `QUANTILES`: d_k, number of keys and scale.
+def quantile_table_key(point: DesignPoint, divisor: str) -> tuple[int, int, str] | None:
+    """Return the key of a point in the table `QUANTILES`: d_k, number of keys, scale.
 
-    None if the quantiles of the largest weight are not known exactly.  The scale is
-    that of `_score_scale`, as text.
+    The scale is the number of `_score_scale`, as text.  None if the quantiles of the
+    largest weight are not known exactly at this point.
     """
     scale = _score_scale(point, divisor)
     if scale is None or _families(point) != ("gaussian", "gaussian"):
@@ -243,16 +261,17 @@ def largest_weight_place(
 def _weight_max_quantile(
     point: DesignPoint, divisor: str, level: float
 ) -> Reference | None:
-    """Return a quantile of the largest weight, or None.
+    """Return the quantile of the largest weight at a level between 0 and 1.
 
-    It is read from the table, or computed if it is at least 1/2, which is fast.
+    The table `QUANTILES` is read first.  A quantile that is not in the table is
+    computed if it is at least 1/2, which is fast; otherwise the result is None.
     """
-    place = largest_weight_place(point, divisor)
-    if place is None:
+    key = quantile_table_key(point, divisor)
+    if key is None:
         return None
-    if known := _read_quantiles().get((*place, level)):
+    if known := _read_quantiles().get((*key, level)):
         return known
-    d_k, n_keys, scale = place[0], place[1], float(place[2])
+    d_k, n_keys, scale = key[0], key[1], float(key[2])
     if share_for_gaussian_query(d_k, n_keys, scale, AT_MOST_ONE).value <= 1.0 - level:
         return None
     return quantile_of_queries(d_k, n_keys, scale, level)
@@ -260,7 +279,10 @@ def _weight_max_quantile(
 
 @cache
 def _read_quantiles() -> dict[tuple[int, int, str, float], Reference]:
-    """Return the table `QUANTILES` by d_k, number of keys, scale and level."""
+    """Return the quantiles of the largest weight that the package's table holds.
+
+    The keys are d_k, number of keys, scale and level.
+    """
     with QUANTILES.open(encoding="utf-8", newline="") as file:
         return {
             (int(d_k), int(n_keys), scale, float(level)): Reference(
@@ -273,13 +295,18 @@ def _read_quantiles() -> dict[tuple[int, int, str, float], Reference]:
 def _with_error(
     formula: Callable[[DesignPoint, str], float | None], relative_error: float
 ) -> ReferenceFunction:
-    """Return the `ReferenceFunction` for a formula with a known relative error.
+    """Return a reference function that adds an error to the value of a formula.
 
-    ``formula`` maps a point and a divisor to the exact value, or None.
+    Parameters
+    ----------
+    formula : callable
+        (point, divisor) -> exact value, or None.
+    relative_error : float
+        Error of the value, as a part of its absolute value.
     """
 
     def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
-        """Return the value of the formula with its error, or None."""
+        """Return the formula's value with its error; None if there is no value."""
         value = formula(point, divisor)
         return None if value is None else Reference(value, relative_error * abs(value))
 
@@ -287,9 +314,10 @@ def _with_error(
 
 
 def _entry_variance(point: DesignPoint, distribution: Distribution) -> float | None:
-    """Return the variance of an entry of q or k with a distribution, or None.
+    """Return the variance of one entry of a query or key; None if it is not known.
 
-    With an initialisation it is that of a projected normalised token.
+    At a point with an initialisation, entries are those of projected tokens, and
+    ``distribution`` has no effect.
     """
     if point.initialisation is None:
         return distribution.std**2
@@ -297,9 +325,9 @@ def _entry_variance(point: DesignPoint, distribution: Distribution) -> float | N
 
 
 def _score_variance(point: DesignPoint, divisor: str) -> float | None:
-    """Return the variance of the scores, Var(q·k)/c², or None; c is the divisor.
+    """Return the variance of the divided scores q·k/c; None if it is not known.
 
-    Besides independent entries, it covers
+    c is the divisor.  Besides independent entries, the formula covers
 
     - projected normalised tokens: d times the squared variance of an entry;
     - correlated pairs, dependence ``pairs(rho)``, of unit variance: d (1 + rho²) for
@@ -328,13 +356,22 @@ def _score_variance(point: DesignPoint, divisor: str) -> float | None:
 def _closed_form(
     form: ClosedForm, degree: int, rounding: float = ROUNDING
 ) -> ReferenceFunction:
-    """Return the `ReferenceFunction` for a closed form over c**degree, c the divisor.
+    """Return a reference function for a moment of q·k, divided by c**degree.
 
-    ``rounding`` is the relative error.
+    c is the divisor.  The result is None at points with dependent entries.
+
+    Parameters
+    ----------
+    form : callable
+        (distribution of q, distribution of k, d_k) -> moment of q·k, or None.
+    degree : int
+        Power of the scores in the moment.
+    rounding : float
+        Relative rounding error of the value.
     """
 
     def scaled(point: DesignPoint, divisor: str) -> float | None:
-        """Return the scaled closed form, or None if it does not apply."""
+        """Return the moment of the divided scores; None if it is not known."""
         if not point.is_independent:
             return None
         raw = form(point.distribution_q, point.distribution_k, point.d_k)
@@ -344,11 +381,11 @@ def _closed_form(
 
 
 def _row_expectation(name: str) -> ReferenceFunction:
-    """Return the `ReferenceFunction` for the expectation ``name`` of `ROW_NAMES`."""
+    """Return the reference function for one of the quantities in `ROW_NAMES`."""
     column = ROW_NAMES.index(name)
 
     def exact_value(point: DesignPoint, divisor: str) -> Reference | None:
-        """Return the expectation, or None if it is not known."""
+        """Return the expectation of the quantity; None if it is not known."""
         row = expect_row(point, divisor)
         return row and Reference(*(float(part[column]) for part in row))
 
@@ -356,7 +393,10 @@ def _row_expectation(name: str) -> ReferenceFunction:
 
 
 def _output_std(point: DesignPoint, divisor: str) -> Reference | None:
-    """Return the root of E Σp², the mean variance of an output; None if unknown."""
+    """Return the standard deviation of an attention output; None if not known.
+
+    It is the square root of E Σp², the mean variance of an output.
+    """
     variance = _row_expectation("inverse_participation")(point, divisor)
     if variance is None:
         return None
@@ -365,7 +405,10 @@ def _output_std(point: DesignPoint, divisor: str) -> Reference | None:
 
 
 def _row_variance(point: DesignPoint, divisor: str) -> Reference | None:
-    """Return the expected variance of the scores of one row, or None without rows."""
+    """Return the expected variance of the divided scores within one row.
+
+    None at points without rows, or if the closed form does not apply.
+    """
     if not point.has_rows:
         return None
     found = _closed_form(moments.score_row_variance, 2)(point, divisor)
@@ -377,20 +420,23 @@ def _row_variance(point: DesignPoint, divisor: str) -> Reference | None:
 
 
 def _entropy_identity(point: DesignPoint, divisor: str) -> float | None:
-    """Return 0, the exact value of E [H - ln Z + s² tr J], s = |q|/divisor, or None.
+    """Return 0, the exact value of E [H - ln Z + s² tr J] with s = |q|/divisor.
 
-    H is the entropy, Z the sum of exponentials and J the Jacobian of softmax.  The
-    identity follows from Gaussian integration by parts given q.  It holds for standard
-    normal keys, any distribution of q and any number of keys.
+    H is the entropy of a row, Z its sum of exponentials and J the Jacobian of softmax.
+    The identity follows from Gaussian integration by parts given q.  It holds for
+    standard normal keys, any distribution of q and any number of keys; otherwise the
+    result is None.
     """
     known = "/" not in divisor and point.has_rows and point.is_independent
     return 0.0 if known and point.distribution_k == DISTRIBUTIONS["gaussian"] else None
 
 
 def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
-    """Return P(z <= `GAP_AT`) - Φ(`GAP_AT`), z the standardised q·k, or None.
+    """Return the distance of two distribution functions at `GAP_AT`: P(z <= x) - Φ(x).
 
-    Known for independent centred Gaussian entries; does not depend on the divisor.
+    x is `GAP_AT`, z the score q·k divided by its standard deviation, and Φ the standard
+    normal distribution.  The result does not depend on the divisor.  It is None unless
+    the entries are independent Gaussian ones with mean 0.
     """
     del divisor
     means = point.distribution_q.mean, point.distribution_k.mean
@@ -401,7 +447,7 @@ def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
 
 
 def _score_max(point: DesignPoint, divisor: str) -> float | None:
-    """Return the expected largest score of a row, or None.
+    """Return the expected largest divided score of a row; None if not known.
 
     For Gaussian keys it is E|q|/divisor times the expected maximum of n normals.
     """
@@ -422,7 +468,10 @@ def _score_max(point: DesignPoint, divisor: str) -> float | None:
 
 
 def _element_gradient(point: DesignPoint, divisor: str) -> Reference | None:
-    """Return the mean of p(1 - p) over the weights of a row, E tr J/n, or None."""
+    """Return the mean of p(1 - p) over the weights p of a row; None if not known.
+
+    It is E tr J/n, with J the Jacobian of softmax and n the number of keys.
+    """
     trace = _row_expectation("jacobian_trace")(point, divisor)
     return trace and Reference(*(one / point.shape[1] for one in trace))
 

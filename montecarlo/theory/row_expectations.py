@@ -55,9 +55,10 @@ NORM_POINTS, FEWER_NORM_POINTS = 56, 40
 
 @lru_cache(maxsize=1024)
 def expect_gaussian_query(d_k: int, n_keys: float, scale: float) -> Expectations:
-    """Return the expectations of `ROW_NAMES` for standard normal queries and keys.
+    """Return expectations over a row with standard normal queries and keys.
 
-    Given q, the scores are N(0, (scale |q|)²).
+    They are those of the six quantities in `ROW_NAMES`, averaged over the query: given
+    q, the scores are N(0, (scale |q|)²).
 
     Parameters
     ----------
@@ -87,9 +88,10 @@ def expect_gaussian_query(d_k: int, n_keys: float, scale: float) -> Expectations
 def _average_over_query(
     d_k: int, n_keys: float, scale: float, n_points: int
 ) -> tuple[Array, Array]:
-    """Return the expectations of `ROW_NAMES` and their panel errors, averaged over |q|.
+    """Return row expectations averaged over |q| ~ chi(d_k), and interpolation errors.
 
-    Each has shape (6,).  ``n_points`` is the number of quadrature points per panel.
+    Parameters are those of `expect_gaussian_query`, and the number of quadrature points
+    per panel.  Values and errors have shape (6,), in the order of `ROW_NAMES`.
     """
     low = max(0.0, math.sqrt(d_k) - CHI_REACH) * scale
     high = (math.sqrt(d_k) + CHI_REACH) * scale
@@ -110,7 +112,10 @@ def _average_over_query(
 def weigh_lengths(
     d_k: int, scale: float, interval: tuple[float, float], n_points: int
 ) -> tuple[Array, Array]:
-    """Return Gauss-Legendre nodes and weights for a mean over |q| ~ chi(d_k).
+    """Return nodes and weights of a quadrature over the length of a query.
+
+    The length |q| has the chi distribution with d_k degrees of freedom; the rule is
+    Gauss-Legendre on one interval.
 
     Parameters
     ----------
@@ -136,7 +141,7 @@ def weigh_lengths(
 
 
 def chebyshev_coefficients(values: Array) -> Array:
-    """Return the Chebyshev coefficients of the polynomial that interpolates values.
+    """Return the Chebyshev coefficients of the polynomial through given values.
 
     Parameters
     ----------
@@ -156,21 +161,24 @@ def chebyshev_coefficients(values: Array) -> Array:
 
 
 def panel_edges(index: int) -> tuple[float, float]:
-    """Return the range of standard deviations of scores that a panel covers."""
+    """Return the smallest and the largest standard deviation of a panel.
+
+    Panels divide the range of standard deviations of scores.
+    """
     high = FIRST_EDGE * 2.0 ** (index / PER_OCTAVE)
     low = FIRST_EDGE * 2.0 ** ((index - 1) / PER_OCTAVE) if index > 0 else 0.0
     return low, high
 
 
 def _panel_index(std: float) -> int:
-    """Return the index of the panel for scores of standard deviation ``std``."""
+    """Return the index of the panel that contains a standard deviation of scores."""
     if std <= FIRST_EDGE:
         return 0
     return math.ceil(PER_OCTAVE * math.log2(std / FIRST_EDGE))
 
 
 def _panel_coordinate(std: Array, index: int) -> Array:
-    """Return the Chebyshev variable of a panel, from -1 to 1, at ``std``."""
+    """Return standard deviations as Chebyshev variables of a panel, from -1 to 1."""
     low, high = panel_edges(index)
     if index == 0:
         return 2.0 * std / high - 1.0
@@ -178,7 +186,10 @@ def _panel_coordinate(std: Array, index: int) -> Array:
 
 
 def _panel_nodes(index: int) -> Array:
-    """Return the standard deviations at the Chebyshev points of a panel, (POINTS,)."""
+    """Return the standard deviations at the Chebyshev points of a panel.
+
+    The shape is (POINTS,).
+    """
     x = np.polynomial.chebyshev.chebpts1(POINTS)
     low, high = panel_edges(index)
     if index == 0:
@@ -188,19 +199,24 @@ def _panel_nodes(index: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _panel_profiles(index: int) -> tuple[Profile, LargestProfile]:
-    """Return the profiles at the nodes of a panel, valid for any number of keys."""
+    """Return the profiles of scores at the nodes of a panel.
+
+    They do not depend on the number of keys, so each panel is computed once.
+    """
     stds = _panel_nodes(index)
     return gaussian_profile(stds), largest_profile(stds)
 
 
 def forget_profiles() -> None:
-    """Clear the cache of profiles, which takes 200 MB after a report's references."""
+    """Clear the cache of `_panel_profiles`, which takes 200 MB after a report."""
     _panel_profiles.cache_clear()
 
 
 @lru_cache(maxsize=4096)
 def interpolate_panel(index: int, n_keys: float) -> tuple[Array, Array]:
-    """Interpolate the expectations of `ROW_NAMES` in the standard deviation of scores.
+    """Return row expectations as polynomials in the standard deviation of scores.
+
+    The polynomials interpolate the expectations of `ROW_NAMES` on one panel.
 
     Parameters
     ----------
@@ -231,7 +247,9 @@ NEGLIGIBLE = 1e-24
 
 @lru_cache(maxsize=1024)
 def expect_rademacher_pairs(d_k: int, n_keys: int, scale: float) -> Expectations:
-    """Return the expectations of `ROW_NAMES` for Rademacher queries and keys.
+    """Return expectations over a row with Rademacher queries and keys.
+
+    They are those of the six quantities in `ROW_NAMES`.
 
     Parameters
     ----------
@@ -246,14 +264,16 @@ def expect_rademacher_pairs(d_k: int, n_keys: int, scale: float) -> Expectations
     """
     values, probabilities = rademacher_scores(d_k)
     return join_largest(
-        integrate_row(profile_of(scale * values, probabilities), n_keys),
+        integrate_row(discrete_profile(scale * values, probabilities), n_keys),
         _rademacher_largest_weight(d_k, n_keys, scale),
     )
 
 
 @lru_cache(maxsize=64)
 def rademacher_scores(d_k: int) -> tuple[Array, Array]:
-    """Return the values of q·k for entries 1 and -1, ascending, and probabilities.
+    """Return the possible values of q·k for entries 1 and -1, and their probabilities.
+
+    The values ascend; very improbable ones are left out, see `NEGLIGIBLE`.
 
     Notes
     -----
@@ -272,8 +292,8 @@ def rademacher_scores(d_k: int) -> tuple[Array, Array]:
     return values[likely], probability[likely]
 
 
-def profile_of(scores: Array, probabilities: Array) -> Profile:
-    """Return the profile of a score with a discrete distribution.
+def discrete_profile(scores: Array, probabilities: Array) -> Profile:
+    """Return the `Profile` of a score that takes finitely many values.
 
     Parameters
     ----------
@@ -305,10 +325,11 @@ def profile_of(scores: Array, probabilities: Array) -> Profile:
 
 @lru_cache(maxsize=16)
 def _rademacher_largest_profile(d_k: int, scale: float) -> tuple[Array, Array]:
-    """Return ln ψ(t, x), and the share of the term y = x in ψ(t, x).
+    """Return two factors for the largest weight with Rademacher queries and keys.
 
-    ψ(t, x) = Σ P(y) exp(-t exp(y - x)) over the values y <= x of the score.  Both have
-    shape (n_values, n_t), for t on the grid `LOG_T`.
+    The first is ln ψ(t, x) with ψ(t, x) = Σ P(y) exp(-t exp(y - x)) over the values y
+    <= x of the score, and the second is the share of the term y = x in ψ(t, x).  Both
+    have shape (n_values, n_t), for t on the grid `LOG_T`.
     """
     _, probability = rademacher_scores(d_k)
     n_gaps = min(probability.size, 1 + math.ceil(WIDEST_GAP / (2.0 * scale)))
@@ -326,7 +347,9 @@ def _rademacher_largest_profile(d_k: int, scale: float) -> tuple[Array, Array]:
 
 
 def _rademacher_largest_weight(d_k: int, n_keys: int, scale: float) -> Expectations:
-    """Return the expected largest weight for Rademacher queries and keys, shape (1,).
+    """Return the expected largest weight of a row, with its error, shape (1,).
+
+    Queries and keys are Rademacher; parameters are those of `expect_rademacher_pairs`.
 
     Notes
     -----

@@ -90,7 +90,9 @@ class Reference(NamedTuple):
 
 
 def integrate_row(profile: Profile, n_keys: float) -> Expectations:
-    """Return the expectations of `ROW_NAMES`, without the last, over a row of scores.
+    """Return expectations over a row of independent scores, but for the largest weight.
+
+    They are those of the first five quantities in `ROW_NAMES`.
 
     Parameters
     ----------
@@ -135,12 +137,13 @@ def integrate_row(profile: Profile, n_keys: float) -> Expectations:
 
 
 def compare_steps(fine: Array, coarse: Array) -> Expectations:
-    """Return expectations with errors, from the integrals by two steps.
+    """Return integrals as expectations, with errors from a second, coarser grid.
 
     Parameters
     ----------
     fine, coarse : ndarray, shape (..., 1 + n_quantities)
-        Integrals with a step and with twice that step.  The first is E Σp, which is 1.
+        Integrals with one step and with twice that step.  The first of them, E Σp, is 1
+        but for its error.
 
     Returns
     -------
@@ -155,9 +158,9 @@ def compare_steps(fine: Array, coarse: Array) -> Expectations:
 
 
 def _trapezoid_integrals(profile: Profile, n_keys: float, stride: int) -> Array:
-    """Return the six integrals of `integrate_row`, in their order, shape (..., 6).
+    """Return the six integrals of `integrate_row`, shape (..., 6).
 
-    By the trapezoidal rule on every ``stride``-th point of u.
+    They begin with E Σp.  The trapezoidal rule uses every ``stride``-th point of u.
     """
     u, log_phi, a1, a1_log, a2 = (part[..., ::stride] for part in profile)
     n = float(n_keys)
@@ -182,7 +185,7 @@ def _trapezoid_integrals(profile: Profile, n_keys: float, stride: int) -> Array:
 
 
 def log_complement(complement: Array) -> Array:
-    """Return ln(1 - c) elementwise, c = ``complement``; finite where c rounds to 1."""
+    """Return ln(1 - c) elementwise for c in ``complement``; finite where c is 1."""
     return np.log1p(-np.minimum(complement, 1.0 - 1e-16))
 
 
@@ -224,7 +227,7 @@ class LargestProfile(NamedTuple):
 
 
 def largest_profile(stds: Array) -> LargestProfile:
-    """Return the `LargestProfile` of N(0, s²) scores, for each s in ``stds``.
+    """Return the `LargestProfile` of N(0, s²) scores for each s in ``stds``.
 
     Notes
     -----
@@ -251,6 +254,8 @@ def largest_profile(stds: Array) -> LargestProfile:
 
 def integrate_largest(profile: LargestProfile, n_keys: float) -> Expectations:
     """Return the expected largest weight of a row of n = ``n_keys`` scores.
+
+    The result has one value for each standard deviation s of the scores.
 
     Returns
     -------
@@ -281,7 +286,10 @@ def integrate_largest(profile: LargestProfile, n_keys: float) -> Expectations:
 
 @lru_cache(maxsize=8)
 def legendre(n_points: int) -> tuple[Array, Array]:
-    """Return Gauss-Legendre nodes and weights on [0, 1], each of shape (n_points,)."""
+    """Return nodes and weights of Gauss-Legendre quadrature on [0, 1].
+
+    Each has shape (n_points,).
+    """
     nodes, weights = np.polynomial.legendre.leggauss(n_points)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
@@ -299,7 +307,9 @@ POINTS_IN_S = 40
 
 
 def expect_gaussian_row(std: float, n_keys: float) -> Expectations:
-    """Return the expectations of `ROW_NAMES` for n independent N(0, std²) scores.
+    """Return expectations over a row of n independent N(0, std²) scores.
+
+    They are those of the six quantities in `ROW_NAMES`.
 
     Parameters
     ----------
@@ -322,7 +332,10 @@ def expect_gaussian_row(std: float, n_keys: float) -> Expectations:
 
 
 def join_largest(row: Expectations, largest: Expectations) -> Expectations:
-    """Append the largest weight, shape (..., 1), to the five others, shape (..., 5)."""
+    """Return the five expectations of `integrate_row` and the largest weight as one.
+
+    The shapes (..., 5) and (..., 1) become (..., 6), in the order of `ROW_NAMES`.
+    """
     return Expectations(
         np.concatenate([row.values, largest.values], axis=-1),
         np.concatenate([row.errors, largest.errors], axis=-1),
@@ -330,7 +343,7 @@ def join_largest(row: Expectations, largest: Expectations) -> Expectations:
 
 
 def gaussian_profile(stds: Array, grid: tuple[Array, int] | None = None) -> Profile:
-    """Return the profiles of N(0, s²) scores, for several s of similar size.
+    """Return the `Profile` of N(0, s²) scores, for several s of similar size.
 
     Parameters
     ----------
@@ -351,7 +364,9 @@ def gaussian_profile(stds: Array, grid: tuple[Array, int] | None = None) -> Prof
 
 
 def score_grid(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
-    """Return an evenly spaced grid of u for N(0, s²) scores, one of which has a mean.
+    """Return an evenly spaced grid of u for integrals over N(0, s²) scores.
+
+    One of the scores may have a mean other than 0.
 
     Parameters
     ----------
@@ -436,10 +451,10 @@ def gaussian_means(
 
 
 def _log_w_nodes(stds: Array, u: Array) -> tuple[Array, Array]:
-    """Return nodes of ln w = u + s g, shape (n_s, n_u, n_g), and their probabilities.
+    """Return nodes of ln w = u + s g for a standard normal g, and their probabilities.
 
-    g is on an evenly spaced grid of the standard normal, of shape (n_g,); for s up to
-    `NARROW`.
+    They have shapes (n_s, n_u, n_g) and (n_g,).  Nodes are evenly spaced in g; for s up
+    to `NARROW`.
     """
     ends = round(REACH / NORMAL_STEP)
     g = NORMAL_STEP * np.arange(-ends, ends + 1)
@@ -449,7 +464,10 @@ def _log_w_nodes(stds: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _log_w_grid() -> Array:
-    """Return the evenly spaced grid of ln w, with step `STEP`, for s above `NARROW`."""
+    """Return an evenly spaced grid of ln w with step `STEP`, shape (n_w,).
+
+    It is used for s above `NARROW`.
+    """
     n_w = round((HIGHEST - LOWEST) / STEP) + 1
     return LOWEST + STEP * np.arange(n_w, dtype=np.float64)
 
@@ -457,8 +475,8 @@ def _log_w_grid() -> Array:
 def _difference_grid(std: float, u: Array, stride: int) -> Array:
     """Return all values of (u - ln w)/std as one ascending grid, shape (n_z,).
 
-    ln w is on `_log_w_grid`, with step `STEP`, and u has step ``stride`` · `STEP`, so
-    that every difference lies on a grid with step `STEP`.
+    ln w is on the grid of `_log_w_grid`, with step `STEP`, and u has step ``stride`` ·
+    `STEP`, so that all differences lie on one grid.
     """
     n_z = stride * (u.size - 1) + _log_w_grid().size
     z: Array = (u[0] - HIGHEST + STEP * np.arange(n_z)) / std

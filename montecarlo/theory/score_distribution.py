@@ -24,15 +24,19 @@ WIDTHS = 14.0
 
 
 def score_cdf(x: float, d_k: int) -> float:
-    """Return P(q·k <= x) for standard normal q and k of dimension ``d_k``."""
+    """Return the probability that a score is at most x: P(q·k <= x).
+
+    q and k are standard normal vectors of dimension ``d_k``.
+    """
     radius, weight = _query_norms(d_k, 0.5 * math.log(d_k))
     return float((weight * scipy.special.ndtr(x / radius)).sum())
 
 
 def log_score_tail(x: float, d_k: int) -> float:
-    """Return ln P(q·k > x), x >= 0, for standard normal q and k of dimension ``d_k``.
+    """Return the log-probability that a score exceeds x >= 0: ln P(q·k > x).
 
-    It is accurate even if the probability itself underflows.
+    q and k are standard normal vectors of dimension ``d_k``.  The result is accurate
+    even if the probability itself underflows.
 
     Notes
     -----
@@ -49,7 +53,10 @@ def log_score_tail(x: float, d_k: int) -> float:
 
 
 def _log_chi_density(radius: Array, d_k: int) -> Array:
-    """Return the log-density of the chi distribution with d_k degrees of freedom."""
+    """Return the log-density of the chi distribution at ``radius``, elementwise.
+
+    The distribution has d_k degrees of freedom.
+    """
     constant = (1.0 - 0.5 * d_k) * math.log(2.0) - scipy.special.gammaln(0.5 * d_k)
     density: Array = constant + (d_k - 1.0) * np.log(radius) - 0.5 * radius**2
     return density
@@ -57,9 +64,9 @@ def _log_chi_density(radius: Array, d_k: int) -> Array:
 
 @lru_cache(maxsize=256)
 def _query_norms(d_k: int, peak: float) -> tuple[Array, Array]:
-    """Return quadrature nodes of |q| ~ chi(d_k), and their probabilities.
+    """Return nodes of a quadrature over |q| ~ chi(d_k), and their probabilities.
 
-    The nodes are evenly spaced in ln |q| around ``peak``, which is a value of ln |q|.
+    The `NODES` nodes are evenly spaced in ln |q| around ``peak``, a value of ln |q|.
     """
     # the lower tail of ln |q| falls like |q|**d only: wide for small d
     reach = WIDTHS / math.sqrt(2.0 * d_k)
@@ -72,18 +79,20 @@ def _query_norms(d_k: int, peak: float) -> tuple[Array, Array]:
 
 
 def distribution_gap(x: float, d_k: int) -> float:
-    """Return P(q·k/sqrt(d_k) <= x) - Φ(x) for standard normal q and k.
+    """Return the difference F(x) - Φ(x) between a score's distribution and a normal.
 
-    Φ is the standard normal distribution function.
+    F is the distribution function of q·k/sqrt(d_k) for standard normal q and k, and Φ
+    that of N(0, 1).
     """
     return score_cdf(x * math.sqrt(d_k), d_k) - float(scipy.special.ndtr(x))
 
 
 @lru_cache(maxsize=256)
 def kolmogorov_distance(d_k: int) -> float:
-    """Return the Kolmogorov distance of q·k/sqrt(d_k) from N(0, 1), sup |F(x) - Φ(x)|.
+    """Return the Kolmogorov distance between q·k/sqrt(d_k) and N(0, 1).
 
-    q and k are standard normal, F and Φ the two distribution functions.
+    It is the largest |F(x) - Φ(x)| over x, with F the distribution function of
+    q·k/sqrt(d_k) for standard normal q and k, and Φ that of N(0, 1).
 
     Notes
     -----

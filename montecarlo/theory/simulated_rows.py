@@ -25,17 +25,17 @@ STATISTICS = {
 
 @cache
 def simulated_table() -> dict[str, Any]:
-    """Return the table: sizes, divisors, statistics, error and values."""
+    """Return the table of simulated values: sizes, divisors, error and values."""
     return read_package_toml(TABLE)
 
 
 def simulated_value(
     quantity: str, point: DesignPoint, divisor: str, summary: str
 ) -> Reference | None:
-    """Return the value in the table with its standard error; None if it has none.
+    """Return a simulated value from the table, with its standard error.
 
     Parameters are those of `montecarlo.theory.references.reference`.  For two divisors
-    it is the ratio of the two values.
+    the result is the ratio of their values.  None if the table does not have the value.
     """
     table, gaussian = simulated_table(), DISTRIBUTIONS["gaussian"]
     name, is_divided = STATISTICS.get((quantity, summary), ("", False))

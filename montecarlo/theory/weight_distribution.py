@@ -90,12 +90,11 @@ LAGUERRE, FEWER_LAGUERRE, LAGUERRE_FROM = 12, 9, 8
 
 
 def share_for_std(std: float, n_keys: int, threshold: float) -> Reference:
-    """Return P(p_max >= threshold) for a row of independent N(0, std²) scores.
+    """Return the share of rows whose largest weight reaches a threshold.
 
-    p_max is the largest softmax weight.
-
-    The number of terms and of steps is doubled until neither changes the result by more
-    than `AGREED`, or the limits are reached.
+    The row has ``n_keys`` independent N(0, std²) scores.  Terms and steps of the
+    inversion are doubled until neither changes the share by more than `AGREED`, or the
+    limits are reached.
     """
     if threshold * n_keys <= 1.0:
         return Reference(1.0, 0.0)
@@ -122,12 +121,12 @@ def share_for_std(std: float, n_keys: int, threshold: float) -> Reference:
 
 
 def _share_bound(std: float, n_keys: int, threshold: float) -> float:
-    """Return an upper bound of P(p_max >= threshold) for N(0, std²) scores.
+    """Return an upper bound of the share of rows with p_max >= threshold.
 
-    p_max is the largest of the n = ``n_keys`` weights.  By Jensen's inequality, the
-    mean of exp(score) is at least exp(mean score), so that a weight is at most
-    exp(score - mean score)/n.  The bound is the expected number of weights for which
-    that reaches the threshold.
+    Parameters are those of `share_for_std`; p_max is the largest of the n weights of a
+    row.  By Jensen's inequality, the mean of exp(score) is at least exp(mean score), so
+    that a weight is at most exp(score - mean score)/n.  The bound is the expected
+    number of weights for which this expression reaches the threshold.
     """
     return n_keys * float(scipy.special.ndtr(-math.log(threshold * n_keys) / std))
 
@@ -135,10 +134,11 @@ def _share_bound(std: float, n_keys: int, threshold: float) -> float:
 def _invert_transform(
     std: float, n_keys: int, others: float, n_terms: int, step: float
 ) -> tuple[float, float, float]:
-    """Return P(Σ w <= others) by an Euler sum, and its change by fewer terms or steps.
+    """Return the probability that the other weights sum to at most ``others``.
 
-    w = exp(-gap) for each score but the largest, where gap is its distance to the
-    largest.  See `montecarlo.theory.largest_weight_share` for the formulas.
+    The sum Σ w is relative to the largest weight: w = exp(-gap) for each other score,
+    and gap is its distance to the largest score.  See
+    `montecarlo.theory.largest_weight_share` for the formulas.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def _invert_transform(
 def _gap_nodes(
     std: float, theta: NDArray[np.complex128], *, truncated: bool
 ) -> tuple[float, Array, Array]:
-    """Return quadrature nodes in the gap y from a score to the largest one.
+    """Return nodes of a quadrature over the gap y from a score to the largest one.
 
     Parameters
     ----------
@@ -242,9 +242,10 @@ def _gap_nodes(
 
 
 def _partial_sums(transform: NDArray[np.complex128], scale: float) -> Array:
-    """Return the partial sums of the alternating series Σ' (-1)^k Re transform_k.
+    """Return the partial sums of an alternating series, times ``scale``.
 
-    The first term is halved, and sums are multiplied by ``scale``.
+    The terms are (-1)^k Re transform_k, k from 0, and the first one is halved.  The
+    sums have the shape of ``transform``.
     """
     terms = transform.real * (-1.0) ** np.arange(transform.size)
     terms[0] *= 0.5
@@ -253,7 +254,10 @@ def _partial_sums(transform: NDArray[np.complex128], scale: float) -> Array:
 
 
 def _euler_average(sums: Array, n_terms: int) -> float:
-    """Return the mean, with binomial weights, of partial sums from ``n_terms`` on."""
+    """Return a weighted mean of the partial sums from number ``n_terms`` on.
+
+    The weights are binomial probabilities: Euler's method for alternating series.
+    """
     weights = [
         math.comb(AVERAGED_TERMS, j) / 2.0**AVERAGED_TERMS
         for j in range(AVERAGED_TERMS + 1)
@@ -265,9 +269,10 @@ def _euler_average(sums: Array, n_terms: int) -> float:
 def share_for_gaussian_query(
     d_k: int, n_keys: int, scale: float, threshold: float
 ) -> Reference:
-    """Return P(p_max >= threshold) for scores scale · q·k, standard normal q and k.
+    """Return the share of rows with p_max >= threshold, averaged over the query.
 
-    p_max is the largest softmax weight of a row.
+    p_max is the largest softmax weight of a row.  The scores are scale · q·k for
+    standard normal q and k.
 
     Parameters
     ----------
@@ -310,10 +315,11 @@ def share_for_gaussian_query(
 def _average_over_query(
     d_k: int, n_keys: int, scale: float, threshold: float, n_points: int
 ) -> tuple[float, float]:
-    """Return P(p_max >= threshold) averaged over |q| ~ chi(d_k), and its error.
+    """Return P(p_max >= threshold) averaged over the query length, and its error.
 
-    It is interpolated on panels of ln s, s = scale |q| the standard deviation of the
-    scores, with ``n_points`` quadrature points each.
+    |q| has the chi distribution with d_k degrees of freedom.  The share is interpolated
+    on panels of ln s, where s = scale |q| is the standard deviation of the scores, and
+    averaged at ``n_points`` quadrature points per panel.
     """
     shortest = max(1e-9, math.sqrt(d_k) - CHI_REACH)
     longest = math.sqrt(d_k) + CHI_REACH
@@ -335,7 +341,7 @@ def _average_over_query(
 
 
 def _panel_index(std: float) -> int:
-    """Return the index of the panel for scores of standard deviation ``std``."""
+    """Return the index of the panel that contains a standard deviation of scores."""
     return math.floor(PER_OCTAVE * math.log2(std))
 
 
@@ -343,10 +349,10 @@ def _panel_index(std: float) -> int:
 def _interpolate_panel(
     index: int, n_keys: int, threshold: float
 ) -> tuple[Array, float]:
-    """Interpolate P(p_max >= threshold) in ln s on panel ``index``.
+    """Return P(p_max >= threshold) on a panel, as a polynomial in ln s.
 
-    p_max is the largest weight, s the standard deviation of the scores; for the range
-    of a panel see `_panel_nodes`.
+    p_max is the largest weight of a row, and s the standard deviation of the scores.
+    For the range of a panel see `_panel_nodes`.
 
     Returns
     -------
@@ -385,7 +391,7 @@ def _panel_nodes(index: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _fourier_factors(index: int) -> tuple[Profile, Array, NDArray[np.complex128]]:
-    """Return the parts of `_fourier_terms` that do not depend on the number of keys.
+    """Return what the Fourier series of a panel need for any number of keys.
 
     Returns
     -------
@@ -412,7 +418,7 @@ def _fourier_factors(index: int) -> tuple[Profile, Array, NDArray[np.complex128]
 def _fourier_terms(
     index: int, n_keys: int
 ) -> tuple[Array, NDArray[np.complex128], float]:
-    """Return the Fourier series of P(s z - L >= y) at the nodes s of a panel.
+    """Return the Fourier series of P(s z - L >= y) in y, at the nodes s of a panel.
 
     See `share_for_gaussian_query` for z and L.
 
@@ -441,7 +447,9 @@ def _fourier_terms(
 def quantile_of_queries(
     d_k: int, n_keys: int, scale: float, probability: float
 ) -> Reference:
-    """Return a quantile of the largest weight, for standard normal q and k.
+    """Return a quantile of the largest weight of a row, averaged over the query.
+
+    Queries and keys are standard normal.
 
     Parameters
     ----------
@@ -458,7 +466,7 @@ def quantile_of_queries(
     """
 
     def by_laguerre(n_points: int, threshold: float) -> Reference:
-        """Return P(p_max >= threshold), averaged over |q| at ``n_points`` points."""
+        """Return P(p_max >= threshold), averaged over |q| at ``n_points`` nodes."""
         halves, weights = gamma_quadrature(n_points, 0.5 * d_k - 1.0)
         stds = scale * np.sqrt(2.0 * halves)
         shares = [share_for_std(float(std), n_keys, threshold) for std in stds]
@@ -484,11 +492,12 @@ def quantile_of_queries(
 
 @lru_cache(maxsize=256)
 def gamma_quadrature(n_points: int, alpha: float) -> tuple[Array, Array]:
-    """Return Gauss-Laguerre nodes and weights for a gamma(alpha + 1, 1) expectation.
+    """Return nodes and weights for means over a gamma(alpha + 1, 1) variable.
 
-    The weights sum to 1.  Method: Golub and Welsch, Mathematics of Computation 23
-    (1969) 221; nodes are eigenvalues of the Jacobi matrix, weights the squared first
-    entries of its eigenvectors.
+    The rule is Gauss-Laguerre; each has shape (n_points,), and the weights sum to 1.
+    Method: Golub and Welsch, Mathematics of Computation 23 (1969) 221; nodes are
+    eigenvalues of the Jacobi matrix, weights the squared first entries of its
+    eigenvectors.
     """
     k = np.arange(n_points)
     off = np.sqrt(k[1:] * (k[1:] + alpha))
@@ -503,7 +512,9 @@ def solve_quantile(
     share: Callable[[float], Reference],
     start: float | None = None,
 ) -> Reference:
-    """Return the quantile t of the largest weight: P(p_max < t) = probability.
+    """Return a quantile of the largest weight of a row, by root finding.
+
+    The result is the weight t with P(p_max < t) = probability.
 
     Parameters
     ----------
@@ -551,5 +562,5 @@ def solve_quantile(
 
 
 def _logistic(logit: float) -> float:
-    """Return 1/(1 + exp(-logit))."""
+    """Return the logistic function of a logit, 1/(1 + exp(-logit))."""
     return 1.0 / (1.0 + math.exp(-logit))

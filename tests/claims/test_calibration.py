@@ -14,7 +14,7 @@ from montecarlo.claims.calibration import (
     KURTOSIS,
     OF_FEW_ROWS,
     calibrate,
-    kind_of,
+    interval_kind,
     nominal_rate,
     read_calibration,
 )
@@ -70,7 +70,7 @@ def test_every_kind_that_is_judged_is_counted():
     study = Study(read_catalogue(), PRESETS["standard"])
     evidence = Evidence(needed_budgets(study), study.grid.divisors, exact_value)
     found = {
-        kind_of(check)
+        interval_kind(check)
         for check in study.catalogue.checks()
         if check.relation != "tends_to" and evidence.cases(check)
     }
@@ -101,7 +101,7 @@ def test_every_kind_that_is_judged_is_counted():
 )
 def test_each_check_has_its_kind(quantity, summary, divisor, relation, kind):
     """By what its interval is made of."""
-    assert kind_of(Check(quantity, relation, summary, divisor)) == kind
+    assert interval_kind(Check(quantity, relation, summary, divisor)) == kind
 
 
 def test_what_few_rows_are_evaluated_for_is_known():

@@ -5,6 +5,7 @@ from the nearest bound, so they fail by chance less than once in 10⁹ seeds eac
 the report's own error rate is what protects, it is set to 1e-6.
 """
 
+import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.attention.quantities import PAIR_QUANTITIES
@@ -23,8 +25,10 @@ from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import (
     Case,
     CaseKey,
+    CheckOutcome,
     decide_case,
     find_thresholds,
+    join_by_case,
     round_interval,
 )
 from montecarlo.claims.running import Study, exact_value, run_study
@@ -44,7 +48,7 @@ from montecarlo.claims.simulation import (
     cases_of,
     row_key,
     split_error_rate,
-    statistic_of,
+    statistic_key,
     undecided_points,
 )
 from montecarlo.claims.verdicts import Outcome, Reason, Ruling, Verdict, decide
@@ -54,7 +58,7 @@ from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.batches import join, pack
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study.presets import PRESETS, Block, Grid
+from montecarlo.study.presets import PRESETS, Grid
 from montecarlo.study.table import find_reference
 from tests.samples import KNOWN, sample_all, summarise
 
@@ -123,7 +127,7 @@ def test_what_shares_its_error_misses_together(quantity):
         for divisor in DIVISOR_TABLE if divided else ("none",):
             check = variance(divisor, name)
             (points,) = cases_of(check, [point], DIVISOR_TABLE).values()
-            found = statistic_of(check, points)
+            found = statistic_key(check, points)
             shared.setdefault(found, []).append(summaries.estimate(row_key(check)))
     mine = [statistic for statistic in shared if statistic[1].quantity == quantity]
     for statistic in mine:
@@ -467,32 +471,6 @@ def test_check_without_a_place_leaves_its_interpretation_open():
     assert claim.verdict == "fails"  # one place is enough for that
 
 
-def test_borders_lie_within_their_context():
-    """Places of one dependence come together, so that borders are found."""
-    grid = Grid(
-        d_k=(),
-        n_keys=(),
-        distributions=(),
-        divisors=DIVISORS,
-        first=32,
-        most=32,
-        blocks=tuple(
-            Block((64, 128, 256), dependence=f"pairs({rho!r})") for rho in (0.5, 1.0)
-        ),
-    )
-    domain = Domain(dependence=("pairs(0.5)", "pairs(1.0)"))
-    # E q·k = rho d: 32, 64 and 128; 64, 128 and 256
-    check = Check("score_mean", "at_most", "value", "none", high=90.0, domain=domain)
-    (claim,) = study_claims(catalogue_of((check,)), grid).claims
-    (interpretation,) = claim.interpretations
-
-    assert [case.outcome for case in interpretation.cases] == (
-        ["supported", "supported", "refuted", "supported", "refuted", "refuted"]
-    )
-    found = [(a.dependence, a.d_k, b.d_k) for a, b in interpretation.thresholds]
-    assert found == [("pairs(0.5)", 128, 256), ("pairs(1.0)", 64, 128)]
-
-
 S, R, I = Outcome.SUPPORTED, Outcome.REFUTED, Outcome.UNDECIDED  # noqa: E741
 
 
@@ -523,6 +501,17 @@ def test_borders():
     assert borders(along_d_k(S) + along_d_k(R, R, dependence="planted(0.5)")) == []
     # between decided cases an open one widens the border, and NA is no outcome
     assert borders(along_d_k(S, I, Outcome.NOT_APPLICABLE, R)) == [(16, S, 128, R)]
+
+
+def test_borders_lie_within_their_context():
+    """Cases of one dependence come together and by rising d_k, so that borders are
+    found, in whatever order they were decided.
+    """
+    cases = along_d_k(S, S, R, dependence="pairs(0.5)")
+    cases += along_d_k(S, R, R, dependence="pairs(1.0)")
+    for order in itertools.permutations(cases):
+        check = CheckOutcome(**asdict(variance()), cases=order)
+        assert borders(join_by_case([check])) == [(32, S, 64, R), (16, S, 32, R)]
 
 
 EQUALS = [

@@ -11,7 +11,7 @@ import pytest
 import scipy.special
 
 import montecarlo.report.running as report_command
-from montecarlo import judge
+from montecarlo import expected_row, judge
 from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.claims.own_claims import study_of_claims
 from montecarlo.claims.running import needed_budgets
@@ -274,26 +274,16 @@ def test_normalised_queries_and_keys_are_judged(factor, verdict):
     assert len({case["rows"][0] for case in cases}) == 2
 
 
-def output_variance_of_causal_rows():
-    """Mean of the sums of squared weights of 32 causal rows of textbook normals.
-
-    Of 3000 replicates: known to 0.2 %.
-    """
-    q, k = np.random.default_rng(72).normal(size=(2, 3000, 32, 16))
-    scores = np.einsum("rid,rjd->rij", q, k) / 4.0
-    scores[:, *np.triu_indices(32, 1)] = -np.inf
-    return (scipy.special.softmax(scores, axis=2) ** 2).sum(axis=2).mean()
-
-
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "holds"), (1.1, "fails")])
 def test_masked_rows_are_judged(factor, verdict):
     """Where a domain says so; the case names the mask as tables do, and so does its
     line.
     """
+    exact = expected_row(32, d_k=16, mask="causal")
     check = {
         "quantity": "output_variance",
         "relation": "equals",
-        "expected": factor * output_variance_of_causal_rows(),
+        "expected": factor * exact["inverse_participation"].value,
         "tolerance": 0.02,
         # as wide as the rows: causal
         "domain": gaussian(16, 32, mask=["window( 032 )"]),

@@ -155,8 +155,7 @@ def test_range_has_both_ends_and_places_between(low, high):
 
 def places_of(catalogue, preset="quick"):
     """Return what cases are of: distribution, d_k and n."""
-    study = study_of_claims(catalogue, preset=preset)
-    points = points_of_study(study)
+    points = points_of_study(study_of_claims(catalogue, preset=preset))
     return {(c.distribution_k.name, c.d_k, c.n_keys) for c in points}
 
 

@@ -152,9 +152,8 @@ def test_other_points_change_no_row(workers, fixed):
     """What is taken out of the grid, or added to it, changes no other row."""
     change = {"blocks": GRID.blocks[2:], "n_keys": (8, 32, 128), "divisors": ("sqrt",)}
     change["distributions"] = ("rademacher", "uniform")
-    found = rows_of(
-        results_of(msgspec.structs.replace(FIXED, **change), workers["one"])
-    )
+    other = msgspec.structs.replace(FIXED, **change)
+    found = rows_of(results_of(other, workers["one"]))
 
     shared = found.keys() & fixed.keys()
     assert len(shared) > 50

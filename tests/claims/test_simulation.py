@@ -18,7 +18,7 @@ from montecarlo.claims.simulation import (
     estimate_in,
     exact_in,
     is_applicable,
-    statistic_of,
+    statistic_key,
 )
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.sampling.design_points import parse_point
@@ -116,7 +116,7 @@ def test_moments_that_an_interval_needs(distribution, quantity, expected):
 def statistics(*checks):
     """The different statistics that checks look at on the grid."""
     return {
-        statistic_of(check, points)
+        statistic_key(check, points)
         for check in checks
         for points in cases_of(check, GRID, ALL).values()
     }

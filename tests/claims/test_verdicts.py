@@ -193,19 +193,6 @@ def test_reasons_of_what_is_joined():
     assert join_texts([halves, ruling(P, Reason.DEPENDS)]) == differ
 
 
-OUTCOMES = st.lists(st.sampled_from([S, R, I, NA]), min_size=1, max_size=6)
-
-
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(outcomes=OUTCOMES, quantifier=st.sampled_from(QUANTIFIERS))
-def test_deciding_an_open_case_never_swaps_the_verdict(outcomes, quantifier):
-    """Deciding an open case never turns support into refutation or the reverse."""
-    before = join_cases(quantifier, outcomes)
-    for decision in (S, R):
-        decided = [decision if outcome == I else outcome for outcome in outcomes]
-        assert {before, join_cases(quantifier, decided)} != {H, F}
-
-
 ALPHA, BUDGET = 1e-4, 1024
 
 

@@ -8,7 +8,7 @@ import pytest
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, points_of_study, rows_of_study
 from montecarlo.claims.simulation import check_rows
-from montecarlo.claims.z_scores import name_references
+from montecarlo.claims.z_scores import reference_rows
 from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import DISTRIBUTION, has_row
 from montecarlo.report.content.reading import read_rows
@@ -46,7 +46,7 @@ def test_what_is_read_is_sampled_and_nothing_else(preset):
         mine = set(reader(points))
         assert mine <= set(rows)
         named |= mine
-    named |= set(name_references({point for point, _ in named}))
+    named |= set(reference_rows({point for point, _ in named}))
     assert len(rows) == len(set(rows))
     assert set(rows) == named
     assert all(has_row(*row) for row in rows if row[1].summary != DISTRIBUTION)
@@ -87,7 +87,7 @@ def test_every_row_of_a_report_is_read(report):
         for spec in FIGURES.values()
         for row in spec.rows(report.results.points)
     }
-    named = {row_id(*row) for row in name_references(report.results.points)}
+    named = {row_id(*row) for row in reference_rows(report.results.points)}
     elsewhere = {*estimates.index} - cells - figures - named
     unread = [name for name in elsewhere if json.dumps(name) not in claims]
     # of saturated rows, where there are none, no gradient is known

@@ -334,6 +334,12 @@ def test_a_share_of_every_row_has_a_lower_bound():
     assert found.ci_low == pytest.approx(0.025 ** (1.0 / 64.0), rel=1e-9)
 
 
+def lines_with(**changed):
+    """The lines of a measurement, some of whose columns are changed."""
+    measured = measure(d_k=4, n_keys=8, quantity="entropy", most=128)
+    return dict(replace(measured, **changed).lines())
+
+
 @pytest.mark.parametrize(
     ("low", "high", "error", "shown"),
     [
@@ -348,9 +354,8 @@ def test_a_share_of_every_row_has_a_lower_bound():
 )
 def test_printed_intervals_are_rounded_outwards(low, high, error, shown):
     """Down to the second digit of the error, and never into the interval."""
-    measured = measure(d_k=4, n_keys=8, quantity="entropy", most=128)
-    changed = {"ci_low": low, "ci_high": high, "std_error": error}
-    assert dict(replace(measured, **changed).lines())["95 %"] == shown
+    lines = lines_with(ci_low=low, ci_high=high, std_error=error)
+    assert lines["95 %"] == shown
 
 
 def test_quantiles_near_the_upper_end_are_known():
@@ -407,11 +412,9 @@ def test_an_error_is_said_as_it_is(quantity, summary, numbers, shown):
     """Of a share that may be 0 or 1 by a bound on one side, of a quantile that is known
     to a factor by that; of anything else by what lies on either side.
     """
-    measured = measure(d_k=4, n_keys=8, quantity="entropy", most=128)
     names = ("estimate", "std_error", "ci_low", "ci_high")
     changed = dict(zip(names, numbers, strict=True))
-    changed |= {"quantity": quantity, "summary": summary}
-    lines = dict(replace(measured, **changed).lines())
+    lines = lines_with(quantity=quantity, summary=summary, **changed)
     assert lines["estimate"] == shown[0]
     assert shown[1] in (None, lines["95 %"])
 

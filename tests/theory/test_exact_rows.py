@@ -137,23 +137,3 @@ def test_a_biased_row_is_what_is_drawn(n_keys, std, bias):
     for name, values in drawn.items():
         error = values.std() / np.sqrt(rows)
         assert abs(values.mean() - exact[name].value) < 6.0 * error, name
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"std": 1.0},
-        {"std": 8.0, "bias": 4.0},
-        pytest.param({"d_k": 16, "divisor": "sqrt"}, marks=pytest.mark.slow),
-    ],
-)
-def test_a_causal_mask_is_the_mean_over_lengths(asked):
-    """Interpolated between few lengths, or every one of 100 asked for."""
-    found = expected_row(100, **asked, mask="causal")
-    rows = [expected_row(n, **asked) for n in range(2, 101)]
-    alone = {"inverse_participation": 1.0, "weight_max": 1.0, "biased_weight": 1.0}
-    alone["log_partition"] = asked.get("bias", 0.0)
-    for name, one in found.items():
-        mean = (alone.get(name, 0.0) + sum(row[name].value for row in rows)) / 100
-        assert one.value == pytest.approx(mean, rel=1e-9)
-        assert 0.0 < one.error <= PROMISED * one.value

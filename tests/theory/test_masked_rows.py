@@ -9,21 +9,35 @@ from montecarlo import expected_row
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.references import reference
 
-ALONE = {"inverse_participation": 1.0, "weight_max": 1.0}
+#: Values of a row of one key; of others 0.
+ALONE = {"inverse_participation": 1.0, "weight_max": 1.0, "biased_weight": 1.0}
+PLAIN = {"std": 1.5}
 
 
-@pytest.mark.parametrize("width", [1, 2, 40, 99, 100])
-def test_a_window_is_the_mean_over_its_lengths(width):
-    """Short rows first, then as many of one length as are left."""
-    found = expected_row(100, std=1.5, mask=f"window({width})")
-    of_length = {n: expected_row(n, std=1.5) for n in range(2, width + 1)}
+@pytest.mark.parametrize(
+    ("mask", "width", "row"),
+    [
+        *((f"window({width})", width, PLAIN) for width in (1, 2, 40, 99)),
+        ("causal", 100, PLAIN),
+        ("causal", 100, {"std": 8.0, "bias": 4.0}),
+        pytest.param("causal", 100, {"d_k": 16}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_mask_is_the_mean_over_its_lengths(mask, width, row):
+    """Short rows first, then as many of one length as are left; interpolated between
+    few lengths, or every one asked for.
+    """
+    found = expected_row(100, **row, mask=mask)
+    of_length = {n: expected_row(n, **row) for n in range(2, width + 1)}
+    alone = {**ALONE, "log_partition": row.get("bias", 0.0)}
     for name, one in found.items():
         lengths = [min(i, width) for i in range(1, 101)]
         values = [
-            ALONE.get(name, 0.0) if n == 1 else of_length[n][name].value
+            alone.get(name, 0.0) if n == 1 else of_length[n][name].value
             for n in lengths
         ]
         assert one.value == pytest.approx(np.mean(values), rel=1e-9, abs=1e-15)
+        assert (0.0 < one.error <= 1e-9 * one.value) or width == 1
 
 
 def test_full_rows_are_those_without_a_mask():
