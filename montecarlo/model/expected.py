@@ -318,7 +318,7 @@ class Fields(NamedTuple):
         return None
 
     def need(self, names: Sequence[str]) -> tuple[str, float]:
-        """Return the same; raise an `InputError` if no field is set."""
+        """Return what `find` returns; raise an `InputError` if no field is set."""
         found = self.find(names)
         if found is None:
             raise InputError(
@@ -381,7 +381,7 @@ def _sqrt(fields: Fields, convention: Convention) -> Expected:
 
 
 def _none(fields: Fields, convention: Convention) -> Expected:
-    """Return 1, of architectures such as T5 that do not scale."""
+    """Return the divisor 1, of architectures such as T5 that do not scale."""
     mistakes = {}
     with suppress(InputError, _UndeterminedError):  # the width is no part of it
         mistakes["scaled"] = math.sqrt(_width(fields, convention)[0])
@@ -479,7 +479,7 @@ def _rotary_factor(fields: Fields) -> float | None:
 
 
 def _expected_at(caller: Caller, number: int) -> Expected:
-    """Return the expected divisor of a layer, whose number the caller may hold."""
+    """Return the expected divisor of a layer; the caller may have its own number."""
     if caller.config is None:
         raise _UndeterminedError("there is no configuration")
     layer = number if caller.layer is None else caller.layer

@@ -163,9 +163,9 @@ class Numbers:
 
 #: Data with the following functions.  ``predict`` returns the residual of a form at its
 #: parameters, of which the scale is the first, and derivatives of the prediction, one
-#: in each column; ``roundings`` the relative effect of rounding the numbers, and the
-#: scores, and the effect of adding 1 to each score; ``start`` the parameters that a
-#: search starts from.
+#: in each column.  ``start`` returns the parameters that a search starts from.
+#: ``roundings`` returns three effects on each number: of rounding it, and of rounding
+#: scores, both over the relative rounding error; and of adding 1 to each score.
 Evidence: TypeAlias = "LogWeights | Outputs"
 
 
@@ -406,7 +406,7 @@ class LogWeights(Numbers):
 
     def start(self, form: str, scale: float | None) -> Array:
         """Return the best of some caps, each with its best scale; 0 for other forms."""
-        del scale
+        del scale  # which a linear fit finds
         if form in self.linear_forms:
             return np.zeros(1 + (form != "plain"))
         found = []
@@ -418,8 +418,8 @@ class LogWeights(Numbers):
         return np.array(min(found)[1:])
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return effects of rounding: a logarithm moves by the part of its weight."""
-        del form
+        """Return effects on each logarithm, as `Evidence` says."""
+        del form  # a logarithm moves by the relative error of its weight
         ones = np.ones_like(self.logs)
         return ones, np.abs(parameters[0] * self.scores), ones
 
@@ -545,10 +545,10 @@ class Prediction(NamedTuple):
     sink: Array | float  # the weight of the sink, shape (n_rows, 1)
 
     def moved(self, added: Array) -> Array:
-        """Return the derivative of the outputs in a direction of the logits."""
-        pulled = self.weights * added
-        change: Array = pulled @ self.values
-        change -= pulled.sum(axis=1)[:, None] * self.outputs
+        """Return the change of outputs, to first order, by numbers added to logits."""
+        weighted = self.weights * added
+        change: Array = weighted @ self.values
+        change -= weighted.sum(axis=1)[:, None] * self.outputs
         return change
 
     def slopes(self, form: str) -> list[Array]:
@@ -593,7 +593,10 @@ class Outputs(Numbers):
         return _joined(block.outputs - one.outputs for block, one in pairs), columns
 
     def start(self, form: str, scale: float | None) -> Array:
-        """Return the parameters of a few that fit some of the rows best."""
+        """Return those of a few parameters that fit a few rows best.
+
+        ``scale`` is the first of them, where it is known.
+        """
         n_rows = TRIAL_ROWS // len(self.blocks) + 1
         few = [
             b.some(slice(None, None, -(-len(b.places) // n_rows))) for b in self.blocks
@@ -609,7 +612,7 @@ class Outputs(Numbers):
         )
 
     def roundings(self, form: str, parameters: Array) -> tuple[Array, Array, Array]:
-        """Return effects of rounding on each entry."""
+        """Return effects on each entry of the outputs, as `Evidence` says."""
         parts = []
         for block in self.blocks:
             made = make_outputs(form, parameters, block, self.mask)
@@ -667,16 +670,16 @@ def _fits_to_outputs(plain: Fitted) -> list[Fitted]:
     return [plain, *more]
 
 
-def _size_of_changes(squares: Array, made: Prediction) -> Array:
-    """Return the root mean square effect of independent changes of scores on outputs.
+def _size_of_changes(squares: Array, prediction: Prediction) -> Array:
+    """Return how far outputs move, root mean square, by independent changes of scores.
 
     ``squares`` are those of the changes times those of the weights.  The derivative of
     an output by a score is weight * (value - output).
     """
-    values = made.values
+    values = prediction.values
     found: Array = (
         squares @ np.square(values)
-        - 2.0 * made.outputs * (squares @ values)
-        + squares.sum(axis=1, keepdims=True) * np.square(made.outputs)
+        - 2.0 * prediction.outputs * (squares @ values)
+        + squares.sum(axis=1, keepdims=True) * np.square(prediction.outputs)
     )
     return np.sqrt(np.maximum(found, 0.0))

@@ -65,7 +65,10 @@ def _allowed(rounding_error: float) -> float:
 
 
 def _hidden_pairs(block: Rows, fit: Fit) -> NDArray[np.bool_]:
-    """Return where a weight is 0 although that of a smaller score of its row is not."""
+    """Return where a weight is 0 although that of a smaller score of its row is not.
+
+    There a mask hides the key; scores alone would give it the larger weight.
+    """
     expected: Array = fit.scale * block.scores
     if fit.form == "distance":
         expected = expected + fit.parameter * np.abs(block.offsets)
@@ -128,7 +131,7 @@ def _chunk_width(blocks: Sequence[Rows], hidden: Pairs, seen: Pairs) -> int:
 
 
 def _are_hidden(places: Pairs, seen: Pairs) -> bool:
-    """Return whether there are such pairs, and none of them is seen."""
+    """Return whether ``places`` holds pairs, and none of them is seen."""
     return any(one.any() for one in places) and not any(
         (s & p).any() for s, p in zip(seen, places, strict=True)
     )
