@@ -327,7 +327,6 @@ class Model:
     key_heads: Mapping[int, int]  # of each head of queries, that of its keys
     sequences: tuple[SequenceArrays, ...]
     causal: bool  # whether a query sees only keys up to its own position
-    unread: tuple[str, ...] = ()  # names of arrays in files that were not read
 
     @property
     def head_labels(self) -> tuple[int, ...]:
@@ -480,15 +479,13 @@ def open_arrays(
 
 def make_model(
     sequences: Sequence[SequenceArrays],
-    unread: Iterable[str] = (),
     *,
     layers: Sequence[int] | None = None,
     causal: bool = False,
 ) -> Model:
     """Make a model of sequences, which must have the same arrays and sizes.
 
-    ``unread`` are names of arrays that were not read; ``layers`` are numbers of the
-    layers, by default from 0 on.
+    ``layers`` are numbers of the layers, by default from 0 on.
     """
     first = sequences[0]
     names, sizes = first.layers.keys(), first.sizes
@@ -514,7 +511,6 @@ def make_model(
         {head: head * sizes["head of k"] // heads for head in range(heads)},
         tuple(sequences),
         causal,
-        tuple(dict.fromkeys(unread)),
     )
 
 

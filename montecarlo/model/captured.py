@@ -33,6 +33,7 @@ from montecarlo.model.arrays import (
     make_model,
 )
 from montecarlo.model.expected import Caller
+from montecarlo.model.files import LAYERS
 from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
 from montecarlo.model.scales import find_scales, scales_table
 from montecarlo.names import require_whole
@@ -307,7 +308,7 @@ class Captured:
         path : str or Path
             Gets the suffix ``.npz`` where it has another.
         layers : sequence of int, optional
-            Numbers of layers; by default all.
+            Numbers of layers, which the file keeps; by default all.
 
         Raises
         ------
@@ -324,6 +325,8 @@ class Captured:
                     f"written, {name} has several: name layers that are alike"
                 )
             joined[name] = np.stack([np.stack(list(each)) for each in found])
+        if layers is not None:
+            joined[LAYERS] = np.array(model.layers)
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
         name = str(path) if str(path).endswith(".npz") else f"{path}.npz"

@@ -27,7 +27,6 @@ from montecarlo.model.files import open_files
 from montecarlo.model.observing import FEWEST, Observation, ObservedHead
 from montecarlo.model.scales import describe, find_scales, scales_table
 from montecarlo.names import require_number
-from montecarlo.plain_text import on_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +46,6 @@ def observe_files(  # noqa: PLR0913 - what is typed
     files: Sequence[Path],
     *,
     axes: Sequence[str] | None = None,
-    names: str | None = None,
     causal: bool = False,
     expect: str | None = None,
     config: Path | None = None,
@@ -59,7 +57,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
 
     Parameters
     ----------
-    files, axes, names, causal
+    files, axes, causal
         As for `montecarlo.model.files.open_files`.
     expect, config
         As for `montecarlo.model.expected.find_expected`.
@@ -76,7 +74,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
         If an argument or a file is not usable.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
-    model = open_files(files, axes=axes, names=names, causal=causal)
+    model = open_files(files, axes=axes, causal=causal)
     expected = find_expected(model, expect, config)
     if divisor is not None:
         divisor_value(divisor, model.d_k)
@@ -134,15 +132,7 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
 
 
 def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
-    """Yield lines on the scales; first which arrays in the files were not read."""
-    model = observation.model
-    if model.unread:
-        more = ", ..." if len(model.unread) > MOST_FINDINGS else ""
-        yield (
-            f"not read: {on_one_line(', '.join(model.unread[:MOST_FINDINGS]))}{more} "
-            "(--names tells what arrays are: of attention weights, or of values and "
-            "outputs together)"
-        )
+    """Yield the answer, a line for each finding, and one that lists dead heads."""
     yield say_answer(answer)
     for line in say_findings(answer):
         yield f"  {line}"

@@ -8,6 +8,7 @@ import pytest
 
 from montecarlo import assert_attention_scale, capture, compare
 from montecarlo.errors import InputError
+from montecarlo.model.checking import open_source
 from tests.model.architectures import TOKENS, build, record, torch
 
 pytestmark = pytest.mark.slow
@@ -76,6 +77,9 @@ def test_layers_of_other_sizes_are_named(tmp_path):
     with pytest.raises(InputError, match="q has several: name layers"):
         captured.save(tmp_path / "some.npz")
     assert captured.models([1])[0].d_k == 8
+    captured.save(tmp_path / "second.npz", [1])
+    (read,) = open_source(tmp_path / "second.npz")
+    assert read.heads() == captured.models([1])[0].heads()
     with pytest.raises(InputError, match="layers must be among 0 to 1, got 2"):
         captured.save(tmp_path / "some.npz", [2])
     assert len(captured.applied_scale()) == 2 * 4
