@@ -138,8 +138,8 @@ def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
         yield f"  {line}"
     if observation.dead:
         yield (
-            "left out, since queries or keys are the same for every token (layer, "
-            f"head): {_list(observation.dead)}"
+            "left out, since queries, keys or scores are the same for every token "
+            f"(layer, head): {_list(observation.dead)}"
         )
 
 

@@ -98,10 +98,10 @@ class HeadSums(NamedTuple):
     groups: Stacks
 
     @property
-    def vary(self) -> tuple[bool, bool]:
-        """Whether queries, and keys, differ between tokens."""
-        some_q, some_k = (self.groups[f"second_{side}"].any() for side in "qk")
-        return bool(some_q), bool(some_k)
+    def vary(self) -> bool:
+        """Whether queries, keys and the scores of a row differ between tokens."""
+        names = ("second_q", "second_k", "within")
+        return all(self.groups[name].any() for name in names)
 
     @property
     def shift(self) -> float:
@@ -210,21 +210,6 @@ def _row_sums(
         for name, function in ROW_FUNCTIONS.items():
             yield name, function(sums).sum()
         yield SHARE, (softmax.effective_keys(sums) / seen).sum()
-
-
-def _require_scores(head: Head, sums: HeadSums) -> None:
-    """Refuse a head whose scores are all equal: their variance has no parts."""
-    groups = sums.groups
-    for prefix in ("", "all_"):
-        if f"{prefix}s" in groups:
-            count, first, second = (
-                groups[prefix + name].sum() for name in ("count", "s", "s2")
-            )
-            if not second > first**2 / count:
-                raise InputError(
-                    "q and k must have scores that vary, got the same for every pair "
-                    f"in layer {head.layer}, head {head.head}"
-                )
 
 
 class HeadEstimate(NamedTuple):
@@ -374,7 +359,7 @@ class Observation(NamedTuple):
 
     @property
     def dead(self) -> list[Head]:
-        """Heads whose queries, or keys, are equal for all tokens; they are left out."""
+        """Heads whose queries, keys or scores are equal for all tokens, left out."""
         seen = {one.head for one in self.heads}
         return [head for head in self.model.heads() if head not in seen]
 
@@ -442,25 +427,21 @@ def observe_model(
     ``divisor`` is that of the scores; ``track`` shows how many heads are done.
     """
     heads = []
-    varied = np.zeros(2, dtype=bool)
     total: Stacks = {}
     with threadpool_limits(limits=1, user_api="blas"):
         for head in track(model.heads(), "observing"):
             sums = sum_head(model, head, divisor)
-            varied |= sums.vary
-            if not all(sums.vary):
+            if not sums.vary:
                 continue
-            _require_scores(head, sums)
             found = quantities(sums, divisor)
             for name, stack in found.items():
                 total[name] = total.get(name, 0.0) + stack
             estimates = {name: estimate(stack) for name, stack in found.items()}
             heads.append(ObservedHead(head, estimates, state_of(estimates)))
     if not heads:
-        sides = [name for name, some in zip("qk", varied, strict=True) if not some]
         raise InputError(
-            f"{sides[0] if sides else 'q and k'} must vary from token to token, got "
-            "zero variance in every head"
+            "q, k and their scores must vary from token to token, got zero variance in "
+            "every head"
         )
     overall = {name: estimate(stack / len(heads)) for name, stack in total.items()}
     return Observation(model, divisor, tuple(heads), overall)

@@ -70,7 +70,7 @@ def test_archives_are_further_sequences(tmp_path):
     short = write_npz(tmp_path, "c.npz", q=Q[2:, :, :, :4], k=K[2:, :, :, :4])
     assert not table([paths[0], *short]).equals(observe(Q, K))
     other = write_npz(tmp_path, "d.npz", q=Q, k=K, weights=WEIGHTS)
-    assert "must hold the same beside q and k, got weights after nothing" in refused(
+    assert "must hold the same arrays, of the same sizes but for sequences" in refused(
         paths[0], *other
     )
 

@@ -105,27 +105,17 @@ def weights_of(q, k, scale):
     return softmax(logits, axis=-1)
 
 
-def test_dropout_changes_nothing():
-    """Weights of which some were dropped are not believed: they are made again."""
-    q, k = entries(5)
-    whole = weights_of(q, k, D_K**-0.5)
-    kept = np.random.default_rng(6).random(whole.shape) > 0.1
-    dropped = np.where(kept, whole / 0.9, 0.0)
-    passed = {"source": "transformers", "hidden": CAUSAL[None, None]}
-    found = [told({"q": q, "k": k, "weights": w}, **passed) for w in (whole, dropped)]
-    assert np.array(found[1]) == pytest.approx(np.array(found[0]), rel=1e-4)
-    wrong = -(dropped * np.log(np.where(dropped > 0, dropped, 1))).sum(-1).mean()
-    assert abs(wrong / np.mean([line[5] for line in found[0]]) - 1) > 0.01  # it would
-
-
-def test_scale_that_nobody_passed():
-    """Weights imply it, and the mask; with neither there is none."""
+def test_weights_are_those_that_came():
+    """They imply the mask; without a scale that is known there are no scores."""
     q, k = entries(7, size=1.0)
     weights = weights_of(q, k, 0.2)
-    found = told({"q": q, "k": k, "weights": weights}, source="written out")
-    expected = by_hand(q, k, 0.2, seen=CAUSAL)
-    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-4)
-    assert all(math.isnan(line[-1]) for line in told({"q": q, "k": k}))
+    arrays = {"q": q, "k": k, "weights": weights}
+    found = told(arrays, source="written out", scale=0.2)
+    expected = np.array(by_hand(q, k, 0.2, seen=CAUSAL))
+    assert np.array(found) == pytest.approx(expected, rel=1e-4)
+    found = np.array(told(arrays, source="written out"))
+    assert np.isnan(found).all(axis=0).nonzero()[0].tolist() == [1, 2, 3, 4, 9]
+    assert found[:, 5:9] == pytest.approx(expected[:, 5:9], rel=1e-4)
 
 
 def test_padding_is_left_out():
