@@ -225,10 +225,6 @@ def _unreadable(*values: object) -> str:
         elif isinstance(one, torch.Tensor):
             if type(one).__torch_dispatch__ != torch.Tensor.__torch_dispatch__:
                 return f"a {type(one).__name__}"
-            if torch._C._functorch.is_functorch_wrapped_tensor(one):
-                return "a tensor within torch.func"
-            if one.is_meta:
-                return "a meta tensor"
             if one.is_nested:
                 return "a nested tensor"
     return ""
