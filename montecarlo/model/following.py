@@ -95,7 +95,7 @@ def _versions_of(tensors: Sequence[Tensor]) -> list[int]:
 
 
 class Weights:
-    """Attention weights: the softmax of a product."""
+    """Attention weights, the softmax of a product, until they meet values."""
 
     def __init__(self, tensor: Tensor, provenance: "Provenance", kind: str) -> None:
         self.product = provenance.product  # None after they were read
@@ -189,7 +189,7 @@ def _require_memory(n_labels: int) -> None:
 
 
 def _varies(label: Tensor, axis: int) -> bool:
-    """Tell whether labels differ along an axis."""
+    """Return whether labels differ along an axis."""
     if label.shape[axis] < 2 or not label.stride(axis):
         return False
     once = tuple(slice(None) if step else slice(0, 1) for step in label.stride())
@@ -247,7 +247,7 @@ class ProvenanceTracker:
         self._provenances[number] = weakref.ref(tensor, drop), provenance
 
     def _track_view(self, operation: Operation) -> None:
-        """Add a view or a reshape to the provenance; a view may return several."""
+        """Add a view or a reshape to the moves of a provenance; it may give several."""
         func, (source, *rest), kwargs, result = operation
         if not isinstance(source, Tensor):
             return
@@ -345,7 +345,7 @@ class ProvenanceTracker:
         return provenance._replace(factors=())
 
     def _track_other(self, operation: Operation) -> None:
-        """Mark scores as lost; keep the provenance of other tensors of that shape.
+        """Mark scores as lost; keep the provenance of other tensors of the same shape.
 
         Factors that all tensors have in common stay where these are joined.
         """
@@ -371,7 +371,7 @@ class ProvenanceTracker:
                 self._set(one, known[0]._replace(factors=(), is_parameter=False))
 
     def _track_softmax(self, operation: Operation) -> None:
-        """Take softmax of a product as attention weights."""
+        """Note softmax of a product as attention weights."""
         result, provenance = operation.result, self._provenance(operation.args[0])
         if provenance.product is None:
             lost = "softmax of what is no product of two tensors that was seen"
@@ -385,7 +385,7 @@ class ProvenanceTracker:
         self._set(result, provenance)
 
     def _track_product(self, operation: Operation) -> None:
-        """Read attention if an argument has weights; else begin a product."""
+        """Hand on attention if one factor is weights; else begin a product of two."""
         start, kwargs = PRODUCTS[operation.name], operation.kwargs
         tensors = operation.args[start : start + 2]
         provenances = [self._provenance(one) for one in tensors]
@@ -403,7 +403,7 @@ class ProvenanceTracker:
         self._set(operation.result, provenance)
 
     def _is_with_values(self, provenance: Provenance, axis: int) -> bool:
-        """Tell whether a product that sums over an axis is one of weights and values.
+        """Return whether a product that sums over an axis is one of weights and values.
 
         Attention is handed on where it can be read, else reported as missed.
         """
@@ -514,7 +514,7 @@ def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | Non
 
 
 def _begins_provenance(name: str, args: Sequence[object]) -> bool:
-    """Tell whether a tensor without provenance gets one by an operation.
+    """Return whether a tensor without provenance gets one by an operation.
 
     It does if it is multiplied by a number, or is a parameter that is copied.
     """

@@ -1,8 +1,9 @@
 """Sizes of scores, and entropy of attention weights, of each head.
 
-`measure_rows` returns numbers of each row of a recorded call, `summarise` joins those
-of several calls.  Scores are computed from queries and keys with the scale, cap and
-mask that were passed, and so without dropout.  It is fast enough to watch training.
+`measure_rows` returns numbers of each row of a recorded call, `summarise_rows` a line
+for each head, over the rows of several calls.  Scores are computed from queries and
+keys with the scale, cap and mask that were passed, and so without dropout.  It is fast
+enough to watch training.
 """
 
 import math
@@ -25,7 +26,7 @@ Numbers = NDArray[Any]
 
 
 class HeadSummary(NamedTuple):
-    """Numbers of a head; NaN where no row sees two keys.
+    """Sizes of the scores and entropy of the weights of a head; NaN without rows.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class HeadSummary(NamedTuple):
 
 
 class RowNumbers(NamedTuple):
-    """Numbers of the rows of a call: arrays of shape (n_heads, n_rows)."""
+    """Numbers of each attention row of a call, arrays of shape (n_heads, n_rows)."""
 
     largest: Numbers  # largest absolute score
     entropy: Numbers  # in nats
@@ -75,7 +76,7 @@ class RowNumbers(NamedTuple):
 
 
 def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
-    """Return the numbers of the rows of a call.
+    """Return largest score, entropy and largest weight of each row of a call.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ def _scale_of(passed: Mapping[str, object], d_k: int) -> float:
     return d_k**-0.5 if passed.get("source") in BY_DEFAULT else math.nan
 
 
-def summarise(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
+def summarise_rows(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
     """Return the summary of each head of a layer, over the rows of its calls."""
     largest, entropy, share, weight = (
         np.concatenate(parts, axis=1) for parts in list(zip(*calls, strict=True))[:4]

@@ -53,7 +53,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
     divisor: str | None = None,
     track: Track = untracked,
 ) -> tuple[Observation, ScaleAnswer]:
-    """Return the quantities of each head, and whether scales are as expected.
+    """Return the quantities of each head, and the answer about their scales.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def make_tables(
     observation: Observation, answer: ScaleAnswer
 ) -> dict[str, "pd.DataFrame"]:
     """Return the tables of the folder of results, by the names of their files."""
-    tables = {"observation.csv": observing.tidy(observation)}
+    tables = {"observation.csv": observing.observation_table(observation)}
     if answer.scales.heads:
         tables["applied-scale.csv"] = scales_table(answer.scales.heads)
     return tables
@@ -139,7 +139,7 @@ def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
     if observation.dead:
         yield (
             "left out, since queries, keys or scores are the same for every token "
-            f"(layer, head): {_list(observation.dead)}"
+            f"(layer, head): {_list_places(observation.dead)}"
         )
 
 
@@ -168,12 +168,12 @@ def list_heads(
 
 
 def _closeness(one: ObservedHead) -> float:
-    """Return minus the absolute logarithm of the variance of divided scores in rows."""
+    """Return -|ln v|, of the variance v of divided scores within rows; 0 at 1."""
     return -abs(math.log(max(one.found["scaled_row_variance"].value, observing.LEAST)))
 
 
 def say_states(observation: Observation) -> Iterator[str]:
-    """Yield the line that counts heads by their state."""
+    """Yield a line that counts heads by state, and one where sequences are few."""
     counts = Counter(one.state for one in observation.heads)
     states = (f"{counts[one]} {one}" for one in observing.STATES if counts[one])
     yield (
@@ -184,7 +184,7 @@ def say_states(observation: Observation) -> Iterator[str]:
         yield "fewer than 5 sequences: these tokens are described, no more"
 
 
-def _list(heads: Iterable[Head]) -> str:
-    """Return heads as text; of many, the first."""
+def _list_places(heads: Iterable[Head]) -> str:
+    """Return layers and heads as text, at most `MOST_FINDINGS` of them."""
     named = [f"({head.layer}, {head.head})" for head in heads]
     return " ".join(named[:MOST_FINDINGS]) + " ..." * (len(named) > MOST_FINDINGS)

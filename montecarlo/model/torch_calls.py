@@ -82,7 +82,7 @@ def uncompiled() -> AbstractContextManager[object]:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[misc]
-    """Sees every operation of torch that runs in its thread, and records attention.
+    """A mode of torch that is called with each operation, and records attention.
 
     What is compiled stays compiled.
     """
@@ -117,7 +117,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if torch._C._current_autograd_node() is not None:
             return func(*args, **kwargs)  # the backward pass
         name = base_name(func) if isinstance(func, OpOverload) else func.name()
-        if kind := _unreadable(*args, *kwargs.values()):
+        if kind := _unreadable_kind(*args, *kwargs.values()):
             self._report(name, kind)
             return func(*args, **kwargs)
         handler = self._handlers.get(func)
@@ -127,7 +127,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             with enable_reentrant_dispatch(), self:
                 return func.decompose(*args, **kwargs)
         result = func(*args, **kwargs)
-        if kind := _unreadable(result):
+        if kind := _unreadable_kind(result):
             self._report(name, kind)
         elif args:
             try:
@@ -146,7 +146,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             self.receiver.miss(line, is_certain=is_attention)
 
     def _handler_of(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
-        """Return the function that records an operation after it ran."""
+        """Return the function that is called with an operation after it ran."""
         if not isinstance(func, OpOverload):
             return self._record_flex if func.name() == FLEX else _ignore
         if func._can_decompose():  # in inference mode these come undivided
@@ -178,7 +178,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
             mask = mask.expand(*query.shape[:-1], shape[-1])
         arrays["added"] = _added_by(_with_heads(mask)[:room], shape)
-        kind = "causal" if is_causal else _kind_of(passed_mask)
+        kind = "causal" if is_causal else _mask_kind(passed_mask)
         passed = _options("torch", given.get("scale"), kind, None, n_rows[0])
         self.receiver.add(arrays, passed)
 
@@ -216,11 +216,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         return arrays
 
 
-def _unreadable(*values: object) -> str:
+def _unreadable_kind(*values: object) -> str:
     """Return the kind of the first tensor whose entries cannot be read; else empty."""
     for one in values:
         if isinstance(one, list | tuple):
-            if kind := _unreadable(*one):
+            if kind := _unreadable_kind(*one):
                 return kind
         elif isinstance(one, torch.Tensor):
             if type(one).__torch_dispatch__ != torch.Tensor.__torch_dispatch__:
@@ -231,11 +231,11 @@ def _unreadable(*values: object) -> str:
 
 
 def _ignore(_: Operation) -> None:
-    """Record nothing."""
+    """Do nothing, as for operations that have no part in attention."""
 
 
 def _decompose(_: Operation) -> None:
-    """Mark operations that consist of others, which are seen in their place."""
+    """Stand for operations that consist of others, which are seen in their place."""
 
 
 def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -266,8 +266,8 @@ def config_of(module: object) -> Mapping[str, object] | None:
     return dict(config.to_dict()) if has_one else None
 
 
-def _kind_of(mask: object) -> str:
-    """Return the kind of a mask, as `Captured.passed` has it."""
+def _mask_kind(mask: object) -> str:
+    """Return ``none``, ``of booleans``, ``added`` or ``of blocks`` for a mask."""
     if mask is None:
         return "none"
     if not isinstance(mask, torch.Tensor):
@@ -309,11 +309,11 @@ def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: AN
     attend: Callable[..., Any] = _ORIGINALS[0](*args, **kwargs)
     for mode in _get_current_dispatch_mode_stack():
         if isinstance(mode, _Recorder):
-            attend = _record_calls(attend, mode)
+            attend = _recorded(attend, mode)
     return attend
 
 
-def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
+def _recorded(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
     """Return an attention function of transformers that records its calls."""
 
     def recorded(
@@ -336,11 +336,11 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             return result
         name = f"attention of {type(module).__name__}"
         try:
-            if kind := _unreadable(query, key, value):
+            if kind := _unreadable_kind(query, key, value):
                 receiver.miss(f"{name}, of {kind}", is_certain=True)
                 return result
             given = kwargs | {"mask": attention_mask}
-            _record_call(mode, module, (query, key, value), result, (within, given))
+            _record_whole(mode, module, (query, key, value), result, (within, given))
         except Exception as error:  # noqa: BLE001 - the model must go on
             reason = f"{name}: {type(error).__name__}: {error}"
             receiver.miss(reason.partition("\n")[0], is_certain=True)
@@ -349,7 +349,7 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
     return recorded
 
 
-def _record_call(
+def _record_whole(
     mode: _Recorder,
     module: torch.nn.Module,
     tensors: Sequence[torch.Tensor],
@@ -373,7 +373,7 @@ def _record_call(
     inner, inner_passed = within[0] if len(within) == 1 else ({}, {})
     cap = inner_passed.get("cap", given.get("softcap"))
     scale, n_queries = given.get("scaling"), query.shape[2]
-    passed = _options("transformers", scale, _kind_of(mask), cap, n_queries)
+    passed = _options("transformers", scale, _mask_kind(mask), cap, n_queries)
     passed["caller"] = caller
     if "added" in inner:  # some keys of a static cache are not used yet
         n_keys = np.shape(inner["added"])[-1]

@@ -20,7 +20,7 @@ from montecarlo.model.head_summary import (
     HeadSummary,
     RowNumbers,
     measure_rows,
-    summarise,
+    summarise_rows,
 )
 from montecarlo.names import require_number, require_whole
 
@@ -297,7 +297,7 @@ class ScoreWatch:
         """Keep the summaries of a pass, call the writer, and return new alarms."""
         alarms = []
         for layer, call in enumerate(calls):
-            heads = list(summarise(layer, [call]))
+            heads = list(summarise_rows(layer, [call]))
             self.summaries += [(self._step, one) for one in heads]
             if self.writer is not None:
                 for name, extreme in SCALARS.items():

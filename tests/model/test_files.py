@@ -9,7 +9,7 @@ import pytest
 from montecarlo.errors import InputError
 from montecarlo.model import observe
 from montecarlo.model.files import open_files
-from montecarlo.model.observing import observe_model, tidy
+from montecarlo.model.observing import observation_table, observe_model
 
 SHAPE = (3, 2, 4, 6, 5)
 Q, K = (np.random.default_rng(n).normal(size=SHAPE) for n in (1, 2))
@@ -28,7 +28,9 @@ def refused(*paths, **options):
 
 def table(paths, **options):
     """Return the table of files."""
-    return tidy(observe_model(open_files(list(paths), **options), np.sqrt(5.0)))
+    return observation_table(
+        observe_model(open_files(list(paths), **options), np.sqrt(5.0))
+    )
 
 
 def write_npz(tmp_path, name="qk.npz", save=np.savez_compressed, **arrays):

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import softmax
 
 from montecarlo.model.captured import Captured
-from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
+from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise_rows
 from montecarlo.model.watch import FROZEN, GROWN, HOT, LOOKS, ScoreWatch
 
 SHAPE = SEQUENCES, HEADS, TOKENS, D_K = 2, 4, 12, 8
@@ -63,7 +63,7 @@ def entries(seed, size=4.0, key_heads=HEADS):
 
 def told(arrays, **passed):
     """Return the lines that are told of a call."""
-    return [one[2:] for one in summarise(0, [measure_rows(arrays, passed)])]
+    return [one[2:] for one in summarise_rows(0, [measure_rows(arrays, passed)])]
 
 
 @pytest.mark.parametrize("key_heads", [HEADS, 2, 1])
