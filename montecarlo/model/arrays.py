@@ -119,7 +119,7 @@ def arrange(name: str, array: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]
     if array.ndim != len(axes) or 0 in array.shape:
         raise InputError(
             f"{name} must have the axes {','.join(axes)}, none of them empty, got "
-            f"shape {array.shape}: name its axes, as --axes head,token,d"
+            f"shape {array.shape}: name them in their order, by axes or --axes"
         )
     order = axes_of(KEY if KEY in axes else "d")
     ordered = array.transpose([axes.index(axis) for axis in order if axis in axes])

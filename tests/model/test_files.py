@@ -28,9 +28,8 @@ def refused(*paths, **options):
 
 def table(paths, **options):
     """Return the table of files."""
-    return observation_table(
-        observe_model(open_files(list(paths), **options), np.sqrt(5.0))
-    )
+    model = open_files(list(paths), **options)
+    return observation_table(observe_model(model, np.sqrt(5.0)))
 
 
 def write_npz(tmp_path, name="qk.npz", save=np.savez_compressed, **arrays):

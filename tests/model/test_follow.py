@@ -4,6 +4,7 @@ Slow, and only where torch and transformers are installed, as `test_capture.py`.
 """
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -34,7 +35,6 @@ class Layer(torch.nn.Module):
             torch.nn.Linear(WIDTH, WIDTH) for _ in range(4)
         )
         self.bias = torch.nn.Parameter(torch.randn(HEADS, TOKENS, TOKENS))
-        self.temperature = torch.nn.Parameter(torch.tensor(0.3))
         self.drop = torch.nn.Dropout(0.2)
 
     def heads(self, x):
@@ -191,19 +191,14 @@ def built(attend):
     return Layer(attend), torch.randn(SEQUENCES, TOKENS, WIDTH)
 
 
-def run(layer, x, inside=None):
+def run(layer, x, *, inside=False):
     """Run a layer there and back; returns outputs and all gradients."""
     layer.zero_grad()
     x = x.clone().requires_grad_()
     torch.manual_seed(5)  # of dropout
-    if inside is None:
+    with capture(layer) if inside else nullcontext() as captured:
         outputs = layer(x)
         outputs.sin().sum().backward()
-        captured = None
-    else:
-        with capture(layer) as captured:
-            outputs = layer(x)
-            outputs.sin().sum().backward()
     grads = [p.grad.clone() for p in layer.parameters() if p.grad is not None]
     return captured, [outputs, x.grad, *grads]
 

@@ -99,16 +99,10 @@ def test_bias_and_cap():
     assert max(line[1] for line in found) <= 1.5
 
 
-def weights_of(q, k, scale):
-    """Return weights as a model makes them, causal."""
-    logits = np.where(CAUSAL, scale * (q @ k.swapaxes(2, 3)), -np.inf)
-    return softmax(logits, axis=-1)
-
-
 def test_weights_are_those_that_came():
     """They imply the mask; without a scale that is known there are no scores."""
     q, k = entries(7, size=1.0)
-    weights = weights_of(q, k, 0.2)
+    weights = softmax(np.where(CAUSAL, 0.2 * (q @ k.mT), -np.inf), axis=-1)
     arrays = {"q": q, "k": k, "weights": weights}
     found = told(arrays, source="written out", scale=0.2)
     expected = np.array(by_hand(q, k, 0.2, seen=CAUSAL))
