@@ -58,7 +58,6 @@ def recording(
     """
     if model is not None and not isinstance(model, torch.nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    fast_path = torch.backends.mha
     with ExitStack() as stack:
         mode = _Recorder(receiver)
         if model is not None:
@@ -66,9 +65,10 @@ def recording(
             stack.callback(hook.remove)
         transformers = sys.modules.get("transformers.modeling_utils")
         if interface := getattr(transformers, "AttentionInterface", None):
-            stack.enter_context(_wrapped(interface))
-        stack.callback(fast_path.set_fastpath_enabled, fast_path.get_fastpath_enabled())
-        fast_path.set_fastpath_enabled(False)
+            functions = interface, "get_interface", _get_interface, _INTERFACES
+            stack.enter_context(_replaced(*functions))
+        fast_path = torch.backends.mha, "_is_fastpath_enabled", False, _FAST_PATHS
+        stack.enter_context(_replaced(*fast_path))
         stack.enter_context(mode)
         yield
 
@@ -283,30 +283,35 @@ def _options(
     return dict(zip(names, (source, scale, mask, cap, queries), strict=True))
 
 
-#: ``AttentionInterface.get_interface`` of transformers, once for each recording that
-#: runs; in its place stands `_get_interface` meanwhile.
-_ORIGINALS: list[Callable[..., Any]] = []
-_WRAPPING = threading.Lock()
+#: What stood in the place of what recordings replace, once for each recording that
+#: runs: whether torch uses its fused layers, and how transformers hands out attention.
+_FAST_PATHS: list[bool] = []
+_INTERFACES: list[Callable[..., Any]] = []
+_REPLACING = threading.Lock()
 
 
 @contextmanager
-def _wrapped(interface: Any) -> Iterator[None]:  # noqa: ANN401
-    """Record calls of the attention functions that transformers hands to its models."""
-    with _WRAPPING:
-        _ORIGINALS.append(_ORIGINALS[0] if _ORIGINALS else interface.get_interface)
-        interface.get_interface = _get_interface
+def _replaced(
+    owner: object, name: str, value: object, earlier: list[Any]
+) -> Iterator[None]:
+    """Replace an attribute as long as a recording runs, in whatever thread."""
+    with _REPLACING:
+        earlier.append(earlier[0] if earlier else getattr(owner, name))
+        setattr(owner, name, value)
     try:
         yield
     finally:
-        with _WRAPPING:
-            original = _ORIGINALS.pop()
-            if not _ORIGINALS:
-                interface.get_interface = original
+        with _REPLACING:
+            if len(earlier) == 1:
+                setattr(owner, name, earlier[0])
+            earlier.pop()
 
 
 def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
     """Return an attention function that records where this thread does."""
-    attend: Callable[..., Any] = _ORIGINALS[0](*args, **kwargs)
+    # the latter where another thread ended the last recording after this was called
+    hand_out, *_ = (*_INTERFACES, type(args[0]).get_interface)
+    attend: Callable[..., Any] = hand_out(*args, **kwargs)
     for mode in _get_current_dispatch_mode_stack():
         if isinstance(mode, _Recorder):
             attend = _recorded(attend, mode)

@@ -352,7 +352,7 @@ def test_a_watch_leaves_what_took_its_place():
 
 
 def test_watches_of_several_threads():
-    """Each sees its own passes, and transformers is as it was when all have ended."""
+    """Each sees its own passes; transformers and torch are as they were at the end."""
     handed_out = transformers.modeling_utils.AttentionInterface.get_interface
     made = [build() for _ in range(3)]
     watches = [ScoreWatch(model, every=1) for model, _ in made]
@@ -371,6 +371,7 @@ def test_watches_of_several_threads():
     assert [len(one.summaries) for one in watches] == [4 * LAYERS * HEADS] * 3
     assert all(is_free(model) for model, _ in made)
     assert transformers.modeling_utils.AttentionInterface.get_interface is handed_out
+    assert torch.backends.mha.get_fastpath_enabled()
 
 
 def test_the_command_below_a_failure_expects_the_same(attention_scale):
