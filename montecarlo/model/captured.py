@@ -186,7 +186,7 @@ class Captured:
         Columns are ``layer``; ``source``, which is ``torch``, ``flex_attention``,
         ``transformers`` or ``written out``; ``scale``, None where it was not given;
         ``mask``, which is ``none``, ``causal``, ``of booleans``, ``added`` or
-        ``of blocks``; and ``cap``.
+        ``of blocks``; and ``cap``, which flex attention does not tell.
         """
         import pandas as pd
 

@@ -200,6 +200,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         shape = (*arrays["q"].shape[:3], key.shape[2])
         arrays["added"] = _added_by(added, shape)
         passed = _options(FLEX, scale, "of booleans", None, query.shape[2])
+        del passed["cap"]  # one of the functions may have a cap
         self.receiver.add(arrays, passed)
 
     def to_arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
