@@ -134,7 +134,7 @@ def test_inputs_are_no_options(tmp_path, checkout):
     typed = "--version -h"
     given = {"claims": typed, "fail-on": "-h"}
     assert run_step("judge", tmp_path, cwd=checkout, **given) == 2
-    given = {"model": typed, "expect": "--help", "names": "--help", "axes": "--help"}
+    given = {"model": typed, "expect": "--help", "axes": "--help"}
     assert run_step("observe", tmp_path, cwd=checkout, **given) == 2
 
 

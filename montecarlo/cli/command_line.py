@@ -190,13 +190,12 @@ class ObserveOptions:
     """Look at queries and keys of your own model.
 
     For each head: the divisor of the scores, whether it fits, and what determines their
-    variance.  Several files are further sequences; .pt hold a dict of tensors, which
-    torch reads as weights only.  Entries are float16, bfloat16, float32 or float64.
+    variance.  Several files are further sequences.  Entries are float16, bfloat16,
+    float32 or float64.
     """
 
     files: tuple[Path, ...] = first(
-        ".npz or .pt with q, k and, to determine the divisor, weights, or v and "
-        "outputs",
+        ".npz with q, k and, to determine the divisor, weights, or v and outputs",
         flag="files",
         nargs="+",
         metavar="FILE",
@@ -213,11 +212,6 @@ class ObserveOptions:
     axes: Names | None = of_arrays(
         "the arrays' axes, in their order (sequence,layer,head,token,d); token and d "
         "are required; weights have keys last, and no d",
-    )
-    names: str | None = of_arrays(
-        "of the arrays in .npz and .pt: q and k, then weights=NAME, v=NAME, "
-        "outputs=NAME",
-        metavar="NAMES",
     )
     rtol: float = judged(  # equal to `montecarlo.model.answers.RTOL`
         "relative tolerance of --expect", 0.01, metavar="R"

@@ -26,7 +26,7 @@ from montecarlo.study.progress import open_bar
 
 Item = TypeVar("Item")
 #: Options on which the results depend, besides the files.
-RECORDED = ("axes", "names", "causal", "expect", "rtol", "divisor")
+RECORDED = ("axes", "causal", "expect", "rtol", "divisor")
 
 
 def work(options: ObserveOptions, argv: Sequence[str]) -> int:

@@ -90,13 +90,11 @@ class Receiver:
 def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
     """Return an array of floating-point numbers; ``name`` is for error messages."""
     try:
-        is_masked, values = np.ma.is_masked(array), np.asarray(array)
+        values = np.asarray(array)
     except Exception as error:  # noqa: BLE001 - of whatever stands for an array
         raise InputError(
             f"{name} must be an array of numbers, got {type(array).__name__}: {error}"
         ) from None
-    if is_masked:
-        raise InputError(f"{name} must have no masked entries, got some")
     kind = values.dtype
     if kind.kind != "f" and not kind.name.startswith(("bfloat16", "float8")):
         raise InputError(
@@ -105,11 +103,9 @@ def check_array(name: str, array: ArrayLike) -> NDArray[Any]:
     return values
 
 
-def to_numpy(array: Any) -> NDArray[Any]:  # noqa: ANN401 - or a tensor of torch
-    """Return a copy as an array of NumPy; bfloat16 of torch becomes float32."""
-    if not hasattr(array, "detach"):
-        return np.array(array)
-    held = array.detach()
+def to_numpy(tensor: Any) -> NDArray[Any]:  # noqa: ANN401 - torch has no types here
+    """Return a copy of a torch tensor as an array; bfloat16 becomes float32."""
+    held = tensor.detach()
     held = held.float() if "bfloat16" in str(held.dtype) else held
     return np.array(held.cpu().numpy())
 
@@ -120,15 +116,10 @@ def arrange(name: str, array: NDArray[Any], axes: Sequence[str]) -> NDArray[Any]
     ``axes`` are those of the array, checked; where it has the axis ``key``, that is
     the last one in place of ``d``.
     """
-    if array.ndim != len(axes):
+    if array.ndim != len(axes) or 0 in array.shape:
         raise InputError(
-            f"{name} must have the axes {','.join(axes)}, got shape {array.shape}: "
-            f"name its axes{_suggestion(array.shape)}"
-        )
-    if 0 in array.shape:
-        raise InputError(
-            f"{name} must have something along each axis, got shape {array.shape}: its "
-            f"axis {axes[array.shape.index(0)]!r} is empty"
+            f"{name} must have the axes {','.join(axes)}, none of them empty, got "
+            f"shape {array.shape}: name them in their order, by axes or --axes"
         )
     order = axes_of(KEY if KEY in axes else "d")
     ordered = array.transpose([axes.index(axis) for axis in order if axis in axes])
@@ -140,46 +131,17 @@ def axes_of(last: str) -> tuple[str, ...]:
     return (*AXES[:-1], last)
 
 
-def _suggestion(shape: Sequence[int]) -> str:
-    """Return the axes that an array of a shape probably has, as an option."""
-    n = len(shape)
-    if not 2 <= n <= len(AXES):
-        return " with --axes"
-    axes = [axis for axis in AXES if axis != "layer" or n == len(AXES)][-n:]
-    if n > 2 and shape[-3] > shape[-2]:  # models have more tokens than heads
-        axes[-3:-1] = "token", "head"
-    return f", perhaps --axes {','.join(axes)}"
-
-
-def _require_more_tokens(name: str, queries: NDArray[Any]) -> None:
-    """Refuse queries with more heads than tokens, unless their axes were named."""
-    _, _, heads, tokens, _ = queries.shape
-    if heads <= tokens or tokens < 2:  # too few tokens are refused later
-        return
-    raise InputError(
-        f"{name} has {heads} heads of {tokens} tokens, shape {queries.shape}: if these "
-        "are swapped, type --axes sequence,layer,token,head,d; if not, --axes "
-        f"{','.join(AXES)}"
-    )
-
-
 def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
-    """Return names of axes, each one of `AXES`."""
+    """Return names of axes: different ones of `AXES`, those of `NEEDED` among them."""
     given: Any = axes
-    are_several = isinstance(given, Sequence) and not isinstance(given, str)
-    if not are_several or not all(isinstance(axis, str) for axis in given):
-        raise InputError(f"axes must be a sequence of names, got {show(axes)}")
-    axes = [ALSO.get(axis, axis) for axis in axes]
-    for axis in axes:
-        if axis not in AXES or axes.count(axis) > 1:
-            raise InputError(
-                f"axes must be different ones among {', '.join(AXES)}; got "
-                f"{','.join(axes)!r}"
-            )
-    for axis in NEEDED:
-        if axis not in axes:
-            raise InputError(f"axes must have {axis!r}, got {','.join(axes)!r}")
-    return tuple(axes)
+    names = [] if isinstance(given, str) or not isinstance(given, Sequence) else given
+    found = [ALSO.get(str(name), str(name)) for name in names]
+    if len(set(found)) < len(found) or not {*NEEDED} <= {*found} <= {*AXES}:
+        raise InputError(
+            f"axes must be different names among {', '.join(AXES)}, and token and d "
+            f"must be there, got {show(axes)}"
+        )
+    return tuple(found)
 
 
 class SequenceArrays(NamedTuple):
@@ -241,8 +203,6 @@ def make_sequences(
         )
         for name in used
     }
-    if axes is None:
-        _require_more_tokens(labels["q"], arranged["q"])
     _require_fit(arranged, labels, causal=causal, fewest=fewest)
     return [
         SequenceArrays(n, labels, {name: array[n] for name, array in arranged.items()})
@@ -327,7 +287,6 @@ class Model:
     key_heads: Mapping[int, int]  # of each head of queries, that of its keys
     sequences: tuple[SequenceArrays, ...]
     causal: bool  # whether a query sees only keys up to its own position
-    unread: tuple[str, ...] = ()  # names of arrays in files that were not read
 
     @property
     def head_labels(self) -> tuple[int, ...]:
@@ -480,33 +439,22 @@ def open_arrays(
 
 def make_model(
     sequences: Sequence[SequenceArrays],
-    unread: Iterable[str] = (),
     *,
     layers: Sequence[int] | None = None,
     causal: bool = False,
 ) -> Model:
     """Make a model of sequences, which must have the same arrays and sizes.
 
-    ``unread`` are names of arrays that were not read; ``layers`` are numbers of the
-    layers, by default from 0 on.
+    ``layers`` are numbers of the layers, by default from 0 on.
     """
-    first = sequences[0]
-    names, sizes = first.layers.keys(), first.sizes
-    for sequence in sequences[1:]:
-        if sequence.layers.keys() != names:
-            got, wanted = (
-                ", ".join(name for name in one if name not in {"q", "k"}) or "nothing"
-                for one in (sequence.layers, names)
-            )
+    sizes = sequences[0].sizes
+    first, *others = [f"{', '.join(one.layers)}: {one.sizes}" for one in sequences]
+    for other in others:
+        if other != first:
             raise InputError(
-                f"files must hold the same beside q and k, got {got} after {wanted}"
+                "files must hold the same arrays, of the same sizes but for sequences "
+                f"and tokens, got {other} after {first}"
             )
-        for axis, size in sequence.sizes.items():
-            if size != sizes[axis]:
-                raise InputError(
-                    f"files must agree along the axis {axis!r}, got {size} after "
-                    f"{sizes[axis]}"
-                )
     heads = sizes["head"]
     return Model(
         sizes["d"],
@@ -514,7 +462,6 @@ def make_model(
         {head: head * sizes["head of k"] // heads for head in range(heads)},
         tuple(sequences),
         causal,
-        tuple(dict.fromkeys(unread)),
     )
 
 
@@ -534,11 +481,9 @@ def _require_fit(
     }
     for name, axis, owner, same in AGREE:
         if name in sizes and sizes[name][axis] != sizes[owner][same]:
-            joined = ": outputs are those of each head, before they are joined"
             raise InputError(
                 f"{labels[name]} must have {sizes[owner][same]} along the axis "
                 f"{axis!r}, as {owner}, got {sizes[name][axis]}"
-                f"{joined * (owner == 'v')}"
             )
     heads, key_heads = sizes["q"]["head"], sizes["k"]["head"]
     if key_heads > heads or heads % key_heads:

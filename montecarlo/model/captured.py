@@ -33,7 +33,8 @@ from montecarlo.model.arrays import (
     make_model,
 )
 from montecarlo.model.expected import Caller
-from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
+from montecarlo.model.files import LAYERS
+from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise_rows
 from montecarlo.model.scales import find_scales, scales_table
 from montecarlo.names import require_whole
 from montecarlo.small_files import write_file
@@ -71,7 +72,7 @@ class Call(NamedTuple):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Numbers of heads, d_k and names of arrays, equal in layers of one model."""
+        """Numbers of heads, d_k and names of arrays; a model has layers of one kind."""
         (heads, _, d_k), (key_heads, *_) = (self.arrays[n][0].shape for n in "qk")
         return heads, key_heads, d_k, *self.arrays
 
@@ -128,7 +129,7 @@ class Captured:
                 calls[:] = [call and call.last_rows(ROWS) for call in calls]
 
     def room(self) -> int:
-        """Return how many sequences of this pass are kept."""
+        """Return how many more sequences are kept, for this pass."""
         earlier = self._passes[:-1] if self._is_open else self._passes
         first_calls = (call for calls in earlier for call in calls[:1] if call)
         kept = sum(len(call.arrays["q"]) for call in first_calls)
@@ -153,7 +154,7 @@ class Captured:
         return [calls for calls in layers if calls]
 
     @property
-    def _first(self) -> list[Mapping[str, Any]]:
+    def _options(self) -> list[Mapping[str, Any]]:
         """Options of the first call of each layer."""
         return [calls[0].passed for calls in self._layers]
 
@@ -185,12 +186,12 @@ class Captured:
         Columns are ``layer``; ``source``, which is ``torch``, ``flex_attention``,
         ``transformers`` or ``written out``; ``scale``, None where it was not given;
         ``mask``, which is ``none``, ``causal``, ``of booleans``, ``added`` or
-        ``of blocks``; and ``cap``.
+        ``of blocks``; and ``cap``, which flex attention does not tell.
         """
         import pandas as pd
 
         columns = ["layer", "source", "scale", "mask", "cap"]
-        rows = [{"layer": n, **passed} for n, passed in enumerate(self._first)]
+        rows = [{"layer": n, **passed} for n, passed in enumerate(self._options)]
         return pd.DataFrame.from_records(rows, columns=columns)
 
     @property
@@ -199,14 +200,16 @@ class Captured:
         return tuple(
             one.get("caller")
             or Caller("", self.config, is_whole=one["source"] == "written out")
-            for one in self._first
+            for one in self._options
         )
 
     @property
     def caps(self) -> dict[int, float | None]:
         """The cap of scores in each layer where it is known; None for no cap."""
         known = {"torch", "transformers", "written out"}
-        return {n: p["cap"] for n, p in enumerate(self._first) if p["source"] in known}
+        return {
+            n: p["cap"] for n, p in enumerate(self._options) if p["source"] in known
+        }
 
     def models(self, layers: Sequence[int] | None = None) -> tuple[Model, ...]:
         """Return a model for each group of layers of the same sizes.
@@ -221,12 +224,12 @@ class Captured:
         InputError
             If nothing was recorded, or some attention could not be traced.
         """
-        return tuple(map(self._join, self._groups(layers).values()))
+        return tuple(map(self._model_of, self._layers_by_kind(layers).values()))
 
-    def _groups(
+    def _layers_by_kind(
         self, layers: Sequence[int] | None
     ) -> dict[tuple[object, ...], list[int]]:
-        """Return the layers of each kind and numbers of sequences."""
+        """Return numbers of layers by their `Call.kind` and numbers of sequences."""
         certain = [reason for reason, is_certain in self._missed.items() if is_certain]
         recorded = self._layers
         if not recorded or (certain and layers is None):
@@ -257,8 +260,8 @@ class Captured:
             groups.setdefault((*kind, *counts), []).append(layer)
         return groups
 
-    def _join(self, layers: Sequence[int]) -> Model:
-        """Return layers of one group as a model."""
+    def _model_of(self, layers: Sequence[int]) -> Model:
+        """Return a model of layers that are of one kind."""
         calls = [self._layers[layer] for layer in layers]
         names = {name: name for name in calls[0][0].arrays}
         lists = {
@@ -285,9 +288,11 @@ class Captured:
         """
         import pandas as pd
 
-        self._groups(None)  # refuses what cannot be summarised
+        self._layers_by_kind(None)  # refuses what cannot be summarised
         rows = [[measure_rows(*call) for call in calls] for calls in self._layers]
-        heads = [one for n, calls in enumerate(rows) for one in summarise(n, calls)]
+        heads = [
+            one for n, calls in enumerate(rows) for one in summarise_rows(n, calls)
+        ]
         return pd.DataFrame.from_records(heads, columns=list(HeadSummary._fields))
 
     def applied_scale(self, layers: Sequence[int] | None = None) -> "pd.DataFrame":
@@ -307,7 +312,7 @@ class Captured:
         path : str or Path
             Gets the suffix ``.npz`` where it has another.
         layers : sequence of int, optional
-            Numbers of layers; by default all.
+            Numbers of layers, which the file keeps; by default all.
 
         Raises
         ------
@@ -324,6 +329,8 @@ class Captured:
                     f"written, {name} has several: name layers that are alike"
                 )
             joined[name] = np.stack([np.stack(list(each)) for each in found])
+        if layers is not None:
+            joined[LAYERS] = np.array(model.layers)
         content = io.BytesIO()
         np.savez(content, **joined)  # type: ignore[arg-type]
         name = str(path) if str(path).endswith(".npz") else f"{path}.npz"

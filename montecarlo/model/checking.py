@@ -21,7 +21,7 @@ from montecarlo.model.files import open_files
 from montecarlo.model.scales import find_scales
 from montecarlo.names import require_number
 
-#: What `capture` recorded; the path of an npz or pt file; or arrays by name, q, k, and
+#: What `capture` recorded; the path of an npz file; or arrays by name, q, k, and
 #: weights or v and outputs.
 Source = Captured | Mapping[str, ArrayLike] | str | Path
 
@@ -29,18 +29,15 @@ Source = Captured | Mapping[str, ArrayLike] | str | Path
 def open_source(
     source: Source,
     axes: Sequence[str] | None = None,
-    names: str | None = None,
     fewest: Mapping[str, int] = FEWEST,
 ) -> tuple[Model, ...]:
     """Return a model for each kind of layer of a source.
 
-    ``axes`` are those of arrays or a file, ``names`` those of arrays in a file, and
-    ``fewest`` the smallest numbers of queries and keys, by ``q`` and ``k``.
+    ``axes`` are those of arrays or a file, and ``fewest`` the smallest numbers of
+    queries and keys, by ``q`` and ``k``.
     """
     if isinstance(source, str | Path):
-        return (open_files([Path(source)], axes=axes, names=names),)
-    if names is not None:
-        raise InputError(f"names must stand with a file, got {show(names)}")
+        return (open_files([Path(source)], axes=axes),)
     if isinstance(source, Mapping):
         if unknown := [name for name in source if name not in NAMES]:
             raise InputError(

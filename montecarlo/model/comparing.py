@@ -216,7 +216,6 @@ def compare(
     reference: Source,
     rtol: float = RTOL,
     axes: Sequence[str] | None = None,
-    names: str | None = None,
 ) -> Comparison:
     """Compare what was captured of a port with its reference, head by head.
 
@@ -237,8 +236,6 @@ def compare(
         cause count beyond the rounding error.
     axes : sequence of str, optional
         Names of the axes of arrays, ``("head", "token", "d")``.
-    names : str, optional
-        Names of arrays in files, as for the command ``observe``.
 
     Returns
     -------
@@ -260,7 +257,6 @@ def compare(
         open_source(
             one,
             AXES if axes is None and isinstance(one, Mapping) else axes,
-            names,
             ONE,
         )
         for one in (port, reference)

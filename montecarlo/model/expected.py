@@ -270,8 +270,6 @@ MASKED_LAYERS = {
     "sliding_attention": ("window", "sliding_window"),
     "chunked_attention": ("chunks", "attention_chunk_size"),
 }
-#: Kinds of rotary embeddings that change the lengths of queries and keys.
-STRETCHED = {"yarn", "longrope", "su"}
 #: Relative tolerance within which a measured factor is the convention's, rounded.
 ROUNDED = 0.004
 Config = Mapping[str, Any]
@@ -457,27 +455,6 @@ def _yarn(rope: Config, mscale: float = 1.0) -> float:
     return 1.0 if factor <= 1.0 else 0.1 * mscale * math.log(factor) + 1.0
 
 
-def _rotary_factor(fields: Fields) -> float | None:
-    """Return the factor that rotary embeddings apply to q·k; None if undetermined.
-
-    YaRN's factor of cosines and sines applies to the entries that are rotated only.
-    """
-    rope = fields.rope
-    nested = [one for one in rope.values() if isinstance(one, Mapping)]
-    if not STRETCHED & {_rope_kind(one) for one in (rope, *nested)}:
-        return 1.0
-    given = _number_of(rope, "attention_factor")
-    if given is None and _rope_kind(rope) == "yarn":
-        mscale, all_dim = (_number_of(rope, n) for n in ("mscale", "mscale_all_dim"))
-        given = _yarn(rope)
-        if mscale and all_dim:
-            given = _yarn(rope, mscale) / _yarn(rope, all_dim)
-    parts = [rope.get("partial_rotary_factor"), fields.config.get("qk_rope_head_dim")]
-    parts.append(fields.config.get("partial_rotary_factor"))
-    is_whole = all(one in {None, 1.0} for one in parts)
-    return given**2 if given is not None and (is_whole or given == 1.0) else None
-
-
 def _expected_at(caller: Caller, number: int) -> Expected:
     """Return the expected divisor of a layer; the caller may have its own number."""
     if caller.config is None:
@@ -497,8 +474,6 @@ def _expected_at(caller: Caller, number: int) -> Expected:
         )
     factor = usual if factor is None else factor
     mistakes = {name: value * factor for name, value in whole.mistakes.items()}
-    if _rotary_factor(fields) not in {None, 1.0}:
-        mistakes["mscale"] = whole.value * usual
     divisor = whole.value * factor  # that remains for attention
     require_number("divisor of config", divisor, SMALLEST, LARGEST)
     text = whole.derivation
@@ -541,17 +516,15 @@ def _measured(
 ) -> float | None:
     """Return the measured factor of q·k before attention; None if not measured.
 
-    Without that of rotary embeddings; the convention's own where it is near to it.
+    Rotary embeddings have no part in it; it is the convention's own where it is near.
     """
     if caller.is_whole:
         return 1.0
-    rotary = _rotary_factor(fields)
     is_seen = convention.is_seen and fields.config.get("clip_qkv") is None
-    if not is_seen or rotary is None or math.isnan(caller.factor):
+    if not is_seen or math.isnan(caller.factor):
         return None
-    factor = caller.factor / rotary
-    is_usual = abs(factor / usual - 1.0) <= ROUNDED
-    return usual if is_usual else float(f"{factor:.4g}")
+    is_usual = abs(caller.factor / usual - 1.0) <= ROUNDED
+    return usual if is_usual else float(f"{caller.factor:.4g}")
 
 
 def _say_unknown(config: Config) -> str:

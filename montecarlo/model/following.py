@@ -35,15 +35,10 @@ ELEMENTWISE = (
     "_log_softmax",
 )
 RESHAPING = ("view", "_unsafe_view", "_reshape_alias", "reshape")
-#: Most moves of a provenance, and most labels that are copied in memory.
-MOST_MOVES, MOST_COPIED = 48, 2**24
-#: Largest median over rows of |sum of a row - 1| at which rows are taken for attention
-#: weights although no softmax was seen.
-ROW_SUM_TOLERANCE = 5e-3
+#: Most labels that are copied in memory.
+MOST_COPIED = 2**24
 #: Where a product with values has no softmax before it.
 NO_SOFTMAX = ", as where attention runs over blocks of keys (flash attention)"
-#: Label of an entry that comes from another tensor, as a column that was appended.
-NOT_TRACKED = -1
 #: Takes labels of the tensor before an operation to those after it.
 Move = Callable[[Tensor], Tensor]
 
@@ -100,7 +95,7 @@ def _versions_of(tensors: Sequence[Tensor]) -> list[int]:
 
 
 class Weights:
-    """Attention weights: the softmax of a product."""
+    """Attention weights, the softmax of a product, until they meet values."""
 
     def __init__(self, tensor: Tensor, provenance: "Provenance", kind: str) -> None:
         self.product = provenance.product  # None after they were read
@@ -194,13 +189,12 @@ def _require_memory(n_labels: int) -> None:
 
 
 def _varies(label: Tensor, axis: int) -> bool:
-    """Tell whether labels differ along an axis; `NOT_TRACKED` does not count."""
+    """Return whether labels differ along an axis."""
     if label.shape[axis] < 2 or not label.stride(axis):
         return False
     once = tuple(slice(None) if step else slice(0, 1) for step in label.stride())
     small = label[once]
-    differ = (small != small.narrow(axis, 0, 1)) & (small != NOT_TRACKED)
-    return bool(differ.any())
+    return bool((small != small.narrow(axis, 0, 1)).any())
 
 
 class ProvenanceTracker:
@@ -219,7 +213,6 @@ class ProvenanceTracker:
             (name in PRODUCTS, self._track_product),
             (name in SOFTMAX, self._track_softmax),
             (is_elementwise, self._track_elementwise),
-            (name == "cat", self._track_concatenation),
             (is_view, self._track_view),
             (True, self._track_other),
         )
@@ -230,6 +223,11 @@ class ProvenanceTracker:
         found = self._provenances.get(id(tensor))
         return found[1] if found is not None else None
 
+    def factor(self, tensor: Tensor) -> float:
+        """Return the number that a tensor was multiplied by; NaN if it is unknown."""
+        known = self._known(tensor)
+        return math.nan if known is None else known.scale()
+
     def _provenance(self, tensor: Tensor) -> Provenance:
         """Return the provenance of a tensor; without one, it is its own origin."""
         is_parameter = isinstance(tensor, torch.nn.Parameter)
@@ -239,11 +237,6 @@ class ProvenanceTracker:
 
     def _set(self, tensor: Tensor, provenance: Provenance) -> None:
         """Keep a provenance for as long as its tensor lives."""
-        if len(provenance.moves) > MOST_MOVES:
-            lost = "too many operations" if provenance.product is not None else ""
-            provenance = provenance._replace(
-                lost=lost, shape=tuple(tensor.shape), moves=()
-            )
         number = id(tensor)
 
         def drop(ref: weakref.ref[Tensor]) -> None:
@@ -254,7 +247,7 @@ class ProvenanceTracker:
         self._provenances[number] = weakref.ref(tensor, drop), provenance
 
     def _track_view(self, operation: Operation) -> None:
-        """Add a view or a reshape to the provenance; a view may return several."""
+        """Add a view or a reshape to the moves of a provenance; it may give several."""
         func, (source, *rest), kwargs, result = operation
         if not isinstance(source, Tensor):
             return
@@ -351,48 +344,16 @@ class ProvenanceTracker:
                 return provenance
         return provenance._replace(factors=())
 
-    def _track_concatenation(self, operation: Operation) -> None:
-        """Continue the provenance of scores that something was appended to.
-
-        Other pieces have a provenance together if all come from tensors of one shape.
-        """
-        _, (tensors, *rest), kwargs, result = operation
-        axis = rest[0] if rest else kwargs.get("dim", 0)
-        known = [p for one in tensors if (p := self._known(one)) is not None]
-        scores = [p for p in known if p.product or p.weights]
-        if len(scores) > 1:
-            self._set(result, scores[0]._replace(lost="cat of several products"))
-        elif scores:
-            sizes = [one.shape[axis] for one in tensors]
-            place = [self._known(one) is scores[0] for one in tensors].index(True)
-            before, after = sum(sizes[:place]), sum(sizes[place + 1 :])
-
-            def pad(label: Tensor) -> Tensor:
-                """Return labels with those of what stands before and after."""
-                _require_memory(label.numel())
-                ends = [0, 0] * (label.ndim - 1 - axis % label.ndim) + [before, after]
-                return torch.nn.functional.pad(label, ends, value=NOT_TRACKED)
-
-            self._set(result, scores[0].moved(pad))
-        elif len(known) == len(tensors) and not any(p.lost for p in known):
-            factors = known[0].factors if len({p.scale() for p in known}) == 1 else ()
-            moves = [p.moves for p in known]
-
-            def join(label: Tensor) -> Tensor:
-                """Return labels of all pieces."""
-                parts = [_moved(label, each) for each in moves]
-                _require_memory(sum(one.numel() for one in parts))
-                return torch.cat(parts, axis)
-
-            joined = Provenance(known[0].shape, (join,), factors)
-            if len({p.shape for p in known}) > 1:
-                joined = Provenance(tuple(result.shape), factors=factors)
-            self._set(result, joined)
-
     def _track_other(self, operation: Operation) -> None:
-        """Mark scores as lost; keep the provenance of other tensors of that shape."""
-        args, result = operation.args, operation.result
-        known = [p for one in args if (p := self._known(one)) is not None]
+        """Mark scores as lost; keep the provenance of other tensors of the same shape.
+
+        Factors that all tensors have in common stay where these are joined.
+        """
+        (first, *_), result = operation.args, operation.result
+        is_joined = operation.name == "cat"
+        tensors = first if is_joined else operation.args
+        found = [self._known(one) for one in tensors]
+        known = [one for one in found if one is not None]
         results = result if isinstance(result, list | tuple) else [result]
         scores = next((p for p in known if p.product is not None), None)
         for one in results if known else ():
@@ -401,11 +362,16 @@ class ProvenanceTracker:
             if scores is not None:
                 lost, shape = scores.lost or operation.name, tuple(one.shape)
                 self._set(one, scores._replace(shape=shape, moves=(), lost=lost))
-            elif isinstance(args[0], Tensor) and args[0].shape == one.shape:
+            elif is_joined:
+                scales = {p.scale() for p in known}
+                is_one = len(scales) == 1 and len(known) == len(found)
+                factors = known[0].factors if is_one else ()
+                self._set(one, Provenance(tuple(one.shape), factors=factors))
+            elif isinstance(first, Tensor) and first.shape == one.shape:
                 self._set(one, known[0]._replace(factors=(), is_parameter=False))
 
     def _track_softmax(self, operation: Operation) -> None:
-        """Take softmax of a product as attention weights."""
+        """Note softmax of a product as attention weights."""
         result, provenance = operation.result, self._provenance(operation.args[0])
         if provenance.product is None:
             lost = "softmax of what is no product of two tensors that was seen"
@@ -419,11 +385,11 @@ class ProvenanceTracker:
         self._set(result, provenance)
 
     def _track_product(self, operation: Operation) -> None:
-        """Read attention if an argument has weights; else begin a product."""
+        """Hand on attention if one factor is weights; else begin a product of two."""
         start, kwargs = PRODUCTS[operation.name], operation.kwargs
         tensors = operation.args[start : start + 2]
         provenances = [self._provenance(one) for one in tensors]
-        uses = zip(tensors, provenances, (-1, -2), strict=True)
+        uses = zip(provenances, (-1, -2), strict=True)
         are_with_values = [self._is_with_values(*use) for use in uses]
         if any(are_with_values) or any(one.is_parameter for one in provenances):
             return
@@ -436,10 +402,8 @@ class ProvenanceTracker:
         )
         self._set(operation.result, provenance)
 
-    def _is_with_values(
-        self, tensor: Tensor, provenance: Provenance, axis: int
-    ) -> bool:
-        """Tell whether a product that sums over an axis is one of weights and values.
+    def _is_with_values(self, provenance: Provenance, axis: int) -> bool:
+        """Return whether a product that sums over an axis is one of weights and values.
 
         Attention is handed on where it can be read, else reported as missed.
         """
@@ -452,11 +416,9 @@ class ProvenanceTracker:
         if weights is None:
             if product is None:
                 return False
-            if not _has_rows_of_sum_one(tensor, axis):
-                reason = f"no softmax after {product}{NO_SOFTMAX}"
-                self._receiver.miss(reason, is_certain=False)
-                return False
-            weights = Weights(tensor, provenance, "")
+            reason = f"no softmax after {product}{NO_SOFTMAX}"
+            self._receiver.miss(reason, is_certain=False)
+            return False
         if weights.product is not None and self._receiver.room():
             try:
                 problem = self._read(weights, provenance, axis)
@@ -498,20 +460,17 @@ class ProvenanceTracker:
         )
         rows = self._receiver.rows
         last = slice(None) if rows is None else slice(-rows, None)
-        tracked = k_place[(0,) * (tensor.ndim - 1)] != NOT_TRACKED
-        first = int(tracked.int().argmax())
         q_block, q_place = (
-            one[..., first].reshape(-1, tensor.shape[-2]) for one in (block, q_place)
+            one[..., 0].reshape(-1, tensor.shape[-2]) for one in (block, q_place)
         )
         k_block, k_place = (
-            one[..., 0, tracked].reshape(len(q_block), -1) for one in (block, k_place)
+            one[..., 0, :].reshape(len(q_block), -1) for one in (block, k_place)
         )
         axes_before = tuple(tensor.shape[:-2])
         order = _order_of_heads(from_queries, q_block[:, 0], q_place[:, 0], axes_before)
         order = order[: self._receiver.room()]
         chosen = order.flatten()
-        shown = tensor[..., last, :].reshape(len(q_block), -1, len(tracked))
-        shown = shown[..., tracked]
+        shown = tensor[..., last, :].flatten(0, -3)
         q = queries[q_block[chosen][:, last], q_place[chosen][:, last]]
         k = keys[k_block[chosen], k_place[chosen]]
         factors = [
@@ -555,7 +514,7 @@ def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | Non
 
 
 def _begins_provenance(name: str, args: Sequence[object]) -> bool:
-    """Tell whether a tensor without provenance gets one by an operation.
+    """Return whether a tensor without provenance gets one by an operation.
 
     It does if it is multiplied by a number, or is a parameter that is copied.
     """
@@ -573,16 +532,6 @@ def _number_of(other: object) -> float | None:
         return None
     number = float(other)
     return number if number and math.isfinite(number) else None
-
-
-def _has_rows_of_sum_one(tensor: Tensor, axis: int) -> bool:
-    """Tell whether entries are at least 0 and sum to 1 along an axis, by one block."""
-    block = tensor.detach()[0] if tensor.ndim > 2 else tensor.detach()
-    if block.shape[axis] < 2 or not block.is_floating_point():
-        return False
-    block = block.float()
-    error = (block.sum(axis) - 1.0).abs().median()
-    return bool(error <= ROW_SUM_TOLERANCE) and bool((block >= 0.0).all())
 
 
 def _order_of_heads(

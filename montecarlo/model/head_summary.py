@@ -1,8 +1,9 @@
 """Sizes of scores, and entropy of attention weights, of each head.
 
-`measure_rows` returns numbers of each row of a recorded call, `summarise` joins those
-of several calls.  Scores are computed from queries and keys with the scale, cap and
-mask that were passed, and so without dropout.  It is fast enough to watch training.
+`measure_rows` returns numbers of each row of a recorded call, `summarise_rows` a line
+for each head, over the rows of several calls.  Scores are computed from queries and
+keys with the scale, cap and mask that were passed, and so without dropout.  It is fast
+enough to watch training.
 """
 
 import math
@@ -14,20 +15,18 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from montecarlo.attention.quantities import SATURATED
-from montecarlo.attention.softmax import Array, entropy_of_weights
+from montecarlo.attention.softmax import entropy_of_weights
 from montecarlo.model.arrays import UNSEEN, Arrays
 
 #: Levels of the quantiles of the largest score of a row.
 QUANTILES = (0.5, 0.9, 0.99)
-#: Tolerance of sums of weights without dropout, in half precision too.
-ONE = 0.02
 #: Sources whose default scale is 1 / sqrt(d_k).
 BY_DEFAULT = ("torch", "transformers")
 Numbers = NDArray[Any]
 
 
 class HeadSummary(NamedTuple):
-    """Numbers of a head; NaN where no row sees two keys.
+    """Sizes of the scores and entropy of the weights of a head; NaN without rows.
 
     Attributes
     ----------
@@ -48,8 +47,8 @@ class HeadSummary(NamedTuple):
     saturated_rows : float
         Share of rows whose largest weight is at least 0.9.
     scale : float
-        Factor of q·k: as it was passed; else the default of torch, 1 / sqrt(d_k), or
-        the slope that weights show; NaN without any.
+        Factor of q·k: as it was passed, else the default of torch, 1 / sqrt(d_k); NaN
+        where it is unknown, as after division by a tensor, and so are largest scores.
     """
 
     layer: int
@@ -67,17 +66,17 @@ class HeadSummary(NamedTuple):
 
 
 class RowNumbers(NamedTuple):
-    """Numbers of the rows of a call: arrays of shape (n_heads, n_rows)."""
+    """Numbers of each attention row of a call, arrays of shape (n_heads, n_rows)."""
 
     largest: Numbers  # largest absolute score
     entropy: Numbers  # in nats
     share: Numbers  # entropy over the largest possible one
     weight: Numbers  # largest weight
-    scale: Array  # shape (n_heads,)
+    scale: float
 
 
 def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
-    """Return the numbers of the rows of a call.
+    """Return largest score, entropy and largest weight of each row of a call.
 
     Parameters
     ----------
@@ -100,25 +99,20 @@ def measure_rows(arrays: Arrays, passed: Mapping[str, object]) -> RowNumbers:
             one["added"] = causal
         sequences.append(one)
     with np.errstate(all="ignore"):  # scores that are not finite
-        scale = _find_scale(sequences, passed)
+        scale = _scale_of(passed, sequences[0]["q"].shape[-1])
         found = [_measure(one, scale, passed) for one in sequences]
     a, b, c, d = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
     return RowNumbers(a, b, c, d, scale)
 
 
-def _scores_of(arrays: Mapping[str, Numbers]) -> Numbers:
-    """Return products of queries and keys, shape (n_heads, n_rows, n_keys)."""
-    q, k = (arrays[name].astype(np.float32, copy=False) for name in "qk")
-    grouped = q.reshape(len(k), -1, q.shape[2])
-    scores: Numbers = (grouped @ k.transpose(0, 2, 1)).reshape(*q.shape[:2], -1)
-    return scores
-
-
 def _measure(
-    arrays: Mapping[str, Numbers], scale: Array, passed: Mapping[str, object]
+    arrays: Mapping[str, Numbers], scale: float, passed: Mapping[str, object]
 ) -> tuple[Numbers, ...]:
     """Return the first four fields of `RowNumbers` for a sequence."""
-    scores = _scores_of(arrays) * scale[:, None, None].astype(np.float32)
+    q, k = (arrays[name].astype(np.float32, copy=False) for name in "qk")
+    grouped = q.reshape(len(k), -1, q.shape[2])
+    products: Numbers = grouped @ k.transpose(0, 2, 1)
+    scores = np.float32(scale) * products.reshape(*q.shape[:2], -1)
     n_rows, n_keys = scores.shape[1:]
     cap = passed.get("cap")
     if isinstance(cap, float | int):
@@ -132,7 +126,7 @@ def _measure(
         count = seen.sum(axis=-1)
         largest = np.abs(scores).max(axis=-1, where=seen, initial=0.0)
     weights = arrays.get("weights")
-    if weights is None or not _are_whole(weights):
+    if weights is None:
         logits = scores if bias is None else scores + bias
         weights = softmax(
             logits if seen is None else np.where(seen, logits, -np.inf), axis=-1
@@ -144,7 +138,8 @@ def _measure(
     if seen is not None and passed.get("queries") == n_keys:
         own = np.arange(n_keys - n_rows, n_keys)
         kept &= seen[:, np.arange(n_rows), own].all(axis=0)  # others are padding
-    largest = np.where(np.isfinite(largest), largest, np.inf)
+    if not math.isnan(scale):
+        largest = np.where(np.isfinite(largest), largest, np.inf)
     return tuple(one[:, kept] for one in (largest, entropy, share, weight))
 
 
@@ -168,47 +163,21 @@ def _seen_by(weights: Numbers) -> NDArray[np.bool_] | None:
     return causal[None] if hidden.size and not hidden.any() else None
 
 
-def _are_whole(weights: Numbers) -> bool:
-    """Return whether the weights of rows add up to 1, as without dropout."""
-    sums = weights.sum(axis=-1, dtype=np.float32)
-    return bool((np.abs(sums - 1.0)[sums > 0.0] <= ONE).all())
-
-
-def _find_scale(
-    sequences: Sequence[Mapping[str, Numbers]], passed: Mapping[str, object]
-) -> Array:
-    """Return the scale of each head, shape (n_heads,); NaN where it is unknown.
-
-    If it was not passed, it is the slope of the logarithm of weights on scores within
-    rows, which is right without a bias, and with dropout, too.
-    """
-    heads, _, d_k = sequences[0]["q"].shape
+def _scale_of(passed: Mapping[str, object], d_k: int) -> float:
+    """Return the scale that was passed, or torch's default; NaN where it is unknown."""
     given = passed.get("scale")
     if isinstance(given, float | int):
-        return np.full(heads, float(given))
-    if passed.get("source") in BY_DEFAULT:
-        return np.full(heads, d_k**-0.5)
-    both, squares = np.zeros(heads), np.zeros(heads)
-    for one in sequences:
-        if "weights" not in one:
-            return np.full(heads, math.nan)
-        seen = one["weights"] > 0.0
-        count = np.maximum(seen.sum(axis=-1, keepdims=True), 1)
-        values = np.stack([_scores_of(one), np.log(np.where(seen, one["weights"], 1))])
-        values = np.where(seen, values.astype(np.float64), 0.0)
-        scores, logs = seen * (values - values.sum(axis=-1, keepdims=True) / count)
-        both += (scores * logs).sum(axis=(1, 2))
-        squares += (scores**2).sum(axis=(1, 2))
-    return both / squares
+        return float(given)
+    return d_k**-0.5 if passed.get("source") in BY_DEFAULT else math.nan
 
 
-def summarise(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
+def summarise_rows(layer: int, calls: Sequence[RowNumbers]) -> list[HeadSummary]:
     """Return the summary of each head of a layer, over the rows of its calls."""
     largest, entropy, share, weight = (
         np.concatenate(parts, axis=1) for parts in list(zip(*calls, strict=True))[:4]
     )
     heads, n_rows = largest.shape
-    scale = np.mean([call.scale for call in calls], axis=0)
+    scale = np.full(heads, np.mean([call.scale for call in calls]))
     told = np.full((8, heads), math.nan)
     if n_rows:
         with np.errstate(invalid="ignore"):  # of infinite scores

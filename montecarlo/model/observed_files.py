@@ -27,7 +27,6 @@ from montecarlo.model.files import open_files
 from montecarlo.model.observing import FEWEST, Observation, ObservedHead
 from montecarlo.model.scales import describe, find_scales, scales_table
 from montecarlo.names import require_number
-from montecarlo.plain_text import on_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +46,6 @@ def observe_files(  # noqa: PLR0913 - what is typed
     files: Sequence[Path],
     *,
     axes: Sequence[str] | None = None,
-    names: str | None = None,
     causal: bool = False,
     expect: str | None = None,
     config: Path | None = None,
@@ -55,11 +53,11 @@ def observe_files(  # noqa: PLR0913 - what is typed
     divisor: str | None = None,
     track: Track = untracked,
 ) -> tuple[Observation, ScaleAnswer]:
-    """Return the quantities of each head, and whether scales are as expected.
+    """Return the quantities of each head, and the answer about their scales.
 
     Parameters
     ----------
-    files, axes, names, causal
+    files, axes, causal
         As for `montecarlo.model.files.open_files`.
     expect, config
         As for `montecarlo.model.expected.find_expected`.
@@ -76,7 +74,7 @@ def observe_files(  # noqa: PLR0913 - what is typed
         If an argument or a file is not usable.
     """
     require_number("rtol", rtol, 0.0, 1.0, ends=False)
-    model = open_files(files, axes=axes, names=names, causal=causal)
+    model = open_files(files, axes=axes, causal=causal)
     expected = find_expected(model, expect, config)
     if divisor is not None:
         divisor_value(divisor, model.d_k)
@@ -90,7 +88,7 @@ def make_tables(
     observation: Observation, answer: ScaleAnswer
 ) -> dict[str, "pd.DataFrame"]:
     """Return the tables of the folder of results, by the names of their files."""
-    tables = {"observation.csv": observing.tidy(observation)}
+    tables = {"observation.csv": observing.observation_table(observation)}
     if answer.scales.heads:
         tables["applied-scale.csv"] = scales_table(answer.scales.heads)
     return tables
@@ -134,22 +132,14 @@ def record_observation(observation: Observation, answer: ScaleAnswer) -> dict[st
 
 
 def say_scales(observation: Observation, answer: ScaleAnswer) -> Iterator[str]:
-    """Yield lines on the scales; first which arrays in the files were not read."""
-    model = observation.model
-    if model.unread:
-        more = ", ..." if len(model.unread) > MOST_FINDINGS else ""
-        yield (
-            f"not read: {on_one_line(', '.join(model.unread[:MOST_FINDINGS]))}{more} "
-            "(--names tells what arrays are: of attention weights, or of values and "
-            "outputs together)"
-        )
+    """Yield the answer, a line for each finding, and one that lists dead heads."""
     yield say_answer(answer)
     for line in say_findings(answer):
         yield f"  {line}"
     if observation.dead:
         yield (
-            "left out, since queries or keys are the same for every token (layer, "
-            f"head): {_list(observation.dead)}"
+            "left out, since queries, keys or scores are the same for every token "
+            f"(layer, head): {_list_places(observation.dead)}"
         )
 
 
@@ -178,12 +168,12 @@ def list_heads(
 
 
 def _closeness(one: ObservedHead) -> float:
-    """Return minus the absolute logarithm of the variance of divided scores in rows."""
+    """Return -|ln v|, of the variance v of divided scores within rows; 0 at 1."""
     return -abs(math.log(max(one.found["scaled_row_variance"].value, observing.LEAST)))
 
 
 def say_states(observation: Observation) -> Iterator[str]:
-    """Yield the line that counts heads by their state."""
+    """Yield a line that counts heads by state, and one where sequences are few."""
     counts = Counter(one.state for one in observation.heads)
     states = (f"{counts[one]} {one}" for one in observing.STATES if counts[one])
     yield (
@@ -194,7 +184,7 @@ def say_states(observation: Observation) -> Iterator[str]:
         yield "fewer than 5 sequences: these tokens are described, no more"
 
 
-def _list(heads: Iterable[Head]) -> str:
-    """Return heads as text; of many, the first."""
+def _list_places(heads: Iterable[Head]) -> str:
+    """Return layers and heads as text, at most `MOST_FINDINGS` of them."""
     named = [f"({head.layer}, {head.head})" for head in heads]
     return " ".join(named[:MOST_FINDINGS]) + " ..." * (len(named) > MOST_FINDINGS)

@@ -98,10 +98,10 @@ class HeadSums(NamedTuple):
     groups: Stacks
 
     @property
-    def vary(self) -> tuple[bool, bool]:
-        """Whether queries, and keys, differ between tokens."""
-        some_q, some_k = (self.groups[f"second_{side}"].any() for side in "qk")
-        return bool(some_q), bool(some_k)
+    def vary(self) -> bool:
+        """Whether queries, keys and the scores of a row differ between tokens."""
+        names = ("second_q", "second_k", "within")
+        return all(self.groups[name].any() for name in names)
 
     @property
     def shift(self) -> float:
@@ -110,7 +110,7 @@ class HeadSums(NamedTuple):
 
 
 def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
-    """Read queries and keys of a head, and sum what its quantities are made of."""
+    """Return sums over the queries, keys, scores and attention rows of a head."""
     n = len(model.sequences)
     n_groups = min(n, MOST_GROUPS)
     first_q, first_k = (entries[0] for entries in model.read(head, 0))
@@ -142,7 +142,7 @@ def sum_head(model: Model, head: Head, divisor: float) -> HeadSums:
 
 
 def _blocks_of_scores(q: Array, k: Array) -> Iterator[tuple[int, Array]]:
-    """Yield blocks of rows of the scores, each with the number of its first row."""
+    """Yield the scores in blocks of rows, each with the number of its first row."""
     step = max(1, BLOCK // len(k))
     for start in range(0, len(q), step):
         yield start, q[start : start + step] @ k.T
@@ -159,9 +159,10 @@ def _sequence_sums(q: Array, k: Array) -> Iterator[tuple[str, Any]]:
 def _block_sums(
     scores: Array, start: int, *, causal: bool
 ) -> Iterator[tuple[str, Any]]:
-    """Yield sums over pairs that attention forms, in rows of which ``start`` is first.
+    """Yield the sums of `_pair_sums` over pairs that attention forms.
 
-    Where attention is causal, those with ``all_`` are over all pairs.
+    ``start`` is the number of the first row.  Where attention is causal, sums with the
+    prefix ``all_`` are over all pairs.
     """
     seen = np.full(len(scores), scores.shape[1])
     if causal:
@@ -173,7 +174,7 @@ def _block_sums(
 def _pair_sums(
     prefix: str, scores: Array, seen: NDArray[np.intp]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield sums over the first keys of each row, whose numbers are ``seen``.
+    """Yield sums over the first ``seen`` keys of each row, by ``prefix`` and name.
 
     ``count``, ``s`` and ``s2`` are number of pairs, sum and sum of squares of scores,
     ``within`` the sum of squared differences from the mean of the row.  ``rows`` and
@@ -212,21 +213,6 @@ def _row_sums(
         yield SHARE, (softmax.effective_keys(sums) / seen).sum()
 
 
-def _require_scores(head: Head, sums: HeadSums) -> None:
-    """Refuse a head whose scores are all equal: their variance has no parts."""
-    groups = sums.groups
-    for prefix in ("", "all_"):
-        if f"{prefix}s" in groups:
-            count, first, second = (
-                groups[prefix + name].sum() for name in ("count", "s", "s2")
-            )
-            if not second > first**2 / count:
-                raise InputError(
-                    "q and k must have scores that vary, got the same for every pair "
-                    f"in layer {head.layer}, head {head.head}"
-                )
-
-
 class HeadEstimate(NamedTuple):
     """An estimate of a quantity of a head, or of a mean over heads."""
 
@@ -243,8 +229,8 @@ class HeadEstimate(NamedTuple):
         return Interval(self.centre - half, self.centre + half)
 
 
-def quantities(sums: HeadSums, divisor: float) -> Stacks:
-    """Return the quantities of a head, with all sequences and without each group.
+def head_quantities(sums: HeadSums, divisor: float) -> Stacks:
+    """Return quantities of a head by name, of all sequences and without each group.
 
     Returns
     -------
@@ -325,8 +311,8 @@ def _score_moments(groups: Stacks, found: Stacks, shift: float) -> Stacks:
     }
 
 
-def estimate(stack: Array) -> HeadEstimate:
-    """Return the jackknife estimate of a quantity from its values of `quantities`."""
+def jackknife(stack: Array) -> HeadEstimate:
+    """Return the estimate of a quantity, of which ``stack`` is in `head_quantities`."""
     value, groups = float(stack[0]), len(stack) - 1
     if groups < FEWEST:
         return HeadEstimate(value, math.nan, math.nan, max(groups, 1))
@@ -374,7 +360,7 @@ class Observation(NamedTuple):
 
     @property
     def dead(self) -> list[Head]:
-        """Heads whose queries, or keys, are equal for all tokens; they are left out."""
+        """Heads whose queries, keys or scores are equal for all tokens, left out."""
         seen = {one.head for one in self.heads}
         return [head for head in self.model.heads() if head not in seen]
 
@@ -431,7 +417,7 @@ def observe(
         in no head, or an option is not usable.
     """
     model = open_arrays({"q": q, "k": k}, axes, causal=causal)
-    return tidy(observe_model(model, divisor_value(divisor, model.d_k)))
+    return observation_table(observe_model(model, divisor_value(divisor, model.d_k)))
 
 
 def observe_model(
@@ -442,32 +428,28 @@ def observe_model(
     ``divisor`` is that of the scores; ``track`` shows how many heads are done.
     """
     heads = []
-    varied = np.zeros(2, dtype=bool)
     total: Stacks = {}
     with threadpool_limits(limits=1, user_api="blas"):
         for head in track(model.heads(), "observing"):
             sums = sum_head(model, head, divisor)
-            varied |= sums.vary
-            if not all(sums.vary):
+            if not sums.vary:
                 continue
-            _require_scores(head, sums)
-            found = quantities(sums, divisor)
+            found = head_quantities(sums, divisor)
             for name, stack in found.items():
                 total[name] = total.get(name, 0.0) + stack
-            estimates = {name: estimate(stack) for name, stack in found.items()}
-            heads.append(ObservedHead(head, estimates, state_of(estimates)))
+            estimates = {name: jackknife(stack) for name, stack in found.items()}
+            heads.append(ObservedHead(head, estimates, head_state(estimates)))
     if not heads:
-        sides = [name for name, some in zip("qk", varied, strict=True) if not some]
         raise InputError(
-            f"{sides[0] if sides else 'q and k'} must vary from token to token, got "
-            "zero variance in every head"
+            "q, k and their scores must vary from token to token, got zero variance in "
+            "every head"
         )
-    overall = {name: estimate(stack / len(heads)) for name, stack in total.items()}
+    overall = {name: jackknife(stack / len(heads)) for name, stack in total.items()}
     return Observation(model, divisor, tuple(heads), overall)
 
 
-def state_of(found: Mapping[str, HeadEstimate]) -> str:
-    """Return which of `STATES` the rows of a head are in."""
+def head_state(found: Mapping[str, HeadEstimate]) -> str:
+    """Return which of `STATES` a head is in, by the means of its weights."""
     share, largest = found[SHARE].value, found["weight_max"].value
     if found["saturated_rows"].value >= 0.5:
         return "saturated"
@@ -478,8 +460,8 @@ def state_of(found: Mapping[str, HeadEstimate]) -> str:
     return "peaked"
 
 
-def tidy(observation: Observation) -> "pd.DataFrame":
-    """Return the quantities as a table with a row per head and quantity, `COLUMNS`."""
+def observation_table(observation: Observation) -> "pd.DataFrame":
+    """Return a table with a row per head and quantity, and the columns `COLUMNS`."""
     heads = {one.head: one.found for one in observation.heads}
     count = observation.n_sequences
     rows = [

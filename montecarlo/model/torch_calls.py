@@ -1,12 +1,10 @@
 """Records calls of attention in torch and transformers, with what they return."""
 # ruff: noqa: SLF001 - the type of an operation has private names alone in torch
 
-import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,10 @@ try:
     import torch
     from torch._ops import OpOverload
     from torch.overrides import enable_reentrant_dispatch
-    from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+    from torch.utils._python_dispatch import (
+        TorchDispatchMode,
+        _get_current_dispatch_mode_stack,
+    )
 except ImportError as error:  # an extra
     raise InputError(
         f"capture needs torch: pip install 'montecarlo-attention[torch]' ({error})"
@@ -42,23 +43,6 @@ FLEX = "flex_attention"
 ATTENTION = (FUSED, FUSED.removeprefix("_"), "_native_multi_head_attention", FLEX)
 #: How the reason begins where recording an operation failed.
 FAILED = "which could not be recorded:"
-#: Largest difference between what a function adds to scores and what it adds to twice
-#: these scores, where that does not depend on the scores.
-SAME = 1e-4
-#: Names of modules within an attention module whose outputs are queries, keys, or
-#: queries, keys and values joined.  Where a normalisation of heads follows the
-#: projection, its output is the last of both.
-PROJECTIONS = {
-    "q": (
-        *("q_proj", "q_b_proj", "query", "q_lin", "to_q", "linear_q", "q", "q_attn"),
-        *("q_norm", "q_layernorm", "query_layernorm", "q_layer_norm", "q_b_norm"),
-    ),
-    "k": (
-        *("k_proj", "key", "k_lin", "to_k", "linear_k", "k"),
-        *("k_norm", "k_layernorm", "key_layernorm", "k_layer_norm"),
-    ),
-    "joined": ("c_attn", "qkv", "qkv_proj", "query_key_value", "Wqkv"),
-}
 
 
 @contextmanager
@@ -74,17 +58,17 @@ def recording(
     """
     if model is not None and not isinstance(model, torch.nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    fast_path = torch.backends.mha
     with ExitStack() as stack:
         mode = _Recorder(receiver)
         if model is not None:
             hook = model.register_forward_pre_hook(lambda *_: begin())
             stack.callback(hook.remove)
-            stack.enter_context(mode.projections.watching(model))
-        if "transformers" in sys.modules:
-            stack.enter_context(_wrapped_interface(mode))
-        stack.callback(fast_path.set_fastpath_enabled, fast_path.get_fastpath_enabled())
-        fast_path.set_fastpath_enabled(False)
+        transformers = sys.modules.get("transformers.modeling_utils")
+        if interface := getattr(transformers, "AttentionInterface", None):
+            functions = interface, "get_interface", _get_interface, _INTERFACES
+            stack.enter_context(_replaced(*functions))
+        fast_path = torch.backends.mha, "_is_fastpath_enabled", False, _FAST_PATHS
+        stack.enter_context(_replaced(*fast_path))
         stack.enter_context(mode)
         yield
 
@@ -98,7 +82,7 @@ def uncompiled() -> AbstractContextManager[object]:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[misc]
-    """Sees every operation of torch that runs in its thread, and records attention.
+    """A mode of torch that is called with each operation, and records attention.
 
     What is compiled stays compiled.
     """
@@ -118,8 +102,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, receiver: Receiver) -> None:
         super().__init__()
         self.receiver = receiver
-        self.projections = Projections()
-        self._tracker = ProvenanceTracker(receiver)
+        self.tracker = ProvenanceTracker(receiver)
         self._handlers: dict[object, Callable[[Operation], None]] = {}
 
     def __torch_dispatch__(
@@ -134,7 +117,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if torch._C._current_autograd_node() is not None:
             return func(*args, **kwargs)  # the backward pass
         name = base_name(func) if isinstance(func, OpOverload) else func.name()
-        if kind := _unreadable(*args, *kwargs.values()):
+        if kind := _unreadable_kind(*args, *kwargs.values()):
             self._report(name, kind)
             return func(*args, **kwargs)
         handler = self._handlers.get(func)
@@ -144,7 +127,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             with enable_reentrant_dispatch(), self:
                 return func.decompose(*args, **kwargs)
         result = func(*args, **kwargs)
-        if kind := _unreadable(result):
+        if kind := _unreadable_kind(result):
             self._report(name, kind)
         elif args:
             try:
@@ -163,7 +146,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
             self.receiver.miss(line, is_certain=is_attention)
 
     def _handler_of(self, func: Any) -> Callable[[Operation], None]:  # noqa: ANN401
-        """Return the function that records an operation after it ran."""
+        """Return the function that is called with an operation after it ran."""
         if not isinstance(func, OpOverload):
             return self._record_flex if func.name() == FLEX else _ignore
         if func._can_decompose():  # in inference mode these come undivided
@@ -171,7 +154,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         name = base_name(func)
         if name.startswith(FUSED) and not name.endswith("backward"):
             return self._record_fused
-        return self._tracker.handler_of(func)
+        return self.tracker.handler_of(func)
 
     def _record_fused(self, operation: Operation) -> None:
         """Record `scaled_dot_product_attention`, with its outputs and its mask."""
@@ -195,7 +178,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         if mask.ndim > 4 or (mask.ndim == 3 and query.ndim != 3):
             mask = mask.expand(*query.shape[:-1], shape[-1])
         arrays["added"] = _added_by(_with_heads(mask)[:room], shape)
-        kind = "causal" if is_causal else _kind_of(passed_mask)
+        kind = "causal" if is_causal else _mask_kind(passed_mask)
         passed = _options("torch", given.get("scale"), kind, None, n_rows[0])
         self.receiver.add(arrays, passed)
 
@@ -210,21 +193,14 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         outputs = operation.result[0]
         arrays = self.to_arrays({"q": query, "k": key, "v": value, "outputs": outputs})
         keys = key[:room].repeat_interleave(query.shape[1] // key.shape[1], 1)
-        once, twice = (
-            after - before
-            for before, after in (
-                _math_attention_inner(
-                    query[:room], keys, value, function, blocks, factor, {}, *buffers
-                )
-                for factor in (scale, 2.0 * scale)
-            )
+        # what becomes of scores that are all 0; a cap leaves them
+        _, added = _math_attention_inner(
+            query[:room], keys, value, function, blocks, 0.0, {}, *buffers
         )
-        is_hidden = once.isneginf()
-        if (once - twice)[~is_hidden].abs().max() > SAME:  # not a sum, as with a cap
-            once = torch.zeros_like(once)
         shape = (*arrays["q"].shape[:3], key.shape[2])
-        arrays["added"] = _added_by(once.masked_fill(is_hidden, HIDDEN), shape)
+        arrays["added"] = _added_by(added, shape)
         passed = _options(FLEX, scale, "of booleans", None, query.shape[2])
+        del passed["cap"]  # one of the functions may have a cap
         self.receiver.add(arrays, passed)
 
     def to_arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, NDArray[Any]]:
@@ -241,102 +217,26 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
         return arrays
 
 
-def _unreadable(*values: object) -> str:
+def _unreadable_kind(*values: object) -> str:
     """Return the kind of the first tensor whose entries cannot be read; else empty."""
     for one in values:
         if isinstance(one, list | tuple):
-            if kind := _unreadable(*one):
+            if kind := _unreadable_kind(*one):
                 return kind
         elif isinstance(one, torch.Tensor):
             if type(one).__torch_dispatch__ != torch.Tensor.__torch_dispatch__:
                 return f"a {type(one).__name__}"
-            if torch._C._functorch.is_functorch_wrapped_tensor(one):
-                return "a tensor within torch.func"
-            if one.is_meta:
-                return "a meta tensor"
             if one.is_nested:
                 return "a nested tensor"
     return ""
 
 
-def _sum_of_squares(tensor: torch.Tensor) -> float:
-    """Return the sum of the squares of all entries, in float32."""
-    with _disable_current_modes():  # the tracker need not see this
-        return float(tensor.detach().float().square().sum())
-
-
-class Projections:
-    """Measures what multiplies queries and keys between projections and attention.
-
-    A factor there is part neither of what is captured nor of the scale of attention;
-    with it a model may scale twice, or not at all.  Rotary embeddings keep norms, so
-    the factor is the norm of all queries, over that of the outputs of their projection.
-    """
-
-    def __init__(self) -> None:
-        #: Of the last output: number of entries, and sum of their squares.
-        self._last: dict[tuple[int, str], tuple[int, float]] = {}
-
-    @contextmanager
-    def watching(self, model: torch.nn.Module) -> Iterator[None]:
-        """Measure outputs of a model's projections in the block."""
-        kinds = {name: kind for kind, names in PROJECTIONS.items() for name in names}
-        with ExitStack() as stack:
-            for parent in model.modules():
-                for name, child in parent.named_children():
-                    if name in kinds:
-                        measure = partial(self._measure, (id(parent), kinds[name]))
-                        hook = child.register_forward_hook(measure)
-                        stack.callback(hook.remove)
-            yield
-
-    def _measure(self, place: tuple[int, str], *called: object) -> None:
-        """Measure an output at once, since it may be changed in place later."""
-        if torch.compiler.is_compiling():
-            return
-        self._last.pop(place, None)
-        output = called[-1]
-        if isinstance(output, torch.Tensor) and not _unreadable(output):
-            self._last[place] = output.numel(), _sum_of_squares(output)
-
-    def factor(
-        self,
-        module: torch.nn.Module,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-    ) -> float:
-        """Return the factor of products of queries and keys.
-
-        NaN where outputs of projections are not known, or differ in size.  Where those
-        of keys are not known, as with a cache, it is the factor of queries alone.
-        """
-        found = [
-            self._last.pop((id(module), kind), (0, 0.0))
-            for kind in ("q", "k", "joined")
-        ]
-        if not any(n for n, _ in found):
-            return math.nan
-        (n_q, before_q), (n_k, before_k), (n_all, before_all) = found
-        sizes = [one.numel() for one in (query, key, value)]
-        of_q, of_k, of_v = map(_sum_of_squares, (query, key, value))
-        if n_q != sizes[0] and n_all == sum(sizes):
-            # values and keys are taken to be as they were
-            n_q, before_q = sizes[0], before_all - of_k - of_v
-        if n_q != sizes[0] or before_q <= 0.0:
-            return math.nan
-        factor = of_q / before_q
-        if n_k == sizes[1] and before_k > 0.0:
-            factor *= of_k / before_k
-        return math.sqrt(factor)
-
-
 def _ignore(_: Operation) -> None:
-    """Record nothing."""
+    """Do nothing, as for operations that have no part in attention."""
 
 
 def _decompose(_: Operation) -> None:
-    """Mark operations that consist of others, which are seen in their place."""
+    """Stand for operations that consist of others, which are seen in their place."""
 
 
 def _added_by(mask: torch.Tensor, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -367,8 +267,8 @@ def config_of(module: object) -> Mapping[str, object] | None:
     return dict(config.to_dict()) if has_one else None
 
 
-def _kind_of(mask: object) -> str:
-    """Return the kind of a mask, as `Captured.passed` has it."""
+def _mask_kind(mask: object) -> str:
+    """Return ``none``, ``of booleans``, ``added`` or ``of blocks`` for a mask."""
     if mask is None:
         return "none"
     if not isinstance(mask, torch.Tensor):
@@ -384,45 +284,42 @@ def _options(
     return dict(zip(names, (source, scale, mask, cap, queries), strict=True))
 
 
-#: Modes that record now, each with its thread; what they wrap.
-_MODES: list[tuple[int, _Recorder]] = []
-_WRAPPED: list[Callable[..., Any]] = []
-_WRAPPING = threading.Lock()
+#: What stood in the place of what recordings replace, once for each recording that
+#: runs: whether torch uses its fused layers, and how transformers hands out attention.
+_FAST_PATHS: list[bool] = []
+_INTERFACES: list[Callable[..., Any]] = []
+_REPLACING = threading.Lock()
 
 
 @contextmanager
-def _wrapped_interface(mode: _Recorder) -> Iterator[None]:
-    """Wrap the attention functions that transformers hands to its models."""
-    try:
-        from transformers.modeling_utils import AttentionInterface
-    except ImportError:
-        yield  # before version 4.48
-        return
-    with _WRAPPING:
-        if not _MODES:
-            _WRAPPED[:] = [AttentionInterface.get_interface]
-            AttentionInterface.get_interface = _get_interface
-        entry = threading.get_ident(), mode
-        _MODES.append(entry)
+def _replaced(
+    owner: object, name: str, value: object, earlier: list[Any]
+) -> Iterator[None]:
+    """Replace an attribute as long as a recording runs, in whatever thread."""
+    with _REPLACING:
+        earlier.append(earlier[0] if earlier else getattr(owner, name))
+        setattr(owner, name, value)
     try:
         yield
     finally:
-        with _WRAPPING:
-            _MODES.remove(entry)
-            if not _MODES:
-                AttentionInterface.get_interface = _WRAPPED[0]
+        with _REPLACING:
+            if len(earlier) == 1:
+                setattr(owner, name, earlier[0])
+            earlier.pop()
 
 
 def _get_interface(*args: Any, **kwargs: Any) -> Callable[..., Any]:  # noqa: ANN401
-    """Return an attention function that records for the modes of this thread."""
-    attend: Callable[..., Any] = _WRAPPED[0](*args, **kwargs)
-    for thread, mode in _MODES:
-        if thread == threading.get_ident():
-            attend = _record_calls(attend, mode)
+    """Return an attention function that records where this thread does."""
+    # the latter where another thread ended the last recording after this was called
+    hand_out, *_ = (*_INTERFACES, type(args[0]).get_interface)
+    attend: Callable[..., Any] = hand_out(*args, **kwargs)
+    for mode in _get_current_dispatch_mode_stack():
+        if isinstance(mode, _Recorder):
+            attend = _recorded(attend, mode)
     return attend
 
 
-def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
+def _recorded(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., Any]:
     """Return an attention function of transformers that records its calls."""
 
     def recorded(
@@ -445,11 +342,11 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             return result
         name = f"attention of {type(module).__name__}"
         try:
-            if kind := _unreadable(query, key, value):
+            if kind := _unreadable_kind(query, key, value):
                 receiver.miss(f"{name}, of {kind}", is_certain=True)
                 return result
             given = kwargs | {"mask": attention_mask}
-            _record_call(mode, module, (query, key, value), result, (within, given))
+            _record_whole(mode, module, (query, key, value), result, (within, given))
         except Exception as error:  # noqa: BLE001 - the model must go on
             reason = f"{name}: {type(error).__name__}: {error}"
             receiver.miss(reason.partition("\n")[0], is_certain=True)
@@ -458,7 +355,7 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
     return recorded
 
 
-def _record_call(
+def _record_whole(
     mode: _Recorder,
     module: torch.nn.Module,
     tensors: Sequence[torch.Tensor],
@@ -477,12 +374,12 @@ def _record_call(
         type(module).__name__,
         config_of(module) or receiver.config,
         getattr(module, "layer_idx", None),
-        mode.projections.factor(module, query, key, value),
+        mode.tracker.factor(query) * mode.tracker.factor(key),
     )
     inner, inner_passed = within[0] if len(within) == 1 else ({}, {})
     cap = inner_passed.get("cap", given.get("softcap"))
     scale, n_queries = given.get("scaling"), query.shape[2]
-    passed = _options("transformers", scale, _kind_of(mask), cap, n_queries)
+    passed = _options("transformers", scale, _mask_kind(mask), cap, n_queries)
     passed["caller"] = caller
     if "added" in inner:  # some keys of a static cache are not used yet
         n_keys = np.shape(inner["added"])[-1]

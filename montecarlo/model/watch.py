@@ -20,7 +20,7 @@ from montecarlo.model.head_summary import (
     HeadSummary,
     RowNumbers,
     measure_rows,
-    summarise,
+    summarise_rows,
 )
 from montecarlo.names import require_number, require_whole
 
@@ -297,7 +297,7 @@ class ScoreWatch:
         """Keep the summaries of a pass, call the writer, and return new alarms."""
         alarms = []
         for layer, call in enumerate(calls):
-            heads = list(summarise(layer, [call]))
+            heads = list(summarise_rows(layer, [call]))
             self.summaries += [(self._step, one) for one in heads]
             if self.writer is not None:
                 for name, extreme in SCALARS.items():
@@ -310,18 +310,19 @@ class ScoreWatch:
                 new = [
                     one
                     for one in heads
-                    if self._is(kind, one) and (kind, *one[:2]) not in self._warned
+                    if self._is_of_kind(kind, one)
+                    and (kind, *one[:2]) not in self._warned
                 ]
                 if new:
                     self._warned |= {(kind, *one[:2]) for one in new}
                     numbers = tuple(one.head for one in new)
                     plural = "s" * (len(new) > 1)
                     place = f"layer {layer}, head{plural} {say_numbers(numbers)}"
-                    text = f"step {self._step}: {place}: {self._reason(kind, new)}"
+                    text = f"step {self._step}: {place}: {self._say_reason(kind, new)}"
                     alarms.append(Alarm(self._step, kind, layer, numbers, text))
         return alarms
 
-    def _is(self, kind: str, one: HeadSummary) -> bool:
+    def _is_of_kind(self, kind: str, one: HeadSummary) -> bool:
         """Return whether a head is hot, growing or frozen."""
         if kind == "hot":
             return one.score_max > self.hot
@@ -335,7 +336,7 @@ class ScoreWatch:
             and bool(np.all(np.diff(past) > 0.0))
         )
 
-    def _reason(self, kind: str, heads: Sequence[HeadSummary]) -> str:
+    def _say_reason(self, kind: str, heads: Sequence[HeadSummary]) -> str:
         """Return the reason of a warning, with the extreme of the heads."""
         if kind == "hot":
             largest = max(one.score_max for one in heads)

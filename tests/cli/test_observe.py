@@ -224,21 +224,11 @@ def test_options_are_on_record(files, tmp_path):
     assert run(files, "--output", tmp_path / "o", "--quiet", *more) == 0
     assert read_run(tmp_path / "o")["options"] == {
         "axes": ["sequence", "layer", "head", "token", "d"],
-        "names": None,
         "causal": True,
         "expect": None,
         "rtol": 0.01,
         "divisor": "5",
     }
-
-
-def test_arrays_of_other_names_are_told(tmp_path, capsys):
-    """Else it would seem that they were looked at."""
-    rng = np.random.default_rng(1)
-    q, k, probs = rng.standard_normal((3, 6, 1, 2, 8, 16))
-    np.savez(tmp_path / "qk.npz", q=q, k=k, probs=probs)
-    assert run(tmp_path / "qk.npz", "--output", tmp_path / "o") == 0
-    assert "not read: probs (--names tells" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -259,7 +249,6 @@ def test_states_fail_a_run(files, tmp_path, state, divisor, status):
         (["--divisor", "root"], "divisor must be one of none, sqrt"),
         (["--divisor", "-1"], "divisor must be one of none, sqrt"),
         (["--axes", "head,token,d"], "must have the axes head,token,d, got shape"),
-        (["--names", "{side}"], "names of arrays must name q and k"),
     ],
 )
 def test_bad_options_are_refused(files, tmp_path, capsys, arguments, message):

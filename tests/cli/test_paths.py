@@ -21,7 +21,6 @@ COMMANDS = (
     "judge PATH --output new",
     "judge own.toml --output PATH",
     "observe PATH.npz --output new",
-    "observe PATH.npz PATH.pt --output new",
     "observe qk.npz --output PATH",
 )
 PATHS = {
@@ -44,7 +43,7 @@ def test_what_cannot_be_reached_is_refused(typed, kind, tmp_path, monkeypatch, c
     shutil.copyfile(CLAIM, folder / "own.toml")
     (folder / "qk.npz").write_bytes(b"")
     (folder / "closed").mkdir(mode=0)
-    for suffix in ("", ".npz", ".pt"):
+    for suffix in ("", ".npz"):
         (folder / f"loop{suffix}").symlink_to(f"loop{suffix}")
     before = sorted(folder.iterdir())
     main(typed.replace("PATH", "loop").split())  # nobody may not import

@@ -107,12 +107,7 @@ ARCHITECTURES = {
     "gpt_bigcode": PLAIN,
     "opt": PLAIN,
     "llama-head_dim": Architecture(math.sqrt(20), {"head_dim": 20}, kind="llama"),
-    "llama-yarn": Architecture(
-        4.0,
-        {"rope_parameters": YARN},
-        kind="llama",
-        plants={"mscale": 1.0 / MSCALE**2},
-    ),
+    "llama-yarn": Architecture(4.0, {"rope_parameters": YARN}, kind="llama"),
     "gemma2": Architecture(math.sqrt(20), {"query_pre_attn_scalar": 20}),
     "gemma3_text": Architecture(math.sqrt(24), {"query_pre_attn_scalar": 24}),
     "gemma3-window": Architecture(

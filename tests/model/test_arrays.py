@@ -36,11 +36,10 @@ BAD_ARRAYS = [
     (Q[:2], K, "k must have 2 along the axis 'sequence', as q, got 3"),
     (Q, K[:, :, :3], "axis 'head' as q, 4, or a part that divides it, got 3"),
     (Q[:, :, :, :1], K, "q must have at least 2 along the axis 'token'"),
-    (Q, K * 0.0 + 0.1, "k must vary from token to token"),
-    (Q * LEFT, K * ~LEFT, "scores that vary, got the same for every"),
-    (Q[:, :, :, :0], K, "its axis 'token' is empty"),
+    (Q, K * 0.0 + 0.1, "their scores must vary from token to token"),
+    (Q * LEFT, K * ~LEFT, "q, k and their scores must vary"),
+    (Q[:, :, :, :0], K, "none of them empty, got shape (3, 2, 4, 0, 5)"),
     (Q.astype(int), K, "q must hold floating-point numbers, got"),
-    (np.ma.masked_greater(Q, 3.0), K, "q must have no masked entries"),
 ]
 
 
@@ -57,7 +56,7 @@ BAD_EVIDENCE = [
     ({"weights": spoiled(WEIGHTS, -0.5)}, "at least 0, got -0.5 in layer 1, head 3"),
     ({"weights": spoiled(WEIGHTS, 1e200)}, "weights must be smaller than 1e[+]100"),
     ({"weights": WEIGHTS[..., :-1]}, "must have 6 along the axis 'key', as k"),
-    ({"v": K, "outputs": Q[..., :-1]}, "along the axis 'd', as v, got 4: outputs are"),
+    ({"v": K, "outputs": Q[..., :-1]}, "along the axis 'd', as v, got 4"),
     ({"v": K[..., :-1, :], "outputs": Q}, "must have 6 along the axis 'token'"),
 ]
 
@@ -78,36 +77,8 @@ def test_causal_needs_as_many_keys():
     assert len(observe(Q, K[:, :, :, :4]))
 
 
-@pytest.mark.parametrize(
-    ("shape", "proposed"),
-    [
-        ((40, 8), "token,d"),
-        ((4, 40, 8), "head,token,d"),
-        ((40, 4, 8), "token,head,d"),
-        ((2, 4, 40, 8), "sequence,head,token,d"),
-        ((2, 40, 4, 8), "sequence,token,head,d"),
-    ],
-)
-def test_axes_are_proposed(shape, proposed):
-    """By the number of axes; models have more tokens than heads."""
-    q = np.random.default_rng(1).normal(size=shape)
-    with pytest.raises(InputError, match=f"perhaps --axes {proposed}"):
-        observe(q, q + 1.0)
-    assert len(observe(q, -q, axes=proposed.split(",")))
-
-
 def test_a_batch_is_sequences():
     """By the word that libraries have for it."""
     q, k = Q[:, 0], K[:, 0]
     frame = observe(q, k, axes=("batch", "head", "token", "d"))
     assert frame.equals(observe(q, k, axes=("sequence", "head", "token", "d")))
-
-
-def test_swapped_heads_and_tokens_are_asked_about():
-    """More heads than tokens: only if somebody says so."""
-    q = np.random.default_rng(1).normal(size=(2, 1, 30, 4, 8))
-    told = "if these are swapped, type --axes sequence,layer,token,head,d"
-    with pytest.raises(InputError, match=told):
-        observe(q, -q)
-    frame = observe(q, -q, axes=("sequence", "layer", "head", "token", "d"))
-    assert frame["head"].nunique() == 31  # and their mean

@@ -8,6 +8,7 @@ import pytest
 
 from montecarlo import assert_attention_scale, capture, compare
 from montecarlo.errors import InputError
+from montecarlo.model.checking import open_source
 from tests.model.architectures import TOKENS, build, record, torch
 
 pytestmark = pytest.mark.slow
@@ -35,10 +36,9 @@ def test_calls_of_torch_are_recorded_without_a_model():
     with capture() as captured:
         scaled_dot_product_attention(q, k, v, is_causal=True)
         scaled_dot_product_attention(q, k, v, scale=0.5)
-        torch.nn.functional.scaled_dot_product_attention(q, k[:, :, :20], v[:, :, :20])
+        scaled_dot_product_attention(q, k[:, :, :20], v[:, :, :20])
         scaled_dot_product_attention(q[0], k[0], v[0])
-    outside = torch.nn.functional.scaled_dot_product_attention(q, k, v)
-    assert outside.shape == q.shape
+    scaled_dot_product_attention(q, k, v)
     frame = captured.applied_scale()
     divisors = frame.groupby("layer")["implied_divisor"].mean()
     assert divisors.to_numpy() == pytest.approx([4.0, 2.0, 4.0, 4.0], rel=1e-5)
@@ -76,6 +76,9 @@ def test_layers_of_other_sizes_are_named(tmp_path):
     with pytest.raises(InputError, match="q has several: name layers"):
         captured.save(tmp_path / "some.npz")
     assert captured.models([1])[0].d_k == 8
+    captured.save(tmp_path / "second.npz", [1])
+    (read,) = open_source(tmp_path / "second.npz")
+    assert read.heads() == captured.models([1])[0].heads()
     with pytest.raises(InputError, match="layers must be among 0 to 1, got 2"):
         captured.save(tmp_path / "some.npz", [2])
     assert len(captured.applied_scale()) == 2 * 4

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from montecarlo.model.arrays import open_arrays
-from montecarlo.model.observing import HeadEstimate, observe_model, state_of
+from montecarlo.model.observing import HeadEstimate, head_state, observe_model
 
 D_K, SEQUENCES, TOKENS = 32, 48, 64
 #: What a fault alone adds to the variance of q·k, as a part of it.
@@ -76,6 +76,6 @@ def test_saturated_is_half_of_the_rows():
             ("saturated_rows", 0.4),
         )
     }
-    assert state_of(found) == "peaked"
+    assert head_state(found) == "peaked"
     found["saturated_rows"] = found["saturated_rows"]._replace(value=0.5)
-    assert state_of(found) == "saturated"
+    assert head_state(found) == "saturated"

@@ -9,7 +9,7 @@ import pytest
 from montecarlo.errors import InputError
 from montecarlo.model import observe
 from montecarlo.model.files import open_files
-from montecarlo.model.observing import observe_model, tidy
+from montecarlo.model.observing import observation_table, observe_model
 
 SHAPE = (3, 2, 4, 6, 5)
 Q, K = (np.random.default_rng(n).normal(size=SHAPE) for n in (1, 2))
@@ -28,7 +28,8 @@ def refused(*paths, **options):
 
 def table(paths, **options):
     """Return the table of files."""
-    return tidy(observe_model(open_files(list(paths), **options), np.sqrt(5.0)))
+    model = open_files(list(paths), **options)
+    return observation_table(observe_model(model, np.sqrt(5.0)))
 
 
 def write_npz(tmp_path, name="qk.npz", save=np.savez_compressed, **arrays):
@@ -62,27 +63,6 @@ def test_every_format_is_read(tmp_path, kind):
     assert (model.read_rows(model.heads()[5], 2, 2).queries == read[2::3]).all()
 
 
-def test_tensors_of_torch_are_read(tmp_path):
-    """A dict of them, of any format; nothing else is unpickled."""
-    torch = pytest.importorskip("torch")
-    path = tmp_path / "qk.pt"
-    held = {"q": torch.tensor(Q), "k": torch.tensor(K), "step": 3}
-    torch.save(held, path)
-    assert table([path]).equals(observe(Q, K))
-    torch.save({"a": held["q"].bfloat16(), "b": held["k"].bfloat16()}, path)
-    rounded = (x.astype(ml_dtypes.bfloat16).astype(np.float32) for x in (Q, K))
-    assert table([path], names="a,b").equals(observe(*rounded))
-    for wrong, message in (
-        ([held["q"]], "must hold a dict of tensors by their names, got list"),
-        ({"q": Trap()}, "weights_only=True, got"),
-        ({"q": 1.0, "k": held["k"]}, "q of qk.pt must"),
-    ):
-        torch.save(wrong, path)
-        assert message in refused(path)
-    path.write_bytes(b"none")
-    assert "must hold tensors that torch.load reads" in refused(path)
-
-
 def test_archives_are_further_sequences(tmp_path):
     """Several archives are sequences one after another, of any length."""
     paths = write_npz(tmp_path, "a.npz", q=Q[:2], k=K[:2])
@@ -91,36 +71,22 @@ def test_archives_are_further_sequences(tmp_path):
     short = write_npz(tmp_path, "c.npz", q=Q[2:, :, :, :4], k=K[2:, :, :, :4])
     assert not table([paths[0], *short]).equals(observe(Q, K))
     other = write_npz(tmp_path, "d.npz", q=Q, k=K, weights=WEIGHTS)
-    assert "must hold the same beside q and k, got weights after nothing" in refused(
+    assert "must hold the same arrays, of the same sizes but for sequences" in refused(
         paths[0], *other
     )
 
 
-def test_arrays_of_an_archive_by_name(tmp_path):
-    """Names as other programs give them; what is not read is told."""
-    paths = write_npz(tmp_path, query=Q, key=K, probs=WEIGHTS, v=K)
-    model = open_files(paths, names="query, key, weights=probs")
-    assert (model.source, model.unread) == ("weights", ("v",))
-    model = open_files(paths, names="query, key")
-    assert (model.source, sorted(model.unread)) == (None, ["probs", "v"])
-
-
-NAMES = "must be those of q and of k, and then weights=NAME"
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ("query", "must name q and k"),
-        ("query,key,p=probs", NAMES),
-        ("query,key,weights=", NAMES),
-        ("q=a,q=b", NAMES),
-        ("query,key,weights=probs", "must hold an array query, got q, k"),
-    ],
-)
-def test_bad_names_are_refused(tmp_path, names, message):
-    """What is no list of names, or names nothing."""
-    assert message in refused(*write_npz(tmp_path, q=Q, k=K), names=names)
+def test_layers_keep_their_numbers(tmp_path):
+    """Those that a file names; files of other layers are no further sequences."""
+    paths = write_npz(tmp_path, q=Q, k=K, layers=np.array([3, 7]))
+    assert open_files(paths).layers == (3, 7)
+    more = write_npz(tmp_path, "more.npz", q=Q, k=K)
+    assert "files must hold the same layers, got [(3, 7), (0, 1)]" in refused(
+        *paths, *more
+    )
+    for wrong in ([3], [3, 3], [3, 3, 7], [0.0, 1.0], ["a", "b"]):
+        write_npz(tmp_path, q=Q, k=K, layers=np.array(wrong))
+        assert "layers of qk.npz must be 2 different whole numbers" in refused(*paths)
 
 
 class Trap:
@@ -138,7 +104,7 @@ def bad_files(folder):
     """Yield names, files and what the line that refuses them says."""
     for suffix, message in (
         ("npz", NO_NUMBERS),
-        ("csv", "file must end in .npz or .pt, got .*: np.savez"),
+        ("csv", "file must end in .npz, got .*: np.savez"),
     ):
         text = folder / f"text.{suffix}"
         text.write_text("q,k\n1,2\n3,4\n5,6\n")
@@ -153,7 +119,7 @@ def bad_files(folder):
         np.save(file, Q)
     yield "one array", [single], "must be an archive of NumPy"
     other = write_npz(folder, "names.npz", query=Q, key=K)
-    yield "other names", other, "an array q, got query, key"
+    yield "other names", other, "arrays q and k, and weights, .*got .*query"
     (path,) = write_npz(folder, "cut.npz", np.savez, q=Q, k=K)
     path.write_bytes(path.read_bytes()[:-200])
     yield "cut off", [path], NO_NUMBERS
@@ -167,10 +133,9 @@ def test_bad_files_are_refused(tmp_path, subtests):
             open_files(paths)
 
 
-@pytest.mark.parametrize("suffix", ["npz", "pt"])
-def test_special_files_are_not_opened(tmp_path, suffix):
+def test_special_files_are_not_opened(tmp_path):
     """A pipe that nobody writes to would be waited for."""
-    pipe, device = tmp_path / f"pipe.{suffix}", tmp_path / f"device.{suffix}"
+    pipe, device = tmp_path / "pipe.npz", tmp_path / "device.npz"
     os.mkfifo(pipe)
     device.symlink_to("/dev/zero")
     for path in (pipe, device):

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import softmax
 
 from montecarlo.model.captured import Captured
-from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise
+from montecarlo.model.head_summary import HeadSummary, measure_rows, summarise_rows
 from montecarlo.model.watch import FROZEN, GROWN, HOT, LOOKS, ScoreWatch
 
 SHAPE = SEQUENCES, HEADS, TOKENS, D_K = 2, 4, 12, 8
@@ -63,7 +63,7 @@ def entries(seed, size=4.0, key_heads=HEADS):
 
 def told(arrays, **passed):
     """Return the lines that are told of a call."""
-    return [one[2:] for one in summarise(0, [measure_rows(arrays, passed)])]
+    return [one[2:] for one in summarise_rows(0, [measure_rows(arrays, passed)])]
 
 
 @pytest.mark.parametrize("key_heads", [HEADS, 2, 1])
@@ -99,33 +99,17 @@ def test_bias_and_cap():
     assert max(line[1] for line in found) <= 1.5
 
 
-def weights_of(q, k, scale):
-    """Return weights as a model makes them, causal."""
-    logits = np.where(CAUSAL, scale * (q @ k.swapaxes(2, 3)), -np.inf)
-    return softmax(logits, axis=-1)
-
-
-def test_dropout_changes_nothing():
-    """Weights of which some were dropped are not believed: they are made again."""
-    q, k = entries(5)
-    whole = weights_of(q, k, D_K**-0.5)
-    kept = np.random.default_rng(6).random(whole.shape) > 0.1
-    dropped = np.where(kept, whole / 0.9, 0.0)
-    passed = {"source": "transformers", "hidden": CAUSAL[None, None]}
-    found = [told({"q": q, "k": k, "weights": w}, **passed) for w in (whole, dropped)]
-    assert np.array(found[1]) == pytest.approx(np.array(found[0]), rel=1e-4)
-    wrong = -(dropped * np.log(np.where(dropped > 0, dropped, 1))).sum(-1).mean()
-    assert abs(wrong / np.mean([line[5] for line in found[0]]) - 1) > 0.01  # it would
-
-
-def test_scale_that_nobody_passed():
-    """Weights imply it, and the mask; with neither there is none."""
+def test_weights_are_those_that_came():
+    """They imply the mask; without a scale that is known there are no scores."""
     q, k = entries(7, size=1.0)
-    weights = weights_of(q, k, 0.2)
-    found = told({"q": q, "k": k, "weights": weights}, source="written out")
-    expected = by_hand(q, k, 0.2, seen=CAUSAL)
-    assert np.array(found) == pytest.approx(np.array(expected), rel=1e-4)
-    assert all(math.isnan(line[-1]) for line in told({"q": q, "k": k}))
+    weights = softmax(np.where(CAUSAL, 0.2 * (q @ k.mT), -np.inf), axis=-1)
+    arrays = {"q": q, "k": k, "weights": weights}
+    found = told(arrays, source="written out", scale=0.2)
+    expected = np.array(by_hand(q, k, 0.2, seen=CAUSAL))
+    assert np.array(found) == pytest.approx(expected, rel=1e-4)
+    found = np.array(told(arrays, source="written out"))
+    assert np.isnan(found).all(axis=0).nonzero()[0].tolist() == [1, 2, 3, 4, 9]
+    assert found[:, 5:9] == pytest.approx(expected[:, 5:9], rel=1e-4)
 
 
 def test_padding_is_left_out():

@@ -76,18 +76,6 @@ def test_a_mask_that_is_aligned_at_the_start_is_told(source):
     assert set(frame["mask"]) == {"causal_start"}
 
 
-def write(tmp_path, kind, given):
-    """Write arrays to files of a kind; returns their paths."""
-    if kind == "npz":
-        np.savez(tmp_path / "all.npz", **given)
-        return [tmp_path / "all.npz"]
-    paths = []
-    for name, array in given.items():
-        np.save(tmp_path / f"{name}.npy", array)
-        paths.append(tmp_path / f"{name}.npy")
-    return paths
-
-
 @pytest.mark.parametrize(
     ("names", "options", "status", "line"),
     [
@@ -104,7 +92,8 @@ def test_the_answer_is_the_first_line(  # noqa: PLR0917
     tmp_path, capsys, names, options, status, line
 ):
     """With the exit status that says the same, if it was asked."""
-    (path,) = write(tmp_path, "npz", some(arrays(), "q", "k", *names))
+    path = tmp_path / "all.npz"
+    np.savez(path, **some(arrays(), "q", "k", *names))
     output = ["--output", str(tmp_path / "out")]
     assert main([str(path), *options, *output]) == status
     assert line in "".join(capsys.readouterr()).partition("\n")[0]

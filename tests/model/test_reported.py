@@ -92,15 +92,6 @@ def test_a_llama_that_scales_queries_as_well(monkeypatch):
     assert not verdict(captured, expect="sqrt")  # attention itself is right
 
 
-def test_yarn_without_its_factor():
-    """Rotary embeddings that are stretched, whose lengths are not."""
-    model, inputs = build("llama-yarn")
-    assert not verdict(record(model, inputs)[0])
-    model.rotary_emb.attention_scaling = 1.0
-    message = verdict(record(model, inputs)[0])
-    assert "is mscale of the rope scaling left out" in message
-
-
 def test_gemma_2_with_another_cap():
     """30, that of the output, in the place of attention's 50."""
     model, inputs = build("gemma2")

@@ -92,34 +92,6 @@ def checkpointed(model, x):
     return x.grad
 
 
-def hidden_within(model, x):
-    """Run within a subclass of tensors that sees every operation."""
-
-    class Logged(torch.Tensor):
-        @staticmethod
-        def __new__(cls, inner):
-            shape, strides = inner.shape, inner.stride()
-            return torch.Tensor._make_wrapper_subclass(cls, shape, strides)
-
-        def __init__(self, inner):
-            self.inner = inner
-
-        @classmethod
-        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-            def bare(one):
-                return one.inner if isinstance(one, cls) else one
-
-            made = func(
-                *torch.utils._pytree.tree_map(bare, args),
-                **torch.utils._pytree.tree_map(bare, kwargs or {}),
-            )
-            return torch.utils._pytree.tree_map(
-                lambda one: cls(one) if isinstance(one, torch.Tensor) else one, made
-            )
-
-    return model(Logged(x)).inner
-
-
 #: What runs, and whether attention in it is recorded, passed by, or either.
 ATTENTION = {
     "vmap": (lambda m, x: torch.vmap(m)(x), None),
@@ -131,7 +103,6 @@ ATTENTION = {
     "compile": (lambda m, x: torch.compile(m, backend="eager")(x), True),
     "checkpoint": (checkpointed, True),
     "autocast": (lambda m, x: torch.autocast("cpu")(m)(x), True),
-    "subclass": (hidden_within, False),
     "inference": (lambda m, x: torch.inference_mode()(m)(x).clone(), True),
 }
 WITHOUT_MODEL = {

@@ -286,15 +286,13 @@ def is_free(model):
     return not (hooks or model._forward_pre_hooks or model._compiled_call_impl or modes)
 
 
-def copied(model, way):
-    """Return a copy of a model."""
-    if way == "copy":
-        return copy.deepcopy(model)
+def pickled(model):
+    """Return what a model is read back as."""
     return pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
 
 
-@pytest.mark.parametrize("way", ["copy", "pickle"])
-def test_a_watched_model_can_be_copied_and_saved(way):
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
+def test_a_watched_model_can_be_copied_and_saved(copied):
     """Although a writer holds a lock; the copy is not watched."""
     lock = threading.Lock()
 
@@ -305,7 +303,7 @@ def test_a_watched_model_can_be_copied_and_saved(way):
     model, ids = build()
     watch = ScoreWatch(model, every=1, writer=writer)
     watch(0)
-    other = copied(model, way)
+    other = copied(model)
     assert is_free(other)
     assert torch.equal(other(ids).logits, model(ids).logits)
     assert len(watch.summaries) == LAYERS * HEADS
@@ -354,7 +352,7 @@ def test_a_watch_leaves_what_took_its_place():
 
 
 def test_watches_of_several_threads():
-    """Each sees its own passes, and transformers is as it was when all have ended."""
+    """Each sees its own passes; transformers and torch are as they were at the end."""
     handed_out = transformers.modeling_utils.AttentionInterface.get_interface
     made = [build() for _ in range(3)]
     watches = [ScoreWatch(model, every=1) for model, _ in made]
@@ -373,6 +371,7 @@ def test_watches_of_several_threads():
     assert [len(one.summaries) for one in watches] == [4 * LAYERS * HEADS] * 3
     assert all(is_free(model) for model, _ in made)
     assert transformers.modeling_utils.AttentionInterface.get_interface is handed_out
+    assert torch.backends.mha.get_fastpath_enabled()
 
 
 def test_the_command_below_a_failure_expects_the_same(attention_scale):
