@@ -200,6 +200,13 @@ def test_the_citation_is_of_this_project():
     assert f"## {CITATION['version']} - {CITATION['date-released']}\n" in log
 
 
+@pytest.mark.parametrize("page", ["docs/workflow.yml", "docs/claim-in-ci.md"])
+def test_the_action_is_named_by_the_tag_of_this_version(page):
+    """What others copy runs this release, and no branch or earlier tag."""
+    tags = re.findall(r"@(v\d[^\s`]*)", (HERE / page).read_text(encoding="utf-8"))
+    assert {*tags} == {f"v{CITATION['version']}"}
+
+
 def test_tools_of_the_build_are_locked():
     """A release installs them with their hashes alone, and builds with no others."""
     text = (HERE / ".github/workflows/release.yml").read_text(encoding="utf-8")
