@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from montecarlo.model.answers import MOST_FINDINGS, say_place
 from montecarlo.model.arrays import (
     ADDED,
     AXES,
+    OF_KEYS,
     UNSEEN,
     Head,
     Model,
@@ -355,6 +356,8 @@ class LayerComparison:
     passed: Mapping[str, float | None] = field(default_factory=dict)
     #: Sides with computed weights, where those of the other were captured.
     computed: set[str] = field(default_factory=set)
+    #: By side, the place of a key, first or last, that is a sink.
+    sinks: dict[str, int] = field(default_factory=dict)
     has_weights: bool = True  # whether weights, or outputs, of all heads are compared
 
     def compare(self, roundings: float) -> None:
@@ -362,6 +365,7 @@ class LayerComparison:
         for sequence in range(min(len(self.reference.sequences), MOST_SEQUENCES)):
             try:
                 ours, theirs = (self._read(side, sequence) for side in SIDES)
+                self._drop_sinks(sequence, ours, theirs)
                 if self._find_misshapen(ours, theirs):
                     return
                 self._compare_vectors(ours, theirs, roundings)
@@ -413,6 +417,26 @@ class LayerComparison:
             if not all(np.isfinite(a).all() for a in made):
                 return say_first_lost(arrays)
         return ""
+
+    def _drop_sinks(self, sequence: int, ours: Vectors, theirs: Vectors) -> None:
+        """Drop keys and values that are sinks, and note their places, 0 or -1.
+
+        With as many keys on both sides, both must have one.
+        """
+        vectors = dict(zip(SIDES, (ours, theirs), strict=True))
+        self.sinks = {}
+        for side, place in product(SIDES, (0, -1)):
+            model: Model = getattr(self, side)
+            if not vectors[side]["k"][:, place].any():
+                heads = (Head(self.layer, head) for head in model.head_labels)
+                if all(is_sink(model.take(one, sequence), place) for one in heads):
+                    self.sinks[side] = place
+        if len(self.sinks) < len(SIDES) and ours["k"].shape[1] == theirs["k"].shape[1]:
+            self.sinks = {}
+        for side, name in product(self.sinks, "kv"):
+            if name in vectors[side]:
+                one = vectors[side][name]
+                vectors[side][name] = np.delete(one, self.sinks[side], axis=1)
 
     def _find_misshapen(self, ours: Vectors, theirs: Vectors) -> bool:
         """Return whether axes are swapped or keys repeated; refuse other sizes."""
@@ -515,14 +539,21 @@ class LayerComparison:
             for side, one in zip(SIDES, sides, strict=True)
             if "weights" not in one.rows.made
         }
-        if not all(one.is_sure for one in lacking.values()):
-            return sides if len(lacking) == len(sides) else None
+        is_sure = all(one.is_sure for one in lacking.values())
+        if not is_sure and len(lacking) < len(sides):
+            return None
         if len(lacking) < len(sides):
             self.computed.update(lacking)
         rows = [
-            replace(one.rows, made={"weights": np.asarray(one.weights)})
+            replace(one.rows, made={"weights": one.weights}) if is_sure else one.rows
             for one in sides
         ]
+        rows = [
+            without_key(one, self.sinks[side]) if side in self.sinks else one
+            for side, one in zip(SIDES, rows, strict=True)
+        ]
+        if not is_sure:
+            return [replace(one, rows=r) for one, r in zip(sides, rows, strict=True)]
         # rows of padding have even weights, where a large number hides all keys
         even = [are_even(one, rounding_of(one.weights)) for one in rows]
         rows = _some(rows, [~one for one in even])
@@ -555,6 +586,37 @@ class LayerComparison:
         for cause in causes:
             self._note(cause, [head], apart, allowed)
         return is_alike
+
+
+def is_sink(arrays: Mapping[str, Array], place: int) -> bool:
+    """Return whether a key of a head, the first or last, is there for its logit alone.
+
+    Key and value are 0, and all rows add the same number to its score.
+    """
+    if len(arrays["k"]) <= len(arrays["q"]) or arrays["k"][place].any():
+        return False
+    if ADDED in arrays:
+        added = arrays[ADDED][:, place]
+        is_same = np.ptp(added) == 0.0 and added[0] > UNSEEN
+    else:
+        is_same = "weights" not in arrays or arrays["weights"][:, place].all()
+    return bool(is_same) and not ("v" in arrays and arrays["v"][place].any())
+
+
+def without_key(rows: Rows, place: int) -> Rows:
+    """Return rows without their first key (0) or last one (-1), which is no token."""
+    of_keys = {name: rows.made[name] for name in OF_KEYS if name in rows.made}
+    made = {name: np.delete(one, place, axis=1) for name, one in of_keys.items()}
+    if "v" in rows.made:
+        made["v"] = np.delete(rows.values, place, axis=0)
+    return replace(
+        rows,
+        keys=np.delete(rows.keys, place, axis=0),
+        scores=np.delete(rows.scores, place, axis=1),
+        places=rows.places - 1,
+        shift=rows.shift - 1,
+        made={**rows.made, **made},
+    )
 
 
 def say_first_lost(arrays: Mapping[str, Array]) -> str:
