@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +75,8 @@ ROTARY_TOKENS = 16
 SAME_ROTATION = 1e-9
 #: Largest relative standard error of a fitted base that is told, to two digits.
 RESOLVED = 0.01
+#: Relative difference of factors that are the same, and the most that are listed.
+SAME_FACTOR, MOST_STEPS = 0.01, 8
 #: Largest logarithm of a base.
 MOST_LOG_BASE = 50.0
 Seen = NDArray[np.bool_]
@@ -144,18 +146,49 @@ def _norm(array: Array) -> float:
 # --- Queries, keys and values -------------------------------------------------------
 
 
-def _factors(port: Array, reference: Array, _: int) -> Iterator[Cause]:
+def say_by_position(factors: Array, positions: Array) -> str:
+    """Return how a factor goes with the position: by steps, a logarithm, or a list."""
+    steps = [0]
+    for n, factor in enumerate(factors):
+        if abs(factor - factors[steps[-1]]) > SAME_FACTOR * abs(factors[steps[-1]]):
+            steps.append(n)
+    joint = "from"
+    if len(steps) > MOST_STEPS:
+        x = np.log1p(positions)
+        for name, y in (("{}", factors), ("1 / ({})", 1.0 / factors)):
+            b, a = np.polyfit(x, y, 1)
+            if np.abs(a + b * x - y).max() < SAME_FACTOR * np.abs(y).max():
+                return name.format(
+                    f"{a:.3f} {'-' if b < 0.0 else '+'} {abs(b):.3g} ln(position + 1)"
+                )
+        growing = factors if factors[-1] > factors[0] else -factors
+        back = np.maximum.accumulate(growing) - growing
+        if back.max() > SAME_FACTOR * np.abs(factors).max():
+            return f"{factors.min():.4g} to {factors.max():.4g}, {EACH_TOKEN}"
+        steps, joint = (
+            [n for n in 2 ** np.arange(MOST_STEPS) - 1 if n < len(factors)],
+            "at",
+        )
+    said = (f"{factors[n]:.4g} {joint} position {positions[n]:.0f}" for n in steps)
+    return ", ".join(said)
+
+
+def _factors(port: Array, reference: Array, first: int) -> Iterator[Cause]:
     """Yield multiples of the reference: one factor, by head, by position, by entry."""
     for axes, text in (
         ((0, 1, 2), "multiplies {name} by {port:.4g}"),
         ((1, 2), "multiplies {name} by a factor by head"),
-        ((0, 2), "multiplies {name} by a factor by position"),
+        ((0, 2), f"{BY_POSITION.format('{name}')}: "),
         ((0, 1), "multiplies entries of {name} as a norm's gain does, by a factor"),
     ):
         square = np.square(reference).sum(axis=axes, keepdims=True)
         factor = (port * reference).sum(axis=axes, keepdims=True)
         factor = factor / np.where(square > 0.0, square, 1.0)
         ends = f", {factor.min():.4g} to {factor.max():.4g}" * (factor.size > 1)
+        if text.endswith(": "):
+            by_position = factor.ravel()
+            ends = say_by_position(by_position, first + np.arange(len(by_position)))
+            ends += ", as of a norm of the inputs" * ends.endswith(EACH_TOKEN)
         made = factor * reference
         yield Cause("", text + ends, made, factor.size, float(factor.min()))
 
@@ -228,13 +261,15 @@ class Rotary(NamedTuple):
     width: int = 2  # entries that are rotated, the first ones
     pairs: str = "halves"  # or "neighbours": entries i and i + width/2, or 2i and 2i+1
     sign: int = 1  # -1 where they are turned backwards
+    over: int = 2  # the frequency of pair i is base^(-2i / over); mostly the width
 
     def turn(self, x: Array, positions: Array, sign: int = 1) -> Array:
         """Return vectors (head, token, d) rotated; with sign -1 rotated back."""
         if math.isinf(self.base):
             return x
         half, made = self.width // 2, x.copy()
-        frequencies = sign * self.sign * self.base ** (-np.arange(half) / half)
+        exponents = -2.0 * np.arange(half) / self.over
+        frequencies = sign * self.sign * self.base**exponents
         entries = slice(0, self.width, 2), slice(1, self.width, 2)
         if self.pairs == "halves":
             entries = slice(half), slice(half, self.width)
@@ -248,10 +283,16 @@ class Rotary(NamedTuple):
         if math.isinf(self.base):
             return "not at all"
         if math.isinf(other.base):
-            other = self._replace(base=math.inf, width=d)
+            other = self._replace(base=math.inf, width=d, over=d)
         said = [f"with base {{{side}:.6g}}"] * (self.base != other.base)
         said += [f"{self.width} of {d} entries"] * (self.width != other.width)
         said += [f"pairs of {self.pairs}"] * (self.pairs != other.pairs)
+        if self.over != self.width or other.over != other.width:
+            width = "d_k" if self.over == d else "the rotated width"
+            told = f"frequencies of {self.width} entries by exponents over {width}, "
+            same = self.base ** (self.width / self.over)
+            as_of = f", as of base {same:.6g} over {self.width}"
+            said += [told + str(self.over) + as_of * (self.over != self.width)]
         return ", ".join([*said, *["backwards"] * (self.sign < 0)]) or "forwards"
 
 
@@ -267,10 +308,10 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
     _, tokens, d = port.shape
     widths = [w for part in ROTATED if (w := round(part * d)) % 2 == 0 and w]
     ways = [Rotary()] + [
-        Rotary(base, width, pairs, sign)
-        for sign in (1, -1)
-        for pairs in ("halves", "neighbours")
+        Rotary(base, width, pairs, sign, over)
+        for sign, pairs in product((1, -1), ("halves", "neighbours"))
         for width in widths
+        for over in dict.fromkeys((width, d))
         for base in BASES
     ]
     positions = np.arange(first, first + tokens, dtype=float)
@@ -279,11 +320,10 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
         np.stack([way.turn(x[:2, few], positions[few], -1).ravel() for way in ways])
         for x in (port, reference)
     ]
-    product = unturned[0] @ unturned[1].T
-    largest = product.max()
-    nearest = np.argwhere(product >= largest - SAME_ROTATION * abs(largest))
-    pairs_of_ways = [(ways[i], ways[j]) for i, j in nearest]
-    mine, other = max(pairs_of_ways, key=lambda both: sum(one.sign for one in both))
+    products = unturned[0] @ unturned[1].T
+    largest = products.max()
+    nearest = np.argwhere(products >= largest - SAME_ROTATION * abs(largest))
+    mine, other = max(((ways[i], ways[j]) for i, j in nearest), key=_rank)
     one, two, error = _refine(mine, other, port, reference, positions)
     for digits in (6, 2):
         made = mine.turn(other.turn(reference, positions, -1), positions)
@@ -295,6 +335,12 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
             told = f"{ROTATES} (rotary embeddings): with another base"
         yield Cause("", told, made, 2, base, other_base)
         mine, other = one, two
+
+
+def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
+    """Return how usual it is that a port and its reference rotate in these two ways."""
+    usual = sum(one.over == one.width for one in both)
+    return sum(one.sign for one in both), both[0].base == both[1].base, usual
 
 
 def _refine(
@@ -365,6 +411,10 @@ def _say_turn(turn: NDArray[np.complex128]) -> str:
 #: The simplest first.
 VECTOR_CAUSES = (_factors, _orders, _norms, _rotary, _rotations)
 ROTATES = "rotates {name} otherwise"
+EACH_TOKEN = "another for each token"
+BY_POSITION = "multiplies {} by a factor by position"
+#: Beginnings of texts whose fitted numbers may differ by layer.
+FITTED = (ROTATES, BY_POSITION.format("{name}"), BY_POSITION.format("scores"))
 TILED = "tiles key heads (interleaved), the reference repeats each (blocked)"
 
 
@@ -770,7 +820,10 @@ def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
             told = "" if pair.rule.is_fit else f"has a scale {float(slope):+.4g} off"
             yield Cause("scale", told, weights, 1, scale + float(slope), scale)
         elif pair.scores.shape[1] > 8:
-            told = "multiplies scores by a factor by position"
+            factors = 1.0 + slope[:, 0] / pair.rule.scale
+            known = np.isfinite(factors)
+            told = say_by_position(factors[known], pair.port.rows.places[known])
+            told = f"{BY_POSITION.format('scores')}: {told}"
             yield Cause("scale", told, weights, len(weights), is_free=True)
 
 

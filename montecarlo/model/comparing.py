@@ -33,8 +33,8 @@ from montecarlo.model.causes import (
     ALIKE,
     ALL,
     EXPLAINS,
+    FITTED,
     LEAST,
-    ROTATES,
     ROUNDINGS,
     Cause,
     HeadPair,
@@ -76,6 +76,14 @@ ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
 COMPUTED = (
     "weights of the {}, which were not captured, are computed from its queries, keys, "
     "mask and scale"
+)
+OTHER_INPUTS = (
+    "first seen in layer {}; later layers have other inputs, so that their q, k and v "
+    "are not judged: compare them with the reference's inputs"
+)
+BETWEEN = (
+    "q, k and weights of layer {0} agree: the cause is in its values, its outputs or "
+    "what follows them, or in the projections of the next layer"
 )
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
@@ -708,10 +716,17 @@ def _join(
     ]
     sizes = results[0].reference.sizes
     computed = sorted({side for one in results for side in one.computed})
-    note = COMPUTED.format(" and ".join(computed)) * bool(computed)
+    notes = [COMPUTED.format(" and ".join(computed))] * bool(computed)
     if all(one.has_one_key for one in results):
-        note = ONE_KEY
+        notes = [ONE_KEY]
+    known = {one.layers for one in counted if one.is_vector}
+    if any(one.is_vector and one.layers not in known for one in found[len(first) :]):
+        notes.insert(0, OTHER_INPUTS.format(found[0].layers[0]))
+    before = [one.layer for one in results if found and one.layer < found[0].layers[0]]
+    if before and not explained and first[0].is_vector:
+        notes.insert(0, BETWEEN.format(before[-1]))
     findings = _merge(counted, sizes)
+    note = "\n  ".join(notes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
 
 
@@ -722,7 +737,8 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
         kind, text = "q" if one.is_vector else one.quantity, one.text
         # texts of masks differ by head, and fitted bases of rotations by array
         is_same = kind == "bias" or (kind == "mask" and "softmax" not in text)
-        text = "" if is_same else ROTATES if text.startswith(ROTATES) else text
+        text = next((start for start in FITTED if text.startswith(start)), text)
+        text = "" if is_same else text
         groups.setdefault((kind, text), []).append(one)
     merged = []
     for group in chain.from_iterable(map(_split_by_layer, groups.values())):
