@@ -62,7 +62,9 @@ TINY = 1e-300
 SMALL_WEIGHT = 2.0**-18
 #: Least relative difference of a scale that is hidden by rounding of weights.
 OTHER_SCALE = 0.02
-#: Gauss-Newton steps to the scale of outputs.
+#: Largest factor that is ascribed to the eps of a norm.
+MOST_OF_EPS = 1.25
+#: Gauss-Newton steps to the scale of outputs, and of a factor by token and by entry.
 STEPS = 4
 #: Rows of a fit.
 FIT_ROWS = 64
@@ -164,11 +166,8 @@ def say_by_position(factors: Array, positions: Array) -> str:
         growing = factors if factors[-1] > factors[0] else -factors
         back = np.maximum.accumulate(growing) - growing
         if back.max() > SAME_FACTOR * np.abs(factors).max():
-            return f"{factors.min():.4g} to {factors.max():.4g}, {EACH_TOKEN}"
-        steps, joint = (
-            [n for n in 2 ** np.arange(MOST_STEPS) - 1 if n < len(factors)],
-            "at",
-        )
+            return f"{factors.min():.4g} to {factors.max():.4g}, {IRREGULAR}"
+        steps, joint = steps[:: -(-len(steps) // MOST_STEPS)], "at"
     said = (f"{factors[n]:.4g} {joint} position {positions[n]:.0f}" for n in steps)
     return ", ".join(said)
 
@@ -179,7 +178,6 @@ def _factors(port: Array, reference: Array, first: int) -> Iterator[Cause]:
         ((0, 1, 2), "multiplies {name} by {port:.4g}"),
         ((1, 2), "multiplies {name} by a factor by head"),
         ((0, 2), f"{BY_POSITION.format('{name}')}: "),
-        ((0, 1), "multiplies entries of {name} as a norm's gain does, by a factor"),
     ):
         square = np.square(reference).sum(axis=axes, keepdims=True)
         factor = (port * reference).sum(axis=axes, keepdims=True)
@@ -188,31 +186,83 @@ def _factors(port: Array, reference: Array, first: int) -> Iterator[Cause]:
         if text.endswith(": "):
             by_position = factor.ravel()
             ends = say_by_position(by_position, first + np.arange(len(by_position)))
-            ends += ", as of a norm of the inputs" * ends.endswith(EACH_TOKEN)
+            ends += ", as of a norm of the inputs" * ends.endswith(IRREGULAR)
         made = factor * reference
         yield Cause("", text + ends, made, factor.size, float(factor.min()))
 
 
-def _norms(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Yield norms of one side alone, over the tokens, and over heads."""
-    ours, theirs = (np.linalg.norm(one, axis=-1) for one in (port, reference))
-    by_entry = np.linalg.norm(port, axis=-2)
-    spread, other, of_columns = (x.std() / x.mean() for x in (ours, theirs, by_entry))
-    if of_columns < EVEN and other < EVEN:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(np.abs(port / reference))
-        ratio = np.where(np.isfinite(ratio), ratio, 0.0)
-        of_token = ratio.mean(axis=-1, keepdims=True)
-        of_entry = (ratio - of_token).mean(axis=-2, keepdims=True)
-        told = "normalises {name} over the tokens, the reference over entries"
-        made = reference * np.exp(of_token + of_entry)
-        yield Cause("", told, made, of_token.size + of_entry.size)
+def _norms(port: Array, reference: Array, first: int) -> Iterator[Cause]:
+    """Yield a gain, a bias, and a norm of one side, before the rotation of both."""
+    _, tokens, d = port.shape
+    positions = np.arange(first, first + tokens, dtype=float)
+    few = slice(None, None, -(-tokens // ROTARY_TOKENS))
+
+    def rotated_back(way: Rotary, *chosen: slice) -> list[Array]:
+        """Return both sides before a rotation, all or some tokens of two heads."""
+        some = slice(2 if chosen else None), *(chosen or (slice(None),))
+        return [way.turn(x[some], positions[some[1]], -1) for x in (port, reference)]
+
+    def misfit(way: Rotary) -> float:
+        ours, theirs = rotated_back(way, few)
+        factor, gain = _fit_norm(ours, theirs)
+        shift = (ours - theirs).mean(axis=1, keepdims=True)
+        made = factor * gain * theirs, theirs + shift
+        return min(_norm(ours - one) for one in made)
+
+    way = min([Rotary(), *public_rotations(d)], key=misfit)
+    ours, theirs = rotated_back(way)
+    gain = (ours * theirs).sum(axis=1, keepdims=True)
+    gain /= np.maximum((theirs**2).sum(axis=1, keepdims=True), TINY)
+    told = "multiplies entries of {name} as a norm's gain does, by a factor, "
+    told += f"{gain.min():.4g} to {gain.max():.4g}"
+    yield Cause("", told, way.turn(gain * theirs, positions), gain.size)
+    shift = (ours - theirs).mean(axis=1, keepdims=True)
+    lacks = _norm(ours.mean(axis=1)) < _norm(theirs.mean(axis=1))
+    told = f"{'lacks' if lacks else 'adds'} a bias of {{name}}, a vector for each head"
+    yield Cause("", told, way.turn(theirs + shift, positions), shift.size)
     yield from _norm_widths(port, reference, 0)
-    if theirs.all() and min(spread, other) * 3.0 < max(spread, other):
-        told = "does not normalise {name}, the reference does"
-        if spread < other:
-            told = "normalises {name}, the reference does not"
-        yield Cause("", told, reference * (ours / theirs)[..., None], ours.size)
+    factor, gain = _fit_norm(ours, theirs)
+    told = _say_norm(ours, theirs, factor, gain)
+    made = way.turn(factor * gain * theirs, positions)
+    yield Cause("", told, made, factor.size + gain.size)
+
+
+def _fit_norm(port: Array, reference: Array) -> tuple[Array, Array]:
+    """Return a factor of each token, and of each entry, both by head, of the port."""
+    factor = np.ones((*port.shape[:2], 1))
+    for _ in range(STEPS):
+        made = factor * reference
+        gain = (port * made).sum(axis=1, keepdims=True)
+        gain /= np.maximum((made**2).sum(axis=1, keepdims=True), TINY)
+        made = gain * reference
+        factor = (port * made).sum(axis=2, keepdims=True)
+        factor /= np.maximum((made**2).sum(axis=2, keepdims=True), TINY)
+    return factor, gain
+
+
+def _say_norm(port: Array, reference: Array, factor: Array, gain: Array) -> str:
+    """Return which side normalises, over what, or that only eps differs."""
+    if np.ptp(gain) < EVEN * abs(gain.mean()):
+        factor, gain = factor * gain.mean(), np.ones(1)
+        low, high = factor.min(), factor.max()
+        if (
+            1.0 / MOST_OF_EPS < low <= high < 1.0 + EVEN
+            or 1.0 - EVEN < low <= high < MOST_OF_EPS
+        ):
+            return (
+                f"normalises {{name}} with another eps: {low:.4g} to {high:.4g} times"
+            )
+    safe = np.where(gain == 0.0, 1.0, gain)
+    over_entries = (np.linalg.norm(x, axis=2) for x in (port / safe, reference * gain))
+    both = np.linalg.norm(port, axis=1), np.linalg.norm(reference, axis=2)
+    if all(x.std() < EVEN * x.mean() for x in both):
+        return "normalises {name} over the tokens, the reference over entries"
+    ours, theirs = (x.std() / x.mean() for x in over_entries)
+    if min(ours, theirs) * 3.0 > max(ours, theirs):
+        return "multiplies {name} by a factor by head and position"
+    if ours < theirs:
+        return "normalises {name}, the reference does not"
+    return "does not normalise {name}, the reference does"
 
 
 def _norm_widths(port: Array, reference: Array, _: int) -> Iterator[Cause]:
@@ -296,6 +346,17 @@ class Rotary(NamedTuple):
         return ", ".join([*said, *["backwards"] * (self.sign < 0)]) or "forwards"
 
 
+def public_rotations(d: int) -> list[Rotary]:
+    """Return the rotary embeddings of public models, for d entries."""
+    widths = [w for part in ROTATED if (w := round(part * d)) % 2 == 0 and w]
+    return [
+        Rotary(base, width, pairs, 1, over)
+        for pairs, width in product(("halves", "neighbours"), widths)
+        for over in dict.fromkeys((width, d))
+        for base in BASES
+    ]
+
+
 def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
     """Yield the rotary embeddings of both sides that leave the same unrotated vectors.
 
@@ -306,14 +367,8 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
     if _norm(lengths - other_lengths) > EVEN * _norm(other_lengths):
         return
     _, tokens, d = port.shape
-    widths = [w for part in ROTATED if (w := round(part * d)) % 2 == 0 and w]
-    ways = [Rotary()] + [
-        Rotary(base, width, pairs, sign, over)
-        for sign, pairs in product((1, -1), ("halves", "neighbours"))
-        for width in widths
-        for over in dict.fromkeys((width, d))
-        for base in BASES
-    ]
+    forwards = public_rotations(d)
+    ways = [Rotary(), *forwards, *(one._replace(sign=-1) for one in forwards)]
     positions = np.arange(first, first + tokens, dtype=float)
     few = slice(None, None, -(-tokens // ROTARY_TOKENS))
     unturned = [
@@ -411,7 +466,7 @@ def _say_turn(turn: NDArray[np.complex128]) -> str:
 #: The simplest first.
 VECTOR_CAUSES = (_factors, _orders, _norms, _rotary, _rotations)
 ROTATES = "rotates {name} otherwise"
-EACH_TOKEN = "another for each token"
+IRREGULAR = "another for each token"
 BY_POSITION = "multiplies {} by a factor by position"
 #: Beginnings of texts whose fitted numbers may differ by layer.
 FITTED = (ROTATES, BY_POSITION.format("{name}"), BY_POSITION.format("scores"))
@@ -880,7 +935,7 @@ def _sink(pair: HeadPair) -> Iterator[Cause]:
     ours, theirs = pair.sinks
     if ours == theirs:
         return
-    told = "has the sink logit {ports}, the reference {references}{of_layer}"
+    told = ""
     if math.isinf(theirs):
         told = "has a sink, the reference has none"
     elif math.isinf(ours):
@@ -919,13 +974,15 @@ def _dropped(pair: HeadPair) -> Iterator[Cause]:
 
 
 def _grouping(pair: HeadPair) -> Iterator[Cause]:
-    """Yield key heads that are tiled where the reference repeats each."""
-    if len(pair.keys) in {1, pair.heads}:
-        return
-    other = pair.head % len(pair.keys)
-    scores = pair.port.rows.queries @ pair.keys[other].T
-    weights = _softmax(pair.logits + pair.rule.logits(scores) - pair.plain)
-    yield Cause("grouping", TILED, weights)
+    """Yield another key head; first that of heads which are tiled."""
+    count = len(pair.keys)
+    own = pair.head * count // pair.heads
+    for other in sorted(
+        set(range(count)) - {own}, key=lambda n: n != pair.head % count
+    ):
+        scores = pair.port.rows.queries @ pair.keys[other].T
+        weights = _softmax(pair.logits + pair.rule.logits(scores) - pair.plain)
+        yield Cause("grouping", "", weights, port=other, reference=own)
 
 
 SCALED_BIAS = "scales its bias, too: it is {factor} times the reference's"

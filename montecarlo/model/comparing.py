@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, product
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,6 +36,7 @@ from montecarlo.model.causes import (
     FITTED,
     LEAST,
     ROUNDINGS,
+    TILED,
     Cause,
     HeadPair,
     HeadSide,
@@ -732,40 +733,36 @@ def _join(
 
 def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...]:
     """Return findings, those of the same cause in several heads and layers as one."""
+    masks: dict[tuple[int, ...], Counter[str]] = {}
+    for one in found:  # texts of masks differ by head where few weights show them
+        if one.quantity == "mask":
+            name = one.text.partition(":")[0]
+            masks.setdefault(one.layers, Counter())[name] += 1
     groups: dict[tuple[str, str], list[Finding]] = {}
     for one in found:
         kind, text = "q" if one.is_vector else one.quantity, one.text
-        # texts of masks differ by head, and fitted bases of rotations by array
-        is_same = kind == "bias" or (kind == "mask" and "softmax" not in text)
+        if kind == "mask":
+            ((text, _),) = masks[one.layers].most_common(1)
+        elif kind in SAY:
+            text = ""
         text = next((start for start in FITTED if text.startswith(start)), text)
-        text = "" if is_same else text
         groups.setdefault((kind, text), []).append(one)
     merged = []
-    for group in chain.from_iterable(map(_split_by_layer, groups.values())):
+    for (kind, _), group in groups.items():
         names = dict.fromkeys(one.quantity for one in group)
-        (text, _), *_ = Counter(one.text for one in group).most_common(1)
-        if group[0].quantity == "bias":
-            text = say_bias(group, text)
+        ((text, _),) = Counter(one.text for one in group).most_common(1)
+        if kind in SAY:
+            text = SAY[kind](group, text, sizes)
         alike = [one for one in group if one.text == text] or group
-        numbers = _numbers_of(alike)
-        said = text.format(name=" and ".join(names), **numbers)
+        said = text.format(name=" and ".join(names), **_numbers_of(alike))
         merged.append(
             group[0]._replace(
                 layers=tuple(sorted({n for one in group for n in one.layers})),
                 heads=tuple(sorted({n for one in group for n in one.heads})),
-                text=said or say_scale(group, sizes),
+                text=said,
             )
         )
     return tuple(merged)
-
-
-def _split_by_layer(group: list[Finding]) -> list[list[Finding]]:
-    """Return findings of a mask by their texts, where each text has its own layers."""
-    texts = dict.fromkeys(one.text for one in group)
-    parts = [[one for one in group if one.text == text] for text in texts]
-    layers = [layer for part in parts for layer in {one.layers for one in part}]
-    is_own = group[0].quantity == "mask" and len(set(layers)) == len(layers)
-    return parts if is_own else [group]
 
 
 def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
@@ -790,7 +787,22 @@ def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
     return numbers | {"factor": f"{factor:.4g}", "of_layer": of_layer}
 
 
-def say_bias(group: Sequence[Finding], text: str) -> str:
+def say_sink(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
+    """Return the text that all heads of other sinks have in common, or their logits."""
+    told = "has the sink logit {ports}, the reference {references}{of_layer}"
+    return text if text and {one.text for one in group} == {text} else told
+
+
+def say_grouping(group: Sequence[Finding], _: str, sizes: Sequence[int]) -> str:
+    """Return the text of other key heads: tiled, or which they are."""
+    _, heads, count = sizes
+    met = {one.heads[0]: one.port for one in group}
+    tiled = {n: n % count for n in range(heads) if n % count != n * count // heads}
+    told = "attends to key head {ports} where the reference attends to {references}"
+    return TILED if met == tiled else told + "{of_layer}"
+
+
+def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
     """Return the text of other slopes by distance, or other multiples of a bias."""
     port, reference = (
         np.array([getattr(one, side) for one in group]) for side in SIDES
@@ -813,8 +825,10 @@ def say_bias(group: Sequence[Finding], text: str) -> str:
     return told + ": those of other heads" * is_same
 
 
-def say_scale(group: Sequence[Finding], sizes: Sequence[int]) -> str:
+def say_scale(group: Sequence[Finding], text: str, sizes: Sequence[int]) -> str:
     """Return the text of other scales: one for all, by layer, or by head."""
+    if text:
+        return text
     port, reference = (
         np.array([getattr(one, side) for one in group]) for side in SIDES
     )
@@ -835,3 +849,12 @@ def say_scale(group: Sequence[Finding], sizes: Sequence[int]) -> str:
     by = "head" if all(np.ptp(one) <= near for one in by_head.values()) else "layer"
     ends = f"{ratios.min():.4g} to {ratios.max():.4g}"
     return f"has another scale by {by}, {ends} times the reference's"
+
+
+#: Functions of findings of a quantity, a text and sizes, which return a common text.
+SAY = {
+    "sink": say_sink,
+    "grouping": say_grouping,
+    "bias": say_bias,
+    "scale": say_scale,
+}
