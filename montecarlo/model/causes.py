@@ -79,6 +79,8 @@ SAME_ROTATION = 1e-9
 RESOLVED = 0.01
 #: Relative difference of factors that are the same, and the most that are listed.
 SAME_FACTOR, MOST_STEPS = 0.01, 8
+#: Most offsets of a fitted bias by relative position.
+MOST_OFFSETS = 512
 #: Largest logarithm of a base.
 MOST_LOG_BASE = 50.0
 Seen = NDArray[np.bool_]
@@ -285,16 +287,8 @@ def _norm_widths(port: Array, reference: Array, _: int) -> Iterator[Cause]:
 
 
 def _orders(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Yield another order of heads, tokens off by one, and swapped axes."""
+    """Yield tokens off by one, and swapped axes."""
     heads, tokens, d = port.shape
-    products = port.reshape(heads, -1) @ reference.reshape(heads, -1).T
-    nearest = np.argmax(np.abs(products), axis=1)
-    order = ", ".join(map(str, nearest[:8]))
-    told = f"has heads of {{name}} in another order: the reference's {order}"
-    n_groups = len(set(nearest.tolist()))
-    if n_groups < heads and (nearest == np.resize(nearest[:n_groups], heads)).all():
-        told = TILED
-    yield Cause("", told, reference[nearest])
     for shift, side in ((-1, "after"), (1, "before")) if tokens > 2 else ():
         told = f"has {{name}} of the token {side} in its place"
         yield Cause("", told, np.roll(reference, shift, axis=1))
@@ -317,16 +311,32 @@ class Rotary(NamedTuple):
         """Return vectors (head, token, d) rotated; with sign -1 rotated back."""
         if math.isinf(self.base):
             return x
-        half, made = self.width // 2, x.copy()
-        exponents = -2.0 * np.arange(half) / self.over
-        frequencies = sign * self.sign * self.base**exponents
-        entries = slice(0, self.width, 2), slice(1, self.width, 2)
-        if self.pairs == "halves":
-            entries = slice(half), slice(half, self.width)
-        turn = np.exp(1j * positions[:, None] * frequencies)
-        turned = (x[..., entries[0]] + 1j * x[..., entries[1]]) * turn
-        made[..., entries[0]], made[..., entries[1]] = turned.real, turned.imag
+        made = x.copy()
+        turned = self.complex_pairs(x)
+        turned = turned * np.exp(1j * sign * positions[:, None] * self.frequencies)
+        first, second = self.entries
+        made[..., first], made[..., second] = turned.real, turned.imag
         return made
+
+    @property
+    def frequencies(self) -> Array:
+        """The angle of each pair at position 1."""
+        exponents = -2.0 * np.arange(self.width // 2) / self.over
+        found: Array = self.sign * self.base**exponents
+        return found
+
+    @property
+    def entries(self) -> tuple[slice, slice]:
+        """The first and the second entries of all pairs."""
+        if self.pairs == "halves":
+            return slice(self.width // 2), slice(self.width // 2, self.width)
+        return slice(0, self.width, 2), slice(1, self.width, 2)
+
+    def complex_pairs(self, x: Array) -> NDArray[np.complex128]:
+        """Return the pairs of vectors (head, token, d) as complex numbers."""
+        first, second = self.entries
+        found: NDArray[np.complex128] = x[..., first] + 1j * x[..., second]
+        return found
 
     def say(self, other: "Rotary", d: int, side: str) -> str:
         """Say what of it is not as in another; the base is a number of the side."""
@@ -430,37 +440,59 @@ def _refine(
     return (*based(fit.x), float(errors.max()))
 
 
-def _rotations(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Yield rotations of pairs of entries by any angle, and before a norm's gain."""
+def _rotations(port: Array, reference: Array, first: int) -> Iterator[Cause]:
+    """Yield other positions, rotations by any angle, and before a norm's gain."""
     heads, tokens, d = port.shape
-    neighbours = np.arange(d).reshape(-1, 2).T.ravel() if d % 2 == 0 else ()
-    for order in (np.arange(d), neighbours) if d % 2 == 0 else ():
+    positions = np.arange(first, first + tokens, dtype=float)
+    turns = dict[tuple[str, int], NDArray[np.complex128]]()
+    for way in public_rotations(d):
+        if (way.pairs, way.width) not in turns:
+            z, w = (way.complex_pairs(one) for one in (port, reference))
+            turn = (z * w.conj()).sum(axis=0)
+            turns[way.pairs, way.width] = turn / np.maximum(np.abs(turn), TINY)
+        turn, farther = turns[way.pairs, way.width], np.zeros(tokens)
+        for angles, one in zip(turn.T[::-1], way.frequencies[::-1], strict=True):
+            farther += np.angle(angles * np.exp(-1j * farther * one)) / one
+        if np.abs(turn - np.exp(1j * farther[:, None] * way.frequencies)).max() < ALIKE:
+            told = _say_positions(farther, positions)
+            yield Cause("", told, way.turn(reference, farther), tokens)
+    for pairs in ("halves", "neighbours") if d % 2 == 0 else ():
+        way = Rotary(1.0, d, pairs, 1, d)
+        turn, made = turns[pairs, d], reference.copy()
+        turned, (one, two) = turn * way.complex_pairs(reference), way.entries
+        made[..., one], made[..., two] = turned.real, turned.imag
+        steps = np.abs(np.angle((turn[1:] * turn[:-1].conj()).mean(axis=0)))
+        alike = int(np.argmax(steps > LEAST))
+        told = f"{ROTATES}: another base or scaling of the rotation"
+        told += f"; the first {alike} of {d // 2} pairs agree" * (alike > 1)
+        yield Cause("", told, made, turn.size)
         ours, theirs = (
-            one[..., order].reshape(heads, tokens, 2, -1) for one in (port, reference)
+            np.stack([x[..., one], x[..., two]], axis=2) for x in (port, reference)
         )
-        back = np.argsort(order)
-        z, w = (one[:, :, 0] + 1j * one[:, :, 1] for one in (ours, theirs))
-        turn = (z * w.conj()).sum(axis=0)
-        turn /= np.maximum(np.abs(turn), TINY)
-        made = np.concatenate([(turn * w).real, (turn * w).imag], -1)[..., back]
-        yield Cause("", _say_turn(turn), made, turn.size)
         if heads > 2:
             cross = np.einsum("htip,htjp->tpij", ours, theirs)
             square = np.einsum("htip,htjp->tpij", theirs, theirs)
             matrix = cross @ np.linalg.pinv(square)
             if np.median(np.abs(np.linalg.det(matrix) - 1.0)) < ALIKE:
-                made = np.einsum("tpij,htjp->htip", matrix, theirs)
-                made = made.reshape(port.shape)[..., back]
+                turned = np.einsum("tpij,htjp->htip", matrix, theirs)
+                made = reference.copy()
+                made[..., one], made[..., two] = turned[:, :, 0], turned[:, :, 1]
                 told = "applies norm and rotation of {name} in another order: one side "
                 yield Cause("", told + "rotates before its gain", made, matrix.size)
 
 
-def _say_turn(turn: NDArray[np.complex128]) -> str:
-    """Return how rotations (token, pair), of modulus 1, of the port differ."""
-    steps = np.angle((turn[1:] * turn[:-1].conj()).mean(axis=0))
-    if len(turn) < 2 or np.abs(steps).max() < LEAST:
-        return f"turns {{name}} as of positions {np.angle(turn[0, 0]):.3g} farther on"
-    return f"{ROTATES}: another base or scaling of the rotation"
+def _say_positions(farther: Array, positions: Array) -> str:
+    """Return how far on positions of a port are: all alike, in proportion, by token."""
+    if np.ptp(farther) < ALIKE:
+        return f"turns {{name}} as of positions {farther[0]:.3g} farther on"
+    part = float(np.polyfit(positions, farther, 1)[0])
+    if np.ptp(farther - part * positions) < ALIKE and 0.0 < abs(part) < 1.0:
+        divided = f"divided by {1.0 / (1.0 - abs(part)):.4g}"
+        both = f"as they are, the reference's {divided}" if part > 0.0 else divided
+        return f"{ROTATES}: as of positions {both}"
+    steps = [0, *(np.flatnonzero(np.abs(np.diff(farther)) > ALIKE) + 1)][:MOST_STEPS]
+    said = (f"{farther[n]:.3g} from position {positions[n]:.0f}" for n in steps)
+    return f"{ROTATES}: as of other positions, farther on by {', '.join(said)}"
 
 
 #: The simplest first.
@@ -828,6 +860,20 @@ def _mask(pair: HeadPair) -> Iterator[Cause]:
     if (ours != theirs).any():
         weights = _softmax(np.where(ours, pair.full, -np.inf))
         yield Cause("mask", _say_masks(pair, ours, theirs), weights)
+    shown = ours & ~theirs
+    both = np.where(ours & theirs, pair.ours, 0.0)
+    if not shown.any() or not both.any(axis=1).all():
+        return
+    for does, base, start in (
+        ("adds {port:.4g} to", pair.full, pair.full),
+        ("replaces by {port:.4g} the", pair.plain, np.zeros(1)),
+    ):
+        change = np.where(both > 0.0, _logs(pair.ours) - base, 0.0)
+        constant = (both * change).sum(axis=1) / both.sum(axis=1)
+        number = float(np.median((_logs(pair.ours) - constant[:, None] - start)[shown]))
+        told = f"{does} logits of keys that the reference hides"
+        logits = np.where(shown, start + number, np.where(ours, base, -np.inf))
+        yield Cause("mask", told, _softmax(logits), 1, number, -math.inf)
 
 
 def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
@@ -841,17 +887,35 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     if mine == other == "window":
         off = f"{abs(width - wanted)} too {'long' if width > wanted else 'short'}"
         return f"masks {width} keys back where the reference masks {wanted}: {off}"
-    ahead = int(rows.offsets[ours].max(initial=0))
-    near = theirs | (np.abs(rows.offsets) <= ahead)
-    if (mine, other) == ("other", "causal") and (ours == near).all():
-        return f"sees {ahead} keys ahead of its query, the reference none"
     said = [
-        say_mask(name, size, say_numbers(np.flatnonzero(~one.any(axis=0)).tolist()))
+        (name == "other" and _say_other_mask(rows, one))
+        or say_mask(name, size, say_numbers(np.flatnonzero(~one.any(axis=0)).tolist()))
         for name, size, one in ((mine, width, ours), (other, wanted, theirs))
     ]
     more, fewer = (int(one.sum()) for one in (theirs & ~ours, ours & ~theirs))
     counts = f"{more} pairs more are hidden, {fewer} fewer"
     return f"has {said[0]} where the reference has {said[1]}: {counts}"
+
+
+def _say_other_mask(rows: Rows, seen: Seen) -> str:
+    """Return a mask as a range of offsets, a prefix, or sequences; empty if it is none.
+
+    A first row without keys may have even weights, and is left out.
+    """
+    away, keys = rows.offsets, np.arange(seen.shape[1])
+    low, high = int(away[1:][seen[1:]].min()), int(away[1:][seen[1:]].max())
+    if (seen == (low <= away) & (away <= high))[1:].all():
+        return f"a mask of offsets {low} to {high} (key minus query)"
+    prefix = int(np.max(keys + 1, where=(seen & (away > 0)).any(axis=0), initial=0))
+    if prefix and (seen == (away <= 0) | (keys < prefix)).all():
+        return f"a causal mask with a prefix of {prefix} keys"
+    starts = [t for t in keys[1:] if not seen[rows.places >= t, :t].any()]
+    number = np.searchsorted(starts, keys, side="right")
+    inside = number[rows.places][:, None] == number
+    if starts and (seen == inside & ((away <= 0) | (high > 0))).all():
+        kind = "a causal mask" if high == 0 else "a mask"
+        return f"{kind} within sequences from {', '.join(map(str, [0, *starts[:8]]))}"
+    return ""
 
 
 def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
@@ -930,6 +994,31 @@ def _bias(pair: HeadPair) -> Iterator[Cause]:
     yield Cause("bias", told, _softmax(logits), 1, factor, 1.0)
 
 
+def _relative_bias(pair: HeadPair) -> Iterator[Cause]:
+    """Yield another bias by relative position, of any shape."""
+    both = np.sqrt(pair.ours * pair.expected)
+    known, offsets = both > SMALL_WEIGHT, pair.port.rows.offsets
+    places, n_offsets = offsets - offsets.min(), int(np.ptp(offsets)) + 1
+    if 4 * n_offsets > known.sum() or n_offsets > MOST_OFFSETS:
+        return
+    with np.errstate(invalid="ignore"):
+        change = np.where(known, _logs(pair.ours) - pair.logits, 0.0)
+    weight, moved = np.zeros((2, len(places), n_offsets))
+    np.put_along_axis(weight, places, np.where(known, both, 0.0), axis=1)
+    np.put_along_axis(moved, places, np.where(known, both * change, 0.0), axis=1)
+    # least squares, without the constants of rows
+    share = weight / np.maximum(weight.sum(axis=1, keepdims=True), TINY)
+    matrix = np.diag(weight.sum(axis=0)) - weight.T @ share
+    bias = np.linalg.lstsq(matrix, moved.sum(axis=0) - share.T @ moved.sum(axis=1))[0]
+    other = np.abs(bias - bias[-offsets.min()]) > ALIKE
+    where = np.flatnonzero(other & weight.any(axis=0)) + offsets.min()
+    told = "adds another bias by relative position"
+    if len(where):
+        told += f", at offsets from {where.min()} to {where.max()} (key minus query)"
+    made = _softmax(pair.logits + bias[places])
+    yield Cause("bias", told, made, len(bias), is_free=True)
+
+
 def _sink(pair: HeadPair) -> Iterator[Cause]:
     """Yield another logit of a sink, or none."""
     ours, theirs = pair.sinks
@@ -994,6 +1083,7 @@ WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Cause]], ...] = (
     _softmax_order,
     _grouping,
     _bias,
+    _relative_bias,
     _scale,
     _dropped,
 )

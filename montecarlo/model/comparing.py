@@ -37,6 +37,7 @@ from montecarlo.model.causes import (
     LEAST,
     ROUNDINGS,
     TILED,
+    TINY,
     Cause,
     HeadPair,
     HeadSide,
@@ -377,7 +378,7 @@ class LayerComparison:
                 self._drop_sinks(sequence, ours, theirs)
                 if self._find_misshapen(ours, theirs):
                     return
-                self._compare_vectors(ours, theirs, roundings)
+                self._compare_vectors(sequence, ours, theirs, roundings)
                 self._compare_heads(sequence, ours)
             except _LostError as lost:
                 self._end("not finite", f"is not finite first in {lost}")
@@ -470,7 +471,7 @@ class LayerComparison:
         return self.is_last
 
     def _compare_vectors(
-        self, ours: Vectors, theirs: Vectors, roundings: float
+        self, sequence: int, ours: Vectors, theirs: Vectors, roundings: float
     ) -> None:
         """Compare queries, keys and values, and update the rounding errors."""
         self.rounding = {
@@ -498,13 +499,39 @@ class LayerComparison:
                 near += [largest] * (name != "v")
             elif name not in {one.quantity for one in self.findings}:
                 first = ours["k"].shape[1] - len(port[0])
-                causes = explain_vectors(name, port, reference, allowed, first)
+                causes = self._find_misplaced(sequence, name, ours[name])
+                causes = causes or explain_vectors(
+                    name, port, reference, allowed, first
+                )
                 if not causes and largest > self.rtol:
                     told = f"has another {{name}}: {largest:.2g} of its norm apart"
                     causes = (Cause(name, told, port),)
                 for cause in causes:
                     self._note(cause, heads, largest, allowed)
         self.drift = max(near)
+
+    def _find_misplaced(
+        self, sequence: int, name: str, port: Array
+    ) -> tuple[Cause, ...]:
+        """Return which vectors of the reference heads of the port have; () if none."""
+        n_sequences = min(len(self.reference.sequences), MOST_SEQUENCES)
+        order = sorted(range(n_sequences), key=lambda n: n != sequence)
+        vectors = (
+            (f"{which} {head}" + f" of sequence {n}" * (n != sequence), one)
+            for n in order
+            for which, heads in self._read("reference", n).items()
+            for head, one in enumerate(heads)
+        )
+        known = list(vectors)
+        found = [
+            next((label for label, one in known if _are_near(head, one)), "")
+            for head in port
+        ]
+        if not all(found) or found == [f"{name} {n}" for n in range(len(port))]:
+            return ()
+        told = f"has in place of {name}, by head, the reference's "
+        told += ", ".join(found[:MOST_NUMBERS])
+        return (Cause(name, told, port, explained=1.0),)
 
     def _add(self, name: str, head: int, *numbers: float) -> None:
         """Add the numbers of a row of the table."""
@@ -592,6 +619,11 @@ class LayerComparison:
         elif not causes and apart > self.rtol:
             told = f"has other {name} of the same queries and keys"
             causes = (Cause(name, told, port[name]),)
+            both = float((port[name] * reference[name]).sum())
+            factor = both / max(float((reference[name] ** 2).sum()), TINY)
+            if _apart(port[name], factor * reference[name])[1] <= allowed:
+                told = f"multiplies {name} by {{port:.4g}}"
+                causes = (Cause(name, told, port[name], 1, factor, 1.0, explained=1.0),)
         for cause in causes:
             self._note(cause, [head], apart, allowed)
         return is_alike
@@ -708,12 +740,14 @@ def _join(
     # inputs differ after the first fault: later layers count where a cause is certain
     first = [one for one in found if one.layers == found[0].layers]
     explained = {one.is_vector for one in first if one.explained}
+    causes = {begin_of(one.text) for one in first if one.explained}
     counted = [
         one for one in first if one.explained or one.is_vector not in explained
     ] + [
         one
         for one in found[len(first) :]
         if one.explained >= (ALL if one.is_vector else EXPLAINS)
+        and (not one.is_vector or begin_of(one.text) in causes)
     ]
     sizes = results[0].reference.sizes
     computed = sorted({side for one in results for side in one.computed})
@@ -731,13 +765,17 @@ def _join(
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
 
 
+def begin_of(text: str) -> str:
+    """Return the words of a text before its numbers."""
+    return text.partition(":")[0].partition(",")[0]
+
+
 def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...]:
     """Return findings, those of the same cause in several heads and layers as one."""
     masks: dict[tuple[int, ...], Counter[str]] = {}
     for one in found:  # texts of masks differ by head where few weights show them
         if one.quantity == "mask":
-            name = one.text.partition(":")[0]
-            masks.setdefault(one.layers, Counter())[name] += 1
+            masks.setdefault(one.layers, Counter())[begin_of(one.text)] += 1
     groups: dict[tuple[str, str], list[Finding]] = {}
     for one in found:
         kind, text = "q" if one.is_vector else one.quantity, one.text
@@ -807,6 +845,8 @@ def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
     port, reference = (
         np.array([getattr(one, side) for one in group]) for side in SIDES
     )
+    if np.isnan(port).any():
+        return text
     if not reference.any():
         return "adds a bias by distance, {ports} per position, the reference none"
     ratios = port / np.where(reference == 0.0, math.nan, reference)
