@@ -757,9 +757,10 @@ def _join(
     known = {one.layers for one in counted if one.is_vector}
     if any(one.is_vector and one.layers not in known for one in found[len(first) :]):
         notes.insert(0, OTHER_INPUTS.format(found[0].layers[0]))
-    before = [one.layer for one in results if found and one.layer < found[0].layers[0]]
-    if before and not explained and first[0].is_vector:
-        notes.insert(0, BETWEEN.format(before[-1]))
+    before = [one for one in results if found and one.layer < found[0].layers[0]]
+    is_of_vectors = bool(first) and first[0].is_vector and not explained
+    if before and before[-1].has_weights and is_of_vectors:
+        notes.insert(0, BETWEEN.format(before[-1].layer))
     findings = _merge(counted, sizes)
     note = "\n  ".join(notes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
