@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +150,7 @@ def _norm(array: Array) -> float:
 # --- Queries, keys and values -------------------------------------------------------
 
 
-def say_by_position(factors: Array, positions: Array) -> str:
+def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
     """Return how a factor goes with the position: by steps, a logarithm, or a list."""
     steps = [0]
     for n, factor in enumerate(factors):
@@ -174,55 +174,58 @@ def say_by_position(factors: Array, positions: Array) -> str:
     return ", ".join(said)
 
 
-def _factors(port: Array, reference: Array, first: int) -> Iterator[Cause]:
-    """Yield multiples of the reference: one factor, by head, by position, by entry."""
-    for axes, text in (
-        ((0, 1, 2), "multiplies {name} by {port:.4g}"),
-        ((1, 2), "multiplies {name} by a factor by head"),
-        ((0, 2), f"{BY_POSITION.format('{name}')}: "),
-    ):
-        square = np.square(reference).sum(axis=axes, keepdims=True)
-        factor = (port * reference).sum(axis=axes, keepdims=True)
-        factor = factor / np.where(square > 0.0, square, 1.0)
-        ends = f", {factor.min():.4g} to {factor.max():.4g}" * (factor.size > 1)
-        if text.endswith(": "):
-            by_position = factor.ravel()
-            ends = say_by_position(by_position, first + np.arange(len(by_position)))
-            ends += ", as of a norm of the inputs" * ends.endswith(IRREGULAR)
-        made = factor * reference
-        yield Cause("", text + ends, made, factor.size, float(factor.min()))
+def ratio(
+    port: Array, reference: Array, axis: int | tuple[int, ...] | None = None
+) -> Array:
+    """Return the factor along axes by which a reference is nearest to a port."""
+    square = np.square(reference).sum(axis=axis, keepdims=True)
+    found: Array = (port * reference).sum(axis=axis, keepdims=True)
+    found /= np.maximum(square, TINY)
+    return found
 
 
-def _norms(port: Array, reference: Array, first: int) -> Iterator[Cause]:
+def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
+    """Yield multiples of the reference: one factor, by head, and by position."""
+    factor = ratio(port, reference)
+    told = "multiplies {name} by {port:.4g}"
+    yield Cause("", told, factor * reference, 1, factor.item())
+    factor = ratio(port, reference, (1, 2))
+    ends = f"{factor.min():.4g} to {factor.max():.4g}"
+    told = f"multiplies {{name}} by a factor by head, {ends}"
+    yield Cause("", told, factor * reference, factor.size)
+    factor = ratio(port, reference, (0, 2))
+    told = say_by_position(factor.ravel(), positions)
+    told += ", as of a norm of the inputs" * told.endswith(IRREGULAR)
+    told = f"{BY_POSITION.format('{name}')}: {told}"
+    yield Cause("", told, factor * reference, factor.size)
+
+
+def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield a gain, a bias, and a norm of one side, before the rotation of both."""
-    _, tokens, d = port.shape
-    positions = np.arange(first, first + tokens, dtype=float)
-    few = slice(None, None, -(-tokens // ROTARY_TOKENS))
 
-    def rotated_back(way: Rotary, *chosen: slice) -> list[Array]:
-        """Return both sides before a rotation, all or some tokens of two heads."""
-        some = slice(2 if chosen else None), *(chosen or (slice(None),))
-        return [way.turn(x[some], positions[some[1]], -1) for x in (port, reference)]
+    def undo(way: Rotary, heads: int | None = None, step: int = 1) -> list[Array]:
+        """Return both sides before a rotation."""
+        return [
+            way.turn(x[:heads, ::step], positions[::step], -1)
+            for x in (port, reference)
+        ]
 
     def misfit(way: Rotary) -> float:
-        ours, theirs = rotated_back(way, few)
+        """Return what the best of the following causes does not explain."""
+        ours, theirs = undo(way, 2, -(-len(positions) // ROTARY_TOKENS))
         factor, gain = _fit_norm(ours, theirs)
         shift = (ours - theirs).mean(axis=1, keepdims=True)
-        made = factor * gain * theirs, theirs + shift
-        return min(_norm(ours - one) for one in made)
+        return min(_norm(ours - factor * gain * theirs), _norm(ours - theirs - shift))
 
-    way = min([Rotary(), *public_rotations(d)], key=misfit)
-    ours, theirs = rotated_back(way)
-    gain = (ours * theirs).sum(axis=1, keepdims=True)
-    gain /= np.maximum((theirs**2).sum(axis=1, keepdims=True), TINY)
+    way = min([Rotary(), *public_rotations(port.shape[2])], key=misfit)
+    ours, theirs = undo(way)
+    gain, shift = ratio(ours, theirs, 1), (ours - theirs).mean(axis=1, keepdims=True)
     told = "multiplies entries of {name} as a norm's gain does, by a factor, "
     told += f"{gain.min():.4g} to {gain.max():.4g}"
     yield Cause("", told, way.turn(gain * theirs, positions), gain.size)
-    shift = (ours - theirs).mean(axis=1, keepdims=True)
     lacks = _norm(ours.mean(axis=1)) < _norm(theirs.mean(axis=1))
     told = f"{'lacks' if lacks else 'adds'} a bias of {{name}}, a vector for each head"
     yield Cause("", told, way.turn(theirs + shift, positions), shift.size)
-    yield from _norm_widths(port, reference, 0)
     factor, gain = _fit_norm(ours, theirs)
     told = _say_norm(ours, theirs, factor, gain)
     made = way.turn(factor * gain * theirs, positions)
@@ -233,32 +236,34 @@ def _fit_norm(port: Array, reference: Array) -> tuple[Array, Array]:
     """Return a factor of each token, and of each entry, both by head, of the port."""
     factor = np.ones((*port.shape[:2], 1))
     for _ in range(STEPS):
-        made = factor * reference
-        gain = (port * made).sum(axis=1, keepdims=True)
-        gain /= np.maximum((made**2).sum(axis=1, keepdims=True), TINY)
-        made = gain * reference
-        factor = (port * made).sum(axis=2, keepdims=True)
-        factor /= np.maximum((made**2).sum(axis=2, keepdims=True), TINY)
+        gain = ratio(port, factor * reference, 1)
+        factor = ratio(port, gain * reference, 2)
     return factor, gain
 
 
 def _say_norm(port: Array, reference: Array, factor: Array, gain: Array) -> str:
-    """Return which side normalises, over what, or that only eps differs."""
-    if np.ptp(gain) < EVEN * abs(gain.mean()):
+    """Return which side normalises, over what, or that only eps differs.
+
+    Let u_h be the vector of head h of H before a norm, and f_h the factor where the
+    port normalises each head and the reference all together.  Then f_h^-2 = H |u_h|^2
+    / sum |u|^2 has the mean 1 over heads, at every token; in the other case f_h^2 has.
+    """
+    ways = "of each head", "over all heads"
+    if np.ptp(gain) < EVEN * np.abs(gain).max():
         factor, gain = factor * gain.mean(), np.ones(1)
         low, high = factor.min(), factor.max()
-        if (
-            1.0 / MOST_OF_EPS < low <= high < 1.0 + EVEN
-            or 1.0 - EVEN < low <= high < MOST_OF_EPS
-        ):
-            return (
-                f"normalises {{name}} with another eps: {low:.4g} to {high:.4g} times"
-            )
-    safe = np.where(gain == 0.0, 1.0, gain)
-    over_entries = (np.linalg.norm(x, axis=2) for x in (port / safe, reference * gain))
+        for power, (mine, other) in ((-2.0, ways), (2.0, ways[::-1])):
+            means = (np.maximum(np.abs(factor), TINY) ** power).mean(axis=0)
+            if len(port) > 1 and np.abs(means - 1.0).max() < EVEN:
+                return f"normalises {{name}} {mine}, the reference {other}"
+        if max(high, 1.0 / low) < MOST_OF_EPS and min(high, 1.0 / low) < 1.0 + EVEN:
+            told = f"{low:.4g} to {high:.4g} times"
+            return f"normalises {{name}} with another eps: {told}"
+    gain = np.where(gain == 0.0, 1.0, gain)
     both = np.linalg.norm(port, axis=1), np.linalg.norm(reference, axis=2)
     if all(x.std() < EVEN * x.mean() for x in both):
         return "normalises {name} over the tokens, the reference over entries"
+    over_entries = (np.linalg.norm(x, axis=2) for x in (port / gain, reference * gain))
     ours, theirs = (x.std() / x.mean() for x in over_entries)
     if min(ours, theirs) * 3.0 > max(ours, theirs):
         return "multiplies {name} by a factor by head and position"
@@ -267,26 +272,7 @@ def _say_norm(port: Array, reference: Array, factor: Array, gain: Array) -> str:
     return "does not normalise {name}, the reference does"
 
 
-def _norm_widths(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Yield a norm of each head, beside one over all heads, and the reverse.
-
-    Let u_h be the vector of head h of H before the norm, and f_h the factor of the port
-    over the reference.  Then f_h^-2 = H |u_h|^2 / sum |u|^2 has the mean 1 over heads,
-    at every token and with any gain; in the other case f_h^2 has.
-    """
-    square = np.square(reference).sum(axis=-1, keepdims=True)
-    factor = (port * reference).sum(axis=-1, keepdims=True)
-    factor = factor / np.where(square > 0.0, square, 1.0)
-    made, (mine, other) = factor * reference, ("of each head", "over all heads")
-    for power, ways in ((-2.0, (mine, other)), (2.0, (other, mine))):
-        with np.errstate(divide="ignore"):
-            means = (np.abs(factor) ** power).mean(axis=0)
-        if len(port) > 1 and np.abs(means - 1.0).max() < EVEN:
-            told = "normalises {{name}} {}, the reference {}".format(*ways)
-            yield Cause("", told, made, len(port) * port.shape[1])
-
-
-def _orders(port: Array, reference: Array, _: int) -> Iterator[Cause]:
+def _orders(port: Array, reference: Array, _: Array) -> Iterator[Cause]:
     """Yield tokens off by one, and swapped axes."""
     heads, tokens, d = port.shape
     for shift, side in ((-1, "after"), (1, "before")) if tokens > 2 else ():
@@ -311,12 +297,8 @@ class Rotary(NamedTuple):
         """Return vectors (head, token, d) rotated; with sign -1 rotated back."""
         if math.isinf(self.base):
             return x
-        made = x.copy()
-        turned = self.complex_pairs(x)
-        turned = turned * np.exp(1j * sign * positions[:, None] * self.frequencies)
-        first, second = self.entries
-        made[..., first], made[..., second] = turned.real, turned.imag
-        return made
+        turn = np.exp(1j * sign * positions[:, None] * self.frequencies)
+        return self.with_pairs(x, self.complex_pairs(x) * turn)
 
     @property
     def frequencies(self) -> Array:
@@ -337,6 +319,12 @@ class Rotary(NamedTuple):
         first, second = self.entries
         found: NDArray[np.complex128] = x[..., first] + 1j * x[..., second]
         return found
+
+    def with_pairs(self, x: Array, pairs: NDArray[np.complex128]) -> Array:
+        """Return vectors (head, token, d) with other numbers in the place of pairs."""
+        made, (first, second) = x.copy(), self.entries
+        made[..., first], made[..., second] = pairs.real, pairs.imag
+        return made
 
     def say(self, other: "Rotary", d: int, side: str) -> str:
         """Say what of it is not as in another; the base is a number of the side."""
@@ -367,7 +355,7 @@ def public_rotations(d: int) -> list[Rotary]:
     ]
 
 
-def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
+def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield the rotary embeddings of both sides that leave the same unrotated vectors.
 
     Those of public models first, then with fitted bases.  As rotations keep lengths,
@@ -379,7 +367,6 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
     _, tokens, d = port.shape
     forwards = public_rotations(d)
     ways = [Rotary(), *forwards, *(one._replace(sign=-1) for one in forwards)]
-    positions = np.arange(first, first + tokens, dtype=float)
     few = slice(None, None, -(-tokens // ROTARY_TOKENS))
     unturned = [
         np.stack([way.turn(x[:2, few], positions[few], -1).ravel() for way in ways])
@@ -440,10 +427,9 @@ def _refine(
     return (*based(fit.x), float(errors.max()))
 
 
-def _rotations(port: Array, reference: Array, first: int) -> Iterator[Cause]:
+def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield other positions, rotations by any angle, and before a norm's gain."""
     heads, tokens, d = port.shape
-    positions = np.arange(first, first + tokens, dtype=float)
     turns = dict[tuple[str, int], NDArray[np.complex128]]()
     for way in public_rotations(d):
         if (way.pairs, way.width) not in turns:
@@ -457,28 +443,22 @@ def _rotations(port: Array, reference: Array, first: int) -> Iterator[Cause]:
             told = _say_positions(farther, positions)
             yield Cause("", told, way.turn(reference, farther), tokens)
     for pairs in ("halves", "neighbours") if d % 2 == 0 else ():
-        way = Rotary(1.0, d, pairs, 1, d)
-        turn, made = turns[pairs, d], reference.copy()
-        turned, (one, two) = turn * way.complex_pairs(reference), way.entries
-        made[..., one], made[..., two] = turned.real, turned.imag
+        way, turn = Rotary(1.0, d, pairs, 1, d), turns[pairs, d]
+        z, w = (way.complex_pairs(one) for one in (port, reference))
         steps = np.abs(np.angle((turn[1:] * turn[:-1].conj()).mean(axis=0)))
         alike = int(np.argmax(steps > LEAST))
         told = f"{ROTATES}: another base or scaling of the rotation"
         told += f"; the first {alike} of {d // 2} pairs agree" * (alike > 1)
-        yield Cause("", told, made, turn.size)
-        ours, theirs = (
-            np.stack([x[..., one], x[..., two]], axis=2) for x in (port, reference)
-        )
-        if heads > 2:
-            cross = np.einsum("htip,htjp->tpij", ours, theirs)
-            square = np.einsum("htip,htjp->tpij", theirs, theirs)
-            matrix = cross @ np.linalg.pinv(square)
-            if np.median(np.abs(np.linalg.det(matrix) - 1.0)) < ALIKE:
-                turned = np.einsum("tpij,htjp->htip", matrix, theirs)
-                made = reference.copy()
-                made[..., one], made[..., two] = turned[:, :, 0], turned[:, :, 1]
-                told = "applies norm and rotation of {name} in another order: one side "
-                yield Cause("", told + "rotates before its gain", made, matrix.size)
+        yield Cause("", told, way.with_pairs(reference, turn * w), turn.size)
+        ours, theirs = (np.stack([x.real, x.imag], axis=2) for x in (z, w))
+        cross = np.einsum("htip,htjp->tpij", ours, theirs)
+        square = np.einsum("htip,htjp->tpij", theirs, theirs)
+        matrix = cross @ np.linalg.pinv(square)
+        if heads > 2 and np.median(np.abs(np.linalg.det(matrix) - 1.0)) < ALIKE:
+            made = np.einsum("tpij,htjp->ihtp", matrix, theirs)
+            made = way.with_pairs(reference, made[0] + 1j * made[1])
+            told = "applies norm and rotation of {name} in another order: one side "
+            yield Cause("", told + "rotates before its gain", made, matrix.size)
 
 
 def _say_positions(farther: Array, positions: Array) -> str:
@@ -513,7 +493,8 @@ def explain_vectors(
     Causes that fit more than half as many numbers as there are do not count.
     ``rounding`` is relative to the norm; positions of tokens count from ``first``.
     """
-    tried = (one for way in VECTOR_CAUSES for one in way(port, reference, first))
+    positions = np.arange(first, first + port.shape[1], dtype=float)
+    tried = (one for way in VECTOR_CAUSES for one in way(port, reference, positions))
     causes = (one for one in tried if 2 * one.n_free <= port.size)
     found = explain(port, reference, causes, rounding * _norm(reference))
     return tuple(one._replace(quantity=name) for one in found)
@@ -627,12 +608,14 @@ class HeadSide:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the rule is known: it was passed, or rounding hides no other.
+        """Whether weights were captured, or their rule is known.
 
-        In fewer bits than float32 a scale alone may reproduce the outputs of a cap.
+        A rule is known if it was passed, or reproduces outputs in float32 or more: in
+        fewer bits a scale alone may reproduce the outputs of a cap.
         """
-        is_passed = self.rule is not None and self.rule[:2] == ("plain", self.passed)
-        return is_passed or (self.rule is not None and self.rounding <= FLOAT32)
+        if "weights" in self.rows.made or self.rule is None:
+            return "weights" in self.rows.made
+        return self.rule[:2] == ("plain", self.passed) or self.rounding <= FLOAT32
 
     @cached_property
     def weights(self) -> Array | None:
@@ -712,7 +695,7 @@ class HeadPair:
     def score_factor(self) -> float:
         """The factor of the port's scores to the reference's; NaN if there is none."""
         ours, theirs = self.port.rows.scores, self.reference.rows.scores
-        factor = float((ours * theirs).sum() / max((theirs**2).sum(), TINY))
+        factor = ratio(ours, theirs).item()
         allowed = max(LEAST, ROUNDINGS * self.rounding) * _norm(ours)
         return factor if _norm(ours - factor * theirs) <= allowed else math.nan
 
@@ -860,6 +843,11 @@ def _mask(pair: HeadPair) -> Iterator[Cause]:
     if (ours != theirs).any():
         weights = _softmax(np.where(ours, pair.full, -np.inf))
         yield Cause("mask", _say_masks(pair, ours, theirs), weights)
+
+
+def _finite_mask(pair: HeadPair) -> Iterator[Cause]:
+    """Yield a number in logits of hidden keys that hides too little."""
+    ours, theirs = pair.seen
     shown = ours & ~theirs
     both = np.where(ours & theirs, pair.ours, 0.0)
     if not shown.any() or not both.any(axis=1).all():
@@ -1058,7 +1046,7 @@ def _dropped(pair: HeadPair) -> Iterator[Cause]:
         ("drops weights and multiplies others by {port:.2g}: dropout", ours > 0.0),
     ):
         some = pair.expected * kept
-        factor = float((ours * some).sum() / max((some**2).sum(), TINY))
+        factor = ratio(ours, some).item()
         yield Cause("weights", told, factor * some, 1, factor, 1.0, is_free=True)
 
 
@@ -1081,6 +1069,7 @@ WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Cause]], ...] = (
     _sink,
     _cap,
     _softmax_order,
+    _finite_mask,
     _grouping,
     _bias,
     _relative_bias,

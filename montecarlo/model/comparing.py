@@ -37,11 +37,11 @@ from montecarlo.model.causes import (
     LEAST,
     ROUNDINGS,
     TILED,
-    TINY,
     Cause,
     HeadPair,
     HeadSide,
     explain_vectors,
+    ratio,
 )
 from montecarlo.model.checking import Source, open_source
 from montecarlo.model.expected import CLOSE, say_factor
@@ -186,22 +186,22 @@ class Comparison:
         """Return the sentence that nothing differs, with the size of differences."""
         ratios = (self.frame["difference"] / self.frame["rounding"]).abs()
         is_made = ~self.frame["quantity"].isin(["q", "k"])
-        ratio = ratios.max()
-        said = ["no head differs by more than rounding"]
-        if (made := ratios[is_made].max()) <= 1.0 < ratio:
-            ratio = made
-            said = ["q and k differ and make the same weights: no weights or outputs"]
-            said[0] += " differ by more than rounding"
-        elif ratio > 1.0:
-            said = [
+        made, largest = ratios[is_made].max(), ratios.max()
+        said = "no head differs by more than rounding"
+        if made <= 1.0 < largest:
+            largest = made
+            said = "q and k differ and make the same weights: no weights or outputs"
+            said += " differ by more than rounding"
+        elif largest > 1.0:
+            said = (
                 f"no head differs by more than {self.rtol:g}, and nothing explains it"
-            ]
-        if ratio > 0.0:
-            said[0] += f": at most {ratio:.2g} times what rounding can make"
-        text = "; ".join(said + [self.note] * bool(self.note))
+            )
+        if largest > 0.0:
+            said += f": at most {largest:.2g} times what rounding can make"
+        said = "; ".join([said, *[self.note] * bool(self.note)])
         if not self.left_out:
-            return text
-        return f"cannot be told: {', '.join([text, *self.left_out])}"
+            return said
+        return f"cannot be told: {', '.join([said, *self.left_out])}"
 
     def _say(self, one: Finding) -> str:
         """Return a finding as a sentence, with its layers and heads."""
@@ -514,24 +514,22 @@ class LayerComparison:
         self, sequence: int, name: str, port: Array
     ) -> tuple[Cause, ...]:
         """Return which vectors of the reference heads of the port have; () if none."""
-        n_sequences = min(len(self.reference.sequences), MOST_SEQUENCES)
-        order = sorted(range(n_sequences), key=lambda n: n != sequence)
-        vectors = (
-            (f"{which} {head}" + f" of sequence {n}" * (n != sequence), one)
-            for n in order
+        count = min(len(self.reference.sequences), MOST_SEQUENCES)
+        known = {
+            f"{which} {head}" + f" of sequence {n}" * (n != sequence): one
+            for n in sorted(range(count), key=lambda n: n != sequence)
             for which, heads in self._read("reference", n).items()
             for head, one in enumerate(heads)
-        )
-        known = list(vectors)
+        }
         found = [
-            next((label for label, one in known if _are_near(head, one)), "")
+            next((label for label, one in known.items() if _are_near(head, one)), "")
             for head in port
         ]
-        if not all(found) or found == [f"{name} {n}" for n in range(len(port))]:
-            return ()
+        own = [f"{name} {n}" for n in range(len(port))]
         told = f"has in place of {name}, by head, the reference's "
         told += ", ".join(found[:MOST_NUMBERS])
-        return (Cause(name, told, port, explained=1.0),)
+        cause = Cause(name, told, port, explained=1.0)
+        return (cause,) if all(found) and found != own else ()
 
     def _add(self, name: str, head: int, *numbers: float) -> None:
         """Add the numbers of a row of the table."""
@@ -570,29 +568,22 @@ class LayerComparison:
                 return None
             rounding = max(self.rounding[side], rounding_of(one.made[name]))
             sides.append(HeadSide(one, rounding, self.passed.get(side)))
-        lacking = {
-            side: one
-            for side, one in zip(SIDES, sides, strict=True)
-            if "weights" not in one.rows.made
-        }
-        is_sure = all(one.is_sure for one in lacking.values())
-        if not is_sure and len(lacking) < len(sides):
-            return None
-        if len(lacking) < len(sides):
+        both = list(zip(SIDES, sides, strict=True))
+        lacking = [side for side, half in both if "weights" not in half.rows.made]
+        is_sure = all(one.is_sure for one in sides)
+        if len(lacking) == 1:
+            if not is_sure:
+                return None
             self.computed.update(lacking)
-        rows = [
-            replace(one.rows, made={"weights": one.weights}) if is_sure else one.rows
-            for one in sides
-        ]
-        rows = [
-            without_key(one, self.sinks[side]) if side in self.sinks else one
-            for side, one in zip(SIDES, rows, strict=True)
-        ]
-        if not is_sure:
-            return [replace(one, rows=r) for one, r in zip(sides, rows, strict=True)]
-        # rows of padding have even weights, where a large number hides all keys
-        even = [are_even(one, rounding_of(one.weights)) for one in rows]
-        rows = _some(rows, [~one for one in even])
+        rows = []
+        for side, half in both:
+            made = {"weights": np.asarray(half.weights)} if is_sure else half.rows.made
+            own, place = replace(half.rows, made=made), self.sinks.get(side)
+            rows.append(own if place is None else without_key(own, place))
+        if is_sure:
+            # rows of padding have even weights, where a large number hides all keys
+            even = [are_even(one, rounding_of(one.weights)) for one in rows]
+            rows = _some(rows, [~one for one in even])
         return [replace(one, rows=r) for one, r in zip(sides, rows, strict=True)]
 
     def _compare_head(self, head: int, pair: HeadPair) -> bool:
@@ -619,8 +610,7 @@ class LayerComparison:
         elif not causes and apart > self.rtol:
             told = f"has other {name} of the same queries and keys"
             causes = (Cause(name, told, port[name]),)
-            both = float((port[name] * reference[name]).sum())
-            factor = both / max(float((reference[name] ** 2).sum()), TINY)
+            factor = ratio(port[name], reference[name]).item()
             if _apart(port[name], factor * reference[name])[1] <= allowed:
                 told = f"multiplies {name} by {{port:.4g}}"
                 causes = (Cause(name, told, port[name], 1, factor, 1.0, explained=1.0),)
@@ -834,7 +824,7 @@ def say_sink(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
 
 def say_grouping(group: Sequence[Finding], _: str, sizes: Sequence[int]) -> str:
     """Return the text of other key heads: tiled, or which they are."""
-    _, heads, count = sizes
+    heads, count = sizes[1:]
     met = {one.heads[0]: one.port for one in group}
     tiled = {n: n % count for n in range(heads) if n % count != n * count // heads}
     told = "attends to key head {ports} where the reference attends to {references}"
@@ -885,8 +875,8 @@ def say_scale(group: Sequence[Finding], text: str, sizes: Sequence[int]) -> str:
         if np.ptp(ratios * layers**power) < near:
             return f"has another scale by layer: {does} by the layer's number"
     by_head: dict[tuple[int, ...], list[float]] = {}
-    for one, ratio in zip(group, ratios, strict=True):
-        by_head.setdefault(one.heads, []).append(ratio)
+    for one, times in zip(group, ratios, strict=True):
+        by_head.setdefault(one.heads, []).append(times)
     by = "head" if all(np.ptp(one) <= near for one in by_head.values()) else "layer"
     ends = f"{ratios.min():.4g} to {ratios.max():.4g}"
     return f"has another scale by {by}, {ends} times the reference's"

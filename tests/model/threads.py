@@ -62,7 +62,7 @@ def positions_bias(size: Size) -> np.ndarray:
     return table[:, size.away]
 
 
-def turn(  # noqa: PLR0913 - all that a port may get wrong
+def turn(  # noqa: PLR0917 - all that a port may get wrong
     x: np.ndarray,
     base: float,
     part: float = 1.0,
@@ -400,7 +400,7 @@ OTHERS = {
     "exponents over d_k": (
         lambda s: {"before": [turned(1e4, part=0.5)]},
         lambda s: {"before": [turned(1e4, part=0.5, over=1.0)]},
-        "by exponents over d_k, .* the reference .* by exponents over the rotated width",
+        "exponents over d_k, .* the reference .* exponents over the rotated width",
     ),
     "positions of packed sequences": (
         lambda s: {"before": [turned(1e4, positions=PACKED[1][: s.tokens])]},
