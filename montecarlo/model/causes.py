@@ -174,7 +174,7 @@ def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
     return ", ".join(said)
 
 
-def ratio(
+def best_factor(
     port: Array, reference: Array, axis: int | tuple[int, ...] | None = None
 ) -> Array:
     """Return the factor along axes by which a reference is nearest to a port."""
@@ -186,14 +186,14 @@ def ratio(
 
 def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield multiples of the reference: one factor, by head, and by position."""
-    factor = ratio(port, reference)
+    factor = best_factor(port, reference)
     told = "multiplies {name} by {port:.4g}"
     yield Cause("", told, factor * reference, 1, factor.item())
-    factor = ratio(port, reference, (1, 2))
+    factor = best_factor(port, reference, (1, 2))
     ends = f"{factor.min():.4g} to {factor.max():.4g}"
     told = f"multiplies {{name}} by a factor by head, {ends}"
     yield Cause("", told, factor * reference, factor.size)
-    factor = ratio(port, reference, (0, 2))
+    factor = best_factor(port, reference, (0, 2))
     told = say_by_position(factor.ravel(), positions)
     told += ", as of a norm of the inputs" * told.endswith(IRREGULAR)
     told = f"{BY_POSITION.format('{name}')}: {told}"
@@ -219,7 +219,10 @@ def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
 
     way = min([Rotary(), *public_rotations(port.shape[2])], key=misfit)
     ours, theirs = undo(way)
-    gain, shift = ratio(ours, theirs, 1), (ours - theirs).mean(axis=1, keepdims=True)
+    gain, shift = (
+        best_factor(ours, theirs, 1),
+        (ours - theirs).mean(axis=1, keepdims=True),
+    )
     told = "multiplies entries of {name} as a norm's gain does, by a factor, "
     told += f"{gain.min():.4g} to {gain.max():.4g}"
     yield Cause("", told, way.turn(gain * theirs, positions), gain.size)
@@ -233,11 +236,14 @@ def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
 
 
 def _fit_norm(port: Array, reference: Array) -> tuple[Array, Array]:
-    """Return a factor of each token, and of each entry, both by head, of the port."""
+    """Return the factor of each token, and the gain of each entry, of the port by head.
+
+    The port is nearly their product with the reference.
+    """
     factor = np.ones((*port.shape[:2], 1))
     for _ in range(STEPS):
-        gain = ratio(port, factor * reference, 1)
-        factor = ratio(port, gain * reference, 2)
+        gain = best_factor(port, factor * reference, 1)
+        factor = best_factor(port, gain * reference, 2)
     return factor, gain
 
 
@@ -695,7 +701,7 @@ class HeadPair:
     def score_factor(self) -> float:
         """The factor of the port's scores to the reference's; NaN if there is none."""
         ours, theirs = self.port.rows.scores, self.reference.rows.scores
-        factor = ratio(ours, theirs).item()
+        factor = best_factor(ours, theirs).item()
         allowed = max(LEAST, ROUNDINGS * self.rounding) * _norm(ours)
         return factor if _norm(ours - factor * theirs) <= allowed else math.nan
 
@@ -1046,7 +1052,7 @@ def _dropped(pair: HeadPair) -> Iterator[Cause]:
         ("drops weights and multiplies others by {port:.2g}: dropout", ours > 0.0),
     ):
         some = pair.expected * kept
-        factor = ratio(ours, some).item()
+        factor = best_factor(ours, some).item()
         yield Cause("weights", told, factor * some, 1, factor, 1.0, is_free=True)
 
 

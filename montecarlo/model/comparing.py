@@ -40,8 +40,8 @@ from montecarlo.model.causes import (
     Cause,
     HeadPair,
     HeadSide,
+    best_factor,
     explain_vectors,
-    ratio,
 )
 from montecarlo.model.checking import Source, open_source
 from montecarlo.model.expected import CLOSE, say_factor
@@ -610,7 +610,7 @@ class LayerComparison:
         elif not causes and apart > self.rtol:
             told = f"has other {name} of the same queries and keys"
             causes = (Cause(name, told, port[name]),)
-            factor = ratio(port[name], reference[name]).item()
+            factor = best_factor(port[name], reference[name]).item()
             if _apart(port[name], factor * reference[name])[1] <= allowed:
                 told = f"multiplies {name} by {{port:.4g}}"
                 causes = (Cause(name, told, port[name], 1, factor, 1.0, explained=1.0),)
@@ -730,14 +730,14 @@ def _join(
     # inputs differ after the first fault: later layers count where a cause is certain
     first = [one for one in found if one.layers == found[0].layers]
     explained = {one.is_vector for one in first if one.explained}
-    causes = {begin_of(one.text) for one in first if one.explained}
+    causes = {words_before_numbers(one.text) for one in first if one.explained}
     counted = [
         one for one in first if one.explained or one.is_vector not in explained
     ] + [
         one
         for one in found[len(first) :]
         if one.explained >= (ALL if one.is_vector else EXPLAINS)
-        and (not one.is_vector or begin_of(one.text) in causes)
+        and (not one.is_vector or words_before_numbers(one.text) in causes)
     ]
     sizes = results[0].reference.sizes
     computed = sorted({side for one in results for side in one.computed})
@@ -756,8 +756,8 @@ def _join(
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
 
 
-def begin_of(text: str) -> str:
-    """Return the words of a text before its numbers."""
+def words_before_numbers(text: str) -> str:
+    """Return the words of a cause up to its first comma or colon."""
     return text.partition(":")[0].partition(",")[0]
 
 
@@ -766,13 +766,13 @@ def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...
     masks: dict[tuple[int, ...], Counter[str]] = {}
     for one in found:  # texts of masks differ by head where few weights show them
         if one.quantity == "mask":
-            masks.setdefault(one.layers, Counter())[begin_of(one.text)] += 1
+            masks.setdefault(one.layers, Counter())[words_before_numbers(one.text)] += 1
     groups: dict[tuple[str, str], list[Finding]] = {}
     for one in found:
         kind, text = "q" if one.is_vector else one.quantity, one.text
         if kind == "mask":
             ((text, _),) = masks[one.layers].most_common(1)
-        elif kind in SAY:
+        elif kind in SAY and kind != "scale":
             text = ""
         text = next((start for start in FITTED if text.startswith(start)), text)
         groups.setdefault((kind, text), []).append(one)
@@ -816,6 +816,11 @@ def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
     return numbers | {"factor": f"{factor:.4g}", "of_layer": of_layer}
 
 
+def _parameters(group: Sequence[Finding]) -> Array:
+    """Return the parameters of port and reference, shape (2, n_findings)."""
+    return np.array([[getattr(one, side) for one in group] for side in SIDES])
+
+
 def say_sink(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
     """Return the text that all heads of other sinks have in common, or their logits."""
     told = "has the sink logit {ports}, the reference {references}{of_layer}"
@@ -833,11 +838,9 @@ def say_grouping(group: Sequence[Finding], _: str, sizes: Sequence[int]) -> str:
 
 def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
     """Return the text of other slopes by distance, or other multiples of a bias."""
-    port, reference = (
-        np.array([getattr(one, side) for one in group]) for side in SIDES
-    )
-    if np.isnan(port).any():
-        return text
+    port, reference = _parameters(group)
+    if np.isnan(port).any():  # by relative position: it has no slope
+        return group[int(np.argmax(np.isnan(port)))].text
     if not reference.any():
         return "adds a bias by distance, {ports} per position, the reference none"
     ratios = port / np.where(reference == 0.0, math.nan, reference)
@@ -860,9 +863,7 @@ def say_scale(group: Sequence[Finding], text: str, sizes: Sequence[int]) -> str:
     """Return the text of other scales: one for all, by layer, or by head."""
     if text:
         return text
-    port, reference = (
-        np.array([getattr(one, side) for one in group]) for side in SIDES
-    )
+    port, reference = _parameters(group)
     ratios, layers = port / reference, np.array([one.layers[0] + 1.0 for one in group])
     near = max(CLOSE, *(one.rounding for one in group)) * np.median(np.abs(ratios))
     if np.ptp(ratios) <= near:
