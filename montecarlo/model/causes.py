@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,9 @@ TINY = 1e-300
 SMALL_WEIGHT = 2.0**-18
 #: Least relative difference of a scale that is hidden by rounding of weights.
 OTHER_SCALE = 0.02
-#: Gauss-Newton steps to the scale of outputs.
+#: Largest factor that is ascribed to the eps of a norm.
+MOST_OF_EPS = 1.25
+#: Gauss-Newton steps to the scale of outputs, and of a factor by token and by entry.
 STEPS = 4
 #: Rows of a fit.
 FIT_ROWS = 64
@@ -75,6 +77,10 @@ ROTARY_TOKENS = 16
 SAME_ROTATION = 1e-9
 #: Largest relative standard error of a fitted base that is told, to two digits.
 RESOLVED = 0.01
+#: Relative difference of factors that are the same, and the most that are listed.
+SAME_FACTOR, MOST_STEPS = 0.01, 8
+#: Most offsets of a fitted bias by relative position.
+MOST_OFFSETS = 512
 #: Largest logarithm of a base.
 MOST_LOG_BASE = 50.0
 Seen = NDArray[np.bool_]
@@ -144,74 +150,137 @@ def _norm(array: Array) -> float:
 # --- Queries, keys and values -------------------------------------------------------
 
 
-def _factors(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Yield multiples of the reference: one factor, by head, by position, by entry."""
-    for axes, text in (
-        ((0, 1, 2), "multiplies {name} by {port:.4g}"),
-        ((1, 2), "multiplies {name} by a factor by head"),
-        ((0, 2), "multiplies {name} by a factor by position"),
-        ((0, 1), "multiplies entries of {name} as a norm's gain does, by a factor"),
-    ):
-        square = np.square(reference).sum(axis=axes, keepdims=True)
-        factor = (port * reference).sum(axis=axes, keepdims=True)
-        factor = factor / np.where(square > 0.0, square, 1.0)
-        ends = f", {factor.min():.4g} to {factor.max():.4g}" * (factor.size > 1)
-        made = factor * reference
-        yield Cause("", text + ends, made, factor.size, float(factor.min()))
+def say_by_position(factors: Array, positions: NDArray[Any]) -> str:
+    """Return how a factor goes with the position: by steps, a logarithm, or a list."""
+    steps = [0]
+    for n, factor in enumerate(factors):
+        if abs(factor - factors[steps[-1]]) > SAME_FACTOR * abs(factors[steps[-1]]):
+            steps.append(n)
+    joint = "from"
+    if len(steps) > MOST_STEPS:
+        x = np.log1p(positions)
+        for name, y in (("{}", factors), ("1 / ({})", 1.0 / factors)):
+            b, a = np.polyfit(x, y, 1)
+            if np.abs(a + b * x - y).max() < SAME_FACTOR * np.abs(y).max():
+                return name.format(
+                    f"{a:.3f} {'-' if b < 0.0 else '+'} {abs(b):.3g} ln(position + 1)"
+                )
+        growing = factors if factors[-1] > factors[0] else -factors
+        back = np.maximum.accumulate(growing) - growing
+        if back.max() > SAME_FACTOR * np.abs(factors).max():
+            return f"{factors.min():.4g} to {factors.max():.4g}, {IRREGULAR}"
+        steps, joint = steps[:: -(-len(steps) // MOST_STEPS)], "at"
+    said = (f"{factors[n]:.4g} {joint} position {positions[n]:.0f}" for n in steps)
+    return ", ".join(said)
 
 
-def _norms(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Yield norms of one side alone, over the tokens, and over heads."""
-    ours, theirs = (np.linalg.norm(one, axis=-1) for one in (port, reference))
-    by_entry = np.linalg.norm(port, axis=-2)
-    spread, other, of_columns = (x.std() / x.mean() for x in (ours, theirs, by_entry))
-    if of_columns < EVEN and other < EVEN:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(np.abs(port / reference))
-        ratio = np.where(np.isfinite(ratio), ratio, 0.0)
-        of_token = ratio.mean(axis=-1, keepdims=True)
-        of_entry = (ratio - of_token).mean(axis=-2, keepdims=True)
-        told = "normalises {name} over the tokens, the reference over entries"
-        made = reference * np.exp(of_token + of_entry)
-        yield Cause("", told, made, of_token.size + of_entry.size)
-    yield from _norm_widths(port, reference, 0)
-    if theirs.all() and min(spread, other) * 3.0 < max(spread, other):
-        told = "does not normalise {name}, the reference does"
-        if spread < other:
-            told = "normalises {name}, the reference does not"
-        yield Cause("", told, reference * (ours / theirs)[..., None], ours.size)
+def best_factor(
+    port: Array, reference: Array, axis: int | tuple[int, ...] | None = None
+) -> Array:
+    """Return the factor along axes by which a reference is nearest to a port."""
+    square = np.square(reference).sum(axis=axis, keepdims=True)
+    found: Array = (port * reference).sum(axis=axis, keepdims=True)
+    found /= np.maximum(square, TINY)
+    return found
 
 
-def _norm_widths(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Yield a norm of each head, beside one over all heads, and the reverse.
+def _factors(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
+    """Yield multiples of the reference: one factor, by head, and by position."""
+    factor = best_factor(port, reference)
+    told = "multiplies {name} by {port:.4g}"
+    yield Cause("", told, factor * reference, 1, factor.item())
+    factor = best_factor(port, reference, (1, 2))
+    ends = f"{factor.min():.4g} to {factor.max():.4g}"
+    told = f"multiplies {{name}} by a factor by head, {ends}"
+    yield Cause("", told, factor * reference, factor.size)
+    factor = best_factor(port, reference, (0, 2))
+    told = say_by_position(factor.ravel(), positions)
+    told += ", as of a norm of the inputs" * told.endswith(IRREGULAR)
+    told = f"{BY_POSITION.format('{name}')}: {told}"
+    yield Cause("", told, factor * reference, factor.size)
 
-    Let u_h be the vector of head h of H before the norm, and f_h the factor of the port
-    over the reference.  Then f_h^-2 = H |u_h|^2 / sum |u|^2 has the mean 1 over heads,
-    at every token and with any gain; in the other case f_h^2 has.
+
+def _norms(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
+    """Yield a gain, a bias, and a norm of one side, before the rotation of both."""
+
+    def undo(way: Rotary, heads: int | None = None, step: int = 1) -> list[Array]:
+        """Return both sides before a rotation."""
+        return [
+            way.turn(x[:heads, ::step], positions[::step], -1)
+            for x in (port, reference)
+        ]
+
+    def misfit(way: Rotary) -> float:
+        """Return what the best of the following causes does not explain."""
+        ours, theirs = undo(way, 2, -(-len(positions) // ROTARY_TOKENS))
+        factor, gain = _fit_norm(ours, theirs)
+        shift = (ours - theirs).mean(axis=1, keepdims=True)
+        return min(_norm(ours - factor * gain * theirs), _norm(ours - theirs - shift))
+
+    way = min([Rotary(), *public_rotations(port.shape[2])], key=misfit)
+    ours, theirs = undo(way)
+    gain, shift = (
+        best_factor(ours, theirs, 1),
+        (ours - theirs).mean(axis=1, keepdims=True),
+    )
+    told = "multiplies entries of {name} as a norm's gain does, by a factor, "
+    told += f"{gain.min():.4g} to {gain.max():.4g}"
+    yield Cause("", told, way.turn(gain * theirs, positions), gain.size)
+    lacks = _norm(ours.mean(axis=1)) < _norm(theirs.mean(axis=1))
+    told = f"{'lacks' if lacks else 'adds'} a bias of {{name}}, a vector for each head"
+    yield Cause("", told, way.turn(theirs + shift, positions), shift.size)
+    factor, gain = _fit_norm(ours, theirs)
+    told = _say_norm(ours, theirs, factor, gain)
+    made = way.turn(factor * gain * theirs, positions)
+    yield Cause("", told, made, factor.size + gain.size)
+
+
+def _fit_norm(port: Array, reference: Array) -> tuple[Array, Array]:
+    """Return the factor of each token, and the gain of each entry, of the port by head.
+
+    The port is nearly their product with the reference.
     """
-    square = np.square(reference).sum(axis=-1, keepdims=True)
-    factor = (port * reference).sum(axis=-1, keepdims=True)
-    factor = factor / np.where(square > 0.0, square, 1.0)
-    made, (mine, other) = factor * reference, ("of each head", "over all heads")
-    for power, ways in ((-2.0, (mine, other)), (2.0, (other, mine))):
-        with np.errstate(divide="ignore"):
-            means = (np.abs(factor) ** power).mean(axis=0)
-        if len(port) > 1 and np.abs(means - 1.0).max() < EVEN:
-            told = "normalises {{name}} {}, the reference {}".format(*ways)
-            yield Cause("", told, made, len(port) * port.shape[1])
+    factor = np.ones((*port.shape[:2], 1))
+    for _ in range(STEPS):
+        gain = best_factor(port, factor * reference, 1)
+        factor = best_factor(port, gain * reference, 2)
+    return factor, gain
 
 
-def _orders(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Yield another order of heads, tokens off by one, and swapped axes."""
+def _say_norm(port: Array, reference: Array, factor: Array, gain: Array) -> str:
+    """Return which side normalises, over what, or that only eps differs.
+
+    Let u_h be the vector of head h of H before a norm, and f_h the factor where the
+    port normalises each head and the reference all together.  Then f_h^-2 = H |u_h|^2
+    / sum |u|^2 has the mean 1 over heads, at every token; in the other case f_h^2 has.
+    """
+    ways = "of each head", "over all heads"
+    if np.ptp(gain) < EVEN * np.abs(gain).max():
+        factor, gain = factor * gain.mean(), np.ones(1)
+        low, high = factor.min(), factor.max()
+        for power, (mine, other) in ((-2.0, ways), (2.0, ways[::-1])):
+            means = (np.maximum(np.abs(factor), TINY) ** power).mean(axis=0)
+            if len(port) > 1 and np.abs(means - 1.0).max() < EVEN:
+                return f"normalises {{name}} {mine}, the reference {other}"
+        if max(high, 1.0 / low) < MOST_OF_EPS and min(high, 1.0 / low) < 1.0 + EVEN:
+            told = f"{low:.4g} to {high:.4g} times"
+            return f"normalises {{name}} with another eps: {told}"
+    gain = np.where(gain == 0.0, 1.0, gain)
+    both = np.linalg.norm(port, axis=1), np.linalg.norm(reference, axis=2)
+    if all(x.std() < EVEN * x.mean() for x in both):
+        return "normalises {name} over the tokens, the reference over entries"
+    over_entries = (np.linalg.norm(x, axis=2) for x in (port / gain, reference * gain))
+    ours, theirs = (x.std() / x.mean() for x in over_entries)
+    if min(ours, theirs) * 3.0 > max(ours, theirs):
+        return "multiplies {name} by a factor by head and position"
+    if ours < theirs:
+        return "normalises {name}, the reference does not"
+    return "does not normalise {name}, the reference does"
+
+
+def _orders(port: Array, reference: Array, _: Array) -> Iterator[Cause]:
+    """Yield tokens off by one, and swapped axes."""
     heads, tokens, d = port.shape
-    products = port.reshape(heads, -1) @ reference.reshape(heads, -1).T
-    nearest = np.argmax(np.abs(products), axis=1)
-    order = ", ".join(map(str, nearest[:8]))
-    told = f"has heads of {{name}} in another order: the reference's {order}"
-    n_groups = len(set(nearest.tolist()))
-    if n_groups < heads and (nearest == np.resize(nearest[:n_groups], heads)).all():
-        told = TILED
-    yield Cause("", told, reference[nearest])
     for shift, side in ((-1, "after"), (1, "before")) if tokens > 2 else ():
         told = f"has {{name}} of the token {side} in its place"
         yield Cause("", told, np.roll(reference, shift, axis=1))
@@ -228,19 +297,39 @@ class Rotary(NamedTuple):
     width: int = 2  # entries that are rotated, the first ones
     pairs: str = "halves"  # or "neighbours": entries i and i + width/2, or 2i and 2i+1
     sign: int = 1  # -1 where they are turned backwards
+    over: int = 2  # the frequency of pair i is base^(-2i / over); mostly the width
 
     def turn(self, x: Array, positions: Array, sign: int = 1) -> Array:
         """Return vectors (head, token, d) rotated; with sign -1 rotated back."""
         if math.isinf(self.base):
             return x
-        half, made = self.width // 2, x.copy()
-        frequencies = sign * self.sign * self.base ** (-np.arange(half) / half)
-        entries = slice(0, self.width, 2), slice(1, self.width, 2)
+        turn = np.exp(1j * sign * positions[:, None] * self.frequencies)
+        return self.with_pairs(x, self.complex_pairs(x) * turn)
+
+    @property
+    def frequencies(self) -> Array:
+        """The angle of each pair at position 1."""
+        exponents = -2.0 * np.arange(self.width // 2) / self.over
+        found: Array = self.sign * self.base**exponents
+        return found
+
+    @property
+    def entries(self) -> tuple[slice, slice]:
+        """The first and the second entries of all pairs."""
         if self.pairs == "halves":
-            entries = slice(half), slice(half, self.width)
-        turn = np.exp(1j * positions[:, None] * frequencies)
-        turned = (x[..., entries[0]] + 1j * x[..., entries[1]]) * turn
-        made[..., entries[0]], made[..., entries[1]] = turned.real, turned.imag
+            return slice(self.width // 2), slice(self.width // 2, self.width)
+        return slice(0, self.width, 2), slice(1, self.width, 2)
+
+    def complex_pairs(self, x: Array) -> NDArray[np.complex128]:
+        """Return the pairs of vectors (head, token, d) as complex numbers."""
+        first, second = self.entries
+        found: NDArray[np.complex128] = x[..., first] + 1j * x[..., second]
+        return found
+
+    def with_pairs(self, x: Array, pairs: NDArray[np.complex128]) -> Array:
+        """Return vectors (head, token, d) with other numbers in the place of pairs."""
+        made, (first, second) = x.copy(), self.entries
+        made[..., first], made[..., second] = pairs.real, pairs.imag
         return made
 
     def say(self, other: "Rotary", d: int, side: str) -> str:
@@ -248,14 +337,31 @@ class Rotary(NamedTuple):
         if math.isinf(self.base):
             return "not at all"
         if math.isinf(other.base):
-            other = self._replace(base=math.inf, width=d)
+            other = self._replace(base=math.inf, width=d, over=d)
         said = [f"with base {{{side}:.6g}}"] * (self.base != other.base)
         said += [f"{self.width} of {d} entries"] * (self.width != other.width)
         said += [f"pairs of {self.pairs}"] * (self.pairs != other.pairs)
+        if self.over != self.width or other.over != other.width:
+            width = "d_k" if self.over == d else "the rotated width"
+            told = f"frequencies of {self.width} entries by exponents over {width}, "
+            same = self.base ** (self.width / self.over)
+            as_of = f", as of base {same:.6g} over {self.width}"
+            said += [told + str(self.over) + as_of * (self.over != self.width)]
         return ", ".join([*said, *["backwards"] * (self.sign < 0)]) or "forwards"
 
 
-def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
+def public_rotations(d: int) -> list[Rotary]:
+    """Return the rotary embeddings of public models, for d entries."""
+    widths = [w for part in ROTATED if (w := round(part * d)) % 2 == 0 and w]
+    return [
+        Rotary(base, width, pairs, 1, over)
+        for pairs, width in product(("halves", "neighbours"), widths)
+        for over in dict.fromkeys((width, d))
+        for base in BASES
+    ]
+
+
+def _rotary(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
     """Yield the rotary embeddings of both sides that leave the same unrotated vectors.
 
     Those of public models first, then with fitted bases.  As rotations keep lengths,
@@ -265,25 +371,17 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
     if _norm(lengths - other_lengths) > EVEN * _norm(other_lengths):
         return
     _, tokens, d = port.shape
-    widths = [w for part in ROTATED if (w := round(part * d)) % 2 == 0 and w]
-    ways = [Rotary()] + [
-        Rotary(base, width, pairs, sign)
-        for sign in (1, -1)
-        for pairs in ("halves", "neighbours")
-        for width in widths
-        for base in BASES
-    ]
-    positions = np.arange(first, first + tokens, dtype=float)
+    forwards = public_rotations(d)
+    ways = [Rotary(), *forwards, *(one._replace(sign=-1) for one in forwards)]
     few = slice(None, None, -(-tokens // ROTARY_TOKENS))
     unturned = [
         np.stack([way.turn(x[:2, few], positions[few], -1).ravel() for way in ways])
         for x in (port, reference)
     ]
-    product = unturned[0] @ unturned[1].T
-    largest = product.max()
-    nearest = np.argwhere(product >= largest - SAME_ROTATION * abs(largest))
-    pairs_of_ways = [(ways[i], ways[j]) for i, j in nearest]
-    mine, other = max(pairs_of_ways, key=lambda both: sum(one.sign for one in both))
+    products = unturned[0] @ unturned[1].T
+    largest = products.max()
+    nearest = np.argwhere(products >= largest - SAME_ROTATION * abs(largest))
+    mine, other = max(((ways[i], ways[j]) for i, j in nearest), key=_rank)
     one, two, error = _refine(mine, other, port, reference, positions)
     for digits in (6, 2):
         made = mine.turn(other.turn(reference, positions, -1), positions)
@@ -295,6 +393,12 @@ def _rotary(port: Array, reference: Array, first: int) -> Iterator[Cause]:
             told = f"{ROTATES} (rotary embeddings): with another base"
         yield Cause("", told, made, 2, base, other_base)
         mine, other = one, two
+
+
+def _rank(both: tuple[Rotary, Rotary]) -> tuple[int, bool, int]:
+    """Return how usual it is that a port and its reference rotate in these two ways."""
+    usual = sum(one.over == one.width for one in both)
+    return sum(one.sign for one in both), both[0].base == both[1].base, usual
 
 
 def _refine(
@@ -329,42 +433,61 @@ def _refine(
     return (*based(fit.x), float(errors.max()))
 
 
-def _rotations(port: Array, reference: Array, _: int) -> Iterator[Cause]:
-    """Yield rotations of pairs of entries by any angle, and before a norm's gain."""
+def _rotations(port: Array, reference: Array, positions: Array) -> Iterator[Cause]:
+    """Yield other positions, rotations by any angle, and before a norm's gain."""
     heads, tokens, d = port.shape
-    neighbours = np.arange(d).reshape(-1, 2).T.ravel() if d % 2 == 0 else ()
-    for order in (np.arange(d), neighbours) if d % 2 == 0 else ():
-        ours, theirs = (
-            one[..., order].reshape(heads, tokens, 2, -1) for one in (port, reference)
-        )
-        back = np.argsort(order)
-        z, w = (one[:, :, 0] + 1j * one[:, :, 1] for one in (ours, theirs))
-        turn = (z * w.conj()).sum(axis=0)
-        turn /= np.maximum(np.abs(turn), TINY)
-        made = np.concatenate([(turn * w).real, (turn * w).imag], -1)[..., back]
-        yield Cause("", _say_turn(turn), made, turn.size)
-        if heads > 2:
-            cross = np.einsum("htip,htjp->tpij", ours, theirs)
-            square = np.einsum("htip,htjp->tpij", theirs, theirs)
-            matrix = cross @ np.linalg.pinv(square)
-            if np.median(np.abs(np.linalg.det(matrix) - 1.0)) < ALIKE:
-                made = np.einsum("tpij,htjp->htip", matrix, theirs)
-                made = made.reshape(port.shape)[..., back]
-                told = "applies norm and rotation of {name} in another order: one side "
-                yield Cause("", told + "rotates before its gain", made, matrix.size)
+    turns = dict[tuple[str, int], NDArray[np.complex128]]()
+    for way in public_rotations(d):
+        if (way.pairs, way.width) not in turns:
+            z, w = (way.complex_pairs(one) for one in (port, reference))
+            turn = (z * w.conj()).sum(axis=0)
+            turns[way.pairs, way.width] = turn / np.maximum(np.abs(turn), TINY)
+        turn, farther = turns[way.pairs, way.width], np.zeros(tokens)
+        for angles, one in zip(turn.T[::-1], way.frequencies[::-1], strict=True):
+            farther += np.angle(angles * np.exp(-1j * farther * one)) / one
+        if np.abs(turn - np.exp(1j * farther[:, None] * way.frequencies)).max() < ALIKE:
+            told = _say_positions(farther, positions)
+            yield Cause("", told, way.turn(reference, farther), tokens)
+    for pairs in ("halves", "neighbours") if d % 2 == 0 else ():
+        way, turn = Rotary(1.0, d, pairs, 1, d), turns[pairs, d]
+        z, w = (way.complex_pairs(one) for one in (port, reference))
+        steps = np.abs(np.angle((turn[1:] * turn[:-1].conj()).mean(axis=0)))
+        alike = int(np.argmax(steps > LEAST))
+        told = f"{ROTATES}: another base or scaling of the rotation"
+        told += f"; the first {alike} of {d // 2} pairs agree" * (alike > 1)
+        yield Cause("", told, way.with_pairs(reference, turn * w), turn.size)
+        ours, theirs = (np.stack([x.real, x.imag], axis=2) for x in (z, w))
+        cross = np.einsum("htip,htjp->tpij", ours, theirs)
+        square = np.einsum("htip,htjp->tpij", theirs, theirs)
+        matrix = cross @ np.linalg.pinv(square)
+        if heads > 2 and np.median(np.abs(np.linalg.det(matrix) - 1.0)) < ALIKE:
+            made = np.einsum("tpij,htjp->ihtp", matrix, theirs)
+            made = way.with_pairs(reference, made[0] + 1j * made[1])
+            told = "applies norm and rotation of {name} in another order: one side "
+            yield Cause("", told + "rotates before its gain", made, matrix.size)
 
 
-def _say_turn(turn: NDArray[np.complex128]) -> str:
-    """Return how rotations (token, pair), of modulus 1, of the port differ."""
-    steps = np.angle((turn[1:] * turn[:-1].conj()).mean(axis=0))
-    if len(turn) < 2 or np.abs(steps).max() < LEAST:
-        return f"turns {{name}} as of positions {np.angle(turn[0, 0]):.3g} farther on"
-    return f"{ROTATES}: another base or scaling of the rotation"
+def _say_positions(farther: Array, positions: Array) -> str:
+    """Return how far on positions of a port are: all alike, in proportion, by token."""
+    if np.ptp(farther) < ALIKE:
+        return f"turns {{name}} as of positions {farther[0]:.3g} farther on"
+    part = float(np.polyfit(positions, farther, 1)[0])
+    if np.ptp(farther - part * positions) < ALIKE and 0.0 < abs(part) < 1.0:
+        divided = f"divided by {1.0 / (1.0 - abs(part)):.4g}"
+        both = f"as they are, the reference's {divided}" if part > 0.0 else divided
+        return f"{ROTATES}: as of positions {both}"
+    steps = [0, *(np.flatnonzero(np.abs(np.diff(farther)) > ALIKE) + 1)][:MOST_STEPS]
+    said = (f"{farther[n]:.3g} from position {positions[n]:.0f}" for n in steps)
+    return f"{ROTATES}: as of other positions, farther on by {', '.join(said)}"
 
 
 #: The simplest first.
 VECTOR_CAUSES = (_factors, _orders, _norms, _rotary, _rotations)
 ROTATES = "rotates {name} otherwise"
+IRREGULAR = "another for each token"
+BY_POSITION = "multiplies {} by a factor by position"
+#: Beginnings of texts whose fitted numbers may differ by layer.
+FITTED = (ROTATES, BY_POSITION.format("{name}"), BY_POSITION.format("scores"))
 TILED = "tiles key heads (interleaved), the reference repeats each (blocked)"
 
 
@@ -376,7 +499,8 @@ def explain_vectors(
     Causes that fit more than half as many numbers as there are do not count.
     ``rounding`` is relative to the norm; positions of tokens count from ``first``.
     """
-    tried = (one for way in VECTOR_CAUSES for one in way(port, reference, first))
+    positions = np.arange(first, first + port.shape[1], dtype=float)
+    tried = (one for way in VECTOR_CAUSES for one in way(port, reference, positions))
     causes = (one for one in tried if 2 * one.n_free <= port.size)
     found = explain(port, reference, causes, rounding * _norm(reference))
     return tuple(one._replace(quantity=name) for one in found)
@@ -490,12 +614,14 @@ class HeadSide:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the rule is known: it was passed, or rounding hides no other.
+        """Whether weights were captured, or their rule is known.
 
-        In fewer bits than float32 a scale alone may reproduce the outputs of a cap.
+        A rule is known if it was passed, or reproduces outputs in float32 or more: in
+        fewer bits a scale alone may reproduce the outputs of a cap.
         """
-        is_passed = self.rule is not None and self.rule[:2] == ("plain", self.passed)
-        return is_passed or (self.rule is not None and self.rounding <= FLOAT32)
+        if "weights" in self.rows.made or self.rule is None:
+            return "weights" in self.rows.made
+        return self.rule[:2] == ("plain", self.passed) or self.rounding <= FLOAT32
 
     @cached_property
     def weights(self) -> Array | None:
@@ -575,7 +701,7 @@ class HeadPair:
     def score_factor(self) -> float:
         """The factor of the port's scores to the reference's; NaN if there is none."""
         ours, theirs = self.port.rows.scores, self.reference.rows.scores
-        factor = float((ours * theirs).sum() / max((theirs**2).sum(), TINY))
+        factor = best_factor(ours, theirs).item()
         allowed = max(LEAST, ROUNDINGS * self.rounding) * _norm(ours)
         return factor if _norm(ours - factor * theirs) <= allowed else math.nan
 
@@ -725,6 +851,25 @@ def _mask(pair: HeadPair) -> Iterator[Cause]:
         yield Cause("mask", _say_masks(pair, ours, theirs), weights)
 
 
+def _finite_mask(pair: HeadPair) -> Iterator[Cause]:
+    """Yield a number in logits of hidden keys that hides too little."""
+    ours, theirs = pair.seen
+    shown = ours & ~theirs
+    both = np.where(ours & theirs, pair.ours, 0.0)
+    if not shown.any() or not both.any(axis=1).all():
+        return
+    for does, base, start in (
+        ("adds {port:.4g} to", pair.full, pair.full),
+        ("replaces by {port:.4g} the", pair.plain, np.zeros(1)),
+    ):
+        change = np.where(both > 0.0, _logs(pair.ours) - base, 0.0)
+        constant = (both * change).sum(axis=1) / both.sum(axis=1)
+        number = float(np.median((_logs(pair.ours) - constant[:, None] - start)[shown]))
+        told = f"{does} logits of keys that the reference hides"
+        logits = np.where(shown, start + number, np.where(ours, base, -np.inf))
+        yield Cause("mask", told, _softmax(logits), 1, number, -math.inf)
+
+
 def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     """Return the masks of port and reference, in words."""
     rows = pair.port.rows
@@ -736,17 +881,35 @@ def _say_masks(pair: HeadPair, ours: Seen, theirs: Seen) -> str:
     if mine == other == "window":
         off = f"{abs(width - wanted)} too {'long' if width > wanted else 'short'}"
         return f"masks {width} keys back where the reference masks {wanted}: {off}"
-    ahead = int(rows.offsets[ours].max(initial=0))
-    near = theirs | (np.abs(rows.offsets) <= ahead)
-    if (mine, other) == ("other", "causal") and (ours == near).all():
-        return f"sees {ahead} keys ahead of its query, the reference none"
     said = [
-        say_mask(name, size, say_numbers(np.flatnonzero(~one.any(axis=0)).tolist()))
+        (name == "other" and _say_other_mask(rows, one))
+        or say_mask(name, size, say_numbers(np.flatnonzero(~one.any(axis=0)).tolist()))
         for name, size, one in ((mine, width, ours), (other, wanted, theirs))
     ]
     more, fewer = (int(one.sum()) for one in (theirs & ~ours, ours & ~theirs))
     counts = f"{more} pairs more are hidden, {fewer} fewer"
     return f"has {said[0]} where the reference has {said[1]}: {counts}"
+
+
+def _say_other_mask(rows: Rows, seen: Seen) -> str:
+    """Return a mask as a range of offsets, a prefix, or sequences; empty if it is none.
+
+    A first row without keys may have even weights, and is left out.
+    """
+    away, keys = rows.offsets, np.arange(seen.shape[1])
+    low, high = int(away[1:][seen[1:]].min()), int(away[1:][seen[1:]].max())
+    if (seen == (low <= away) & (away <= high))[1:].all():
+        return f"a mask of offsets {low} to {high} (key minus query)"
+    prefix = int(np.max(keys + 1, where=(seen & (away > 0)).any(axis=0), initial=0))
+    if prefix and (seen == (away <= 0) | (keys < prefix)).all():
+        return f"a causal mask with a prefix of {prefix} keys"
+    starts = [t for t in keys[1:] if not seen[rows.places >= t, :t].any()]
+    number = np.searchsorted(starts, keys, side="right")
+    inside = number[rows.places][:, None] == number
+    if starts and (seen == inside & ((away <= 0) | (high > 0))).all():
+        kind = "a causal mask" if high == 0 else "a mask"
+        return f"{kind} within sequences from {', '.join(map(str, [0, *starts[:8]]))}"
+    return ""
 
 
 def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
@@ -770,7 +933,10 @@ def _scale(pair: HeadPair, logits: Array | None = None) -> Iterator[Cause]:
             told = "" if pair.rule.is_fit else f"has a scale {float(slope):+.4g} off"
             yield Cause("scale", told, weights, 1, scale + float(slope), scale)
         elif pair.scores.shape[1] > 8:
-            told = "multiplies scores by a factor by position"
+            factors = 1.0 + slope[:, 0] / pair.rule.scale
+            known = np.isfinite(factors)
+            told = say_by_position(factors[known], pair.port.rows.places[known])
+            told = f"{BY_POSITION.format('scores')}: {told}"
             yield Cause("scale", told, weights, len(weights), is_free=True)
 
 
@@ -822,12 +988,37 @@ def _bias(pair: HeadPair) -> Iterator[Cause]:
     yield Cause("bias", told, _softmax(logits), 1, factor, 1.0)
 
 
+def _relative_bias(pair: HeadPair) -> Iterator[Cause]:
+    """Yield another bias by relative position, of any shape."""
+    both = np.sqrt(pair.ours * pair.expected)
+    known, offsets = both > SMALL_WEIGHT, pair.port.rows.offsets
+    places, n_offsets = offsets - offsets.min(), int(np.ptp(offsets)) + 1
+    if 4 * n_offsets > known.sum() or n_offsets > MOST_OFFSETS:
+        return
+    with np.errstate(invalid="ignore"):
+        change = np.where(known, _logs(pair.ours) - pair.logits, 0.0)
+    weight, moved = np.zeros((2, len(places), n_offsets))
+    np.put_along_axis(weight, places, np.where(known, both, 0.0), axis=1)
+    np.put_along_axis(moved, places, np.where(known, both * change, 0.0), axis=1)
+    # least squares, without the constants of rows
+    share = weight / np.maximum(weight.sum(axis=1, keepdims=True), TINY)
+    matrix = np.diag(weight.sum(axis=0)) - weight.T @ share
+    bias = np.linalg.lstsq(matrix, moved.sum(axis=0) - share.T @ moved.sum(axis=1))[0]
+    other = np.abs(bias - bias[-offsets.min()]) > ALIKE
+    where = np.flatnonzero(other & weight.any(axis=0)) + offsets.min()
+    told = "adds another bias by relative position"
+    if len(where):
+        told += f", at offsets from {where.min()} to {where.max()} (key minus query)"
+    made = _softmax(pair.logits + bias[places])
+    yield Cause("bias", told, made, len(bias), is_free=True)
+
+
 def _sink(pair: HeadPair) -> Iterator[Cause]:
     """Yield another logit of a sink, or none."""
     ours, theirs = pair.sinks
     if ours == theirs:
         return
-    told = "has the sink logit {ports}, the reference {references}{of_layer}"
+    told = ""
     if math.isinf(theirs):
         told = "has a sink, the reference has none"
     elif math.isinf(ours):
@@ -861,18 +1052,20 @@ def _dropped(pair: HeadPair) -> Iterator[Cause]:
         ("drops weights and multiplies others by {port:.2g}: dropout", ours > 0.0),
     ):
         some = pair.expected * kept
-        factor = float((ours * some).sum() / max((some**2).sum(), TINY))
+        factor = best_factor(ours, some).item()
         yield Cause("weights", told, factor * some, 1, factor, 1.0, is_free=True)
 
 
 def _grouping(pair: HeadPair) -> Iterator[Cause]:
-    """Yield key heads that are tiled where the reference repeats each."""
-    if len(pair.keys) in {1, pair.heads}:
-        return
-    other = pair.head % len(pair.keys)
-    scores = pair.port.rows.queries @ pair.keys[other].T
-    weights = _softmax(pair.logits + pair.rule.logits(scores) - pair.plain)
-    yield Cause("grouping", TILED, weights)
+    """Yield another key head; first that of heads which are tiled."""
+    count = len(pair.keys)
+    own = pair.head * count // pair.heads
+    for other in sorted(
+        set(range(count)) - {own}, key=lambda n: n != pair.head % count
+    ):
+        scores = pair.port.rows.queries @ pair.keys[other].T
+        weights = _softmax(pair.logits + pair.rule.logits(scores) - pair.plain)
+        yield Cause("grouping", "", weights, port=other, reference=own)
 
 
 SCALED_BIAS = "scales its bias, too: it is {factor} times the reference's"
@@ -882,8 +1075,10 @@ WEIGHT_CAUSES: tuple[Callable[[HeadPair], Iterator[Cause]], ...] = (
     _sink,
     _cap,
     _softmax_order,
+    _finite_mask,
     _grouping,
     _bias,
+    _relative_bias,
     _scale,
     _dropped,
 )

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from montecarlo.model.answers import MOST_FINDINGS, say_place
 from montecarlo.model.arrays import (
     ADDED,
     AXES,
+    OF_KEYS,
     UNSEEN,
     Head,
     Model,
@@ -32,12 +33,14 @@ from montecarlo.model.causes import (
     ALIKE,
     ALL,
     EXPLAINS,
+    FITTED,
     LEAST,
-    ROTATES,
     ROUNDINGS,
+    TILED,
     Cause,
     HeadPair,
     HeadSide,
+    best_factor,
     explain_vectors,
 )
 from montecarlo.model.checking import Source, open_source
@@ -75,6 +78,14 @@ ONE_KEY = "a single key: all weights are 1, and the scale does not matter here"
 COMPUTED = (
     "weights of the {}, which were not captured, are computed from its queries, keys, "
     "mask and scale"
+)
+OTHER_INPUTS = (
+    "first seen in layer {}; later layers have other inputs, so that their q, k and v "
+    "are not judged: compare them with the reference's inputs"
+)
+BETWEEN = (
+    "q, k and weights of layer {0} agree: the cause is in its values, its outputs or "
+    "what follows them, or in the projections of the next layer"
 )
 #: Of one side, by name; axes (head, token, d).
 Vectors = dict[str, Array]
@@ -175,22 +186,22 @@ class Comparison:
         """Return the sentence that nothing differs, with the size of differences."""
         ratios = (self.frame["difference"] / self.frame["rounding"]).abs()
         is_made = ~self.frame["quantity"].isin(["q", "k"])
-        ratio = ratios.max()
-        said = ["no head differs by more than rounding"]
-        if (made := ratios[is_made].max()) <= 1.0 < ratio:
-            ratio = made
-            said = ["q and k differ and make the same weights: no weights or outputs"]
-            said[0] += " differ by more than rounding"
-        elif ratio > 1.0:
-            said = [
+        made, largest = ratios[is_made].max(), ratios.max()
+        said = "no head differs by more than rounding"
+        if made <= 1.0 < largest:
+            largest = made
+            said = "q and k differ and make the same weights: no weights or outputs"
+            said += " differ by more than rounding"
+        elif largest > 1.0:
+            said = (
                 f"no head differs by more than {self.rtol:g}, and nothing explains it"
-            ]
-        if ratio > 0.0:
-            said[0] += f": at most {ratio:.2g} times what rounding can make"
-        text = "; ".join(said + [self.note] * bool(self.note))
+            )
+        if largest > 0.0:
+            said += f": at most {largest:.2g} times what rounding can make"
+        said = "; ".join([said, *[self.note] * bool(self.note)])
         if not self.left_out:
-            return text
-        return f"cannot be told: {', '.join([text, *self.left_out])}"
+            return said
+        return f"cannot be told: {', '.join([said, *self.left_out])}"
 
     def _say(self, one: Finding) -> str:
         """Return a finding as a sentence, with its layers and heads."""
@@ -351,6 +362,8 @@ class LayerComparison:
     passed: Mapping[str, float | None] = field(default_factory=dict)
     #: Sides with computed weights, where those of the other were captured.
     computed: set[str] = field(default_factory=set)
+    #: By side, the place of a key, first or last, that is a sink.
+    sinks: dict[str, int] = field(default_factory=dict)
     has_weights: bool = True  # whether weights, or outputs, of all heads are compared
 
     def compare(self, roundings: float) -> None:
@@ -358,9 +371,10 @@ class LayerComparison:
         for sequence in range(min(len(self.reference.sequences), MOST_SEQUENCES)):
             try:
                 ours, theirs = (self._read(side, sequence) for side in SIDES)
+                self._drop_sinks(sequence, ours, theirs)
                 if self._find_misshapen(ours, theirs):
                     return
-                self._compare_vectors(ours, theirs, roundings)
+                self._compare_vectors(sequence, ours, theirs, roundings)
                 self._compare_heads(sequence, ours)
             except _LostError as lost:
                 self._end("not finite", f"is not finite first in {lost}")
@@ -410,6 +424,26 @@ class LayerComparison:
                 return say_first_lost(arrays)
         return ""
 
+    def _drop_sinks(self, sequence: int, ours: Vectors, theirs: Vectors) -> None:
+        """Drop keys and values that are sinks, and note their places, 0 or -1.
+
+        With as many keys on both sides, both must have one.
+        """
+        vectors = dict(zip(SIDES, (ours, theirs), strict=True))
+        self.sinks = {}
+        for side, place in product(SIDES, (0, -1)):
+            model: Model = getattr(self, side)
+            if not vectors[side]["k"][:, place].any():
+                heads = (Head(self.layer, head) for head in model.head_labels)
+                if all(is_sink(model.take(one, sequence), place) for one in heads):
+                    self.sinks[side] = place
+        if len(self.sinks) < len(SIDES) and ours["k"].shape[1] == theirs["k"].shape[1]:
+            self.sinks = {}
+        for side, name in product(self.sinks, "kv"):
+            if name in vectors[side]:
+                one = vectors[side][name]
+                vectors[side][name] = np.delete(one, self.sinks[side], axis=1)
+
     def _find_misshapen(self, ours: Vectors, theirs: Vectors) -> bool:
         """Return whether axes are swapped or keys repeated; refuse other sizes."""
         (heads, tokens, d), other = ours["q"].shape, theirs["q"].shape
@@ -433,7 +467,7 @@ class LayerComparison:
         return self.is_last
 
     def _compare_vectors(
-        self, ours: Vectors, theirs: Vectors, roundings: float
+        self, sequence: int, ours: Vectors, theirs: Vectors, roundings: float
     ) -> None:
         """Compare queries, keys and values, and update the rounding errors."""
         self.rounding = {
@@ -461,13 +495,37 @@ class LayerComparison:
                 near += [largest] * (name != "v")
             elif name not in {one.quantity for one in self.findings}:
                 first = ours["k"].shape[1] - len(port[0])
-                causes = explain_vectors(name, port, reference, allowed, first)
+                causes = self._find_misplaced(sequence, name, ours[name])
+                causes = causes or explain_vectors(
+                    name, port, reference, allowed, first
+                )
                 if not causes and largest > self.rtol:
                     told = f"has another {{name}}: {largest:.2g} of its norm apart"
                     causes = (Cause(name, told, port),)
                 for cause in causes:
                     self._note(cause, heads, largest, allowed)
         self.drift = max(near)
+
+    def _find_misplaced(
+        self, sequence: int, name: str, port: Array
+    ) -> tuple[Cause, ...]:
+        """Return which vectors of the reference heads of the port have; () if none."""
+        count = min(len(self.reference.sequences), MOST_SEQUENCES)
+        known = {
+            f"{which} {head}" + f" of sequence {n}" * (n != sequence): one
+            for n in sorted(range(count), key=lambda n: n != sequence)
+            for which, heads in self._read("reference", n).items()
+            for head, one in enumerate(heads)
+        }
+        found = [
+            next((label for label, one in known.items() if _are_near(head, one)), "")
+            for head in port
+        ]
+        own = [f"{name} {n}" for n in range(len(port))]
+        told = f"has in place of {name}, by head, the reference's "
+        told += ", ".join(found[:MOST_NUMBERS])
+        cause = Cause(name, told, port, explained=1.0)
+        return (cause,) if all(found) and found != own else ()
 
     def _add(self, name: str, head: int, *numbers: float) -> None:
         """Add the numbers of a row of the table."""
@@ -506,22 +564,22 @@ class LayerComparison:
                 return None
             rounding = max(self.rounding[side], rounding_of(one.made[name]))
             sides.append(HeadSide(one, rounding, self.passed.get(side)))
-        lacking = {
-            side: one
-            for side, one in zip(SIDES, sides, strict=True)
-            if "weights" not in one.rows.made
-        }
-        if not all(one.is_sure for one in lacking.values()):
-            return sides if len(lacking) == len(sides) else None
-        if len(lacking) < len(sides):
+        both = list(zip(SIDES, sides, strict=True))
+        lacking = [side for side, half in both if "weights" not in half.rows.made]
+        is_sure = all(one.is_sure for one in sides)
+        if len(lacking) == 1:
+            if not is_sure:
+                return None
             self.computed.update(lacking)
-        rows = [
-            replace(one.rows, made={"weights": np.asarray(one.weights)})
-            for one in sides
-        ]
-        # rows of padding have even weights, where a large number hides all keys
-        even = [are_even(one, rounding_of(one.weights)) for one in rows]
-        rows = _some(rows, [~one for one in even])
+        rows = []
+        for side, half in both:
+            made = {"weights": np.asarray(half.weights)} if is_sure else half.rows.made
+            own, place = replace(half.rows, made=made), self.sinks.get(side)
+            rows.append(own if place is None else without_key(own, place))
+        if is_sure:
+            # rows of padding have even weights, where a large number hides all keys
+            even = [are_even(one, rounding_of(one.weights)) for one in rows]
+            rows = _some(rows, [~one for one in even])
         return [replace(one, rows=r) for one, r in zip(sides, rows, strict=True)]
 
     def _compare_head(self, head: int, pair: HeadPair) -> bool:
@@ -548,9 +606,44 @@ class LayerComparison:
         elif not causes and apart > self.rtol:
             told = f"has other {name} of the same queries and keys"
             causes = (Cause(name, told, port[name]),)
+            factor = best_factor(port[name], reference[name]).item()
+            if _apart(port[name], factor * reference[name])[1] <= allowed:
+                told = f"multiplies {name} by {{port:.4g}}"
+                causes = (Cause(name, told, port[name], 1, factor, 1.0, explained=1.0),)
         for cause in causes:
             self._note(cause, [head], apart, allowed)
         return is_alike
+
+
+def is_sink(arrays: Mapping[str, Array], place: int) -> bool:
+    """Return whether a key of a head, the first or last, is there for its logit alone.
+
+    Key and value are 0, and all rows add the same number to its score.
+    """
+    if len(arrays["k"]) <= len(arrays["q"]) or arrays["k"][place].any():
+        return False
+    if ADDED in arrays:
+        added = arrays[ADDED][:, place]
+        is_same = np.ptp(added) == 0.0 and added[0] > UNSEEN
+    else:
+        is_same = "weights" not in arrays or arrays["weights"][:, place].all()
+    return bool(is_same) and not ("v" in arrays and arrays["v"][place].any())
+
+
+def without_key(rows: Rows, place: int) -> Rows:
+    """Return rows without their first key (0) or last one (-1), which is no token."""
+    of_keys = {name: rows.made[name] for name in OF_KEYS if name in rows.made}
+    made = {name: np.delete(one, place, axis=1) for name, one in of_keys.items()}
+    if "v" in rows.made:
+        made["v"] = np.delete(rows.values, place, axis=0)
+    return replace(
+        rows,
+        keys=np.delete(rows.keys, place, axis=0),
+        scores=np.delete(rows.scores, place, axis=1),
+        places=rows.places - 1,
+        shift=rows.shift - 1,
+        made={**rows.made, **made},
+    )
 
 
 def say_first_lost(arrays: Mapping[str, Array]) -> str:
@@ -633,57 +726,68 @@ def _join(
     # inputs differ after the first fault: later layers count where a cause is certain
     first = [one for one in found if one.layers == found[0].layers]
     explained = {one.is_vector for one in first if one.explained}
+    causes = {words_before_numbers(one.text) for one in first if one.explained}
     counted = [
         one for one in first if one.explained or one.is_vector not in explained
     ] + [
         one
         for one in found[len(first) :]
         if one.explained >= (ALL if one.is_vector else EXPLAINS)
+        and (not one.is_vector or words_before_numbers(one.text) in causes)
     ]
     sizes = results[0].reference.sizes
     computed = sorted({side for one in results for side in one.computed})
-    note = COMPUTED.format(" and ".join(computed)) * bool(computed)
+    notes = [COMPUTED.format(" and ".join(computed))] * bool(computed)
     if all(one.has_one_key for one in results):
-        note = ONE_KEY
+        notes = [ONE_KEY]
+    known = {one.layers for one in counted if one.is_vector}
+    if any(one.is_vector and one.layers not in known for one in found[len(first) :]):
+        notes.insert(0, OTHER_INPUTS.format(found[0].layers[0]))
+    before = [one for one in results if found and one.layer < found[0].layers[0]]
+    is_of_vectors = bool(first) and first[0].is_vector and not explained
+    if before and before[-1].has_weights and is_of_vectors:
+        notes.insert(0, BETWEEN.format(before[-1].layer))
     findings = _merge(counted, sizes)
+    note = "\n  ".join(notes)
     return Comparison(findings, frame, rtol, left_out, n_layers, sizes[1], note)
+
+
+def words_before_numbers(text: str) -> str:
+    """Return the words of a cause up to its first comma or colon."""
+    return text.partition(":")[0].partition(",")[0]
 
 
 def _merge(found: Sequence[Finding], sizes: Sequence[int]) -> tuple[Finding, ...]:
     """Return findings, those of the same cause in several heads and layers as one."""
+    masks: dict[tuple[int, ...], Counter[str]] = {}
+    for one in found:  # texts of masks differ by head where few weights show them
+        if one.quantity == "mask":
+            masks.setdefault(one.layers, Counter())[words_before_numbers(one.text)] += 1
     groups: dict[tuple[str, str], list[Finding]] = {}
     for one in found:
         kind, text = "q" if one.is_vector else one.quantity, one.text
-        # texts of masks differ by head, and fitted bases of rotations by array
-        is_same = kind == "bias" or (kind == "mask" and "softmax" not in text)
-        text = "" if is_same else ROTATES if text.startswith(ROTATES) else text
+        if kind == "mask":
+            ((text, _),) = masks[one.layers].most_common(1)
+        elif kind in SAY and kind != "scale":
+            text = ""
+        text = next((start for start in FITTED if text.startswith(start)), text)
         groups.setdefault((kind, text), []).append(one)
     merged = []
-    for group in chain.from_iterable(map(_split_by_layer, groups.values())):
+    for (kind, _), group in groups.items():
         names = dict.fromkeys(one.quantity for one in group)
-        (text, _), *_ = Counter(one.text for one in group).most_common(1)
-        if group[0].quantity == "bias":
-            text = say_bias(group, text)
+        ((text, _),) = Counter(one.text for one in group).most_common(1)
+        if kind in SAY:
+            text = SAY[kind](group, text, sizes)
         alike = [one for one in group if one.text == text] or group
-        numbers = _numbers_of(alike)
-        said = text.format(name=" and ".join(names), **numbers)
+        said = text.format(name=" and ".join(names), **_numbers_of(alike))
         merged.append(
             group[0]._replace(
                 layers=tuple(sorted({n for one in group for n in one.layers})),
                 heads=tuple(sorted({n for one in group for n in one.heads})),
-                text=said or say_scale(group, sizes),
+                text=said,
             )
         )
     return tuple(merged)
-
-
-def _split_by_layer(group: list[Finding]) -> list[list[Finding]]:
-    """Return findings of a mask by their texts, where each text has its own layers."""
-    texts = dict.fromkeys(one.text for one in group)
-    parts = [[one for one in group if one.text == text] for text in texts]
-    layers = [layer for part in parts for layer in {one.layers for one in part}]
-    is_own = group[0].quantity == "mask" and len(set(layers)) == len(layers)
-    return parts if is_own else [group]
 
 
 def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
@@ -708,11 +812,31 @@ def _numbers_of(group: Sequence[Finding]) -> dict[str, Any]:
     return numbers | {"factor": f"{factor:.4g}", "of_layer": of_layer}
 
 
-def say_bias(group: Sequence[Finding], text: str) -> str:
+def _parameters(group: Sequence[Finding]) -> Array:
+    """Return the parameters of port and reference, shape (2, n_findings)."""
+    return np.array([[getattr(one, side) for one in group] for side in SIDES])
+
+
+def say_sink(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
+    """Return the text that all heads of other sinks have in common, or their logits."""
+    told = "has the sink logit {ports}, the reference {references}{of_layer}"
+    return text if text and {one.text for one in group} == {text} else told
+
+
+def say_grouping(group: Sequence[Finding], _: str, sizes: Sequence[int]) -> str:
+    """Return the text of other key heads: tiled, or which they are."""
+    heads, count = sizes[1:]
+    met = {one.heads[0]: one.port for one in group}
+    tiled = {n: n % count for n in range(heads) if n % count != n * count // heads}
+    told = "attends to key head {ports} where the reference attends to {references}"
+    return TILED if met == tiled else told + "{of_layer}"
+
+
+def say_bias(group: Sequence[Finding], text: str, _: Sequence[int]) -> str:
     """Return the text of other slopes by distance, or other multiples of a bias."""
-    port, reference = (
-        np.array([getattr(one, side) for one in group]) for side in SIDES
-    )
+    port, reference = _parameters(group)
+    if np.isnan(port).any():  # by relative position: it has no slope
+        return group[int(np.argmax(np.isnan(port)))].text
     if not reference.any():
         return "adds a bias by distance, {ports} per position, the reference none"
     ratios = port / np.where(reference == 0.0, math.nan, reference)
@@ -731,11 +855,11 @@ def say_bias(group: Sequence[Finding], text: str) -> str:
     return told + ": those of other heads" * is_same
 
 
-def say_scale(group: Sequence[Finding], sizes: Sequence[int]) -> str:
+def say_scale(group: Sequence[Finding], text: str, sizes: Sequence[int]) -> str:
     """Return the text of other scales: one for all, by layer, or by head."""
-    port, reference = (
-        np.array([getattr(one, side) for one in group]) for side in SIDES
-    )
+    if text:
+        return text
+    port, reference = _parameters(group)
     ratios, layers = port / reference, np.array([one.layers[0] + 1.0 for one in group])
     near = max(CLOSE, *(one.rounding for one in group)) * np.median(np.abs(ratios))
     if np.ptp(ratios) <= near:
@@ -748,8 +872,17 @@ def say_scale(group: Sequence[Finding], sizes: Sequence[int]) -> str:
         if np.ptp(ratios * layers**power) < near:
             return f"has another scale by layer: {does} by the layer's number"
     by_head: dict[tuple[int, ...], list[float]] = {}
-    for one, ratio in zip(group, ratios, strict=True):
-        by_head.setdefault(one.heads, []).append(ratio)
+    for one, times in zip(group, ratios, strict=True):
+        by_head.setdefault(one.heads, []).append(times)
     by = "head" if all(np.ptp(one) <= near for one in by_head.values()) else "layer"
     ends = f"{ratios.min():.4g} to {ratios.max():.4g}"
     return f"has another scale by {by}, {ends} times the reference's"
+
+
+#: Functions of findings of a quantity, a text and sizes, which return a common text.
+SAY = {
+    "sink": say_sink,
+    "grouping": say_grouping,
+    "bias": say_bias,
+    "scale": say_scale,
+}

@@ -21,6 +21,9 @@ SIZES = {"small": (4, 2, 8), "medium": (8, 2, 16), "large": (6, 3, 64)}
 HIDDEN = -1e30
 
 
+Change = Callable[..., Any]  # of vectors, or of arrays by name and their size
+
+
 @dataclass(frozen=True)
 class Size:
     """Sizes of a model, and the tokens that it sees."""
@@ -59,27 +62,47 @@ def positions_bias(size: Size) -> np.ndarray:
     return table[:, size.away]
 
 
-def turn(
-    x: np.ndarray, base: float, part: float = 1.0, sign: int = 1, order: str = "F"
+def turn(  # noqa: PLR0917 - all that a port may get wrong
+    x: np.ndarray,
+    base: float,
+    part: float = 1.0,
+    sign: int = 1,
+    order: str = "F",
+    over: float | None = None,
+    positions: np.ndarray | None = None,
 ) -> np.ndarray:
     """Apply rotary embeddings to the first part of (..., token, d).
 
-    Pairs are of the halves in NumPy's order F, and neighbours in C.
+    Pairs are of the halves in NumPy's order F, and neighbours in C; ``over`` is the
+    part of d in the exponents, by default that which is rotated.
     """
     width = round(part * x.shape[-1])
-    half = width // 2
-    angles = sign * np.arange(x.shape[-2])[:, None] * base ** (-np.arange(half) / half)
+    places = np.arange(x.shape[-2]) if positions is None else positions
+    exponents = 2.0 * np.arange(width // 2) / ((over or part) * x.shape[-1])
+    angles = sign * places[:, None] * base**-exponents
     cos, sin = np.cos(angles), np.sin(angles)
-    i, j = np.arange(width).reshape(half, 2, order=order).T
+    i, j = np.arange(width).reshape(width // 2, 2, order=order).T
     made = x.copy()
     made[..., i] = x[..., i] * cos - x[..., j] * sin
     made[..., j] = x[..., i] * sin + x[..., j] * cos
     return made
 
 
-def normalise(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
-    """Divide by the root mean square."""
-    return x / np.sqrt(np.square(x).mean(axis=axis, keepdims=True) + 1e-6)
+def turned(base: float, **more: Any) -> Change:
+    """Return what applies rotary embeddings to queries and keys."""
+    return lambda x: turn(x, base, **more)
+
+
+def normed(
+    axis: int | tuple[int, ...] = -1, gain: float = 0.0, one: float = 1.0, eps=1e-6
+) -> Change:
+    """Return what divides (..., token, d) by the root mean square."""
+
+    def change(x: np.ndarray) -> np.ndarray:
+        mean = np.square(x).mean(axis=axis, keepdims=True)
+        return x / np.sqrt(mean + eps) * (one + gain * np.cos(np.arange(x.shape[-1])))
+
+    return change
 
 
 def run(  # noqa: C901, PLR0912, PLR0915 - all that a port may get wrong
@@ -108,22 +131,12 @@ def run(  # noqa: C901, PLR0912, PLR0915 - all that a port may get wrong
             .swapaxes(1, 2)
             for n in (heads, key_heads, key_heads)
         )
-        gain = 1.0 + 0.5 * np.cos(np.arange(d)) * ("gain" in options)
         for change in options.get("before", ()):
-            if change == "norm":
-                q, k = (step(normalise(one) * gain) for one in (q, k))
-            elif change == "norm of all heads":  # (sequence, head, token, d)
-                q, k = (step(normalise(one, axis=(1, 3)) * gain) for one in (q, k))
-            elif change == "norm over tokens":
-                q, k = (step(normalise(one, axis=-2) * gain) for one in (q, k))
-            elif isinstance(change, dict):
-                q, k = (step(turn(one, **change)) for one in (q, k))
-            else:
-                q, k = (step(turn(one, change)) for one in (q, k))
+            q, k = (step(change(one)) for one in (q, k))
         q = q * options.get("q_factor", 1.0)
         q, k, v = nearest(q), nearest(k), nearest(v * options.get("v_factor", 1.0))
         met = np.arange(heads)
-        met = met % key_heads if options.get("tile") else met * key_heads // heads
+        met = options.get("met", lambda n: n * key_heads // heads)(met)
         keys, values = k[:, met], v[:, met]
         scale = options.get("scale", 1.0 / size.root)
         scale = scale(layer) if callable(scale) else np.reshape(scale, (-1, 1, 1))
@@ -138,12 +151,14 @@ def run(  # noqa: C901, PLR0912, PLR0915 - all that a port may get wrong
             logits = step(scores * scale)
         cap = options.get("cap")
         after = options.get("mask_after", False)
-        shown = np.zeros(()) if after else np.where(hidden, HIDDEN, 0.0)
+        shown = (
+            np.zeros(()) if after else np.where(hidden, options.get("low", HIDDEN), 0.0)
+        )
         if cap and not options.get("cap_last"):
             logits = step(cap * np.tanh(step(logits / cap)))
         if not options.get("bias_scaled"):
             logits = step(logits + bias)
-        logits = logits + shown
+        logits = np.where(hidden, shown, logits) if not after else logits
         if cap and options.get("cap_last"):
             logits = step(cap * np.tanh(logits / cap))
         axis = options.get("axis", -1)
@@ -174,7 +189,6 @@ def run(  # noqa: C901, PLR0912, PLR0915 - all that a port may get wrong
 
 
 Options = Callable[[Size], Mapping[str, Any]]
-Change = Callable[[dict[str, np.ndarray], Size], dict[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -352,6 +366,103 @@ ROTATIONS = {
         "pairs of neighbours, the reference pairs of halves",
     ),
 }
+#: Sequences of 7 and 5 tokens in one, and positions that begin again in each.
+PACKED = (
+    np.repeat(np.arange(40), [7, 5] * 20),
+    np.concatenate([*map(np.arange, [7, 5])] * 20),
+)
+
+
+def within(size: Size) -> np.ndarray:
+    """Return which pairs are hidden within packed sequences."""
+    number = PACKED[0][: size.tokens]
+    return causal(size) | (number[:, None] != number)
+
+
+def prefixed(size: Size, n: int = 4) -> np.ndarray:
+    """Return which pairs are hidden where all rows see the first keys."""
+    return causal(size) & (np.arange(size.tokens) >= n)
+
+
+def pad_sink(arrays, size):
+    """Write a sink as one more key and value of zeros, with its logit in the mask."""
+    added = arrays.get("added", arrays.get("weights"))
+    sink = np.linspace(0.5, 2.0, size.heads)[:, None]
+    if "weights" in arrays:
+        sink = 1.0 - added.sum(axis=-1)
+    padded = {n: np.insert(arrays[n], 0, 0.0, axis=-2) for n in "kv" if n in arrays}
+    name = "weights" if "weights" in arrays else "added"
+    return arrays | padded | {name: np.insert(added, 0, sink, axis=-1)}
+
+
+#: What else porters get wrong: options of the reference and of the port, and the words.
+OTHERS = {
+    "exponents over d_k": (
+        lambda s: {"before": [turned(1e4, part=0.5)]},
+        lambda s: {"before": [turned(1e4, part=0.5, over=1.0)]},
+        "exponents over d_k, .* the reference .* exponents over the rotated width",
+    ),
+    "positions of packed sequences": (
+        lambda s: {"before": [turned(1e4, positions=PACKED[1][: s.tokens])]},
+        lambda s: {"before": [turned(1e4)]},
+        "other positions, farther on by .*0 from position 0, 7 from position 7",
+    ),
+    "linear scaling": (
+        lambda s: {"before": [turned(1e4)]},
+        lambda s: {"before": [turned(1e4, positions=np.arange(s.tokens) / 2.0)]},
+        "as of positions divided by 2",
+    ),
+    "gain of w for 1 + w": (
+        lambda s: {"before": [normed(gain=0.3), turned(1e4)]},
+        lambda s: {"before": [normed(gain=0.3, one=0.0), turned(1e4)]},
+        "multiplies entries of q.* as a norm's gain does, by a factor",
+    ),
+    "another eps": (
+        lambda s: {"before": [normed(), turned(1e4)]},
+        lambda s: {"before": [normed(eps=0.1), turned(1e4)]},
+        r"normalises (q|k|q and k) with another eps: 0\.[89]",
+    ),
+    "bias of q and k missing": (
+        lambda s: {"before": [lambda x: x + np.cos(np.arange(s.d_k)), turned(1e4)]},
+        lambda s: {"before": [turned(1e4)]},
+        "lacks a bias of q and k",
+    ),
+    "first key head for all": (
+        nothing,
+        lambda s: {"met": lambda head: 0 * head},
+        "key head 0.* where the reference attends to .*1",
+    ),
+    "segments missing": (
+        lambda s: {"hidden": within(s)},
+        lambda s: {"hidden": causal(s)},
+        "reference has a causal mask within sequences from 0, 7",
+    ),
+    "prefix too long": (
+        lambda s: {"hidden": prefixed(s)},
+        lambda s: {"hidden": prefixed(s, 5)},
+        "prefix of 5 keys where the reference has a causal mask with a prefix of 4",
+    ),
+    "hidden by too little": (
+        nothing,
+        lambda s: {"low": -3.0},
+        "replaces by -[23].* the logits of keys that the reference hides",
+    ),
+    "position bias transposed": (
+        lambda s: {"bias": positions_bias(s), "hidden": np.zeros((1, 1), bool)},
+        lambda s: {"bias": positions_bias(s).swapaxes(1, 2)},
+        "another bias by relative position",
+    ),
+    "sink of one head for all": (
+        with_sink,
+        lambda s: {"sink": 0.5},
+        "sink logit 0.5.*, the reference (1|0.[789])",
+    ),
+    "logits by the logarithm of n": (
+        nothing,
+        lambda s: {"q_factor": 1.0 + np.log1p(np.arange(s.tokens))[:, None]},
+        r"q by a factor by position: (1.0|0.99)\d* \+ 1 ln\(position \+ 1\)",
+    ),
+}
 #: Slopes of ALiBi: those of other heads, and of another formula.
 SLOPES = {
     "ALiBi in another order": (
@@ -372,7 +483,7 @@ THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
         expect=lambda s: {"model_type": "t5", "d_kv": s.d_k},
     ),
     "M3D 52: exp of the learned scale forgotten": Thread(
-        lambda s: {"before": ["norm"], "scale": np.exp(learned(s)) / s.d_k},
+        lambda s: {"before": [normed()], "scale": np.exp(learned(s)) / s.d_k},
         lambda s: {"scale": learned(s) / s.d_k},
         ("scale", "times"),
         expect=None,
@@ -380,7 +491,7 @@ THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
     "llm-foundry PR 1793: temperature dropped": Thread(
         lambda s: plain(s) | {"q_factor": temperature(s)},
         lambda s: {"q_factor": 1.0},
-        (r"\bq\b", "factor by position"),
+        (r"\bq\b", "factor by position: 1 from position 0, 0.82"),
         expect=None,
     ),
     "ollama PR 13893: MLA by the absorbed width": Thread(
@@ -471,7 +582,7 @@ THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
     ),
     "onnx PR 7274, jax-js PR 180: key heads tiled": Thread(
         plain,
-        lambda s: {"tile": True},
+        lambda s: {"met": lambda head: head % s.key_heads},
         ("key heads", "interleaved"),
     ),
     "mlx 3585: heads and tokens swapped": Thread(
@@ -481,24 +592,24 @@ THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
         nothing, nothing, ("keys", "repeated"), change=repeat_tokens
     ),
     "Swin 373: normalised over tokens": Thread(
-        lambda s: {"before": ["norm"]},
-        lambda s: {"before": ["norm over tokens"]},
+        lambda s: {"before": [normed()]},
+        lambda s: {"before": [normed(-2)]},
         ("normalise", "tokens"),
     ),
     "vllm-metal 660: rotation before the norm": Thread(
-        lambda s: plain(s) | {"before": ["norm", 1e4], "gain": True},
-        lambda s: {"before": [1e4, "norm"]},
+        lambda s: plain(s) | {"before": [normed(gain=0.5), turned(1e4)]},
+        lambda s: {"before": [turned(1e4), normed(gain=0.5)]},
         ("norm", "rotation", "order|before|after"),
     ),
     "vllm-metal 659: norm skipped": Thread(
-        lambda s: plain(s) | {"before": ["norm", 1e4]},
-        lambda s: {"before": [1e4]},
+        lambda s: plain(s) | {"before": [normed(), turned(1e4)]},
+        lambda s: {"before": [turned(1e4)]},
         ("normalise",),
     ),
     **{
         name: Thread(
-            lambda s: plain(s) | {"before": [1e4]},
-            lambda s, way=way: {"before": [way]},
+            lambda s: plain(s) | {"before": [turned(1e4)]},
+            lambda s, way=way: {"before": [turned(**way)]},
             ("rotary", said),
             expect=None,
         )
@@ -513,15 +624,35 @@ THREADS = {name: other_scale(*one) for name, one in SCALES.items()} | {
         )
         for name, (bias, said) in SLOPES.items()
     },
+    **{
+        name: Thread(
+            lambda s, options=options: plain(s) | options(s), port, (said,), expect=None
+        )
+        for name, (options, port, said) in OTHERS.items()
+    },
+    "sink in a zero key": Thread(
+        with_sink,
+        lambda s: {"times": 2},
+        ("counts its sink twice",),
+        change_reference=pad_sink,
+        expect=None,
+    ),
+    "another sequence's keys": Thread(
+        nothing,
+        nothing,
+        ("has in place of k, by head, the reference's k 0 of sequence 1",),
+        change=lambda arrays, size: arrays | {"k": arrays["k"][::-1]},
+        expect=None,
+    ),
     "norm of each head": Thread(
-        lambda s: plain(s) | {"before": ["norm of all heads", 1e4], "gain": True},
-        lambda s: {"before": ["norm", 1e4]},
+        lambda s: plain(s) | {"before": [normed((1, 3), 0.5), turned(1e4)]},
+        lambda s: {"before": [normed(gain=0.5), turned(1e4)]},
         ("of each head, the reference over all heads",),
         expect=None,
     ),
     "norm of all heads": Thread(
-        lambda s: plain(s) | {"before": ["norm", 1e4], "gain": True},
-        lambda s: {"before": ["norm of all heads", 1e4]},
+        lambda s: plain(s) | {"before": [normed(gain=0.5), turned(1e4)]},
+        lambda s: {"before": [normed((1, 3), 0.5), turned(1e4)]},
         ("over all heads, the reference of each head",),
         expect=None,
     ),
