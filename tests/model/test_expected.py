@@ -32,7 +32,6 @@ DEEPSEEK = {
     "head_dim": 64,
 }
 YARN = {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0}
-STRETCHED = {"rope_type": "yarn", "factor": 40}
 SIDES = {"encoder_attention_heads": 4, "decoder_attention_heads": 8}
 GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_head": 12}
 GRANITE = {"model_type": "granite", "attention_multiplier": 1 / 64, "head_dim": 64}
@@ -83,15 +82,12 @@ def test_exceptions_by_layer():
         (LLAMA, 128**-0.5, 1.0),
         (OPT, 1.0, 8.0),
         (OPT, 0.125 * 1.07, 1.07),
-        (LLAMA | {"rope_scaling": STRETCHED}, MSCALE**2, 128**0.5),
-        (LLAMA | {"rope_scaling": STRETCHED}, 1.0, 128**0.5 / MSCALE**2),
         # what is done to queries cannot be told: no factor is believed
-        (LLAMA | {"rope_scaling": {"rope_type": "longrope"}}, 1.5, 128**0.5),
         (LLAMA | {"model_type": "llama4_text"}, 1.1, 128**0.5),
         (LLAMA | {"model_type": "olmo", "clip_qkv": 8.0}, 0.9, 128**0.5),
     ],
 )
-def test_what_projections_give_out_counts(config, factor, divisor):
+def test_what_happens_before_attention_counts(config, factor, divisor):
     """What is applied before attention is not expected of attention once more."""
     expected = expected_of({0: Caller("Attention", config, 0, factor)})
     assert expected.value == pytest.approx(divisor, rel=1e-3)
