@@ -161,7 +161,7 @@ def test_figures_speak_the_language_of_their_page(drawings, code):
             for part in re.split(r"\$[^$]*\$|%\(symbol\)s", text):
                 assert re.sub(r"\s", "", part) in shown, (name, words)
     numbers = texts_of(drawings["gradients"].svg_in(language))
-    mark = language.numbers.mark
+    mark = language.numbers.decimal_sign
     assert any(re.fullmatch(rf"0{re.escape(mark)}\d+", text) for text in numbers)
 
 
