@@ -215,6 +215,10 @@ def test_tools_of_the_build_are_locked():
         "--require-hashes --only-binary :all: -r build-tools.lock"
     ]
     assert "pip wheel --no-deps --no-build-isolation " in build
+    # twine before 7 refuses the metadata 2.5 that hatchling writes from 1.32 on, and
+    # the action that publishes has it from 1.14.2 on
+    (publishing,) = re.findall(r"pypi-publish@\S+ # v([\d.]+)", text)
+    assert [*map(int, publishing.split("."))] >= [1, 14, 2]
     for name in ("build-tools.lock", "requirements.lock", "action.lock"):
         lock = (HERE / name).read_text(encoding="utf-8")
         blocks = re.split(r"\n(?=\w)", lock)[1:]
